@@ -1,0 +1,24 @@
+//! Tidemark tracks social creators, their accounts and videos, and answers exact analytics about them.
+//!
+//! The modules stand in the order of their dependencies: each may use those below it, never those above.
+//!
+//! ```text
+//! main -> server -> api -> http -> app -> store -> model
+//!         worker -> platforms -----> app -> store -> model
+//!         import ------------------> app -> store -> model
+//!         embedded, sandbox          leaves, used by the command line only
+//! ```
+
+pub mod embedded;
+pub mod sandbox;
+pub mod server;
+pub mod worker;
+pub mod import;
+pub mod api;
+pub mod platforms;
+pub mod http;
+pub mod app;
+pub mod store;
+pub mod config;
+pub mod telemetry;
+pub mod model;
