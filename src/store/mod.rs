@@ -1,1 +1,21 @@
-//! .
+//! All input and output to Postgres, ClickHouse and Tantivy. Every function takes the organization.
+
+pub mod event;
+pub mod write;
+
+pub use write::Write;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("postgres: {0}")]
+    Postgres(#[from] sqlx::Error),
+    #[error("clickhouse: {0}")]
+    Clickhouse(#[from] clickhouse::error::Error),
+    #[error("search index: {0}")]
+    Search(String),
+    #[error("events do not encode: {0}")]
+    Encode(#[from] postcard::Error),
+    #[error(transparent)]
+    Decode(#[from] event::DecodeError),
+}
