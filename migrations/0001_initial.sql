@@ -74,8 +74,9 @@ create table accounts (
     scrape_interval_hours integer not null default 24 check (scrape_interval_hours between 6 and 720),
     max_recent_posts integer check (max_recent_posts between 50 and 5000),
     post_lookback_days integer check (post_lookback_days between 90 and 7300),
-    -- when the profile's figures below were observed: an older observation does not overwrite them
-    profile_observed_at timestamptz,
+    -- the latest observation of the profile, and the fields last known at another time (model::latest)
+    observed_at timestamptz,
+    known_at jsonb,
     follower_count bigint not null default 0,
     following_count bigint not null default 0,
     profile_post_count bigint not null default 0,
@@ -137,9 +138,9 @@ create table videos (
     scrape_interval_hours integer not null default 24 check (scrape_interval_hours between 6 and 720),
     first_scrape_time timestamptz,
     last_scrape_time timestamptz,
-    -- when the descriptive columns and the counters were last observed
-    described_at timestamptz,
+    -- the latest observation, and the fields last known at another time (model::latest)
     observed_at timestamptz,
+    known_at jsonb,
     -- UTC day of the earliest observation of the video itself
     tracked_since date,
     view_count bigint not null default 0,

@@ -4,6 +4,7 @@ pub mod account;
 pub mod counters;
 pub mod creator;
 pub mod identifier;
+pub mod latest;
 pub mod limits;
 pub mod organization;
 pub mod period;

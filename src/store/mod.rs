@@ -1,6 +1,8 @@
 //! All input and output to Postgres, ClickHouse and Tantivy. Every function takes the organization.
 
 pub mod event;
+pub mod observations;
+pub mod targets;
 pub mod write;
 
 pub use write::Write;
@@ -16,6 +18,9 @@ pub enum Error {
     Search(String),
     #[error("events do not encode: {0}")]
     Encode(#[from] postcard::Error),
+    /// Another unit of work made the same thing at the same time; the change is to be tried again from the start.
+    #[error("another change made the same record at the same time: try again")]
+    Contended,
     #[error(transparent)]
     Decode(#[from] event::DecodeError),
 }
