@@ -2,6 +2,7 @@
 
 pub mod event;
 pub mod observations;
+pub mod search;
 pub mod targets;
 pub mod write;
 

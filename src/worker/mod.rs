@@ -1,1 +1,3 @@
-//! .
+//! The loops beside the requests.
+
+pub mod indexer;
