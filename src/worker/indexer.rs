@@ -21,73 +21,103 @@ const SHOWN_EVERY: usize = 50_000;
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// How often others are told that this follower lives.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+
 /// Keeps the index current until it is stopped. A failure is told once, and so is its end.
 pub async fn follow(stores: Stores, index: SearchIndex, stop: CancellationToken) {
+    let mut follower = Follower { pg: stores.pg, index, id: Uuid::now_v7(), announced: None };
     let mut failures = 0;
-    loop {
-        let Some(Err(error)) = stop.run_until_cancelled(keep_current(&stores.pg, &index, &mut failures)).await else {
-            return;
-        };
+    while let Some(Err(error)) = stop.run_until_cancelled(follower.keep_current(&mut failures)).await {
         if failures == 0 {
             tracing::warn!(%error, "the search index cannot follow postgres and keeps trying");
         }
         failures += 1;
         let pause = POLL.saturating_mul(1 << failures.min(10)).min(LONGEST_PAUSE);
         if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
-            return;
+            break;
         }
     }
+    // Whoever waits for this follower would otherwise find out by its silence.
+    let _ = tokio::time::timeout(HEARTBEAT, changes::leave(&follower.pg, follower.id)).await;
 }
 
-/// Follows from where the index stands until something fails.
-async fn keep_current(pg: &PgPool, index: &SearchIndex, failures: &mut u32) -> Result<Infallible, Error> {
-    let mut position = match index.position() {
-        Some(position) if changes::can_follow(pg, &position).await? => position,
-        _ => build(pg, index).await?,
-    };
-    loop {
-        let batch = changes::read(pg, &position).await?;
-        if !batch.named.is_empty() {
-            let documents = changes::documents(pg, &batch.named).await?;
-            index.replace(batch.named, documents).await?;
-            index.commit(Some(batch.next.clone())).await?;
-        }
-        position = batch.next;
-        if batch.complete {
-            index.reached(position.txid);
-            if *failures > 0 {
-                tracing::info!(failures, "the search index follows postgres again");
-                *failures = 0;
-            }
-            tokio::time::sleep(POLL).await;
-        }
-    }
+struct Follower {
+    pg: PgPool,
+    index: SearchIndex,
+    id: Uuid,
+    /// When others last heard of this follower.
+    announced: Option<Instant>,
 }
 
-/// Builds the index from what Postgres holds and returns the position from which it has to follow.
-///
-/// An index that was complete before stays as it is until the new one is; one that was not grows in sight.
-async fn build(pg: &PgPool, index: &SearchIndex) -> Result<changes::Position, Error> {
-    let began = Instant::now();
-    let in_sight = index.position().is_none();
-    let start = changes::start(pg).await?;
-    index.clear().await?;
-    let (mut documents, mut shown) = (0, 0);
-    for entity in changes::ENTITIES {
-        let mut after = Uuid::nil();
+impl Follower {
+    /// Follows from where the index stands until something fails.
+    async fn keep_current(&mut self, failures: &mut u32) -> Result<Infallible, Error> {
+        let mut position = match self.index.position() {
+            Some(position) if changes::can_follow(&self.pg, &position).await? => position,
+            _ => self.build().await?,
+        };
+        let mut news = true;
         loop {
-            let page = changes::page(pg, entity, after).await?;
-            let Some(last) = page.last() else { break };
-            after = last.id;
-            documents += page.len();
-            index.add(page).await?;
-            if in_sight && documents - shown >= SHOWN_EVERY {
-                index.commit(None).await?;
-                shown = documents;
+            let batch = changes::read(&self.pg, &position).await?;
+            if !batch.named.is_empty() {
+                let documents = changes::documents(&self.pg, &batch.named).await?;
+                self.index.replace(batch.named, documents).await?;
+                self.index.commit(Some(batch.next.clone())).await?;
+                news = true;
+            }
+            position = batch.next;
+            if batch.complete {
+                self.index.reached(position.txid);
+                self.announce(position.txid, news).await?;
+                news = false;
+                if *failures > 0 {
+                    tracing::info!(failures, "the search index follows postgres again");
+                    *failures = 0;
+                }
+                tokio::time::sleep(POLL).await;
+            } else {
+                self.announce(position.txid, false).await?;
             }
         }
     }
-    index.commit(Some(start.clone())).await?;
-    tracing::info!(documents, seconds = began.elapsed().as_secs_f64(), "the search index is built");
-    Ok(start)
+
+    /// Builds the index from what Postgres holds and returns the position from which it has to follow.
+    ///
+    /// An index that was complete before stays as it is until the new one is; one that was not grows in sight.
+    async fn build(&mut self) -> Result<changes::Position, Error> {
+        let began = Instant::now();
+        let in_sight = self.index.position().is_none();
+        let start = changes::start(&self.pg).await?;
+        self.index.clear().await?;
+        let (mut documents, mut shown) = (0, 0);
+        for entity in changes::ENTITIES {
+            let mut after = Uuid::nil();
+            loop {
+                self.announce(0, false).await?;
+                let page = changes::page(&self.pg, entity, after).await?;
+                let Some(last) = page.last() else { break };
+                after = last.id;
+                documents += page.len();
+                self.index.add(page).await?;
+                if in_sight && documents - shown >= SHOWN_EVERY {
+                    self.index.commit(None).await?;
+                    shown = documents;
+                }
+            }
+        }
+        self.index.commit(Some(start.clone())).await?;
+        tracing::info!(documents, seconds = began.elapsed().as_secs_f64(), "the search index is built");
+        Ok(start)
+    }
+
+    /// Tells others how far this follower is: at once when there is news, else once in a while.
+    async fn announce(&mut self, horizon: i64, news: bool) -> Result<(), Error> {
+        let due = self.announced.is_none_or(|at| at.elapsed() >= HEARTBEAT);
+        if news || due {
+            changes::announce(&self.pg, self.id, horizon).await?;
+            self.announced = Some(Instant::now());
+        }
+        Ok(())
+    }
 }

@@ -1,4 +1,5 @@
-//! What an index follows: the change sequence in Postgres and the documents it names, of all organizations.
+//! What an index follows: the change sequence in Postgres and the documents it names, of all organizations; and who
+//! follows it.
 //!
 //! A change only names a record; its state is read when the change is applied, so applying one twice, or late, ends
 //! the same. A reader goes only as far as the oldest transaction still open, so that a late commit is never skipped.
@@ -158,10 +159,30 @@ fn texts(entity: Entity, rows: Vec<(Uuid, Uuid, String)>) -> Vec<Document> {
     rows.into_iter().map(|(id, organization, text)| Document { entity, id, organization, text }).collect()
 }
 
+/// Tells whoever waits (`store::applied`) how far a follower is and that it lives.
+pub async fn announce(pg: &PgPool, follower: Uuid, horizon: i64) -> Result<(), Error> {
+    sqlx::query(
+        "insert into search_followers (id, horizon) values ($1, $2)
+         on conflict (id) do update set horizon = excluded.horizon, seen_at = now()",
+    )
+    .bind(follower)
+    .bind(horizon)
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Takes a follower off the list of those that others wait for.
+pub async fn leave(pg: &PgPool, follower: Uuid) -> Result<(), Error> {
+    sqlx::query("delete from search_followers where id = $1").bind(follower).execute(pg).await?;
+    Ok(())
+}
+
 /// Removes the changes that every index in use has long applied; one that was away for longer is built anew.
 ///
 /// What is removed is always the beginning of the sequence and never all of it, by which [`can_follow`] tells.
 pub async fn prune(pg: &PgPool) -> Result<u64, Error> {
+    sqlx::query("delete from search_followers where seen_at < now() - interval '1 hour'").execute(pg).await?;
     let removed = sqlx::query(
         "delete from search_changes
          where txid < least(
