@@ -269,6 +269,10 @@ pub(super) struct Searcher {
 }
 
 impl Searcher {
+    pub(super) fn documents(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
     /// Returns the ids of an organization's documents of one kind whose text contains the query, in no order.
     pub(super) fn containing(&self, organization: Uuid, entity: Entity, query: &str) -> Result<Vec<Uuid>, Error> {
         let scope = Term::from_field_bytes(self.fields.scope, &scope(entity, organization));
