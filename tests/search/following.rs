@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use tidemark::store::search::changes;
 use tidemark::store::{Write, applied};
 
-use crate::setup::{Followed, add_creator, insert_creator, organization, postgres};
+use crate::setup::{Followed, OwnDatabase, add_creator, insert_creator, organization, postgres};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rename_and_a_removal_show_at_once_and_stay() {
@@ -95,24 +96,38 @@ async fn an_outage_of_postgres_delays_and_loses_nothing() {
     followed.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn pruning_keeps_what_followers_still_need() {
-    let pg = postgres().await;
-    let organization = organization(&pg).await;
-    let start = changes::start(&pg).await.unwrap();
-    add_creator(&pg, organization, "Recent").await;
-    changes::prune(&pg).await.unwrap();
-    let mut position = start;
-    let mut named = 0;
-    loop {
-        let batch = changes::read(&pg, &position).await.unwrap();
-        named += batch.named.len();
-        position = batch.next;
-        if batch.complete && named > 0 {
-            break;
-        }
+/// Waits until no transaction is open that began before now, in whatever database of the server.
+async fn settled(pg: &PgPool) {
+    let next = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint";
+    let next: i64 = sqlx::query_scalar(next).fetch_one(pg).await.unwrap();
+    while changes::start(pg).await.unwrap().txid < next {
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(changes::can_follow(&pg, &position).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pruning_leaves_what_tells_who_can_follow() {
+    let own = OwnDatabase::create().await;
+    let organization = organization(&own.pg).await;
+    let before = changes::start(&own.pg).await.unwrap();
+    add_creator(&own.pg, organization, "One").await;
+    add_creator(&own.pg, organization, "Two").await;
+    settled(&own.pg).await;
+    let after = changes::read(&own.pg, &before).await.unwrap();
+    assert_eq!(after.named.len(), 2);
+    assert!(after.complete);
+    assert_eq!(changes::prune(&own.pg).await.unwrap(), 0, "what is recent stays");
+
+    sqlx::query("update search_changes set created_at = now() - interval '8 days'").execute(&own.pg).await.unwrap();
+    assert_eq!(changes::prune(&own.pg).await.unwrap(), 1, "the last change stays, however old it is");
+    assert!(!changes::can_follow(&own.pg, &before).await.unwrap());
+    assert!(changes::can_follow(&own.pg, &after.next).await.unwrap());
+
+    add_creator(&own.pg, organization, "Three").await;
+    settled(&own.pg).await;
+    assert_eq!(changes::prune(&own.pg).await.unwrap(), 1);
+    assert!(!changes::can_follow(&own.pg, &before).await.unwrap());
+    own.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

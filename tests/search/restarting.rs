@@ -7,9 +7,8 @@ use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, changes};
-use uuid::Uuid;
 
-use crate::setup::{Followed, Random, add_creator, add_unannounced_creator, organization, postgres};
+use crate::setup::{Followed, OwnDatabase, Random, add_creator, add_unannounced_creator, organization, postgres};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_process_goes_on_where_it_was() {
@@ -48,13 +47,9 @@ async fn follows_until_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_neither_loses_nor_doubles() {
-    let server = postgres().await;
+    let own = OwnDatabase::create().await;
+    let pg = own.pg.clone();
     let folder = TempDir::new().unwrap();
-    let database = format!("tidemark_killed_{}", Uuid::now_v7().simple());
-    sqlx::query(sqlx::AssertSqlSafe(format!("create database {database}"))).execute(&server).await.unwrap();
-    let options = server.connect_options().as_ref().clone().database(&database);
-    let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
-    sqlx::migrate!().run(&pg).await.unwrap();
     let organization = organization(&pg).await;
 
     let mut random = Random(42);
@@ -63,7 +58,7 @@ async fn a_killed_process_neither_loses_nor_doubles() {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "restarting::follows_until_killed", "--ignored"])
             .env(KILLED.0, folder.path())
-            .env(KILLED.1, &database)
+            .env(KILLED.1, &own.name)
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
@@ -90,8 +85,7 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     }
     assert_eq!(followed.index.documents(), names.len() as u64);
     followed.close().await;
-    pg.close().await;
-    sqlx::query(sqlx::AssertSqlSafe(format!("drop database {database} with (force)"))).execute(&server).await.unwrap();
+    own.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
+use sqlx::{AssertSqlSafe, PgPool};
 use tidemark::app::{Clock, Stores};
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, Sections};
@@ -19,6 +19,31 @@ pub(crate) async fn postgres() -> PgPool {
     let pg = PgPoolOptions::new().max_connections(4).connect(&url).await.unwrap();
     sqlx::migrate!().run(&pg).await.unwrap();
     pg
+}
+
+/// A database without other tests' records, beside the shared one.
+pub(crate) struct OwnDatabase {
+    pub(crate) pg: PgPool,
+    pub(crate) name: String,
+    server: PgPool,
+}
+
+impl OwnDatabase {
+    pub(crate) async fn create() -> Self {
+        let server = postgres().await;
+        let name = format!("tidemark_search_{}", Uuid::now_v7().simple());
+        sqlx::query(AssertSqlSafe(format!("create database {name}"))).execute(&server).await.unwrap();
+        let options = server.connect_options().as_ref().clone().database(&name);
+        let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
+        sqlx::migrate!().run(&pg).await.unwrap();
+        OwnDatabase { pg, name, server }
+    }
+
+    pub(crate) async fn remove(self) {
+        self.pg.close().await;
+        let drop = format!("drop database {} with (force)", self.name);
+        sqlx::query(AssertSqlSafe(drop)).execute(&self.server).await.unwrap();
+    }
 }
 
 pub(crate) async fn organization(pg: &PgPool) -> Uuid {
