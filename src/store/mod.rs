@@ -1,6 +1,7 @@
 //! All input and output to Postgres, ClickHouse and Tantivy. Every function takes the organization.
 
 pub mod event;
+pub mod migrate;
 pub mod observations;
 pub mod targets;
 pub mod write;
