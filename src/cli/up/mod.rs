@@ -2,24 +2,23 @@
 //!
 //! It is the parent of every other process and does none of their work itself.
 
+mod connection;
+mod home;
 mod ports;
 mod services;
 mod supervisor;
 
-use std::fs::{self, File, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
+use self::connection::Connection;
+use self::home::Home;
 use self::ports::Ports;
+use self::services::Plan;
 use self::supervisor::Supervisor;
 use super::Failure;
-use super::lifeline::{self, StopRequest};
+use super::lifeline::StopRequest;
 use crate::embedded::postgres::Cluster;
-
-/// How long the processes of an earlier run get to notice that their parent is gone.
-const LEFTOVER_PATIENCE: Duration = Duration::from_secs(45);
+use crate::store;
 
 /// Start everything on this machine: stores, platforms, tracker and API
 ///
@@ -40,79 +39,47 @@ pub(super) struct UpArgs {
 
 pub(super) async fn run(args: UpArgs) -> Result<(), Failure> {
     let stop = StopRequest::listen()?;
-    let home = Home::open(&args.dir)?;
+    let home = Home::take(&args.dir)?;
     let supervisor = Supervisor::new(home.dir.join("logs"), home.lifeline());
     let result = tokio::select! {
-        result = start(&args, &home, &supervisor) => result,
+        result = serve(&args, &home, &supervisor) => result,
         () = stop.received() => Ok(()),
     };
     supervisor.stop().await;
+    // A part whose start was broken off is in nobody's hands any more, but ends by itself.
+    home.wait_for_leftovers()?;
     result
 }
 
-async fn start(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<(), Failure> {
-    let mut ports = Ports::read(&home.dir);
-    let postgres_port = ports.choose("postgres")?;
-    ports.settle()?;
+/// Starts everything in its order and then keeps it running for as long as it is polled.
+async fn serve(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<(), Failure> {
+    home.wait_for_leftovers()?;
+    if args.port != 0 {
+        ports::bind(args.port).map_err(|error| {
+            Failure::new(format!(
+                "port {} cannot be used ({error}): stop what listens there, or choose another with --port (make demo DEMO_PORT=N)",
+                args.port
+            ))
+        })?;
+    }
+    Connection::remove(&home.dir)?;
+    let plan = plan(args, home).await?;
+    tokio::try_join!(
+        supervisor.start(plan.postgres(), plan.postgres_is_ready()),
+        supervisor.start(plan.clickhouse(), plan.clickhouse_is_ready()),
+    )?;
+    store::migrate::run(&plan.stores.postgres, &plan.stores.clickhouse).await?;
+    std::future::pending().await
+}
+
+/// Settles what every part has to know of the others.
+async fn plan(args: &UpArgs, home: &Home) -> Result<Plan, Failure> {
     let folder = home.dir.join("postgres");
     let cluster = tokio::task::spawn_blocking(move || Cluster::prepare(&folder)).await??;
-    let url = cluster.url(postgres_port);
-    supervisor
-        .start(services::postgres(&cluster, postgres_port), services::postgres_is_ready(url.clone()))
-        .await?;
-    eprintln!("{}", url.expose());
-    std::future::pending::<()>().await;
-    let _ = args;
-    Ok(())
-}
-
-/// The folder of one installation, held by this process alone.
-struct Home {
-    dir: PathBuf,
-    _lock: File,
-}
-
-impl Home {
-    /// Takes the folder, or says who has it. Waits for what an earlier run left behind.
-    fn open(dir: &Path) -> Result<Self, Failure> {
-        let fail = |error: std::io::Error| Failure::new(format!("{}: {error}", dir.display()));
-        fs::create_dir_all(dir.join("logs")).map_err(fail)?;
-        fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(fail)?;
-        let dir = dir.canonicalize().map_err(fail)?;
-        let mut lock = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(dir.join("up.lock"))
-            .map_err(fail)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::Error(error)) => return Err(fail(error)),
-            Err(TryLockError::WouldBlock) => {
-                let mut process = String::new();
-                lock.read_to_string(&mut process).map_err(fail)?;
-                return Err(Failure::new(format!(
-                    "another tidemark up (process {}) runs in {}: stop it first, or give this one a folder of its own with --dir",
-                    process.trim(),
-                    dir.display()
-                )));
-            }
-        }
-        lock.set_len(0).map_err(fail)?;
-        lock.rewind().map_err(fail)?;
-        writeln!(lock, "{}", std::process::id()).map_err(fail)?;
-        let home = Home { dir, _lock: lock };
-        if !lifeline::wait_until_free(&home.lifeline(), LEFTOVER_PATIENCE).map_err(fail)? {
-            return Err(Failure::new(format!(
-                "processes of an earlier tidemark up still hold {} and do not stop: end them, then start again",
-                home.lifeline().display()
-            )));
-        }
-        Ok(home)
-    }
-
-    fn lifeline(&self) -> PathBuf {
-        self.dir.join("lifeline.lock")
-    }
+    let mut ports = Ports::read(&home.dir);
+    let chosen = [ports.choose("postgres")?, ports.choose("clickhouse")?, ports.choose("sandbox")?];
+    let api = if args.port == 0 { ports.choose("api")? } else { args.port };
+    ports.settle()?;
+    let (clickhouse, clickhouse_readonly) = home.clickhouse_passwords()?;
+    Ok(Plan::new(home.dir.clone(), cluster, chosen, api, clickhouse, clickhouse_readonly))
 }
