@@ -3,9 +3,12 @@
 //! Answers go to standard output, everything else to standard error. Wrong options end with status 2, anything
 //! else that fails with status 1 and one sentence.
 
+mod answer;
 mod guard;
+mod import;
 pub mod lifeline;
 mod migrate;
+mod track;
 mod up;
 
 use std::error::Error;
@@ -16,6 +19,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::telemetry::{self, LogArgs};
+use crate::worker::TrackArgs;
 
 /// Tracks social creators on Instagram and TikTok and answers exact analytics about them.
 ///
@@ -35,7 +39,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::UpArgs),
+    Track(TrackArgs),
     Migrate(migrate::MigrateArgs),
+    Import(import::ImportArgs),
     #[command(hide = true)]
     Guard(guard::GuardArgs),
 }
@@ -72,6 +78,24 @@ impl<E: Error> From<E> for Failure {
     }
 }
 
+/// A parser for options that take one of a few words, which help and errors then list.
+fn word<T>(words: impl Into<clap::builder::PossibleValuesParser>) -> impl clap::builder::TypedValueParser<Value = T>
+where
+    T: std::str::FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
+{
+    use clap::builder::TypedValueParser;
+    words.into().try_map(|word| word.parse::<T>())
+}
+
+/// Reads a name as the API takes names: something visible, at most 255 characters.
+fn name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    match name.chars().count() {
+        1..=255 if !name.contains(char::is_control) => Ok(name.to_owned()),
+        _ => Err("a name has 1 to 255 characters and no control characters".to_owned()),
+    }
+}
+
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -102,6 +126,8 @@ fn start(cli: Cli) -> Result<ExitCode, Failure> {
 async fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Up(args) => up::run(args).await?,
+        Command::Track(args) => track::run(args).await?,
+        Command::Import(args) => return import::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Guard(args) => return guard::run(args).await,
     }

@@ -1,1 +1,10 @@
-//! .
+//! The platforms in a box: a server that imitates their wire formats with a population of its own.
+//!
+//! The demo and the tests run the real clients against it. It is a leaf: only the command line uses it.
+
+pub mod dice;
+pub mod growth;
+pub mod history;
+pub mod ids;
+pub mod phrases;
+pub mod population;

@@ -1,8 +1,14 @@
 //! All input and output to Postgres, ClickHouse and Tantivy. Every function takes the organization.
 
+pub mod analytics;
+pub mod applied;
 pub mod event;
 pub mod migrate;
+pub mod imports;
+pub mod outbox;
+pub mod facts;
 pub mod observations;
+pub mod scrapes;
 pub mod targets;
 pub mod write;
 

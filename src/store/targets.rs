@@ -12,19 +12,20 @@ use uuid::Uuid;
 use super::{Error, Write};
 use crate::model::platform::Platform;
 
-/// Makes an account due at once.
-pub async fn add_account(write: &mut Write, account: Uuid) -> Result<(), Error> {
+/// Makes accounts due at once, those that have a target already excepted.
+pub async fn add_accounts(write: &mut Write, accounts: &[Uuid]) -> Result<(), Error> {
     sqlx::query(
-        "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
-         select id, organization_id, platform, 'account', now()
-         from accounts where organization_id = $1 and id = $2
+        "insert into scrape_targets (id, organization_id, platform, kind, enabled, next_attempt_at)
+         select a.id, a.organization_id, a.platform, 'account', a.is_active and coalesce(c.is_active, true), now()
+         from accounts a left join creators c on c.id = a.creator_id
+         where a.organization_id = $1 and a.id = any($2)
          on conflict do nothing",
     )
     .bind(write.organization())
-    .bind(account)
+    .bind(accounts)
     .execute(write.connection())
     .await?;
-    refresh(write, &[account]).await
+    Ok(())
 }
 
 /// Makes individually tracked videos due at once, those that have a target already excepted.

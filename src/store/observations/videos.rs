@@ -10,7 +10,7 @@ use serde::Serialize;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{FoundOn, ObservedVideo, sums};
+use super::{AccountRef, FoundOn, ObservedVideo, sums};
 use crate::model::counters::Counters;
 use crate::model::identifier::video_url;
 use crate::model::latest::{KnownAt, VideoLatest, value};
@@ -28,8 +28,7 @@ struct Row {
     external_id: Option<String>,
     shortcode: Option<String>,
     account_id: Option<Uuid>,
-    /// The account's internal id, where there is an account.
-    account_subject: Option<i64>,
+    subject_id: i64,
     is_tracked: bool,
     url: Option<String>,
     description: Option<String>,
@@ -80,7 +79,7 @@ impl Row {
     }
 
     fn place(&self) -> VideoPlace {
-        VideoPlace { subject_id: self.account_subject.unwrap_or(self.internal_id), video_id: self.internal_id }
+        VideoPlace { subject_id: self.subject_id, video_id: self.internal_id }
     }
 }
 
@@ -93,6 +92,7 @@ struct Columns {
     external_id: Option<String>,
     shortcode: Option<String>,
     account_id: Option<Uuid>,
+    subject_id: i64,
     is_tracked: bool,
     is_active: bool,
     url: Option<String>,
@@ -127,8 +127,9 @@ struct Draft {
     platform: Platform,
     external_id: Option<String>,
     shortcode: Option<String>,
-    /// The account that keeps it, with its subject.
-    account: Option<(Uuid, i64)>,
+    /// The account that keeps it.
+    account: Option<Uuid>,
+    subject_id: i64,
     is_tracked: bool,
     is_active: bool,
     latest: VideoLatest,
@@ -174,8 +175,7 @@ async fn find(write: &mut Write, observed: &[ObservedVideo]) -> Result<Vec<Row>,
         }
         let found: Vec<Row> = sqlx::query_as(
             "select v.id, v.internal_id, v.platform, v.external_id, v.shortcode, v.account_id,
-                    (select a.internal_id from accounts a where a.id = v.account_id) as account_subject,
-                    v.is_tracked, v.url, v.description, v.media_type, v.duration, v.cover_image_url_original,
+                    v.subject_id, v.is_tracked, v.url, v.description, v.media_type, v.duration, v.cover_image_url_original,
                     v.video_url_original, v.platform_data, v.create_time, v.view_count, v.like_count,
                     v.comment_count, v.share_count, v.saved_count, v.play_count, v.ig_play_count, v.fb_play_count,
                     v.fb_like_count, v.observed_at, v.known_at, v.tracked_since
@@ -239,6 +239,9 @@ async fn assemble(write: &mut Write, observed: Vec<ObservedVideo>, stored: Vec<R
         .await?;
     for (draft, internal_id) in new.into_iter().zip(ids) {
         draft.internal_id = internal_id;
+        if draft.account.is_none() {
+            draft.subject_id = internal_id;
+        }
     }
     Ok(drafts)
 }
@@ -249,7 +252,7 @@ async fn merge(write: &mut Write, drafts: &mut [Draft], kept: usize, lost: usize
     let (before, after) = drafts.split_at_mut(lost);
     let (kept, lost) = (&mut before[kept], &mut after[0]);
     if let Some(account) = lost.account {
-        kept.attach(write, account);
+        kept.attach(write, AccountRef { id: account, subject_id: lost.subject_id });
     }
     kept.is_tracked |= lost.is_tracked;
     kept.external_id = kept.external_id.take().or(lost.external_id.take());
@@ -258,7 +261,7 @@ async fn merge(write: &mut Write, drafts: &mut [Draft], kept: usize, lost: usize
     kept.observations.append(&mut lost.observations);
     let Some(lost_row) = &lost.stored else { return Ok(()) };
     let from = lost_row.place();
-    let place = VideoPlace { subject_id: kept.subject_id(), video_id: kept.internal_id };
+    let place = VideoPlace { subject_id: kept.subject_id, video_id: kept.internal_id };
     write.video_moved(from, place);
     write.video_changed(lost_row.id);
     let organization = write.organization();
@@ -308,7 +311,8 @@ impl Draft {
             platform: row.platform,
             external_id: row.external_id.clone(),
             shortcode: row.shortcode.clone(),
-            account: row.account_id.zip(row.account_subject),
+            account: row.account_id,
+            subject_id: row.subject_id,
             is_tracked: row.is_tracked,
             is_active: true,
             latest: row.latest(),
@@ -327,6 +331,7 @@ impl Draft {
             external_id: None,
             shortcode: None,
             account: None,
+            subject_id: 0,
             is_tracked: false,
             is_active: true,
             latest: VideoLatest::default(),
@@ -338,7 +343,7 @@ impl Draft {
     /// Adds what one observed video says.
     fn add(&mut self, write: &mut Write, video: ObservedVideo) {
         match video.found_on {
-            FoundOn::Account(account) => self.attach(write, (account.id, account.subject_id)),
+            FoundOn::Account(account) => self.attach(write, account),
             FoundOn::Itself { active } => {
                 if !self.is_tracked {
                     self.is_active = active;
@@ -355,18 +360,15 @@ impl Draft {
     }
 
     /// Gives the video to the account unless another one has it already; its history goes along.
-    fn attach(&mut self, write: &mut Write, account: (Uuid, i64)) {
+    fn attach(&mut self, write: &mut Write, account: AccountRef) {
         if self.account.is_some() {
             return;
         }
-        self.account = Some(account);
+        self.account = Some(account.id);
+        self.subject_id = account.subject_id;
         if let Some(row) = &self.stored {
-            write.video_moved(row.place(), VideoPlace { subject_id: account.1, video_id: row.internal_id });
+            write.video_moved(row.place(), VideoPlace { subject_id: account.subject_id, video_id: row.internal_id });
         }
-    }
-
-    fn subject_id(&self) -> i64 {
-        self.account.map_or(self.internal_id, |(_, subject)| subject)
     }
 
     fn first_day(&self) -> Option<NaiveDate> {
@@ -385,7 +387,8 @@ impl Draft {
             platform: self.platform,
             external_id: self.external_id.clone(),
             shortcode: self.shortcode.clone(),
-            account_id: self.account.map(|(id, _)| id),
+            account_id: self.account,
+            subject_id: self.subject_id,
             is_tracked: self.is_tracked,
             is_active: self.is_active,
             url: value(&latest.url).or_else(|| {
@@ -425,7 +428,7 @@ impl Draft {
                 || row.create_time != columns.create_time
                 || row.is_tracked != columns.is_tracked
         });
-        let subject_id = self.subject_id();
+        let subject_id = self.subject_id;
         if described_anew {
             write.video_changed(self.id);
             write.subject_changed(subject_id);
@@ -444,19 +447,19 @@ async fn insert(write: &mut Write, now: DateTime<Utc>, made: Vec<Columns>) -> Re
     let count = made.len() as u64;
     let inserted = sqlx::query(
         "insert into videos (
-            id, internal_id, organization_id, platform, external_id, shortcode, account_id, is_tracked, is_active,
-            url, description, description_key, media_type, duration, cover_image_url_original, video_url_original,
+            id, internal_id, organization_id, platform, external_id, shortcode, account_id, subject_id, is_tracked,
+            is_active, url, description, description_key, media_type, duration, cover_image_url_original, video_url_original,
             platform_data, create_time, view_count, like_count, comment_count, share_count, saved_count, play_count,
             ig_play_count, fb_play_count, fb_like_count, observed_at, known_at, tracked_since, first_scrape_time,
             last_scrape_time, added_at, updated_at, tracked_at)
-         select id, internal_id, $1, platform, external_id, shortcode, account_id, is_tracked, is_active,
-            url, description, description_key, media_type, duration, cover_image_url_original, video_url_original,
+         select id, internal_id, $1, platform, external_id, shortcode, account_id, subject_id, is_tracked,
+            is_active, url, description, description_key, media_type, duration, cover_image_url_original, video_url_original,
             platform_data, create_time, view_count, like_count, comment_count, share_count, saved_count, play_count,
             ig_play_count, fb_play_count, fb_like_count, observed_at, known_at, tracked_since, scraped_at,
             scraped_at, $3, $3, case when is_tracked then $3 end
          from jsonb_to_recordset($2) as x(
             id uuid, internal_id bigint, platform text, external_id text, shortcode text, account_id uuid,
-            is_tracked boolean, is_active boolean, url text, description text, description_key text, media_type text,
+            subject_id bigint, is_tracked boolean, is_active boolean, url text, description text, description_key text, media_type text,
             duration double precision, cover_image_url_original text, video_url_original text, platform_data jsonb,
             create_time timestamptz, view_count bigint, like_count bigint, comment_count bigint, share_count bigint,
             saved_count bigint, play_count bigint, ig_play_count bigint, fb_play_count bigint, fb_like_count bigint,
@@ -483,6 +486,7 @@ async fn update(write: &mut Write, now: DateTime<Utc>, changed: Vec<Columns>) ->
     sqlx::query(
         "update videos v set
             external_id = x.external_id, shortcode = x.shortcode, account_id = x.account_id,
+            subject_id = x.subject_id,
             is_active = case when v.is_tracked then v.is_active else x.is_active end,
             tracked_at = coalesce(v.tracked_at, case when x.is_tracked then $3 end), is_tracked = x.is_tracked,
             url = x.url, description = x.description, description_key = x.description_key,
@@ -498,7 +502,7 @@ async fn update(write: &mut Write, now: DateTime<Utc>, changed: Vec<Columns>) ->
             updated_at = $3
          from jsonb_to_recordset($2) as x(
             id uuid, internal_id bigint, platform text, external_id text, shortcode text, account_id uuid,
-            is_tracked boolean, is_active boolean, url text, description text, description_key text, media_type text,
+            subject_id bigint, is_tracked boolean, is_active boolean, url text, description text, description_key text, media_type text,
             duration double precision, cover_image_url_original text, video_url_original text, platform_data jsonb,
             create_time timestamptz, view_count bigint, like_count bigint, comment_count bigint, share_count bigint,
             saved_count bigint, play_count bigint, ig_play_count bigint, fb_play_count bigint, fb_like_count bigint,
