@@ -41,9 +41,29 @@ pub fn shortcode(created: DateTime<Utc>, account: usize, number: usize) -> Strin
     digits.skip_while(|&digit| digit == 0).map(|digit| char::from(ALPHABET[digit as usize])).collect()
 }
 
+/// The account of a post that [`shortcode`] named.
+pub fn shortcode_account(code: &str) -> Option<usize> {
+    let mut key = 0_u64;
+    for byte in code.bytes() {
+        let digit = ALPHABET.iter().position(|&known| known == byte)? as u64;
+        key = key.checked_mul(64)? | digit;
+    }
+    Some((key >> 10 & 0x1fff) as usize)
+}
+
 /// A TikTok id: its time above, whatever makes it unique below.
 pub fn tiktok(seconds: i64, low: u32) -> String {
     ((seconds as u64) << 32 | u64::from(low)).to_string()
+}
+
+/// A TikTok video's id.
+pub fn tiktok_post(created: DateTime<Utc>, account: usize, noise: u16) -> String {
+    tiktok(created.timestamp(), (account as u32) << 16 | u32::from(noise))
+}
+
+/// The account of a video that [`tiktok_post`] named.
+pub fn tiktok_post_account(id: &str) -> Option<usize> {
+    Some((id.parse::<u64>().ok()? as u32 >> 16) as usize)
 }
 
 /// The inverse of a number that is prime to the modulus, by Euclid.
@@ -83,7 +103,8 @@ mod tests {
             .bytes()
             .fold(0_u64, |key, digit| key << 6 | ALPHABET.iter().position(|&known| known == digit).unwrap() as u64);
         assert_eq!((key >> 23) as i64 + INSTAGRAM_EPOCH, created.timestamp_millis());
-        assert_eq!(((key >> 10) & 0x1fff, key & 0x3ff), (12, 34));
+        assert_eq!((shortcode_account(&code), key & 0x3ff), (Some(12), 34));
+        assert_eq!(shortcode_account("not a code"), None);
     }
 
     #[test]

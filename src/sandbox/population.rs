@@ -198,9 +198,7 @@ impl Account {
             Platform::Instagram => {
                 (ids::instagram_post(self.index, number), Some(ids::shortcode(create_time, self.index, number)))
             }
-            Platform::Tiktok => {
-                (ids::tiktok(create_time.timestamp(), (self.index as u32) << 16 | (dice.bits() as u32 & 0xffff)), None)
-            }
+            Platform::Tiktok => (ids::tiktok_post(create_time, self.index, dice.bits() as u16), None),
         };
         let (_, emoji, tags) = TOPICS[self.topic];
         let first = dice.below(4) as usize;
