@@ -1,6 +1,7 @@
 //! Plain data and rules that know nobody: no database, no HTTP, no clock of their own.
 
 pub mod account;
+pub mod change;
 pub mod counters;
 pub mod creator;
 pub mod identifier;

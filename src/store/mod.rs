@@ -9,6 +9,7 @@ pub mod outbox;
 pub mod facts;
 pub mod observations;
 pub mod scrapes;
+pub mod search;
 pub mod targets;
 pub mod write;
 

@@ -2,6 +2,7 @@
 //!
 //! `tidemark track` runs the first two; each API process follows search for itself.
 
+pub mod indexer;
 pub mod relay;
 pub mod scrape;
 pub mod tracking;
