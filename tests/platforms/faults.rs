@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tidemark::platforms::outbound::Limits;
 use tidemark::platforms::source::Refusal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use url::Url;
 
 use crate::canned::{self, Canned, Say};
@@ -54,13 +55,28 @@ async fn an_answer_is_measured_after_it_was_unpacked() {
 }
 
 #[tokio::test]
-async fn a_service_that_cannot_prove_itself_is_not_trusted() {
-    let server = Canned::start(vec![canned::json(200, &json!({}))]).await;
-    let base = Url::parse(&server.url.as_str().replace("http://", "https://")).expect("a URL");
-    for (name, refusal) in refusals(&base, LIMITS).await {
-        assert!(matches!(refusal, Refusal::Transient(_)), "{name}: {refusal}");
+async fn https_is_spoken_in_earnest() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let base = format!("https://{}/base", listener.local_addr().expect("an address"));
+    let heard = tokio::spawn(async move {
+        let mut heard = Vec::new();
+        for _ in 0..3 {
+            let (mut stream, _) = listener.accept().await.expect("a caller");
+            let mut hello = [0; 3];
+            stream.read_exact(&mut hello).await.expect("the beginning of a handshake");
+            heard.push([hello[0], hello[1]]);
+            // Whoever speaks plainly after this is an impostor.
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.expect("the caller listens");
+        }
+        heard
+    });
+    for (name, refusal) in refusals(&Url::parse(&base).expect("a URL"), LIMITS).await {
+        assert!(
+            matches!(&refusal, Refusal::Transient(said) if said.contains("cannot be reached")),
+            "{name}: {refusal}"
+        );
     }
-    assert!(server.requests().is_empty(), "nothing was said to it");
+    assert_eq!(heard.await.expect("no panic"), [[0x16, 0x03]; 3], "a TLS handshake, three times");
 }
 
 #[tokio::test]
