@@ -12,15 +12,16 @@ ARGS ?=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: deps ## Run everything on this machine, with a year of demo data; Ctrl-C stops it
+demo: ## Run everything on this machine, with a year of demo data; Ctrl-C stops it
+	@scripts/with-stores true
 	$(CARGO) build --locked --release
-	@exec $(CARGO) run --locked --release --quiet -- up --demo --port $(DEMO_PORT)
+	@exec scripts/with-stores $(CARGO) run --locked --release --quiet -- up --demo --port $(DEMO_PORT)
 
-test: deps ## Run all tests, on stores of their own, also beside a running demo
-	@scripts/run-tests $(ARGS)
+test: ## Run all tests, on stores of their own, also beside a running demo
+	@scripts/with-stores scripts/run-tests $(ARGS)
 
-test-deep: deps ## Run all tests and the long ones
-	@scripts/run-tests --deep $(ARGS)
+test-deep: ## Run all tests and the long ones
+	@scripts/with-stores scripts/run-tests --deep $(ARGS)
 
 lint: ## Check the form of the code and what clippy says of it
 	$(CARGO) fmt --check
@@ -32,11 +33,11 @@ fmt: ## Bring the code into form
 build: ## Build the program for use: target/release/tidemark
 	$(CARGO) build --locked --release
 
-deps: libchdb ## Install what is missing: Postgres, and ClickHouse as a library
-	@scripts/install-postgres
+deps: ## Install what is missing: Postgres, and ClickHouse as a library
+	@scripts/with-stores true
 
-libchdb: ## Install ClickHouse as a library into the user's cache
-	@scripts/install-libchdb
+libchdb: ## Install ClickHouse as a library into the user's cache, and say where
+	@scripts/with-stores printenv TIDEMARK_LIBCHDB
 
 clean-demo: ## Delete the demo with all its data
 	rm -rf .tidemark

@@ -6,8 +6,10 @@
 mod answer;
 mod guard;
 mod import;
+mod key;
 pub mod lifeline;
 mod migrate;
+mod org;
 mod track;
 mod up;
 
@@ -18,6 +20,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::embedded::clickhouse;
+use crate::sandbox::{self, SandboxArgs};
+use crate::server::{self, ServeArgs};
 use crate::telemetry::{self, LogArgs};
 use crate::worker::TrackArgs;
 
@@ -25,7 +30,7 @@ use crate::worker::TrackArgs;
 ///
 /// Try it: `tidemark up --demo` starts everything on this machine, with a year of demo data.
 #[derive(Debug, Parser)]
-#[command(name = "tidemark", version, propagate_version = true, max_term_width = 110)]
+#[command(name = "tidemark", version, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -39,9 +44,27 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::UpArgs),
+    /// Answer the API
+    ///
+    /// Any number may run, each with a search index of its own.
+    Serve(ServeArgs),
+    /// Run the tracker and the relay to ClickHouse
+    ///
+    /// Reads what is due from the platforms, and brings what was committed to ClickHouse. Any number may run.
     Track(TrackArgs),
     Migrate(migrate::MigrateArgs),
+    /// Run ClickHouse itself, as a library, behind its own HTTP interface
+    ///
+    /// For one machine without a ClickHouse server. Ordinary clients work with it; its users and passwords are made at
+    /// the first start and stand in credentials.json beside the data.
+    Clickhouse(clickhouse::ClickhouseArgs),
+    /// Serve imitations of the social platforms, for trying things out
+    ///
+    /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
+    Sandbox(SandboxArgs),
     Import(import::ImportArgs),
+    Org(org::OrgArgs),
+    Key(key::KeyArgs),
     #[command(hide = true)]
     Guard(guard::GuardArgs),
 }
@@ -79,7 +102,9 @@ impl<E: Error> From<E> for Failure {
 }
 
 /// A parser for options that take one of a few words, which help and errors then list.
-fn word<T>(words: impl Into<clap::builder::PossibleValuesParser>) -> impl clap::builder::TypedValueParser<Value = T>
+fn word<T>(
+    words: impl Into<clap::builder::PossibleValuesParser>,
+) -> impl clap::builder::TypedValueParser<Value = T>
 where
     T: std::str::FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
 {
@@ -126,9 +151,14 @@ fn start(cli: Cli) -> Result<ExitCode, Failure> {
 async fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Up(args) => up::run(args).await?,
+        Command::Serve(args) => server::serve(args).await?,
         Command::Track(args) => track::run(args).await?,
         Command::Import(args) => return import::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
+        Command::Clickhouse(args) => clickhouse::run(args).await?,
+        Command::Sandbox(args) => sandbox::run(args).await?,
+        Command::Org(args) => org::run(args).await?,
+        Command::Key(args) => key::run(args).await?,
         Command::Guard(args) => return guard::run(args).await,
     }
     Ok(ExitCode::SUCCESS)
@@ -145,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_has_an_environment_variable_and_a_description() {
+    fn every_command_and_option_is_described() {
         let mut command = Cli::command();
         command.build();
         let mut commands = vec![&command];

@@ -51,6 +51,25 @@ impl Connection {
         write_private(dir, JSON, &json)
     }
 
+    /// What a newcomer is told once all is ready.
+    pub(super) fn introduction(&self, dir: &Path) -> String {
+        let mut text = format!("\nTidemark is ready.\n\n  base URL  {}\n", self.base_url);
+        if let Some(key) = &self.api_key {
+            text.push_str(&format!("  key       {key}\n"));
+        }
+        text.push_str(&format!("  docs      {}\n", self.docs_url));
+        text.push_str(&format!("  files     {0}/{JSON}, {0}/{SHELL}\n\n", dir.display()));
+        match &self.api_key {
+            Some(key) => text.push_str(&format!(
+                "Try:\n\n  curl -H 'Authorization: Bearer {key}' '{}/overview?period=30d'\n\n",
+                self.base_url
+            )),
+            None => text.push_str(&format!("Try:\n\n  curl '{}/health'\n\n", self.base_url)),
+        }
+        text.push_str("Ctrl-C stops everything; the data stay.\n");
+        text
+    }
+
     /// Removes the files of an earlier run, which would say that all is ready before it is.
     pub(super) fn remove(dir: &Path) -> io::Result<()> {
         for name in [JSON, SHELL] {

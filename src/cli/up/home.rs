@@ -6,11 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::connection::write_private;
 use crate::cli::{Failure, lifeline};
-use crate::config::Secret;
 
 /// How long the processes of an earlier run get to notice that their parent is gone.
 const LEFTOVER_PATIENCE: Duration = Duration::from_secs(45);
@@ -19,13 +15,6 @@ const LEFTOVER_PATIENCE: Duration = Duration::from_secs(45);
 pub(super) struct Home {
     pub(super) dir: PathBuf,
     _lock: File,
-}
-
-/// The passwords that were made at the first start.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Passwords {
-    clickhouse: String,
-    clickhouse_readonly: String,
 }
 
 impl Home {
@@ -76,30 +65,6 @@ impl Home {
     pub(super) fn lifeline(&self) -> PathBuf {
         self.dir.join("lifeline.lock")
     }
-
-    /// ClickHouse's passwords, for the service and for those who may only read.
-    pub(super) fn clickhouse_passwords(&self) -> Result<(Secret, Secret), Failure> {
-        const FILE: &str = "passwords.json";
-        let passwords = match fs::read(self.dir.join(FILE)) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                Failure::new(format!("{} is damaged: {error}", self.dir.join(FILE).display()))
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let passwords = Passwords { clickhouse: password()?, clickhouse_readonly: password()? };
-                write_private(&self.dir, FILE, &serde_json::to_vec_pretty(&passwords)?)?;
-                passwords
-            }
-            Err(error) => return Err(error.into()),
-        };
-        Ok((Secret::new(passwords.clickhouse), Secret::new(passwords.clickhouse_readonly)))
-    }
-}
-
-fn password() -> Result<String, Failure> {
-    let mut bytes = [0; 24];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::new(format!("the system has no random numbers: {error}")))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -107,14 +72,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_taken_once_and_keeps_its_passwords() {
+    fn a_folder_is_taken_by_one_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::take(dir.path()).unwrap();
         let refusal = Home::take(dir.path()).err().expect("the folder is taken").to_string();
         assert!(refusal.contains(&format!("process {}", std::process::id())), "{refusal}");
-        let passwords = home.clickhouse_passwords().unwrap();
-        assert_ne!(passwords.0, passwords.1);
         drop(home);
-        assert_eq!(Home::take(dir.path()).unwrap().clickhouse_passwords().unwrap(), passwords);
+        assert!(Home::take(dir.path()).is_ok());
     }
 }
