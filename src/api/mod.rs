@@ -2,9 +2,11 @@
 
 mod account_videos;
 mod accounts;
+mod analytics;
 mod creators;
 mod fields;
 mod links;
+mod metrics;
 mod system;
 
 use salvo::Router;
@@ -27,4 +29,5 @@ fn private() -> Router {
         .push(accounts::router())
         .push(account_videos::router())
         .push(creators::router())
+        .push(analytics::router())
 }

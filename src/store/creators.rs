@@ -6,9 +6,8 @@ use sqlx::types::Json;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::accounts::change::follow_activity;
 use super::keyset::{self, Column, Key, List, Page, Position, Slice, Sort};
-use super::{Error, Write};
+use super::{Error, Write, targets};
 use crate::model::account::Metadata;
 use crate::model::creator::Creator;
 use crate::model::text::folded;
@@ -168,7 +167,7 @@ pub async fn change(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
             .bind(id)
             .fetch_all(write.connection())
             .await?;
-        follow_activity(write, &accounts).await?;
+        targets::refresh(write, &accounts).await?;
     }
     write.creator_changed(id);
     Ok(())
@@ -190,7 +189,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
-    follow_activity(write, &accounts).await?;
+    targets::refresh(write, &accounts).await?;
     for account in accounts {
         write.account_changed(account);
     }

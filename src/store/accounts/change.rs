@@ -1,5 +1,5 @@
 //! How accounts come, change and go. Whether one is collected follows from it and its creator together, and is
-//! written in one place, [`follow_activity`].
+//! written in one place, [`targets::refresh`].
 //!
 //! Rows are locked in one order, whoever changes what: creators, then accounts, then the organization.
 
@@ -12,7 +12,7 @@ use crate::model::identifier::Username;
 use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
 use crate::model::platform::Platform;
 use crate::store::event::{RemovedVideo, VideoPlace};
-use crate::store::{Error, Write};
+use crate::store::{Error, Write, targets};
 
 /// What a request changes of an account; what it leaves out stays. The inner `None` clears.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,16 +94,7 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
     .execute(write.connection())
     .await
     .map_err(|error| tracked_meanwhile(error, new.platform, new.username.as_str()))?;
-    sqlx::query(
-        "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at) values ($1, $2, $3, 'account', $4)",
-    )
-    .bind(id)
-    .bind(organization)
-    .bind(new.platform)
-    .bind(now)
-    .execute(write.connection())
-    .await?;
-    follow_activity(write, &[id]).await?;
+    targets::add_accounts(write, &[id], now).await?;
     write.account_changed(id);
     Ok(id)
 }
@@ -152,7 +143,7 @@ pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
         .execute(write.connection())
         .await?;
     }
-    follow_activity(write, &[id]).await?;
+    targets::refresh(write, &[id]).await?;
     write.account_changed(id);
     Ok(())
 }
@@ -195,19 +186,19 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     let organization = write.organization();
     let account = lock(write, id, None).await?;
-    let detached: Vec<(Uuid, i64)> = sqlx::query_as(
-        "update videos set account_id = null, updated_at = $3
+    let detached: Vec<(Uuid, i64, i64)> = sqlx::query_as(
+        "update videos set account_id = null, subject_id = nextval('internal_ids'), updated_at = $3
          where organization_id = $1 and account_id = $2 and is_tracked
-         returning id, internal_id",
+         returning id, internal_id, subject_id",
     )
     .bind(organization)
     .bind(id)
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
-    for (video, video_id) in detached {
+    for (video, video_id, subject_id) in detached {
         let from = VideoPlace { subject_id: account.internal_id, video_id };
-        write.video_moved(from, VideoPlace { subject_id: video_id, video_id });
+        write.video_moved(from, VideoPlace { subject_id, video_id });
         write.video_changed(video);
     }
     let removed: Vec<(Uuid, i64)> =
@@ -267,19 +258,6 @@ pub(in crate::store) async fn lock_creator(write: &mut Write, creator: Uuid) -> 
         .await?
         .map(drop)
         .ok_or(Error::NotFound("creator"))
-}
-
-/// Lets the tracker collect an account exactly while both the account and its creator are active.
-pub(in crate::store) async fn follow_activity(write: &mut Write, accounts: &[Uuid]) -> Result<(), Error> {
-    sqlx::query(
-        "update scrape_targets t set enabled = a.is_active and coalesce(c.is_active, true)
-         from accounts a left join creators c on c.id = a.creator_id
-         where t.id = a.id and a.id = any($1) and t.enabled is distinct from (a.is_active and coalesce(c.is_active, true))",
-    )
-    .bind(accounts)
-    .execute(write.connection())
-    .await?;
-    Ok(())
 }
 
 /// Refuses a username that the organization tracks already, naming the account.
