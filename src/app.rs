@@ -1,4 +1,5 @@
-//! What every request and every worker stands on: the connected stores and the clock.
+//! What every request and every worker stands on: the connected stores and the clock; and for requests, how the
+//! API is reached and what the sources can read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,6 +10,44 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
+use crate::model::network::Network;
+use crate::model::platform::Readable;
+
+/// What the handlers of the API stand on. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    pub pg: PgPool,
+    pub clickhouse: clickhouse::Client,
+    pub clock: Clock,
+    pub readable: Readable,
+    pub settings: Arc<Settings>,
+}
+
+/// How the API is reached, and by whom.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The service's own address, without a path; without one, the request's host is taken.
+    pub public_url: Option<String>,
+    /// Origins whose pages may read answers; `*` for all.
+    pub cors_origins: Vec<String>,
+    /// Unknown keys that one address may try in a clock minute.
+    pub auth_failure_limit: u32,
+    /// Proxies whose word about the client is taken.
+    pub trusted_proxies: Vec<Network>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { public_url: None, cors_origins: Vec::new(), auth_failure_limit: 60, trusted_proxies: Vec::new() }
+    }
+}
+
+impl App {
+    pub fn new(stores: Stores, readable: Readable, settings: Settings) -> Self {
+        let Stores { pg, clickhouse, clock } = stores;
+        App { pg, clickhouse, clock, readable, settings: Arc::new(settings) }
+    }
+}
 
 /// The stores of the service, connected. Cheap to clone.
 #[derive(Clone)]

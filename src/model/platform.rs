@@ -44,3 +44,18 @@ impl FromStr for Platform {
 #[derive(Debug, thiserror::Error)]
 #[error("the platform must be instagram or tiktok")]
 pub struct UnknownPlatform;
+
+/// The platforms that some configured source can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readable(Vec<Platform>);
+
+impl Readable {
+    pub fn new(platforms: impl IntoIterator<Item = Platform>) -> Self {
+        Readable(platforms.into_iter().collect())
+    }
+
+    /// The platforms' names, as the stores compare them.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|platform| platform.as_str()).collect()
+    }
+}
