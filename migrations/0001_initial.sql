@@ -74,8 +74,9 @@ create table accounts (
     scrape_interval_hours integer not null default 24 check (scrape_interval_hours between 6 and 720),
     max_recent_posts integer check (max_recent_posts between 50 and 5000),
     post_lookback_days integer check (post_lookback_days between 90 and 7300),
-    -- when the profile's figures below were observed: an older observation does not overwrite them
-    profile_observed_at timestamptz,
+    -- the latest observation of the profile, and the fields last known at another time (model::latest)
+    observed_at timestamptz,
+    known_at jsonb,
     follower_count bigint not null default 0,
     following_count bigint not null default 0,
     profile_post_count bigint not null default 0,
@@ -109,6 +110,9 @@ create index accounts_by_creator on accounts (creator_id) where creator_id is no
 create table videos (
     id uuid primary key,
     internal_id bigint not null default nextval('internal_ids'),
+    -- where its history lies: the account's internal id; without account the video's own, or a fresh number once it
+    -- was detached, because a place that history was moved away from is never used again
+    subject_id bigint not null,
     organization_id uuid not null references organizations on delete cascade,
     platform text not null check (platform in ('instagram', 'tiktok')),
     external_id text,
@@ -137,9 +141,9 @@ create table videos (
     scrape_interval_hours integer not null default 24 check (scrape_interval_hours between 6 and 720),
     first_scrape_time timestamptz,
     last_scrape_time timestamptz,
-    -- when the descriptive columns and the counters were last observed
-    described_at timestamptz,
+    -- the latest observation, and the fields last known at another time (model::latest)
     observed_at timestamptz,
+    known_at jsonb,
     -- UTC day of the earliest observation of the video itself
     tracked_since date,
     view_count bigint not null default 0,
@@ -163,6 +167,7 @@ create index videos_discovered_by_create_time on videos (organization_id, create
 create index videos_discovered_by_views on videos (organization_id, view_count, id) where account_id is not null;
 create index videos_discovered_by_likes on videos (organization_id, like_count, id) where account_id is not null;
 create index videos_discovered_by_plays on videos (organization_id, play_count, id) where account_id is not null;
+create index videos_of_subject on videos (subject_id);
 create index videos_posted on videos (organization_id, create_time) where create_time is not null;
 
 -- What the tracker reads regularly: an account, or a video that is tracked individually. Kept apart from the
@@ -223,6 +228,14 @@ create table search_changes (
     primary key (txid, position)
 );
 create index search_changes_created on search_changes (created_at);
+create index search_changes_organization on search_changes (organization_id, txid);
+
+-- The processes that keep a search index, and the transaction below which each has seen every change.
+create table search_followers (
+    id uuid primary key,
+    horizon bigint not null,
+    seen_at timestamptz not null default now()
+);
 
 create table idempotency_keys (
     organization_id uuid not null references organizations on delete cascade,

@@ -14,28 +14,26 @@ use crate::http::{
 };
 use crate::model::creator::Creator;
 use crate::model::limits::NAME_CHARACTERS;
+use crate::store::Write;
 use crate::store::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
 use crate::store::keyset::Direction;
-use crate::store::Write;
 
 /// Segments beside `{creator_id}` that are no creators.
 const LITERALS: &[&str] = &["top"];
 
 pub(super) fn router() -> Router {
-    Router::with_path("creators")
-        .push(read(list))
-        .push(Router::new().post(create))
-        .push(
-            parameter("{creator_id}", LITERALS)
-                .push(read(get))
-                .push(Router::new().patch(patch))
-                .push(Router::new().delete(delete))
-                .push(links::router()),
-        )
+    Router::with_path("creators").push(read(list)).push(Router::new().post(create)).push(
+        parameter("{creator_id}", LITERALS)
+            .push(read(get))
+            .push(Router::new().patch(patch))
+            .push(Router::new().delete(delete))
+            .push(links::router()),
+    )
 }
 
 impl Word for CreatorSort {
-    const WORDS: &'static [(&'static str, Self)] = &[("name", CreatorSort::Name), ("added_at", CreatorSort::AddedAt)];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("name", CreatorSort::Name), ("added_at", CreatorSort::AddedAt)];
 }
 
 impl ListSort for CreatorSort {

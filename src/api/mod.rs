@@ -5,6 +5,7 @@ mod accounts;
 mod creators;
 mod fields;
 mod links;
+mod search;
 mod system;
 
 use salvo::Router;
@@ -27,4 +28,5 @@ fn private() -> Router {
         .push(accounts::router())
         .push(account_videos::router())
         .push(creators::router())
+        .push(search::router())
 }

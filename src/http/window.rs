@@ -7,12 +7,8 @@ use super::problem::Problem;
 use crate::model::period::{Period, Window, WindowRequest};
 
 impl Word for Period {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("7d", Period::Week),
-        ("30d", Period::Month),
-        ("90d", Period::Quarter),
-        ("custom", Period::Custom),
-    ];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
 }
 
 /// Reads `period`, `start_date`, `end_date` and `include_today` of a GET, and notes what makes the window impossible.

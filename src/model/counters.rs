@@ -30,6 +30,9 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// The largest count that is believed: platforms have answered overflows, and sums must not overflow here.
+    pub const MAX: i64 = 1_000_000_000_000_000;
+
     /// The names of the counters, in the order of [`Counters::to_array`].
     pub const NAMES: [&'static str; 9] = [
         "view_count",

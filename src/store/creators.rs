@@ -6,9 +6,8 @@ use sqlx::types::Json;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::accounts::change::follow_activity;
 use super::keyset::{self, Column, Key, List, Page, Position, Slice, Sort};
-use super::{Error, Write};
+use super::{Error, Write, targets};
 use crate::model::account::Metadata;
 use crate::model::creator::Creator;
 use crate::model::text::folded;
@@ -104,7 +103,8 @@ pub async fn list(
 
 /// Reads one creator.
 pub async fn get(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Result<Creator, Error> {
-    let mut query = QueryBuilder::<Postgres>::new("with page as (select id from creators where organization_id = ");
+    let mut query =
+        QueryBuilder::<Postgres>::new("with page as (select id from creators where organization_id = ");
     query.push_bind(organization).push(" and id = ").push_bind(id).push(") ").push(SELECT);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("creator"))
 }
@@ -168,7 +168,7 @@ pub async fn change(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
             .bind(id)
             .fetch_all(write.connection())
             .await?;
-        follow_activity(write, &accounts).await?;
+        targets::refresh(write, &accounts).await?;
     }
     write.creator_changed(id);
     Ok(())
@@ -190,7 +190,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
-    follow_activity(write, &accounts).await?;
+    targets::refresh(write, &accounts).await?;
     for account in accounts {
         write.account_changed(account);
     }

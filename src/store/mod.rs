@@ -1,14 +1,23 @@
 //! All input and output to Postgres, ClickHouse and Tantivy. Every function takes the organization.
 
 pub mod accounts;
+pub mod analytics;
+pub mod applied;
 pub mod creators;
 pub mod event;
+pub mod facts;
 pub mod health;
 pub mod idempotency;
+pub mod imports;
 pub mod keys;
 pub mod keyset;
 pub mod links;
+pub mod observations;
 pub mod organizations;
+pub mod outbox;
+pub mod scrapes;
+pub mod search;
+pub mod targets;
 pub mod videos;
 pub mod write;
 
@@ -25,6 +34,9 @@ pub enum Error {
     Search(String),
     #[error("events do not encode: {0}")]
     Encode(#[from] postcard::Error),
+    /// Another unit of work made the same thing at the same time; the change is to be tried again from the start.
+    #[error("another change made the same record at the same time: try again")]
+    Contended,
     #[error(transparent)]
     Decode(#[from] event::DecodeError),
     #[error("the system has no randomness: {0}")]
@@ -49,6 +61,7 @@ impl Error {
         match self {
             Error::Postgres(error) => is_postgres_outage(error),
             Error::Clickhouse(error) => is_clickhouse_outage(error),
+            Error::Contended => true,
             _ => false,
         }
     }
@@ -56,10 +69,13 @@ impl Error {
 
 fn is_postgres_outage(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
+            true
+        }
         // Connection failures, too many connections, shutting down or starting up, deadlocks.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08") || ["53300", "57P01", "57P02", "57P03", "40001", "40P01"].contains(&code.as_ref())
+            code.starts_with("08")
+                || ["53300", "57P01", "57P02", "57P03", "40001", "40P01"].contains(&code.as_ref())
         }),
         _ => false,
     }
@@ -70,7 +86,9 @@ fn is_clickhouse_outage(error: &clickhouse::error::Error) -> bool {
     match error {
         Error::Network(_) | Error::TimedOut => true,
         // A query that took too long, too many at once, or too little memory for it just now.
-        Error::BadResponse(text) => ["Code: 159", "Code: 202", "Code: 241"].iter().any(|code| text.contains(code)),
+        Error::BadResponse(text) => {
+            ["Code: 159", "Code: 202", "Code: 241"].iter().any(|code| text.contains(code))
+        }
         _ => false,
     }
 }

@@ -129,7 +129,10 @@ fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, view: Vide
         query.push(" and v.account_id = ").push_bind(account);
     }
     if let Some(creator) = filter.creator_id {
-        query.push(" and v.account_id in (select id from accounts where creator_id = ").push_bind(creator).push(")");
+        query
+            .push(" and v.account_id in (select id from accounts where creator_id = ")
+            .push_bind(creator)
+            .push(")");
     }
     if let Some(active) = filter.is_active {
         query.push(" and v.is_active = ").push_bind(active);
@@ -147,8 +150,15 @@ pub async fn get(
     readable: &Readable,
     id: Uuid,
 ) -> Result<Video, Error> {
-    let mut query = QueryBuilder::<Postgres>::new("with page as (select v.id from videos v where v.organization_id = ");
-    query.push_bind(organization).push(" and v.id = ").push_bind(id).push(" and ").push(membership(view)).push(") ");
+    let mut query =
+        QueryBuilder::<Postgres>::new("with page as (select v.id from videos v where v.organization_id = ");
+    query
+        .push_bind(organization)
+        .push(" and v.id = ")
+        .push_bind(id)
+        .push(" and ")
+        .push(membership(view))
+        .push(") ");
     select(&mut query, view, readable);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("video"))
 }
