@@ -71,6 +71,22 @@ pub fn host_platform(host: &str) -> Option<Platform> {
     }
 }
 
+/// The public URL of a video.
+pub fn video_url(
+    platform: Platform,
+    username: Option<&str>,
+    shortcode: Option<&str>,
+    external_id: Option<&str>,
+) -> Option<String> {
+    match platform {
+        Platform::Instagram => shortcode.map(|code| format!("https://www.instagram.com/p/{code}/")),
+        Platform::Tiktok => {
+            let (user, id) = (username.unwrap_or_default(), external_id?);
+            Some(format!("https://www.tiktok.com/@{user}/video/{id}"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
