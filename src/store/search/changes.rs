@@ -15,7 +15,7 @@ use crate::store::Error;
 use crate::store::write::Entity;
 
 /// Changes that are read at once.
-const BATCH: i64 = 5_000;
+const BATCH: i64 = 20_000;
 /// Documents that are read at once when an index is built.
 const PAGE: i64 = 5_000;
 /// How long a change is kept for indexes that are away.

@@ -122,7 +122,7 @@ impl Index {
         };
         drop(lock);
         let index = Index {
-            reader: index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?,
+            reader: reader(&index)?,
             position: RwLock::new(index.load_metas()?.payload.as_deref().and_then(Position::decode)),
             fields: schema().1,
             writer: Mutex::new(None),
@@ -236,8 +236,12 @@ fn existing(directory: &MmapDirectory) -> Result<Option<tantivy::Index>, String>
     if let Some(file) = damaged.iter().next() {
         return Err(format!("{} is damaged", file.display()));
     }
-    index.reader().map_err(|error| error.to_string())?;
+    reader(&index).map_err(|error| error.to_string())?;
     Ok(Some(index))
+}
+
+fn reader(index: &tantivy::Index) -> tantivy::Result<IndexReader> {
+    index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()
 }
 
 fn create(directory: MmapDirectory) -> Result<tantivy::Index, Error> {
@@ -269,6 +273,10 @@ pub(super) struct Searcher {
 }
 
 impl Searcher {
+    pub(super) fn documents(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
     /// Returns the ids of an organization's documents of one kind whose text contains the query, in no order.
     pub(super) fn containing(&self, organization: Uuid, entity: Entity, query: &str) -> Result<Vec<Uuid>, Error> {
         let scope = Term::from_field_bytes(self.fields.scope, &scope(entity, organization));

@@ -128,6 +128,11 @@ impl SearchIndex {
         self.progress.borrow().caught_up.map(|at| at.elapsed())
     }
 
+    /// The number of records that can be found, of all organizations.
+    pub fn documents(&self) -> u64 {
+        self.index.searcher().documents()
+    }
+
     /// The place in the change sequence that the index on disk has; `None` when it was never complete.
     pub fn position(&self) -> Option<Position> {
         self.index.position()
