@@ -1,1 +1,135 @@
-//! .
+//! What every request and every worker stands on: the connected stores and the clock; and for requests, how the
+//! API is reached and what the sources can read.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+
+use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
+use crate::model::network::Network;
+use crate::model::platform::Readable;
+
+/// What the handlers of the API stand on. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    pub pg: PgPool,
+    pub clickhouse: clickhouse::Client,
+    pub clock: Clock,
+    pub readable: Readable,
+    pub settings: Arc<Settings>,
+}
+
+/// How the API is reached, and by whom.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The service's own address, without a path; without one, the request's host is taken.
+    pub public_url: Option<String>,
+    /// Origins whose pages may read answers; `*` for all.
+    pub cors_origins: Vec<String>,
+    /// Unknown keys that one address may try in a clock minute.
+    pub auth_failure_limit: u32,
+    /// Proxies whose word about the client is taken.
+    pub trusted_proxies: Vec<Network>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { public_url: None, cors_origins: Vec::new(), auth_failure_limit: 60, trusted_proxies: Vec::new() }
+    }
+}
+
+impl App {
+    pub fn new(stores: Stores, readable: Readable, settings: Settings) -> Self {
+        let Stores { pg, clickhouse, clock } = stores;
+        App { pg, clickhouse, clock, readable, settings: Arc::new(settings) }
+    }
+}
+
+/// The stores of the service, connected. Cheap to clone.
+#[derive(Clone)]
+pub struct Stores {
+    pub pg: PgPool,
+    pub clickhouse: clickhouse::Client,
+    pub clock: Clock,
+}
+
+impl Stores {
+    /// Prepares the connections. Nothing is asked of the stores yet, so a store that is down is no error here.
+    pub fn connect(args: &StoreArgs) -> Result<Self, sqlx::Error> {
+        Ok(Stores {
+            pg: postgres(&args.postgres)?,
+            clickhouse: clickhouse(&args.clickhouse),
+            clock: Clock::new(args.clock_url.clone()),
+        })
+    }
+}
+
+/// A pool of Postgres connections that gives up on a dead server within the time a request may take.
+pub fn postgres(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
+    PgPoolOptions::new()
+        .max_connections(args.database_connections)
+        .acquire_timeout(Duration::from_secs(4))
+        .connect_lazy(args.database_url.expose())
+}
+
+/// A client of ClickHouse's HTTP interface.
+pub fn clickhouse(args: &ClickhouseArgs) -> clickhouse::Client {
+    clickhouse::Client::default()
+        .with_url(&args.clickhouse_url)
+        .with_user(&args.clickhouse_user)
+        .with_password(args.clickhouse_password.expose())
+        .with_database(&args.clickhouse_database)
+}
+
+/// The time of tracking and analytics: the machine's, or a sandbox's, which can be moved.
+#[derive(Clone)]
+pub struct Clock {
+    remote: Option<Arc<RemoteClock>>,
+}
+
+struct RemoteClock {
+    url: String,
+    client: reqwest::Client,
+    /// Microseconds by which the sandbox's clock was ahead when it last answered.
+    ahead: AtomicI64,
+}
+
+impl Clock {
+    pub fn new(url: Option<String>) -> Self {
+        let remote = url.map(|url| {
+            let client = reqwest::Client::new();
+            Arc::new(RemoteClock { url, client, ahead: AtomicI64::new(0) })
+        });
+        Clock { remote }
+    }
+
+    /// The time now. A sandbox that does not answer leaves the last known distance in force.
+    pub async fn now(&self) -> DateTime<Utc> {
+        let Some(remote) = &self.remote else { return Utc::now() };
+        match remote.ask().await {
+            Ok(now) => {
+                remote.ahead.store((now - Utc::now()).num_microseconds().unwrap_or(0), Ordering::Relaxed);
+                now
+            }
+            Err(error) => {
+                tracing::warn!(%error, url = remote.url, "the sandbox's clock does not answer");
+                Utc::now() + TimeDelta::microseconds(remote.ahead.load(Ordering::Relaxed))
+            }
+        }
+    }
+}
+
+impl RemoteClock {
+    async fn ask(&self) -> Result<DateTime<Utc>, reqwest::Error> {
+        #[derive(serde::Deserialize)]
+        struct Answer {
+            now: DateTime<Utc>,
+        }
+        let request = self.client.get(&self.url).timeout(Duration::from_secs(1));
+        Ok(request.send().await?.error_for_status()?.json::<Answer>().await?.now)
+    }
+}

@@ -1,1 +1,82 @@
-//! .
+//! Where the stores are and how patient the service is with them: flags and `TIDEMARK_*` variables that every
+//! subcommand shares. Options of one subcommand alone stand beside its code.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A value that is never printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(value: impl Into<String>) -> Self {
+        Secret(value.into())
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl FromStr for Secret {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Secret(text.to_owned()))
+    }
+}
+
+/// How to reach Postgres.
+#[derive(Debug, Clone, clap::Args)]
+pub struct PostgresArgs {
+    /// Postgres, as a URL: postgres://user:password@host:port/database
+    #[arg(long, env = "TIDEMARK_DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    pub database_url: Secret,
+    /// Most connections that this process opens to Postgres
+    #[arg(long, env = "TIDEMARK_DATABASE_CONNECTIONS", default_value_t = 16, value_name = "N")]
+    pub database_connections: u32,
+}
+
+/// How to reach ClickHouse.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ClickhouseArgs {
+    /// ClickHouse's HTTP interface
+    #[arg(long, env = "TIDEMARK_CLICKHOUSE_URL", default_value = "http://127.0.0.1:8123", value_name = "URL")]
+    pub clickhouse_url: String,
+    /// The user as whom the service speaks to ClickHouse
+    #[arg(long, env = "TIDEMARK_CLICKHOUSE_USER", default_value = "default", value_name = "NAME")]
+    pub clickhouse_user: String,
+    /// That user's password
+    #[arg(long, env = "TIDEMARK_CLICKHOUSE_PASSWORD", default_value = "", hide_env_values = true, value_name = "SECRET")]
+    pub clickhouse_password: Secret,
+    /// The database that holds Tidemark's tables
+    #[arg(long, env = "TIDEMARK_CLICKHOUSE_DATABASE", default_value = "tidemark", value_name = "NAME")]
+    pub clickhouse_database: String,
+}
+
+/// Everything that a process of the service connects to.
+#[derive(Debug, Clone, clap::Args)]
+pub struct StoreArgs {
+    #[command(flatten)]
+    pub postgres: PostgresArgs,
+    #[command(flatten)]
+    pub clickhouse: ClickhouseArgs,
+    /// Take the time from a sandbox's clock instead of the machine's (demo and tests)
+    #[arg(long, env = "TIDEMARK_CLOCK_URL", value_name = "URL")]
+    pub clock_url: Option<String>,
+}
+
+/// Where this process keeps its search index.
+#[derive(Debug, Clone, clap::Args)]
+pub struct SearchArgs {
+    /// Folder of the search index; each API process has its own
+    #[arg(long, env = "TIDEMARK_SEARCH_INDEX", default_value = ".tidemark/search", value_name = "DIR")]
+    pub search_index: PathBuf,
+}

@@ -1,1 +1,18 @@
-//! .
+//! Plain data and rules that know nobody: no database, no HTTP, no clock of their own.
+
+pub mod account;
+pub mod change;
+pub mod counters;
+pub mod creator;
+pub mod identifier;
+pub mod key;
+pub mod latest;
+pub mod limits;
+pub mod network;
+pub mod organization;
+pub mod period;
+pub mod platform;
+pub mod snapshot;
+pub mod text;
+pub mod tracking;
+pub mod video;

@@ -1,1 +1,17 @@
-//! .
+//! Where data about accounts and posts comes from: the sources behind one trait, chosen per platform.
+//!
+//! Each platform has an ordered list of sources; the first that can do an operation does it.
+
+pub mod args;
+pub mod http_source;
+pub mod instagram_graph;
+pub mod lenient;
+pub mod outbound;
+pub mod secret;
+pub mod source;
+pub mod sources;
+mod tiktok_call;
+pub mod tiktok_research;
+
+pub use args::{ConfigError, SourceArgs};
+pub use sources::Sources;

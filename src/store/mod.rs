@@ -1,1 +1,89 @@
-//! .
+//! All input and output to Postgres, ClickHouse and Tantivy. Every function takes the organization.
+
+pub mod accounts;
+pub mod analytics;
+pub mod applied;
+pub mod creators;
+pub mod event;
+pub mod facts;
+pub mod health;
+pub mod idempotency;
+pub mod imports;
+pub mod keys;
+pub mod keyset;
+pub mod links;
+pub mod migrate;
+pub mod observations;
+pub mod organizations;
+pub mod outbox;
+pub mod scrapes;
+pub mod search;
+pub mod targets;
+pub mod videos;
+pub mod write;
+
+pub use write::Write;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("postgres: {0}")]
+    Postgres(#[from] sqlx::Error),
+    #[error("clickhouse: {0}")]
+    Clickhouse(#[from] clickhouse::error::Error),
+    #[error("search index: {0}")]
+    Search(String),
+    #[error("events do not encode: {0}")]
+    Encode(#[from] postcard::Error),
+    /// Another unit of work made the same thing at the same time; the change is to be tried again from the start.
+    #[error("another change made the same record at the same time: try again")]
+    Contended,
+    #[error(transparent)]
+    Decode(#[from] event::DecodeError),
+    #[error("the system has no randomness: {0}")]
+    Randomness(#[from] getrandom::Error),
+    /// The thing named is not the organization's.
+    #[error("no such {0}")]
+    NotFound(&'static str),
+    /// The state of things forbids it; the text says which and what to do.
+    #[error("{0}")]
+    Conflict(String),
+    /// A value turned out to be impossible only beside what is stored.
+    #[error("{field}: {message}")]
+    Invalid { field: &'static str, message: String },
+    /// The organization has as many as it may.
+    #[error("{0}")]
+    Quota(String),
+}
+
+impl Error {
+    /// Whether a store could not be reached, or could not do it now: asking again later may help.
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Error::Postgres(error) => is_postgres_outage(error),
+            Error::Clickhouse(error) => is_clickhouse_outage(error),
+            _ => false,
+        }
+    }
+}
+
+fn is_postgres_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+        // Connection failures, too many connections, shutting down or starting up, deadlocks.
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| {
+            code.starts_with("08") || ["53300", "57P01", "57P02", "57P03", "40001", "40P01"].contains(&code.as_ref())
+        }),
+        _ => false,
+    }
+}
+
+fn is_clickhouse_outage(error: &clickhouse::error::Error) -> bool {
+    use clickhouse::error::Error;
+    match error {
+        Error::Network(_) | Error::TimedOut => true,
+        // A query that took too long, too many at once, or too little memory for it just now.
+        Error::BadResponse(text) => ["Code: 159", "Code: 202", "Code: 241"].iter().any(|code| text.contains(code)),
+        _ => false,
+    }
+}

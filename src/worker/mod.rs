@@ -1,1 +1,52 @@
-//! .
+//! The loops that keep the stores current: tracking, the relay to ClickHouse, the search follower, cleanup.
+//!
+//! `tidemark track` runs the first two; each API process follows search for itself.
+
+pub mod indexer;
+pub mod relay;
+pub mod scrape;
+pub mod tracking;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::app::Stores;
+use crate::config::StoreArgs;
+use crate::platforms::{ConfigError, SourceArgs, Sources};
+
+use self::tracking::Tracker;
+
+/// How `tidemark track` works.
+#[derive(Debug, Clone, clap::Args)]
+pub struct TrackArgs {
+    #[command(flatten)]
+    pub stores: StoreArgs,
+    #[command(flatten)]
+    pub sources: SourceArgs,
+    /// How many accounts and videos are read from the platforms at the same time
+    #[arg(long, env = "TIDEMARK_TRACK_CONCURRENCY", default_value_t = 8, value_name = "N")]
+    pub concurrency: usize,
+}
+
+/// Why a tracker does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the database URL is not usable: {0}; set TIDEMARK_DATABASE_URL to postgres://user:password@host:port/database")]
+    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Sources(#[from] ConfigError),
+}
+
+/// Tracks and relays until told to stop.
+pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartError> {
+    let stores = Stores::connect(&args.stores)?;
+    let sources = Arc::new(Sources::from_args(&args.sources)?);
+    let database_url = args.stores.postgres.database_url.expose().to_owned();
+    let tracker = Tracker::new(stores.clone(), sources);
+    tokio::join!(
+        tracker.run(args.concurrency.max(1), stop.clone()),
+        relay::run(stores, database_url, stop.clone()),
+    );
+    Ok(())
+}

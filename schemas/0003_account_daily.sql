@@ -1,0 +1,40 @@
+-- The rollup: what each subject gained on each day on which it or one of its videos was observed.
+-- Recomputed from the snapshots, whole subjects at a time, by recompute.sql; never written otherwise.
+-- The gain over a window is the sum of its days' gains. The level at the end of a day is the sum of gain + base
+-- over all days up to it, and unknown where every gain is null.
+CREATE TABLE IF NOT EXISTS account_daily
+(
+    org_id        UUID COMMENT 'Organization that owns the row' CODEC(ZSTD(1)),
+    date          Date COMMENT 'UTC day' CODEC(Delta, ZSTD(1)),
+    subject_id    UInt64 COMMENT 'Internal id of the account, or the subject id of an individually tracked video' CODEC(Delta, ZSTD(1)),
+    platform      LowCardinality(String) COMMENT 'instagram or tiktok',
+    view_gain     Nullable(Int64) COMMENT 'Gain of view_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    like_gain     Nullable(Int64) COMMENT 'Gain of like_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    comment_gain  Nullable(Int64) COMMENT 'Gain of comment_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    share_gain    Nullable(Int64) COMMENT 'Gain of share_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    saved_gain    Nullable(Int64) COMMENT 'Gain of saved_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    play_gain     Nullable(Int64) COMMENT 'Gain of play_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    ig_play_gain  Nullable(Int64) COMMENT 'Gain of ig_play_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    fb_play_gain  Nullable(Int64) COMMENT 'Gain of fb_play_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    fb_like_gain  Nullable(Int64) COMMENT 'Gain of fb_like_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    follower_gain Nullable(Int64) COMMENT 'Gain of follower_count on this day; null = not known by this day' CODEC(T64, ZSTD(1)),
+    view_base     Int64 COMMENT 'First known view_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    like_base     Int64 COMMENT 'First known like_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    comment_base  Int64 COMMENT 'First known comment_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    share_base    Int64 COMMENT 'First known share_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    saved_base    Int64 COMMENT 'First known saved_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    play_base     Int64 COMMENT 'First known play_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    ig_play_base  Int64 COMMENT 'First known ig_play_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    fb_play_base  Int64 COMMENT 'First known fb_play_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    fb_like_base  Int64 COMMENT 'First known fb_like_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    follower_base Int64 COMMENT 'First known follower_count that are baselines, on the day they appeared' CODEC(T64, ZSTD(1)),
+    observed_at   DateTime64(6, 'UTC') COMMENT 'Latest observation of this day, of the account or any of its videos' CODEC(Delta, ZSTD(1)),
+    version       UInt64 COMMENT 'Given by the recompute; the highest wins, the later of equal ones' CODEC(Delta, ZSTD(1)),
+    is_deleted    UInt8 DEFAULT 0 COMMENT '1 = the day has no observation any more' CODEC(ZSTD(1))
+)
+ENGINE = ReplacingMergeTree(version, is_deleted)
+ORDER BY (org_id, date, subject_id)
+SETTINGS
+    index_granularity = 2048,
+    fsync_after_insert = 1, fsync_part_directory = 1
+COMMENT 'Daily gains per account or individually tracked video, derived from the snapshots'

@@ -1,0 +1,108 @@
+//! Videos that were found on tracked accounts.
+
+use salvo::{Router, Writer, handler};
+use uuid::Uuid;
+
+use super::fields::VideoPath;
+use super::metrics;
+use crate::app::App;
+use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
+use crate::http::fields::{Params, Word, uuid};
+use crate::http::page::ListSort;
+use crate::http::route::{parameter, read};
+use crate::http::{Args, Caller, Collection, Data, Listing, Path, Problem, Query};
+use crate::model::video::{Video, VideoType};
+use crate::store::keyset::Direction;
+use crate::store::videos::{self, VideoFilter, VideoSort};
+
+/// Segments beside `{video_id}` that are no videos.
+const LITERALS: &[&str] = &["metrics"];
+
+pub(super) fn router() -> Router {
+    Router::with_path("account-videos")
+        .push(read(list))
+        .push(Router::with_path("metrics").post(metrics::account_videos))
+        .push(parameter("{video_id}", LITERALS).push(read(get)))
+}
+
+impl Word for VideoSort {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("create_time", VideoSort::CreateTime),
+        ("view_count", VideoSort::ViewCount),
+        ("like_count", VideoSort::LikeCount),
+        ("play_count", VideoSort::PlayCount),
+    ];
+}
+
+impl ListSort for VideoSort {
+    const DEFAULT: (Self, Direction) = (VideoSort::CreateTime, Direction::Desc);
+}
+
+struct ListQuery {
+    filter: VideoFilter,
+    listing: Listing<VideoSort>,
+}
+
+impl FromQuery for ListQuery {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        let filter = VideoFilter {
+            platform: query.word("platform"),
+            account_id: query.uuid("account_id"),
+            creator_id: query.uuid("creator_id"),
+            is_active: query.boolean("is_active"),
+            q: query.search_text("q"),
+        };
+        ListQuery { listing: Listing::read(query, parts, &filter), filter }
+    }
+}
+
+/// `{account_id}` where only an id will do.
+pub(super) struct AccountIdPath;
+
+impl FromPath for AccountIdPath {
+    fn read(path: &mut PathParams<'_>) -> Self {
+        path.uuid("account_id");
+        AccountIdPath
+    }
+}
+
+/// The list of one account: its filter is the path.
+pub(super) struct OfAccountQuery {
+    filter: VideoFilter,
+    listing: Listing<VideoSort>,
+}
+
+impl FromQuery for OfAccountQuery {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        let account = parts.request.params().get("account_id").and_then(|text| uuid(text).ok());
+        let filter = VideoFilter { account_id: Some(account.unwrap_or(Uuid::nil())), ..VideoFilter::default() };
+        OfAccountQuery { listing: Listing::read(query, parts, &filter), filter }
+    }
+}
+
+#[handler]
+async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Video>, Problem> {
+    let ListQuery { filter, listing } = query.0;
+    let (organization, view) = (caller.organization, VideoType::AccountVideo);
+    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
+    listing.answer(found)
+}
+
+#[handler]
+pub(super) async fn list_of_account(
+    app: App,
+    caller: Caller,
+    args: Args<(Path<AccountIdPath>, Query<OfAccountQuery>)>,
+) -> Result<Collection<Video>, Problem> {
+    let Args((_, Query(OfAccountQuery { filter, listing }))) = args;
+    let (organization, view) = (caller.organization, VideoType::AccountVideo);
+    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
+    listing.answer(found)
+}
+
+#[handler]
+async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
+    let (organization, view) = (caller.organization, VideoType::AccountVideo);
+    let data = videos::get(&app.pg, organization, view, &app.readable, path.0.video_id).await?;
+    Ok(Data { data })
+}

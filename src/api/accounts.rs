@@ -1,0 +1,242 @@
+//! Tracked accounts.
+
+use std::ops::RangeInclusive;
+
+use salvo::{Router, Writer, handler};
+use serde::Serialize;
+
+use super::account_videos;
+use crate::app::App;
+use crate::http::extract::{FromBody, FromPath, FromQuery, Parts, PathParams};
+use crate::http::fields::{Object, Params, Word, uuid};
+use crate::http::page::ListSort;
+use crate::http::route::{parameter, read};
+use crate::http::{
+    Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query, WithMeta,
+};
+use crate::model::account::{Account, AccountStats, stats_days};
+use crate::model::identifier::Username;
+use crate::model::limits::{CATEGORY_CHARACTERS, MAX_RECENT_POSTS, POST_LOOKBACK_DAYS, SCRAPE_INTERVAL_HOURS};
+use crate::model::platform::Platform;
+use crate::store::accounts::change::{self, AccountChange, NewAccount};
+use crate::store::accounts::{self, AccountFilter, AccountName, AccountSort};
+use crate::store::keyset::Direction;
+use crate::store::Write;
+
+/// Segments beside `{account_id}` that are no accounts.
+const LITERALS: &[&str] = &["stats", "metrics"];
+/// Long enough for every profile URL.
+const USERNAME: RangeInclusive<usize> = 1..=500;
+
+pub(super) fn router() -> Router {
+    Router::with_path("accounts")
+        .push(read(list))
+        .push(Router::new().post(create))
+        .push(Router::with_path("stats").push(read(stats)))
+        .push(
+            parameter("{account_id}", LITERALS)
+                .push(read(get))
+                .push(Router::new().patch(patch))
+                .push(Router::new().delete(delete))
+                .push(Router::with_path("videos").push(read(account_videos::list_of_account))),
+        )
+}
+
+impl Word for AccountSort {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("added_at", AccountSort::AddedAt),
+        ("username", AccountSort::Username),
+        ("last_scrape_time", AccountSort::LastScrapeTime),
+        ("follower_count", AccountSort::FollowerCount),
+        ("view_count", AccountSort::ViewCount),
+        ("like_count", AccountSort::LikeCount),
+        ("play_count", AccountSort::PlayCount),
+    ];
+}
+
+impl ListSort for AccountSort {
+    const DEFAULT: (Self, Direction) = (AccountSort::AddedAt, Direction::Desc);
+}
+
+struct ListQuery {
+    filter: AccountFilter,
+    listing: Listing<AccountSort>,
+}
+
+impl FromQuery for ListQuery {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        let filter = AccountFilter {
+            platform: query.word("platform"),
+            is_active: query.boolean("is_active"),
+            q: query.search_text("q"),
+            category: query.text("category", CATEGORY_CHARACTERS),
+            creator_id: query.uuid("creator_id"),
+        };
+        ListQuery { listing: Listing::read(query, parts, &filter), filter }
+    }
+}
+
+/// `{account_id}`: an id, or a username behind an `@`.
+struct AccountPath {
+    name: AccountName,
+}
+
+impl FromPath for AccountPath {
+    fn read(path: &mut PathParams<'_>) -> Self {
+        let text = path.text("account_id");
+        let name = match text.strip_prefix('@') {
+            Some(username) => AccountName::Username(username.to_lowercase()),
+            None => match uuid(text) {
+                Ok(id) => AccountName::Id(id),
+                Err(_) => {
+                    path.violation("account_id", "must be a UUID, or a username with @ before it");
+                    AccountName::Username(String::new())
+                }
+            },
+        };
+        AccountPath { name }
+    }
+}
+
+/// Which platform's account of that name.
+struct OnPlatform {
+    platform: Option<Platform>,
+}
+
+impl FromQuery for OnPlatform {
+    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+        OnPlatform { platform: query.word("platform") }
+    }
+}
+
+/// The fields that a create and a change share.
+fn read_change(body: &mut Object<'_>) -> AccountChange {
+    AccountChange {
+        is_active: body.boolean("is_active"),
+        category: body.nullable("category", |body, name| body.text(name, &(0..=CATEGORY_CHARACTERS))),
+        metadata: body.metadata("metadata"),
+        scrape_interval_hours: body.integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
+        creator_id: body.nullable("creator_id", Object::uuid),
+        max_recent_posts_per_account: body
+            .nullable("max_recent_posts_per_account", |body, name| body.integer(name, &MAX_RECENT_POSTS)),
+        post_lookback_days: body.nullable("post_lookback_days", |body, name| body.integer(name, &POST_LOOKBACK_DAYS)),
+    }
+}
+
+struct CreateBody {
+    /// Absent only from bodies that are refused.
+    new: Option<NewAccount>,
+}
+
+impl FromBody for CreateBody {
+    fn read(body: &mut Object<'_>) -> Self {
+        body.require("platform");
+        body.require("username");
+        let platform = body.word::<Platform>("platform");
+        let text = body.text("username", &USERNAME);
+        let change = read_change(body);
+        let named = platform.zip(text).and_then(|(platform, text)| match Username::parse(platform, &text) {
+            Ok(username) => Some((platform, username)),
+            Err(error) => {
+                body.violations.add("username", error.to_string());
+                None
+            }
+        });
+        CreateBody { new: named.map(|(platform, username)| NewAccount { platform, username, change }) }
+    }
+}
+
+struct PatchBody {
+    change: AccountChange,
+    username: Option<String>,
+}
+
+impl FromBody for PatchBody {
+    fn read(body: &mut Object<'_>) -> Self {
+        PatchBody { change: read_change(body), username: body.text("username", &USERNAME) }
+    }
+}
+
+#[handler]
+async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Account>, Problem> {
+    let ListQuery { filter, listing } = query.0;
+    let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &listing.page).await?;
+    listing.answer(found)
+}
+
+#[handler]
+async fn create(
+    app: App,
+    caller: Caller,
+    args: Args<(Body<CreateBody>, Idempotency)>,
+) -> Result<Created<Account>, Problem> {
+    let Args((Body(CreateBody { new }), idempotency)) = args;
+    let new = new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    if let Some(first) = idempotency.replay(&mut write).await? {
+        return Ok(first);
+    }
+    let id = change::create(&mut write, &new, app.clock.now().await).await?;
+    let account = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
+    let created = Created::at(format!("/v2/accounts/{id}"), &account)?;
+    idempotency.keep(&mut write, &created).await?;
+    write.commit().await?;
+    Ok(created)
+}
+
+#[handler]
+async fn get(
+    app: App,
+    caller: Caller,
+    args: Args<(Path<AccountPath>, Query<OnPlatform>)>,
+) -> Result<Data<Account>, Problem> {
+    let Args((Path(path), Query(query))) = args;
+    let id = accounts::find(&app.pg, caller.organization, &path.name, query.platform).await?;
+    let data = accounts::get(&app.pg, caller.organization, &app.readable, id).await?;
+    Ok(Data { data })
+}
+
+#[handler]
+async fn patch(
+    app: App,
+    caller: Caller,
+    args: Args<(Path<AccountPath>, Query<OnPlatform>, Body<PatchBody>)>,
+) -> Result<Data<Account>, Problem> {
+    let Args((Path(path), Query(query), Body(body))) = args;
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
+    change::change(&mut write, id, &body.change).await?;
+    if let Some(username) = &body.username {
+        change::rename(&mut write, id, username, app.clock.now().await).await?;
+    }
+    let data = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
+    write.commit().await?;
+    Ok(Data { data })
+}
+
+#[handler]
+async fn delete(
+    app: App,
+    caller: Caller,
+    args: Args<(Path<AccountPath>, Query<OnPlatform>)>,
+) -> Result<NoContent, Problem> {
+    let Args((Path(path), Query(query))) = args;
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
+    change::delete(&mut write, id).await?;
+    write.commit().await?;
+    Ok(NoContent)
+}
+
+/// Which days the numbers of posts are of.
+#[derive(Debug, Serialize)]
+struct StatsMeta {
+    days: [chrono::NaiveDate; 7],
+}
+
+#[handler]
+async fn stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
+    let today = app.clock.now().await.date_naive();
+    let data = accounts::stats(&app.pg, caller.organization, today).await?;
+    Ok(WithMeta { data, meta: StatsMeta { days: stats_days(today) } })
+}

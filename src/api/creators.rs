@@ -1,0 +1,136 @@
+//! Creators.
+
+use salvo::{Router, Writer, handler};
+
+use super::fields::CreatorPath;
+use super::{analytics, links};
+use crate::app::App;
+use crate::http::extract::{FromBody, FromQuery, Parts};
+use crate::http::fields::{Object, Params, Word};
+use crate::http::page::ListSort;
+use crate::http::route::{parameter, read};
+use crate::http::{
+    Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,
+};
+use crate::model::creator::Creator;
+use crate::model::limits::NAME_CHARACTERS;
+use crate::store::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
+use crate::store::keyset::Direction;
+use crate::store::Write;
+
+/// Segments beside `{creator_id}` that are no creators.
+const LITERALS: &[&str] = &["top"];
+
+pub(super) fn router() -> Router {
+    Router::with_path("creators")
+        .push(read(list))
+        .push(Router::new().post(create))
+        .push(Router::with_path("top").push(read(analytics::top_creators)))
+        .push(
+            parameter("{creator_id}", LITERALS)
+                .push(read(get))
+                .push(Router::new().patch(patch))
+                .push(Router::new().delete(delete))
+                .push(links::router())
+                .push(Router::with_path("analytics/timeseries").push(read(analytics::creator_timeseries))),
+        )
+}
+
+impl Word for CreatorSort {
+    const WORDS: &'static [(&'static str, Self)] = &[("name", CreatorSort::Name), ("added_at", CreatorSort::AddedAt)];
+}
+
+impl ListSort for CreatorSort {
+    const DEFAULT: (Self, Direction) = (CreatorSort::Name, Direction::Asc);
+}
+
+struct ListQuery {
+    filter: CreatorFilter,
+    listing: Listing<CreatorSort>,
+}
+
+impl FromQuery for ListQuery {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        let filter = CreatorFilter { q: query.search_text("q"), is_active: query.boolean("is_active") };
+        ListQuery { listing: Listing::read(query, parts, &filter), filter }
+    }
+}
+
+struct CreateBody(NewCreator);
+
+impl FromBody for CreateBody {
+    fn read(body: &mut Object<'_>) -> Self {
+        body.require("name");
+        CreateBody(NewCreator {
+            name: body.text("name", &(1..=NAME_CHARACTERS)).unwrap_or_default(),
+            is_active: body.boolean("is_active").unwrap_or(true),
+            metadata: body.metadata("metadata").unwrap_or_default(),
+        })
+    }
+}
+
+struct PatchBody(CreatorChange);
+
+impl FromBody for PatchBody {
+    fn read(body: &mut Object<'_>) -> Self {
+        PatchBody(CreatorChange {
+            name: body.text("name", &(1..=NAME_CHARACTERS)),
+            is_active: body.boolean("is_active"),
+            metadata: body.metadata("metadata"),
+        })
+    }
+}
+
+#[handler]
+async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Creator>, Problem> {
+    let ListQuery { filter, listing } = query.0;
+    let found = creators::list(&app.pg, caller.organization, &filter, &listing.page).await?;
+    listing.answer(found)
+}
+
+#[handler]
+async fn create(
+    app: App,
+    caller: Caller,
+    args: Args<(Body<CreateBody>, Idempotency)>,
+) -> Result<Created<Creator>, Problem> {
+    let Args((Body(CreateBody(new)), idempotency)) = args;
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    if let Some(first) = idempotency.replay(&mut write).await? {
+        return Ok(first);
+    }
+    let id = creators::create(&mut write, &new).await?;
+    let creator = creators::get(write.connection(), caller.organization, id).await?;
+    let created = Created::at(format!("/v2/creators/{id}"), &creator)?;
+    idempotency.keep(&mut write, &created).await?;
+    write.commit().await?;
+    Ok(created)
+}
+
+#[handler]
+async fn get(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<Data<Creator>, Problem> {
+    let data = creators::get(&app.pg, caller.organization, path.0.creator_id).await?;
+    Ok(Data { data })
+}
+
+#[handler]
+async fn patch(
+    app: App,
+    caller: Caller,
+    args: Args<(Path<CreatorPath>, Body<PatchBody>)>,
+) -> Result<Data<Creator>, Problem> {
+    let Args((Path(path), Body(PatchBody(change)))) = args;
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    creators::change(&mut write, path.creator_id, &change).await?;
+    let data = creators::get(write.connection(), caller.organization, path.creator_id).await?;
+    write.commit().await?;
+    Ok(Data { data })
+}
+
+#[handler]
+async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent, Problem> {
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    creators::delete(&mut write, path.0.creator_id).await?;
+    write.commit().await?;
+    Ok(NoContent)
+}

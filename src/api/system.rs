@@ -1,0 +1,153 @@
+//! The service about itself and about who asks.
+
+use std::time::{Duration, Instant};
+
+use salvo::http::header::CACHE_CONTROL;
+use salvo::http::{HeaderValue, StatusCode};
+use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::http::page::base_url;
+use crate::http::route::read;
+use crate::http::{Caller, Data};
+use crate::model::organization::Scope;
+use crate::store::{self, health};
+
+/// How long a store may take to say that it is there.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) fn public() -> Router {
+    Router::new().push(Router::with_path("health").push(read(read_health))).push(Router::with_path("meta").push(read(read_meta)))
+}
+
+pub(super) fn private() -> Router {
+    Router::with_path("whoami").push(read(read_whoami))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Ok,
+    /// Something is wrong, but what does not need it works.
+    Degraded,
+}
+
+/// What one check found.
+#[derive(Debug, Serialize)]
+struct Check {
+    status: Status,
+    latency_ms: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Checks {
+    postgres: Check,
+    clickhouse: Check,
+    tracker: Check,
+}
+
+#[derive(Debug, Serialize)]
+struct Health {
+    r#type: &'static str,
+    status: Status,
+    version: &'static str,
+    checks: Checks,
+}
+
+async fn check(work: impl Future<Output = Result<bool, store::Error>>) -> Check {
+    let started = Instant::now();
+    let status = match tokio::time::timeout(PATIENCE, work).await {
+        Ok(Ok(true)) => Status::Ok,
+        Ok(Ok(false)) | Err(_) => Status::Degraded,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a health check failed");
+            Status::Degraded
+        }
+    };
+    Check { status, latency_ms: started.elapsed().as_millis() as u64 }
+}
+
+/// Says whether the stores answer and whether the tracker keeps up; 503 when nothing works without what is out.
+#[handler]
+async fn read_health(app: App) -> HealthAnswer {
+    let now = app.clock.now();
+    let (postgres, clickhouse, tracker) = tokio::join!(
+        check(async { health::postgres(&app.pg).await.map(|()| true) }),
+        check(async { health::clickhouse(&app.clickhouse).await.map(|()| true) }),
+        check(async { health::tracker(&app.pg, now.await).await }),
+    );
+    let checks = Checks { postgres, clickhouse, tracker };
+    let all = [&checks.postgres, &checks.clickhouse, &checks.tracker];
+    let status = if all.iter().all(|check| check.status == Status::Ok) { Status::Ok } else { Status::Degraded };
+    HealthAnswer(Health { r#type: "health", status, version: env!("CARGO_PKG_VERSION"), checks })
+}
+
+struct HealthAnswer(Health);
+
+#[async_trait]
+impl Writer for HealthAnswer {
+    async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        let out = self.0.checks.postgres.status != Status::Ok;
+        Data { data: self.0 }.write(req, depot, res).await;
+        if out {
+            res.status_code(StatusCode::SERVICE_UNAVAILABLE);
+            let headers = res.headers_mut();
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            headers.insert("retry-after", HeaderValue::from_static("1"));
+        }
+    }
+}
+
+/// What this version of the API is and where its documentation stands.
+#[derive(Debug, Serialize)]
+struct Meta {
+    r#type: &'static str,
+    api_version: &'static str,
+    status: &'static str,
+    docs_url: String,
+    openapi_url: String,
+    whoami_url: String,
+    /// Null while the version is fully supported.
+    deprecation: Option<String>,
+    sunset: Option<String>,
+}
+
+#[handler]
+async fn read_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
+    let base = base_url(req, depot);
+    let data = Meta {
+        r#type: "api_meta",
+        api_version: "v2",
+        status: "current",
+        docs_url: format!("{base}/docs"),
+        openapi_url: format!("{base}/v2/openapi.json"),
+        whoami_url: format!("{base}/v2/whoami"),
+        deprecation: None,
+        sunset: None,
+    };
+    Data { data }
+}
+
+/// Whose key this is and what it may do.
+#[derive(Debug, Serialize)]
+struct WhoAmI {
+    r#type: &'static str,
+    organization_id: Uuid,
+    api_key_name: String,
+    scopes: Vec<Scope>,
+    rate_limit: u32,
+}
+
+#[handler]
+async fn read_whoami(caller: Caller) -> Data<WhoAmI> {
+    let data = WhoAmI {
+        r#type: "whoami",
+        organization_id: caller.organization,
+        api_key_name: caller.key_name.to_string(),
+        scopes: caller.scopes.to_vec(),
+        rate_limit: caller.rate_limit,
+    };
+    Data { data }
+}

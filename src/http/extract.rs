@@ -1,0 +1,170 @@
+//! What handlers take: the application, the caller, and the checked parts of the request. Everything that is wrong
+//! with the parts is answered at once, so several of them are taken together, as [`Args`].
+
+use std::sync::LazyLock;
+
+use salvo::extract::Metadata;
+use salvo::{Depot, Extractible, Request};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::auth::Caller;
+use super::fields::{Object, Params, Violations, uuid};
+use super::problem::Problem;
+use crate::app::App;
+
+/// The query string and the body of a request, decoded but not yet understood.
+#[derive(Debug, Default)]
+pub struct Received {
+    pub query: Vec<(String, String)>,
+    pub body: Option<Value>,
+}
+
+/// A request whose parts can be read.
+pub struct Parts<'a> {
+    pub request: &'a Request,
+    pub received: &'a Received,
+    pub caller: Option<&'a Caller>,
+}
+
+/// A part of a request that is read with everything that is wrong with it.
+pub trait Part: Sized + Send {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self;
+}
+
+/// The parameters of a path.
+pub struct PathParams<'a> {
+    request: &'a Request,
+    violations: &'a mut Violations,
+}
+
+impl PathParams<'_> {
+    pub fn text(&self, name: &str) -> &str {
+        self.request.params().get(name).map_or("", String::as_str)
+    }
+
+    pub fn uuid(&mut self, name: &str) -> Uuid {
+        uuid(self.text(name)).unwrap_or_else(|message| {
+            self.violations.add(name, message);
+            Uuid::nil()
+        })
+    }
+
+    pub fn violation(&mut self, name: &str, message: impl Into<String>) {
+        self.violations.add(name, message);
+    }
+}
+
+/// What can be read from a path.
+pub trait FromPath: Send {
+    fn read(path: &mut PathParams<'_>) -> Self;
+}
+
+/// What can be read from a query string.
+pub trait FromQuery: Send {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self;
+}
+
+/// What can be read from a JSON object.
+pub trait FromBody: Send {
+    fn read(body: &mut Object<'_>) -> Self;
+}
+
+pub struct Path<T>(pub T);
+pub struct Query<T>(pub T);
+pub struct Body<T>(pub T);
+
+impl<T: FromPath> Part for Path<T> {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+        Path(T::read(&mut PathParams { request: parts.request, violations }))
+    }
+}
+
+impl<T: FromQuery> Part for Query<T> {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+        Query(T::read(&mut Params::new(&parts.received.query, violations), parts))
+    }
+}
+
+impl<T: FromBody> Part for Body<T> {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+        static ABSENT: Value = Value::Null;
+        let mut object = Object::new(parts.received.body.as_ref().unwrap_or(&ABSENT), violations);
+        let body = T::read(&mut object);
+        object.finish();
+        Body(body)
+    }
+}
+
+/// Several parts that are read together.
+pub struct Args<T>(pub T);
+
+impl<A: Part, B: Part> Part for Args<(A, B)> {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+        Args((A::read(parts, violations), B::read(parts, violations)))
+    }
+}
+
+impl<A: Part, B: Part, C: Part> Part for Args<(A, B, C)> {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+        Args((A::read(parts, violations), B::read(parts, violations), C::read(parts, violations)))
+    }
+}
+
+fn read<T: Part>(request: &Request, depot: &Depot) -> Result<T, Problem> {
+    static NOTHING: Received = Received { query: Vec::new(), body: None };
+    let received = depot.get_typed::<Received>().unwrap_or(&NOTHING);
+    let parts = Parts { request, received, caller: depot.get_typed::<Caller>().ok() };
+    let mut violations = Violations::default();
+    let part = T::read(&parts, &mut violations);
+    if violations.is_empty() { Ok(part) } else { Err(Problem::invalid(violations)) }
+}
+
+/// Salvo asks every extractor where its fields come from; ours read the request themselves.
+static METADATA: LazyLock<Metadata> = LazyLock::new(|| Metadata::new("request"));
+
+macro_rules! extractible {
+    ($($part:ident: $bound:ident),*) => {$(
+        impl<'ex, T: $bound> Extractible<'ex> for $part<T> {
+            fn metadata() -> &'static Metadata {
+                &METADATA
+            }
+
+            #[expect(refining_impl_trait, reason = "the error of our extractors is always a problem")]
+            async fn extract(req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, Problem> {
+                read(req, depot)
+            }
+        }
+    )*};
+}
+extractible!(Path: FromPath, Query: FromQuery, Body: FromBody);
+
+impl<'ex, T: Send> Extractible<'ex> for Args<T>
+where
+    Args<T>: Part,
+{
+    fn metadata() -> &'static Metadata {
+        &METADATA
+    }
+
+    #[expect(refining_impl_trait, reason = "the error of our extractors is always a problem")]
+    async fn extract(req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, Problem> {
+        read(req, depot)
+    }
+}
+
+macro_rules! from_depot {
+    ($($what:ty: $absence:literal),*) => {$(
+        impl<'ex> Extractible<'ex> for $what {
+            fn metadata() -> &'static Metadata {
+                &METADATA
+            }
+
+            #[expect(refining_impl_trait, reason = "the error of our extractors is always a problem")]
+            async fn extract(_req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, Problem> {
+                depot.get_typed::<$what>().cloned().map_err(|_| Problem::internal($absence))
+            }
+        }
+    )*};
+}
+from_depot!(App: "the application was not handed to the request", Caller: "a route without a key asks for its caller");

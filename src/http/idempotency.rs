@@ -1,0 +1,95 @@
+//! `Idempotency-Key`: a create under one is answered once and repeated afterwards. The answer is kept inside the
+//! create's own unit of work, so there is no moment at which one of the two exists without the other.
+
+use salvo::Request;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::envelope::Created;
+use super::extract::{Part, Parts};
+use super::fields::Violations;
+use super::problem::Problem;
+use crate::store::idempotency::{Claim, RequestName, claim, keep};
+use crate::store::Write;
+
+const HEADER: &str = "Idempotency-Key";
+
+/// The name of a create, when its caller gave it one.
+#[derive(Debug, Clone)]
+pub struct Idempotency(Option<RequestName>);
+
+impl Part for Idempotency {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+        let key = match key(parts.request) {
+            Ok(key) => key,
+            Err(message) => {
+                violations.add(HEADER, message);
+                None
+            }
+        };
+        Idempotency(key.map(|key| RequestName {
+            method: "POST",
+            path: parts.request.uri().path().to_owned(),
+            key,
+            body_hash: Sha256::digest(canonical(parts.received.body.as_ref().unwrap_or(&Value::Null)).to_string()).into(),
+        }))
+    }
+}
+
+fn key(req: &Request) -> Result<Option<String>, &'static str> {
+    let mut values = req.headers().get_all(HEADER).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let key = value.to_str().unwrap_or_default();
+    let sound = (1..=255).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    if sound && values.next().is_none() {
+        Ok(Some(key.to_owned()))
+    } else {
+        Err("must be 1 to 255 visible ASCII characters, given once")
+    }
+}
+
+/// The same value with the members of every object in the order of their names.
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<_> = members.iter().collect();
+            names.sort_unstable_by_key(|(name, _)| *name);
+            Value::Object(names.into_iter().map(|(name, value)| (name.clone(), canonical(value))).collect::<Map<_, _>>())
+        }
+        Value::Array(values) => Value::Array(values.iter().map(canonical).collect()),
+        other => other.clone(),
+    }
+}
+
+impl Idempotency {
+    /// Claims the key for this unit of work, or returns what was answered under it before.
+    pub async fn replay<T>(&self, write: &mut Write) -> Result<Option<Created<T>>, Problem> {
+        let Some(name) = &self.0 else { return Ok(None) };
+        match claim(write, name).await? {
+            Claim::New => Ok(None),
+            Claim::Answered(answer) => Ok(Some(Created::from_answer(answer, true))),
+            Claim::OtherBody => Err(Problem::invalid_field(HEADER, "was used with another body: take a new key")),
+            Claim::InFlight => Err(Problem::conflict("the first request with this Idempotency-Key is still in flight")),
+        }
+    }
+
+    /// Keeps the answer with what it tells of.
+    pub async fn keep<T>(&self, write: &mut Write, created: &Created<T>) -> Result<(), Problem> {
+        match &self.0 {
+            Some(name) => Ok(keep(write, name, &created.answer).await?),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_members_makes_no_other_body() {
+        let value = |text: &str| canonical(&serde_json::from_str(text).unwrap()).to_string();
+        assert_eq!(value(r#"{"b": [{"y":1,"x":2}], "a": null}"#), value(r#"{"a":null,"b":[{"x":2,"y":1}]}"#));
+        assert_ne!(value(r#"{"a":[1,2]}"#), value(r#"{"a":[2,1]}"#));
+    }
+}

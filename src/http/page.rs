@@ -1,0 +1,151 @@
+//! What every list shares: its page size, its sort, its cursor, the echo of its filters, and the links to its first
+//! and its next page. A list says what it can be sorted by; the cursor is checked here and nowhere else.
+
+use salvo::http::HeaderValue;
+use salvo::http::header::LINK;
+use salvo::{Depot, Request, Response, Writer, async_trait};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use url::form_urlencoded;
+
+use super::cursor::{self, Binding};
+use super::envelope::write_json;
+use super::extract::{Parts, Received};
+use super::fields::{Params, Word, word};
+use super::peer::origin;
+use super::problem::Problem;
+use crate::app::App;
+use crate::model::limits;
+use crate::store::keyset::{Direction, Page, Slice, Sort};
+
+/// What a list can be sorted by, and how it is without being told.
+pub trait ListSort: Sort + Word + PartialEq + Send {
+    const DEFAULT: (Self, Direction);
+}
+
+impl Word for Direction {
+    const WORDS: &'static [(&'static str, Self)] = &[("asc", Direction::Asc), ("desc", Direction::Desc)];
+}
+
+/// A page of a list as it was asked for, with all that makes its answer.
+#[derive(Debug, Clone)]
+pub struct Listing<S> {
+    pub page: Page<S>,
+    filters: Map<String, Value>,
+    binding: Binding,
+}
+
+impl<S: ListSort> Listing<S> {
+    /// Reads `limit`, `cursor`, `include_total`, `order_by`, `order_direction` and `sort`. The filter, read before,
+    /// is what the answer echoes and what the cursor is bound to.
+    pub fn read(query: &mut Params<'_>, parts: &Parts<'_>, filter: &impl Serialize) -> Self {
+        let (sort, direction) = read_sort::<S>(query);
+        let mut filters = match serde_json::to_value(filter) {
+            Ok(Value::Object(filters)) => filters,
+            _ => Map::new(),
+        };
+        filters.insert("order_by".to_owned(), name_of(sort).into());
+        filters.insert("order_direction".to_owned(), direction.as_str().into());
+        let organization = parts.caller.map(|caller| caller.organization).unwrap_or_default();
+        let canonical = Value::Object(filters.clone()).to_string();
+        let binding =
+            Binding::new(&[parts.request.matched_path().as_bytes(), organization.as_bytes(), canonical.as_bytes()]);
+        let sound = query.violations.is_empty();
+        let limit = query.integer("limit", &limits::PAGE).unwrap_or(limits::PAGE_DEFAULT);
+        let include_total = query.boolean("include_total").unwrap_or(false);
+        let after = query.with("cursor", |text| match cursor::decode(&binding, text) {
+            Some(position) => Ok(Some(position)),
+            // Filters or a sort that are wrong themselves say nothing about the cursor.
+            None if !sound => Ok(None),
+            None => Err("is not a cursor of this list with these filters and this sort: leave it out to start again"
+                .to_owned()),
+        });
+        Listing { page: Page { sort, direction, after: after.flatten(), limit, include_total }, filters, binding }
+    }
+
+    /// Makes the answer from what the store found.
+    pub fn answer<T>(self, slice: Slice<T>) -> Result<Collection<T>, Problem> {
+        let next = slice.next.map(|position| cursor::encode(&self.binding, &position)).transpose();
+        let next_cursor = next.map_err(|error| Problem::internal(format_args!("a cursor does not encode: {error}")))?;
+        let has_next = next_cursor.is_some();
+        let pagination =
+            Pagination { next_cursor, has_next, limit: self.page.limit, total_count: slice.total };
+        Ok(Collection { data: slice.items, pagination, filters: self.filters })
+    }
+}
+
+fn name_of<S: ListSort>(sort: S) -> &'static str {
+    S::WORDS.iter().find(|(_, value)| *value == sort).map_or("", |(name, _)| name)
+}
+
+/// `order_by` and `order_direction`, each where present, win over the key and the sign of `sort`.
+fn read_sort<S: ListSort>(query: &mut Params<'_>) -> (S, Direction) {
+    let signed = query.with("sort", |text| {
+        let (direction, key) = text.strip_prefix('-').map_or((Direction::Asc, text), |key| (Direction::Desc, key));
+        word::<S>(key).map(|sort| (sort, direction)).map_err(|message| format!("{message}, with - before it or not"))
+    });
+    let order_by = query.word::<S>("order_by");
+    let order_direction = query.word::<Direction>("order_direction");
+    let sort = order_by.or(signed.map(|(sort, _)| sort)).unwrap_or(S::DEFAULT.0);
+    let lone = if order_by.is_some() { Direction::Desc } else { S::DEFAULT.1 };
+    let direction = order_direction.or(signed.map(|(_, direction)| direction)).unwrap_or(lone);
+    (sort, direction)
+}
+
+/// A page of a list, in its envelope.
+#[derive(Debug, Serialize)]
+pub struct Collection<T> {
+    data: Vec<T>,
+    pagination: Pagination,
+    filters: Map<String, Value>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Pagination {
+    next_cursor: Option<String>,
+    has_next: bool,
+    limit: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_count: Option<i64>,
+}
+
+#[async_trait]
+impl<T: Serialize + Send + Sync> Writer for Collection<T> {
+    async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        if let Some(link) = link(req, depot, self.pagination.next_cursor.as_deref()) {
+            res.headers_mut().insert(LINK, link);
+        }
+        write_json(&self, req, depot, res).await;
+    }
+}
+
+/// The `Link` header: this request without its cursor, and with the next one.
+fn link(req: &Request, depot: &Depot, next: Option<&str>) -> Option<HeaderValue> {
+    let base = base_url(req, depot);
+    let path = req.uri().path();
+    let received = depot.get_typed::<Received>().ok();
+    let kept = || received.into_iter().flat_map(|received| &received.query).filter(|(name, _)| name != "cursor");
+    let url = |cursor: Option<&str>| {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(kept()).extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
+        let query = query.finish();
+        if query.is_empty() { format!("{base}{path}") } else { format!("{base}{path}?{query}") }
+    };
+    let first = format!("<{}>; rel=\"first\"", url(None));
+    let links = match next {
+        Some(cursor) => format!("{first}, <{}>; rel=\"next\"", url(Some(cursor))),
+        None => first,
+    };
+    HeaderValue::from_str(&links).ok()
+}
+
+/// The address under which the service is reached, without a path: configured, or the request's own.
+pub fn base_url(req: &Request, depot: &Depot) -> String {
+    match depot.get_typed::<App>() {
+        Ok(app) => {
+            let configured = app.settings.public_url.clone();
+            configured.unwrap_or_else(|| origin(req, &app.settings.trusted_proxies))
+        }
+        Err(_) => origin(req, &[]),
+    }
+}

@@ -1,0 +1,198 @@
+//! Why a request was not done, as an RFC 9457 problem: one constructor for every kind of the contract, and the one
+//! place that writes the body. What went wrong inside is logged here, once, and never told.
+
+use std::fmt;
+
+use salvo::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use salvo::http::{HeaderName, HeaderValue, ResBody, StatusCode};
+use salvo::{Depot, Request, Response, Writer, async_trait};
+use serde::Serialize;
+
+use super::fields::{Violation, Violations};
+use super::request_id::RequestId;
+use crate::store;
+
+/// Seconds after which a client may try again what a store could not answer.
+const RETRY_SECONDS: u64 = 1;
+
+/// A request that was not done.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    errors: Vec<Violation>,
+    header: Option<(HeaderName, HeaderValue)>,
+    /// For the log alone.
+    cause: Option<String>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Problem { status, code, detail: detail.into(), errors: Vec::new(), header: None, cause: None }
+    }
+
+    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.header = Some((name, value));
+        self
+    }
+
+    fn because(mut self, cause: impl fmt::Display) -> Self {
+        self.cause = Some(cause.to_string());
+        self
+    }
+
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", detail)
+    }
+
+    /// A missing, malformed, unknown or expired key; the answer does not say which.
+    pub fn unauthorized() -> Self {
+        let detail = "a valid API key is required: send it as Authorization: Bearer <key>";
+        Self::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", detail)
+            .with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+    }
+
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "FORBIDDEN", detail)
+    }
+
+    pub fn insufficient_scope(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "INSUFFICIENT_SCOPE", detail)
+    }
+
+    pub fn quota_exceeded(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "QUOTA_EXCEEDED", detail)
+    }
+
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", detail)
+    }
+
+    pub fn method_not_allowed(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)
+    }
+
+    pub fn not_acceptable() -> Self {
+        let detail = "this service answers in JSON alone: accept application/json";
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", detail)
+    }
+
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "CONFLICT", detail)
+    }
+
+    pub fn payload_too_large(limit: usize) -> Self {
+        let detail = format!("the body is longer than {limit} bytes: send less at once");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail)
+    }
+
+    pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", detail)
+    }
+
+    pub fn invalid(violations: Violations) -> Self {
+        let errors = violations.into_vec();
+        let detail = match &errors[..] {
+            [one] => format!("{} {}", one.field, one.message),
+            several => format!("{} fields are not valid: see errors", several.len()),
+        };
+        Problem { errors, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "VALIDATION_ERROR", detail) }
+    }
+
+    /// A single field that is not valid.
+    pub fn invalid_field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        let mut violations = Violations::default();
+        violations.add(field, message);
+        Self::invalid(violations)
+    }
+
+    pub fn rate_limited(detail: impl Into<String>, seconds: u64) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", detail)
+            .with_header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
+    }
+
+    pub fn internal(cause: impl fmt::Display) -> Self {
+        let detail = "something went wrong on our side: report the request id if it stays";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", detail).because(cause)
+    }
+
+    pub fn upstream(detail: impl Into<String>, cause: impl fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "UPSTREAM_ERROR", detail).because(cause)
+    }
+
+    pub fn unavailable(cause: impl fmt::Display) -> Self {
+        let detail = "the service cannot reach one of its stores: try again shortly";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE", detail)
+            .with_header(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS))
+            .because(cause)
+    }
+
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        if error.is_outage() {
+            return Problem::unavailable(error);
+        }
+        match error {
+            store::Error::NotFound(what) => Problem::not_found(format!("the organization has no such {what}")),
+            store::Error::Conflict(detail) => Problem::conflict(detail),
+            store::Error::Quota(detail) => Problem::quota_exceeded(detail),
+            store::Error::Invalid { field, message } => Problem::invalid_field(field, message),
+            other => Problem::internal(other),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Problem {
+    fn from(error: serde_json::Error) -> Self {
+        Problem::internal(format_args!("the answer does not serialize: {error}"))
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    code: &'a str,
+    instance: &'a str,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [Violation],
+}
+
+#[async_trait]
+impl Writer for Problem {
+    async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        let request_id = RequestId::of(depot);
+        if self.status.is_server_error() {
+            let (status, cause) = (self.status.as_u16(), self.cause.as_deref().unwrap_or_default());
+            tracing::error!(request_id, status, cause, path = req.uri().path(), "a request failed");
+        }
+        let body = Body {
+            r#type: format!("urn:tidemark:error:{}", self.code.to_ascii_lowercase().replace('_', "-")),
+            title: self.status.canonical_reason().unwrap_or_default(),
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            code: self.code,
+            instance: req.uri().path(),
+            request_id,
+            errors: &self.errors,
+        };
+        let body = serde_json::to_vec(&body).unwrap_or_default();
+        res.status_code(self.status);
+        let headers = res.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some((name, value)) = self.header {
+            headers.insert(name, value);
+        }
+        res.body(ResBody::Once(body.into()));
+    }
+}

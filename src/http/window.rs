@@ -1,0 +1,93 @@
+//! The window that a request asks for: read with everything that is wrong with it, resolved on the service's day.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::Serialize;
+
+use super::extract::{FromQuery, Parts};
+use super::fields::{Object, Params, Violations, Word};
+use crate::model::period::{Period, Window, WindowRequest};
+
+impl Word for Period {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("7d", Period::Week),
+        ("30d", Period::Month),
+        ("90d", Period::Quarter),
+        ("custom", Period::Custom),
+    ];
+}
+
+/// A window that a request may ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct WindowParams(WindowRequest);
+
+impl FromQuery for WindowParams {
+    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+        let request = WindowRequest {
+            period: query.word("period"),
+            start_date: query.date("start_date"),
+            end_date: query.date("end_date"),
+            include_today: query.boolean("include_today").unwrap_or(true),
+            dates_imply_custom: true,
+        };
+        Self::checked(request, query.violations)
+    }
+}
+
+impl WindowParams {
+    /// Reads the window of a body, where dates need `period` to be `custom`.
+    pub fn read_body(body: &mut Object<'_>) -> Self {
+        let request = WindowRequest {
+            period: body.word("period"),
+            start_date: body.date("start_date"),
+            end_date: body.date("end_date"),
+            include_today: true,
+            dates_imply_custom: false,
+        };
+        Self::checked(request, body.violations)
+    }
+
+    /// No rule of windows depends on the day, so any will do to find what is wrong.
+    fn checked(request: WindowRequest, violations: &mut Violations) -> Self {
+        let misread = ["period", "start_date", "end_date"].iter().any(|field| violations.concern(field));
+        if !misread && let Err(wrong) = Window::resolve(request, NaiveDate::default()) {
+            for wrong in wrong {
+                violations.add(wrong.field, wrong.message);
+            }
+        }
+        WindowParams(request)
+    }
+
+    /// The days that are meant at `now`.
+    pub fn at(&self, now: DateTime<Utc>) -> Window {
+        let today = now.date_naive();
+        // A request with an impossible window was answered before it came here.
+        Window::resolve(self.0, today)
+            .unwrap_or(Window { period: Period::Custom, start: today, end: today })
+    }
+}
+
+/// What an answer says of its window.
+#[derive(Debug, Clone, Serialize)]
+pub struct WindowMeta {
+    pub period: Period,
+    pub start_date: NaiveDate,
+    pub end_date: NaiveDate,
+    pub days: u64,
+    /// The last whole UTC day that is not after `end_date`.
+    pub complete_through: NaiveDate,
+    /// The latest observation that entered the answer.
+    pub data_as_of: Option<DateTime<Utc>>,
+}
+
+impl WindowMeta {
+    pub fn new(window: Window, now: DateTime<Utc>, data_as_of: Option<DateTime<Utc>>) -> Self {
+        WindowMeta {
+            period: window.period,
+            start_date: window.start,
+            end_date: window.end,
+            days: window.days(),
+            complete_through: window.complete_through(now),
+            data_as_of,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The files of an import as a stream of rows with their places: CSV with a header, and JSON Lines.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Error;
+use super::row::RawRow;
+
+/// A row as a file has it, or why its text is no row.
+pub struct Line {
+    pub number: u64,
+    pub row: Result<RawRow, String>,
+}
+
+/// Counts what has been read of a file, for the progress bar.
+struct Counted<R> {
+    inner: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// What a file's name says of its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Csv,
+    JsonLines,
+}
+
+fn format(path: &Path) -> Result<Format, Error> {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "csv" => Ok(Format::Csv),
+        "jsonl" | "ndjson" => Ok(Format::JsonLines),
+        _ => Err(Error::Format(path.to_owned())),
+    }
+}
+
+/// Checks that every file can be opened and is of a known format, and says how long they are together.
+pub fn check(files: &[PathBuf]) -> Result<u64, Error> {
+    let mut length = 0;
+    for path in files {
+        format(path)?;
+        let unreadable = |error| Error::File(path.clone(), error);
+        let metadata = File::open(path).and_then(|file| file.metadata()).map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err(Error::File(path.clone(), std::io::ErrorKind::IsADirectory.into()));
+        }
+        length += metadata.len();
+    }
+    Ok(length)
+}
+
+/// Reads a file from its beginning, line by line, until `take` has had enough.
+pub fn lines(path: &Path, bytes: &Arc<AtomicU64>, mut take: impl FnMut(Line) -> bool) -> Result<(), Error> {
+    let file = File::open(path).map_err(|error| Error::File(path.to_owned(), error))?;
+    let counted = Counted { inner: file, bytes: bytes.clone() };
+    match format(path)? {
+        Format::Csv => csv_lines(path, counted, &mut take),
+        Format::JsonLines => json_lines(path, BufReader::with_capacity(1 << 18, counted), &mut take),
+    }
+}
+
+fn csv_lines(path: &Path, file: impl Read, take: &mut dyn FnMut(Line) -> bool) -> Result<(), Error> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).buffer_capacity(1 << 18).from_reader(file);
+    let header = reader.byte_headers().map_err(|error| Error::Csv(path.to_owned(), error))?.clone();
+    let columns: Vec<String> = header
+        .iter()
+        .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').trim().to_ascii_lowercase())
+        .collect();
+    if !columns.iter().any(|column| column == "platform") {
+        return Err(Error::Header(path.to_owned()));
+    }
+    let mut record = csv::ByteRecord::new();
+    loop {
+        match reader.read_byte_record(&mut record) {
+            Ok(false) => return Ok(()),
+            Ok(true) => {
+                let number = record.position().map_or(0, csv::Position::line);
+                if !take(Line { number, row: csv_row(&columns, &record) }) {
+                    return Ok(());
+                }
+            }
+            Err(error) => return Err(Error::Csv(path.to_owned(), error)),
+        }
+    }
+}
+
+fn csv_row(columns: &[String], record: &csv::ByteRecord) -> Result<RawRow, String> {
+    if record.len() != columns.len() {
+        return Err(format!("has {} fields where the header has {}", record.len(), columns.len()));
+    }
+    let mut row = RawRow::default();
+    for (column, field) in columns.iter().zip(record.iter()) {
+        if !field.is_empty() {
+            let text = std::str::from_utf8(field).map_err(|_| format!("{column}: is not UTF-8"))?;
+            row.set(column, text.to_owned());
+        }
+    }
+    Ok(row)
+}
+
+fn json_lines(path: &Path, mut file: impl BufRead, take: &mut dyn FnMut(Line) -> bool) -> Result<(), Error> {
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if file.read_until(b'\n', &mut line).map_err(|error| Error::File(path.to_owned(), error))? == 0 {
+            break;
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let row = serde_json::from_slice(&line).map_err(|error| format!("is no JSON object of a row: {error}"));
+        if !take(Line { number, row }) {
+            break;
+        }
+    }
+    Ok(())
+}

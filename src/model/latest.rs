@@ -1,0 +1,221 @@
+//! The last known value of every field, whatever the order in which observations arrive.
+//!
+//! Each field keeps the time at which it was last known, so an older observation fills what a newer one left
+//! unsaid and overwrites nothing.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::counters::Counters;
+
+/// A value and when it was observed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known<T> {
+    pub value: T,
+    pub at: DateTime<Utc>,
+}
+
+/// A field that may never have been known.
+pub type Last<T> = Option<Known<T>>;
+
+/// Learns a value that was observed at `at`; one that says nothing, or is older than what is known, changes nothing.
+pub fn learn<T>(last: &mut Last<T>, value: Option<T>, at: DateTime<Utc>) {
+    if let Some(value) = value
+        && last.as_ref().is_none_or(|known| at >= known.at)
+    {
+        *last = Some(Known { value, at });
+    }
+}
+
+fn learn_all<T>(last: &mut Last<T>, other: Last<T>) {
+    if let Some(Known { value, at }) = other {
+        learn(last, Some(value), at);
+    }
+}
+
+/// Takes the value out of a field.
+pub fn value<T: Clone>(last: &Last<T>) -> Option<T> {
+    last.as_ref().map(|known| known.value.clone())
+}
+
+/// Fields whose columns hold a zero while they were never known.
+const ZERO_UNTIL_KNOWN: [&str; 9] = [
+    "view_count",
+    "like_count",
+    "comment_count",
+    "share_count",
+    "play_count",
+    "follower_count",
+    "following_count",
+    "profile_post_count",
+    "is_verified",
+];
+
+/// When each field was last known, as stored: fields known at the latest observation are left out, and so are
+/// those whose null column says by itself that they never were; a zero that was never known stands as null.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KnownAt(BTreeMap<String, Option<DateTime<Utc>>>);
+
+impl KnownAt {
+    fn restore<T>(&self, field: &str, value: Option<T>, observed_at: Option<DateTime<Utc>>) -> Last<T> {
+        let at = match self.0.get(field) {
+            Some(exception) => *exception,
+            None => observed_at,
+        };
+        value.zip(at).map(|(value, at)| Known { value, at })
+    }
+
+    fn note<T>(&mut self, field: &str, last: &Last<T>, observed_at: Option<DateTime<Utc>>) {
+        let at = last.as_ref().map(|known| known.at);
+        if at != observed_at && (at.is_some() || ZERO_UNTIL_KNOWN.contains(&field)) {
+            self.0.insert(field.to_owned(), at);
+        }
+    }
+
+    /// Whether every field was known at the latest observation.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Declares a record of last known fields with its merging and its stored form.
+macro_rules! latest {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $name {
+            $(pub $field: Last<$type>,)*
+        }
+
+        impl $name {
+            /// Learns everything that another record knows.
+            pub fn merge(&mut self, other: $name) {
+                $(learn_all(&mut self.$field, other.$field);)*
+            }
+
+            /// When anything was last known.
+            pub fn observed_at(&self) -> Option<DateTime<Utc>> {
+                [$(self.$field.as_ref().map(|known| known.at)),*].into_iter().flatten().max()
+            }
+
+            /// Which fields were last known at another time than `observed_at`.
+            pub fn known_at(&self, observed_at: Option<DateTime<Utc>>) -> KnownAt {
+                let mut known_at = KnownAt::default();
+                $(known_at.note(stringify!($field), &self.$field, observed_at);)*
+                known_at
+            }
+
+            /// Reads a record back from its columns.
+            #[expect(clippy::too_many_arguments, reason = "one argument a column, named at the single call")]
+            pub fn restore(
+                known_at: &KnownAt,
+                observed_at: Option<DateTime<Utc>>,
+                $($field: Option<$type>,)*
+            ) -> Self {
+                $name { $($field: known_at.restore(stringify!($field), $field, observed_at),)* }
+            }
+        }
+    };
+}
+
+latest! {
+    /// What is last known of a video.
+    VideoLatest {
+        view_count: i64,
+        like_count: i64,
+        comment_count: i64,
+        share_count: i64,
+        saved_count: i64,
+        play_count: i64,
+        ig_play_count: i64,
+        fb_play_count: i64,
+        fb_like_count: i64,
+        description: String,
+        media_type: String,
+        duration: f64,
+        create_time: DateTime<Utc>,
+        url: String,
+        cover_image_url: String,
+        video_url: String,
+        platform_data: serde_json::Value,
+    }
+}
+
+impl VideoLatest {
+    /// Learns the counters of one observation.
+    pub fn learn_counters(&mut self, counters: &Counters, at: DateTime<Utc>) {
+        learn(&mut self.view_count, counters.view_count, at);
+        learn(&mut self.like_count, counters.like_count, at);
+        learn(&mut self.comment_count, counters.comment_count, at);
+        learn(&mut self.share_count, counters.share_count, at);
+        learn(&mut self.saved_count, counters.saved_count, at);
+        learn(&mut self.play_count, counters.play_count, at);
+        learn(&mut self.ig_play_count, counters.ig_play_count, at);
+        learn(&mut self.fb_play_count, counters.fb_play_count, at);
+        learn(&mut self.fb_like_count, counters.fb_like_count, at);
+    }
+}
+
+latest! {
+    /// What is last known of an account's profile.
+    AccountLatest {
+        name: String,
+        description: String,
+        profile_pic_url: String,
+        link_in_bio: String,
+        is_verified: bool,
+        follower_count: i64,
+        following_count: i64,
+        profile_post_count: i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: u32) -> DateTime<Utc> {
+        DateTime::from_timestamp(i64::from(second), 0).unwrap()
+    }
+
+    fn observation(second: u32, views: Option<i64>, saves: Option<i64>) -> VideoLatest {
+        let mut latest = VideoLatest::default();
+        let counters = Counters { view_count: views, saved_count: saves, ..Counters::default() };
+        latest.learn_counters(&counters, at(second));
+        latest
+    }
+
+    #[test]
+    fn every_order_of_arrival_ends_the_same() {
+        let observations =
+            [observation(1, Some(10), Some(1)), observation(2, Some(20), Some(2)), observation(3, Some(30), None)];
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let mut latest = VideoLatest::default();
+            for n in order {
+                // Through the stored form each time, as between two batches of an import.
+                let (observed_at, views, saves) =
+                    (latest.observed_at(), value(&latest.view_count), value(&latest.saved_count));
+                let known_at = latest.known_at(observed_at);
+                let none = None::<i64>;
+                latest = VideoLatest::restore(
+                    &known_at, observed_at, views, none, none, none, saves, none, none, none, none, None, None, None,
+                    None, None, None, None, None,
+                );
+                latest.merge(observations[n].clone());
+            }
+            assert_eq!((value(&latest.view_count), value(&latest.saved_count)), (Some(30), Some(2)), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_zero_is_told_from_a_counter_never_known() {
+        let latest = observation(3, Some(0), None);
+        let json = serde_json::to_value(latest.known_at(latest.observed_at())).unwrap();
+        assert_eq!(json.get("view_count"), None);
+        assert_eq!(json.get("like_count"), Some(&serde_json::Value::Null));
+        assert_eq!(json.get("saved_count"), None, "a null column says so itself");
+    }
+}

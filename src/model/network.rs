@@ -1,0 +1,72 @@
+//! Ranges of network addresses, as operators write them.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A range of addresses, as `10.0.0.0/8` or a single address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+/// The error of a text that is no range of addresses.
+#[derive(Debug, thiserror::Error)]
+#[error("expected an address or a range of them, as 10.0.0.0/8")]
+pub struct BadNetwork;
+
+impl FromStr for Network {
+    type Err = BadNetwork;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| BadNetwork)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| BadNetwork)?;
+        if bits <= most { Ok(Network { address, bits }) } else { Err(BadNetwork) }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+impl Network {
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let shift = |width: u32| width.saturating_sub(u32::from(self.bits));
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                (own.to_bits() ^ other.to_bits()).checked_shr(shift(32)).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                (own.to_bits() ^ other.to_bits()).checked_shr(shift(128)).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_contain_what_they_should() {
+        let holds = |network: &str, address: &str| {
+            network.parse::<Network>().unwrap().contains(address.parse().unwrap())
+        };
+        assert!(holds("10.0.0.0/8", "10.255.0.1"));
+        assert!(!holds("10.0.0.0/8", "11.0.0.1"));
+        assert!(holds("127.0.0.1", "127.0.0.1"));
+        assert!(!holds("127.0.0.1", "127.0.0.2"));
+        assert!(holds("0.0.0.0/0", "8.8.8.8"));
+        assert!(holds("fd00::/8", "fd12::1"));
+        assert!(holds("10.0.0.0/8", "::ffff:10.1.1.1"));
+        for wrong in ["10.0.0.0/33", "x", "10.0.0.0/", ""] {
+            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+        }
+    }
+}

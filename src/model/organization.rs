@@ -1,0 +1,137 @@
+//! Organizations, their keys, and what a key allows. Both are administered by command line alone.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// Whether an organization's keys work at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum Subscription {
+    Active,
+    Inactive,
+}
+
+/// Whether a key works; what is neither active nor gone is refused by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum KeyStatus {
+    Active,
+    Inactive,
+    Disabled,
+}
+
+/// What a key may do. The greater implies the lesser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum Scope {
+    Read,
+    Write,
+    Admin,
+}
+
+impl Scope {
+    pub const ALL: [Scope; 3] = [Scope::Read, Scope::Write, Scope::Admin];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Scope::Read => "read",
+            Scope::Write => "write",
+            Scope::Admin => "admin",
+        }
+    }
+
+    /// Every scope that a key with this one has.
+    pub fn implied(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| *scope <= self)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The error of a word that is not among those expected.
+#[derive(Debug, thiserror::Error)]
+#[error("expected one of {0}")]
+pub struct UnknownWord(&'static str);
+
+impl FromStr for Scope {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Scope::ALL.into_iter().find(|scope| scope.as_str() == text).ok_or(UnknownWord("read, write, admin"))
+    }
+}
+
+impl FromStr for Subscription {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "active" => Ok(Subscription::Active),
+            "inactive" => Ok(Subscription::Inactive),
+            _ => Err(UnknownWord("active, inactive")),
+        }
+    }
+}
+
+impl FromStr for KeyStatus {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "active" => Ok(KeyStatus::Active),
+            "inactive" => Ok(KeyStatus::Inactive),
+            "disabled" => Ok(KeyStatus::Disabled),
+            _ => Err(UnknownWord("active, inactive, disabled")),
+        }
+    }
+}
+
+/// A tenant, as the command line prints it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+pub struct Organization {
+    pub id: Uuid,
+    pub name: String,
+    pub subscription: Subscription,
+    pub account_cap: Option<i32>,
+    pub rate_limit: Option<i32>,
+    pub default_max_recent_posts: i32,
+    pub default_post_lookback_days: i32,
+    pub created_at: DateTime<Utc>,
+}
+
+/// A key without its secret, as the command line prints it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+pub struct ApiKey {
+    pub id: Uuid,
+    pub organization_id: Uuid,
+    pub name: String,
+    pub scopes: Vec<String>,
+    pub status: KeyStatus,
+    pub rate_limit: Option<i32>,
+    pub expires_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn greater_scopes_imply_lesser_ones() {
+        let implied = |scope: Scope| scope.implied().collect::<Vec<_>>();
+        assert_eq!(implied(Scope::Admin), [Scope::Read, Scope::Write, Scope::Admin]);
+        assert_eq!(implied(Scope::Write), [Scope::Read, Scope::Write]);
+        assert_eq!(implied(Scope::Read), [Scope::Read]);
+    }
+}

@@ -1,0 +1,61 @@
+//! The two social platforms that accounts and videos live on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A social platform, in the spelling of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum Platform {
+    Instagram,
+    Tiktok,
+}
+
+impl Platform {
+    pub const ALL: [Platform; 2] = [Platform::Instagram, Platform::Tiktok];
+
+    /// Returns the name that the API and the stores use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Platform::Instagram => "instagram",
+            Platform::Tiktok => "tiktok",
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Platform {
+    type Err = UnknownPlatform;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Platform::ALL.into_iter().find(|platform| platform.as_str() == text).ok_or(UnknownPlatform)
+    }
+}
+
+/// The error of a platform name that is neither `instagram` nor `tiktok`.
+#[derive(Debug, thiserror::Error)]
+#[error("the platform must be instagram or tiktok")]
+pub struct UnknownPlatform;
+
+/// The platforms that some configured source can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readable(Vec<Platform>);
+
+impl Readable {
+    pub fn new(platforms: impl IntoIterator<Item = Platform>) -> Self {
+        Readable(platforms.into_iter().collect())
+    }
+
+    /// The platforms' names, as the stores compare them.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|platform| platform.as_str()).collect()
+    }
+}

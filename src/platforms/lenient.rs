@@ -1,0 +1,186 @@
+//! Reading what platforms really send: numbers as strings, ids as numbers, counters that cannot be.
+//!
+//! A field that makes no sense is read as unknown instead of failing the whole answer; a text is made fit for
+//! every store (no NUL character, a bounded length).
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+/// The longest text that is kept of a description, caption or URL, in characters.
+const MAX_TEXT: usize = 10_000;
+/// The largest `platform_data` that is kept, in bytes of JSON.
+const MAX_PLATFORM_DATA: usize = 16 * 1024;
+
+/// Reads a counter: a whole number of at least zero that fits, written as a number or as a string.
+pub fn count(value: Option<&Value>) -> Option<i64> {
+    let number = match value? {
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole,
+            None => whole(number.as_f64()?)?,
+        },
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    (number >= 0).then_some(number)
+}
+
+/// A float that is a whole number small enough to be exact.
+fn whole(float: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (float.fract() == 0.0 && float.abs() < EXACT).then_some(float as i64)
+}
+
+/// Reads an id: a whole number or a text without blanks in it.
+pub fn id(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::Number(number) if number.is_u64() => Some(number.to_string()),
+        Value::String(text) => {
+            let text = text.trim();
+            let fits = (1..=128).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
+            fits.then(|| text.to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Reads a text; an empty one counts as said.
+pub fn text(value: Option<&Value>) -> Option<String> {
+    value?.as_str().map(clean)
+}
+
+/// Reads a text that is unknown when empty, as names and URLs are.
+pub fn filled_text(value: Option<&Value>) -> Option<String> {
+    text(value).filter(|text| !text.trim().is_empty())
+}
+
+/// Reads a truth value.
+pub fn truth(value: Option<&Value>) -> Option<bool> {
+    value?.as_bool()
+}
+
+/// Reads a length of time in seconds.
+pub fn seconds(value: Option<&Value>) -> Option<f64> {
+    let number = match value? {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    (number.is_finite() && (0.0..1e7).contains(&number)).then_some(number)
+}
+
+/// Reads a time: RFC 3339, the same with an offset without colon, or seconds since 1970.
+pub fn time(value: Option<&Value>) -> Option<DateTime<Utc>> {
+    let value = value?;
+    if let Some(text) = value.as_str()
+        && let Ok(time) =
+            DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%z"))
+    {
+        return sensible(time.to_utc());
+    }
+    sensible(DateTime::from_timestamp(count(Some(value))?, 0)?)
+}
+
+/// A time that a post can have: not before the platforms, and one that every store can hold.
+fn sensible(time: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let seconds = time.timestamp();
+    // 2005 to 2100.
+    (1_104_537_600..4_102_444_800).contains(&seconds).then_some(time)
+}
+
+/// Returns what is left of an object, made fit to be stored, or `{}` when it is too large to keep.
+pub fn platform_data(mut rest: serde_json::Map<String, Value>) -> Value {
+    rest.retain(|_, value| !value.is_null());
+    let mut data = Value::Object(rest);
+    scrub(&mut data);
+    if data.to_string().len() > MAX_PLATFORM_DATA { Value::Object(serde_json::Map::new()) } else { data }
+}
+
+fn scrub(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains('\0') => *text = text.replace('\0', ""),
+        Value::Array(items) => items.iter_mut().for_each(scrub),
+        Value::Object(fields) => {
+            if fields.keys().any(|key| key.contains('\0')) {
+                *fields =
+                    std::mem::take(fields).into_iter().map(|(key, value)| (key.replace('\0', ""), value)).collect();
+            }
+            fields.values_mut().for_each(scrub);
+        }
+        _ => {}
+    }
+}
+
+/// A text without NUL characters, of bounded length.
+pub fn clean(text: &str) -> String {
+    text.chars().filter(|&character| character != '\0').take(MAX_TEXT).collect()
+}
+
+/// The beginning of a text that a service said, for use in an error: one line, not too long.
+pub fn excerpt(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    line.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn counters_are_whole_and_not_negative() {
+        for (value, expected) in [
+            (json!(0), Some(0)),
+            (json!(9_223_372_036_854_775_807_i64), Some(i64::MAX)),
+            (json!("1234"), Some(1234)),
+            (json!(12.0), Some(12)),
+            (json!(-1), None),
+            (json!("-5"), None),
+            (json!(18_446_744_073_709_551_615_u64), None),
+            (json!("99999999999999999999999"), None),
+            (json!(1e300), None),
+            (json!(12.5), None),
+            (json!("12K"), None),
+            (json!(true), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(count(Some(&value)), expected, "{value}");
+        }
+        assert_eq!(count(None), None);
+    }
+
+    #[test]
+    fn ids_keep_all_their_digits() {
+        assert_eq!(id(Some(&json!(7_490_171_845_942_152_470_u64))).as_deref(), Some("7490171845942152470"));
+        assert_eq!(id(Some(&json!("7490171845942152470"))).as_deref(), Some("7490171845942152470"));
+        for value in [json!(""), json!("a b"), json!(1.5), json!(-1), json!("a\u{0}b"), json!("x".repeat(129))] {
+            assert_eq!(id(Some(&value)), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn times_come_in_three_spellings() {
+        let expected = DateTime::from_timestamp(1_629_226_842, 0);
+        for value in [
+            json!("2021-08-17T19:00:42+0000"),
+            json!("2021-08-17T19:00:42Z"),
+            json!(1_629_226_842),
+            json!("1629226842"),
+        ] {
+            assert_eq!(time(Some(&value)), expected, "{value}");
+        }
+        for value in [json!("yesterday"), json!(0), json!(-5), json!(1_629_226_842_000_i64), json!(null)] {
+            assert_eq!(time(Some(&value)), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn texts_hold_nothing_that_a_store_refuses() {
+        assert_eq!(text(Some(&json!("a\u{0}b"))).as_deref(), Some("ab"));
+        assert_eq!(text(Some(&json!("é".repeat(MAX_TEXT + 5)))).map(|text| text.chars().count()), Some(MAX_TEXT));
+        assert_eq!(filled_text(Some(&json!("  "))), None);
+        let data = json!({"a\u{0}": ["x\u{0}y"], "gone": null});
+        assert_eq!(platform_data(data.as_object().cloned().unwrap_or_default()), json!({"a": ["xy"]}));
+        let large = json!({"a": "x".repeat(MAX_PLATFORM_DATA)});
+        assert_eq!(platform_data(large.as_object().cloned().unwrap_or_default()), json!({}));
+    }
+}

@@ -1,0 +1,200 @@
+//! The one way out to a platform: a request with a deadline, a bounded answer and no redirects.
+//!
+//! A platform can be slow, endless or misconfigured; whatever it does, the caller gets an [`Answer`] or a
+//! [`Refusal`] in time, and no error carries the address that was asked, which may hold credentials.
+
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{Client, RequestBuilder, StatusCode};
+use serde_json::Value;
+use url::Url;
+
+use super::source::Refusal;
+
+/// How long a request may take and how large its answer may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub timeout: Duration,
+    pub max_answer_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { timeout: Duration::from_secs(20), max_answer_bytes: 16 * 1024 * 1024 }
+    }
+}
+
+/// A client for one service, with its limits.
+#[derive(Clone)]
+pub struct Outbound {
+    client: Client,
+    limits: Limits,
+}
+
+/// What a service answered, whatever its status.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Outbound {
+    /// Makes a client for the service at `base`. A service on this machine is reached without the proxy that
+    /// the environment may name.
+    pub fn new(base: &Url, limits: Limits) -> Result<Self, String> {
+        let mut builder = Client::builder()
+            .tls_backend_preconfigured(TLS.clone()?)
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(limits.timeout)
+            .timeout(limits.timeout)
+            .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(base) {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        Ok(Outbound { client, limits })
+    }
+
+    /// The client, to begin a request with.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Sends a request and reads its answer to the end, within the limits.
+    pub async fn send(&self, request: RequestBuilder) -> Result<Answer, Refusal> {
+        self.exchange(request).await.map_err(|failure| match failure {
+            Failure::Refused(refusal) => refusal,
+            Failure::Http(error) if error.is_timeout() => {
+                Refusal::Transient(format!("no complete answer within {} s", self.limits.timeout.as_secs_f64()))
+            }
+            Failure::Http(error) => Refusal::Transient(describe(&error.without_url())),
+        })
+    }
+
+    async fn exchange(&self, request: RequestBuilder) -> Result<Answer, Failure> {
+        let mut response = request.send().await?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(Failure::Refused(Refusal::Malformed(format!(
+                "the service redirects elsewhere (HTTP {}), which is not followed; correct the source's URL",
+                status.as_u16()
+            ))));
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            if body.len() + chunk.len() > self.limits.max_answer_bytes {
+                return Err(Failure::Refused(Refusal::Malformed(format!(
+                    "the answer is larger than {} bytes",
+                    self.limits.max_answer_bytes
+                ))));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Answer { status, headers: response.headers().clone(), body })
+    }
+}
+
+impl Answer {
+    /// Reads the body as JSON. Without JSON in it, the status alone says why nothing was learned.
+    pub fn json(&self, now: DateTime<Utc>) -> Result<Value, Refusal> {
+        serde_json::from_slice(&self.body).map_err(|_| {
+            let status = self.status.as_u16();
+            match status {
+                429 => Refusal::RateLimited { until: now + self.retry_after().unwrap_or(TimeDelta::minutes(1)) },
+                500..=599 => Refusal::Transient(format!("HTTP {status} without a JSON body")),
+                _ => Refusal::Malformed(format!("HTTP {status} whose body is not JSON")),
+            }
+        })
+    }
+
+    /// How long `Retry-After` asks to wait: a second at least, a day at most.
+    pub fn retry_after(&self) -> Option<TimeDelta> {
+        let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+        let wait = match text.parse::<i64>() {
+            Ok(seconds) => TimeDelta::try_seconds(seconds)?,
+            Err(_) => DateTime::parse_from_rfc2822(text).ok()?.to_utc() - Utc::now(),
+        };
+        Some(wait.clamp(TimeDelta::seconds(1), TimeDelta::days(1)))
+    }
+}
+
+/// A door that a source shuts on itself when the platform asks for a pause: calling while throttled prolongs it.
+#[derive(Debug, Default)]
+pub struct Gate(Mutex<Option<DateTime<Utc>>>);
+
+impl Gate {
+    /// Refuses while the pause lasts.
+    pub fn check(&self, now: DateTime<Utc>) -> Result<(), Refusal> {
+        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(until) if now < until => Err(Refusal::RateLimited { until }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Shuts the door until then, or longer if it was to stay shut longer.
+    pub fn close_until(&self, until: DateTime<Utc>) {
+        let mut closed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *closed = Some(closed.map_or(until, |known| known.max(until)));
+    }
+
+    /// Takes note of a refusal for rate on its way out.
+    pub fn observe<T>(&self, result: Result<T, Refusal>) -> Result<T, Refusal> {
+        if let Err(Refusal::RateLimited { until }) = &result {
+            self.close_until(*until);
+        }
+        result
+    }
+}
+
+enum Failure {
+    Http(reqwest::Error),
+    Refused(Refusal),
+}
+
+impl From<reqwest::Error> for Failure {
+    fn from(error: reqwest::Error) -> Self {
+        Failure::Http(error)
+    }
+}
+
+/// Says in words what went wrong on the way, without the address.
+fn describe(error: &reqwest::Error) -> String {
+    let what = if error.is_connect() {
+        "the service cannot be reached"
+    } else if error.is_body() || error.is_decode() {
+        "the answer broke off"
+    } else {
+        "the request failed"
+    };
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    format!("{what}: {cause}")
+}
+
+/// Trusts what this machine trusts, and the usual public authorities where it has no list of its own.
+static TLS: LazyLock<Result<rustls::ClientConfig, String>> = LazyLock::new(|| {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    let config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+});
+
+fn is_loopback(base: &Url) -> bool {
+    match base.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}

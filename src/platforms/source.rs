@@ -1,0 +1,121 @@
+//! The one trait that every collector of platform data implements, and what it can answer.
+//!
+//! A source speaks one wire format to one service. What it learned comes back as plain values in which every
+//! counter is optional; why it learned nothing comes back as a [`Refusal`] that says what to do about it.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use futures_util::future::BoxFuture;
+
+use crate::model::counters::Counters;
+use crate::model::platform::Platform;
+
+/// What a platform says of an account; `None` where it says nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Profile {
+    /// The platform's own id of the account, which a rename does not change.
+    pub platform_id: Option<String>,
+    pub username: String,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub profile_pic_url: Option<String>,
+    pub link_in_bio: Option<String>,
+    pub is_verified: Option<bool>,
+    pub follower_count: Option<i64>,
+    pub following_count: Option<i64>,
+    pub post_count: Option<i64>,
+}
+
+/// What a platform says of one post.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Post {
+    pub external_id: String,
+    pub shortcode: Option<String>,
+    pub url: Option<String>,
+    pub description: Option<String>,
+    pub media_type: Option<String>,
+    /// Seconds.
+    pub duration: Option<f64>,
+    pub cover_image_url: Option<String>,
+    pub video_url: Option<String>,
+    pub create_time: Option<DateTime<Utc>>,
+    pub counters: Counters,
+    /// What the platform said beyond these: a JSON object.
+    pub platform_data: serde_json::Value,
+}
+
+/// An account's profile and its posts, newest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccountAnswer {
+    pub profile: Profile,
+    pub posts: Vec<Post>,
+}
+
+/// Which account is meant: by the platform's id where the source can, else by its username.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AccountKey {
+    pub username: String,
+    pub platform_id: Option<String>,
+}
+
+/// Which post is meant; a source uses the name it understands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PostKey {
+    pub external_id: Option<String>,
+    pub shortcode: Option<String>,
+    pub username: Option<String>,
+}
+
+/// How far back an account's posts are read: whichever limit is reached first ends the walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depth {
+    pub max_posts: usize,
+    pub not_before: NaiveDate,
+}
+
+/// What a source can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Finds an account by the platform's id, and so follows a rename.
+    pub account_by_id: bool,
+    /// Reads one post by the platform's id.
+    pub post_by_id: bool,
+    /// Reads one post by its shortcode.
+    pub post_by_shortcode: bool,
+}
+
+/// Why a source learned nothing, in the terms of what to do next.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The thing does not exist or is private; platforms do not tell which.
+    #[error("not found, or private: {0}")]
+    NotFound(String),
+    #[error("rate limited until {until}")]
+    RateLimited { until: DateTime<Utc> },
+    /// A credential is missing, expired, revoked or lacks a permission: nothing will work until it is mended.
+    #[error("credentials refused: {0}")]
+    Credentials(String),
+    #[error("temporary failure: {0}")]
+    Transient(String),
+    /// The answer is not of the form that the service documents.
+    #[error("malformed answer: {0}")]
+    Malformed(String),
+    #[error("this source cannot do that")]
+    Unsupported,
+}
+
+/// A collector for one platform.
+pub trait Source: Send + Sync {
+    /// The name under which configuration and metrics know the source.
+    fn name(&self) -> &'static str;
+    fn platform(&self) -> Platform;
+    fn capabilities(&self) -> Capabilities;
+    /// Reads a profile and the newest posts, down to `depth`. `now` is the service's clock.
+    fn account<'a>(
+        &'a self,
+        account: &'a AccountKey,
+        depth: Depth,
+        now: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>>;
+    /// Reads one post.
+    fn post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>>;
+}

@@ -1,0 +1,176 @@
+//! The configured sources of every platform, asked in their order.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use super::args::{ConfigError, SourceArgs, SourceKind};
+use super::http_source::{HttpSource, HttpSourceConfig};
+use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
+use super::secret::Secret;
+use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Refusal, Source};
+use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
+use crate::model::platform::Platform;
+
+/// Per platform, the sources in the order in which they are asked.
+#[derive(Clone, Default)]
+pub struct Sources {
+    instagram: Vec<Arc<dyn Source>>,
+    tiktok: Vec<Arc<dyn Source>>,
+}
+
+impl Sources {
+    /// Sets up what the options name; a source that is not named and lacks its credentials is left out.
+    pub fn from_args(args: &SourceArgs) -> Result<Sources, ConfigError> {
+        let mut sources = Vec::new();
+        for platform in Platform::ALL {
+            let (order, named) = args.order(platform)?;
+            let list = SourceArgs::list_variable(platform);
+            for kind in order {
+                match build(kind, platform, args)? {
+                    Built::Ready(source) => sources.push(source),
+                    Built::Lacks(variable) if named => return Err(ConfigError::Missing { list, kind, variable }),
+                    Built::Lacks(_) => {}
+                }
+            }
+        }
+        Ok(Sources::new(sources))
+    }
+
+    /// Orders sources by platform; within one, their order stays.
+    pub fn new(sources: Vec<Arc<dyn Source>>) -> Sources {
+        let (instagram, tiktok) = sources.into_iter().partition(|source| source.platform() == Platform::Instagram);
+        Sources { instagram, tiktok }
+    }
+
+    /// Whether anything can be read from a platform.
+    pub fn has(&self, platform: Platform) -> bool {
+        !self.of(platform).is_empty()
+    }
+
+    /// The names of a platform's sources in their order.
+    pub fn names(&self, platform: Platform) -> Vec<&'static str> {
+        self.of(platform).iter().map(|source| source.name()).collect()
+    }
+
+    /// Whether some source could read this post, by the names of it that are known.
+    pub fn can_read(&self, platform: Platform, post: &PostKey) -> bool {
+        self.of(platform).iter().any(|source| understands(source.capabilities(), post))
+    }
+
+    /// Reads an account by the first source that can.
+    ///
+    /// A source that knows usernames only cannot follow a rename: where it finds nothing, or somebody else, a later
+    /// source that can look up by id is asked whether the account goes by another name now.
+    pub async fn account(
+        &self,
+        platform: Platform,
+        account: &AccountKey,
+        depth: Depth,
+        now: DateTime<Utc>,
+    ) -> Result<AccountAnswer, Refusal> {
+        let mut sources = self.of(platform).iter();
+        for source in sources.by_ref() {
+            let first = source.account(account, depth, now).await;
+            let by_name_only = account.platform_id.is_some() && !source.capabilities().account_by_id;
+            let lost = match &first {
+                Err(Refusal::Unsupported) => continue,
+                Err(Refusal::NotFound(_)) => by_name_only,
+                Ok(answer) => {
+                    by_name_only
+                        && answer.profile.platform_id.is_some()
+                        && answer.profile.platform_id != account.platform_id
+                }
+                Err(_) => false,
+            };
+            let by_id = sources.find(|later| later.capabilities().account_by_id);
+            return match by_id {
+                Some(later) if lost => match later.account(account, depth, now).await {
+                    Err(Refusal::Transient(_) | Refusal::RateLimited { .. }) => Err(Refusal::Transient(format!(
+                        "{} does not find the account, and {} cannot say now whether it was renamed",
+                        source.name(),
+                        later.name()
+                    ))),
+                    followed => followed.or(first),
+                },
+                _ => first,
+            };
+        }
+        Err(Refusal::Unsupported)
+    }
+
+    /// Reads a post by the first source that can.
+    pub async fn post(&self, platform: Platform, post: &PostKey, now: DateTime<Utc>) -> Result<Post, Refusal> {
+        for source in self.of(platform).iter().filter(|source| understands(source.capabilities(), post)) {
+            match source.post(post, now).await {
+                Err(Refusal::Unsupported) => {}
+                result => return result,
+            }
+        }
+        Err(Refusal::Unsupported)
+    }
+
+    fn of(&self, platform: Platform) -> &[Arc<dyn Source>] {
+        match platform {
+            Platform::Instagram => &self.instagram,
+            Platform::Tiktok => &self.tiktok,
+        }
+    }
+}
+
+/// Whether a source can read a post by one of the names that are known of it.
+fn understands(can: Capabilities, post: &PostKey) -> bool {
+    (can.post_by_id && post.external_id.is_some()) || (can.post_by_shortcode && post.shortcode.is_some())
+}
+
+/// A source, or the variable that it lacks.
+enum Built {
+    Ready(Arc<dyn Source>),
+    Lacks(&'static str),
+}
+
+fn build(kind: SourceKind, platform: Platform, args: &SourceArgs) -> Result<Built, ConfigError> {
+    let limits = args.limits();
+    let filled = |secret: &Option<Secret>| secret.clone().filter(|secret| !secret.is_empty());
+    let setup = |reason| ConfigError::Setup { kind, reason };
+    let source: Arc<dyn Source> = match kind {
+        SourceKind::InstagramGraph => {
+            let user_id = args.instagram_graph_user_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
+            let Some(user_id) = user_id else { return Ok(Built::Lacks("TIDEMARK_INSTAGRAM_GRAPH_USER_ID")) };
+            let Some(token) = filled(&args.instagram_graph_token) else {
+                return Ok(Built::Lacks("TIDEMARK_INSTAGRAM_GRAPH_TOKEN"));
+            };
+            let config = InstagramGraphConfig {
+                base: args.graph_url()?,
+                user_id: user_id.to_owned(),
+                token,
+                page_size: 50,
+                limits,
+            };
+            Arc::new(InstagramGraph::new(config).map_err(setup)?)
+        }
+        SourceKind::TiktokResearch => {
+            let Some(key) = filled(&args.tiktok_research_client_key) else {
+                return Ok(Built::Lacks("TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY"));
+            };
+            let Some(client_secret) = filled(&args.tiktok_research_client_secret) else {
+                return Ok(Built::Lacks("TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET"));
+            };
+            let config = TiktokResearchConfig {
+                base: args.research_url()?,
+                client_key: key.reveal().to_owned(),
+                client_secret,
+                page_size: 100,
+                daily_requests: args.tiktok_research_daily_requests,
+                limits,
+            };
+            Arc::new(TiktokResearch::new(config).map_err(setup)?)
+        }
+        SourceKind::Http => {
+            let Some(base) = args.http_url()? else { return Ok(Built::Lacks("TIDEMARK_HTTP_SOURCE_URL")) };
+            let config = HttpSourceConfig { base, token: filled(&args.http_source_token), limits };
+            Arc::new(HttpSource::new(config, platform).map_err(setup)?)
+        }
+    };
+    Ok(Built::Ready(source))
+}

@@ -1,0 +1,294 @@
+//! The TikTok Research API: accounts by username and videos by window of days, as an approved researcher sees them.
+//!
+//! It has no id for an account, so it cannot follow a rename. Its day's budget of requests is small; a walk ends
+//! as soon as the profile's number of videos, the depth asked for or the budget is reached.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::lenient;
+use super::outbound::{Gate, Limits};
+use super::secret::Secret;
+use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source};
+use super::tiktok_call::{Call, Failure};
+use crate::model::counters::Counters;
+use crate::model::identifier::video_url;
+use crate::model::platform::Platform;
+
+const USER_FIELDS: &str = "display_name,bio_description,avatar_url,is_verified,follower_count,following_count,likes_count,video_count,bio_url";
+const VIDEO_FIELDS: &str = "id,video_description,create_time,region_code,share_count,view_count,like_count,\
+                            comment_count,music_id,hashtag_names,username,effect_ids,playlist_id,favorites_count,\
+                            video_duration";
+/// A query may span 30 days.
+const WINDOW: Days = Days::new(29);
+/// Nothing on TikTok is older than its forerunner: 2014-08-01.
+const BEGINNING: Option<NaiveDate> = NaiveDate::from_ymd_opt(2014, 8, 1);
+/// How often a window is begun again when its search expires or breaks in the middle.
+const RESTARTS: usize = 2;
+/// The most pages of one window: at a hundred videos a page, more than the deepest account read.
+const MAX_PAGES: usize = 200;
+
+/// Where the API is and as whom it is asked.
+#[derive(Debug, Clone)]
+pub struct TiktokResearchConfig {
+    /// The API's address with its version, as `https://open.tiktokapis.com/v2`.
+    pub base: Url,
+    pub client_key: String,
+    pub client_secret: Secret,
+    /// Videos asked for at once, 100 at most.
+    pub page_size: usize,
+    /// Requests allowed in a UTC day.
+    pub daily_requests: u32,
+    pub limits: Limits,
+}
+
+/// The source named `tiktok-research`.
+pub struct TiktokResearch {
+    call: Call,
+    gate: Gate,
+    page_size: usize,
+    daily_requests: u32,
+    spent: Mutex<(NaiveDate, u32)>,
+}
+
+impl TiktokResearch {
+    /// Makes the source; says what is wrong with its configuration otherwise.
+    pub fn new(config: TiktokResearchConfig) -> Result<Self, String> {
+        Ok(TiktokResearch {
+            page_size: config.page_size.clamp(1, 100),
+            daily_requests: config.daily_requests,
+            call: Call::new(config.base, config.client_key, config.client_secret, config.limits)?,
+            gate: Gate::default(),
+            spent: Mutex::new((NaiveDate::MIN, 0)),
+        })
+    }
+
+    async fn read(&self, username: &str, depth: Depth, now: DateTime<Utc>) -> Result<AccountAnswer, Refusal> {
+        let data = self.request("research/user/info/", USER_FIELDS, &json!({"username": username}), now).await?;
+        let profile = read_profile(&data, username)?;
+        let mut found: HashMap<String, Post> = HashMap::new();
+        let oldest = BEGINNING.map_or(depth.not_before, |beginning| depth.not_before.max(beginning));
+        let wanted = profile.post_count.map_or(depth.max_posts, |count| {
+            usize::try_from(count).map_or(depth.max_posts, |count| count.min(depth.max_posts))
+        });
+        let mut end = now.date_naive();
+        while found.len() < wanted && end >= oldest {
+            let start = (end - WINDOW).max(oldest);
+            let condition = json!({"operation": "EQ", "field_name": "username", "field_values": [username]});
+            self.window(&condition, start, end, &mut found, now).await?;
+            let Some(before) = start.pred_opt() else { break };
+            end = before;
+        }
+        let oldest = oldest.and_time(NaiveTime::MIN).and_utc();
+        let mut posts: Vec<Post> =
+            found.into_values().filter(|post| post.create_time.is_none_or(|time| time >= oldest)).collect();
+        posts.sort_by(|a, b| (b.create_time, &b.external_id).cmp(&(a.create_time, &a.external_id)));
+        posts.truncate(depth.max_posts);
+        Ok(AccountAnswer { profile, posts })
+    }
+
+    /// Reads every video of a window of days. A search that breaks off is begun again; what it found stays, by id.
+    async fn window(
+        &self,
+        condition: &Value,
+        start: NaiveDate,
+        end: NaiveDate,
+        found: &mut HashMap<String, Post>,
+        now: DateTime<Utc>,
+    ) -> Result<(), Refusal> {
+        let mut restarts = 0;
+        loop {
+            match self.search(condition, start, end, found, now).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::SearchLost(_)) if restarts < RESTARTS => restarts += 1,
+                Err(failure) => return Err(failure.into_refusal()),
+            }
+        }
+    }
+
+    async fn search(
+        &self,
+        condition: &Value,
+        start: NaiveDate,
+        end: NaiveDate,
+        found: &mut HashMap<String, Post>,
+        now: DateTime<Utc>,
+    ) -> Result<(), Failure> {
+        let mut body = json!({
+            "query": {"and": [condition]},
+            "start_date": start.format("%Y%m%d").to_string(),
+            "end_date": end.format("%Y%m%d").to_string(),
+            "max_count": self.page_size,
+            "cursor": 0,
+            "is_random": false,
+        });
+        for _ in 0..MAX_PAGES {
+            self.spend(now)?;
+            let data = self.call.post("research/video/query/", VIDEO_FIELDS, &body, now).await?;
+            let videos = match data.get("videos") {
+                None | Some(Value::Null) => &[],
+                Some(Value::Array(videos)) => videos.as_slice(),
+                Some(_) => return Err(malformed("the videos are no list")),
+            };
+            let before = found.len();
+            found.extend(videos.iter().filter_map(read_post).map(|post| (post.external_id.clone(), post)));
+            if found.len() == before && !videos.is_empty() && videos.iter().all(|video| read_post(video).is_none()) {
+                return Err(malformed("no video of the page has an id"));
+            }
+            // A page may be short or even empty, for what was deleted is dropped from it: only this flag ends a walk.
+            if data.get("has_more").and_then(Value::as_bool) != Some(true) {
+                return Ok(());
+            }
+            let (Some(cursor), Some(search)) = (lenient::count(data.get("cursor")), lenient::id(data.get("search_id")))
+            else {
+                return Err(malformed("there is more, but no cursor or search_id to go on with"));
+            };
+            if body.get("cursor").and_then(Value::as_i64).is_some_and(|known| cursor <= known) {
+                return Err(malformed("the paging cursor does not advance"));
+            }
+            body["cursor"] = json!(cursor);
+            body["search_id"] = json!(search);
+        }
+        Err(malformed("the window has no end"))
+    }
+
+    async fn read_one(&self, id: &str, now: DateTime<Utc>) -> Result<Post, Refusal> {
+        let absent = || Refusal::NotFound(format!("no public video has the id {}", lenient::excerpt(id)));
+        // The upper half of an id is the second in which it was made; a query needs its day.
+        let made = id.parse::<u64>().ok().and_then(|id| DateTime::from_timestamp((id >> 32) as i64, 0));
+        let day = made.map(|made| made.date_naive()).ok_or_else(absent)?;
+        if BEGINNING.is_some_and(|beginning| day < beginning) || day > now.date_naive() + Days::new(1) {
+            return Err(absent());
+        }
+        let condition = json!({"operation": "EQ", "field_name": "video_id", "field_values": [id]});
+        let mut found = HashMap::new();
+        let end = (day + Days::new(1)).min(now.date_naive().max(day));
+        self.window(&condition, day - Days::new(1), end, &mut found, now).await?;
+        found.remove(id).ok_or_else(absent)
+    }
+
+    /// Makes one request that is paid for.
+    async fn request(
+        &self,
+        path: &str,
+        fields: &str,
+        body: &Value,
+        now: DateTime<Utc>,
+    ) -> Result<Map<String, Value>, Refusal> {
+        self.spend(now).map_err(Failure::into_refusal)?;
+        self.call.post(path, fields, body, now).await.map_err(Failure::into_refusal)
+    }
+
+    /// Takes one request from the day's budget.
+    fn spend(&self, now: DateTime<Utc>) -> Result<(), Failure> {
+        let today = now.date_naive();
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if spent.0 != today {
+            *spent = (today, 0);
+        }
+        if spent.1 >= self.daily_requests {
+            return Err(Failure::Refused(Refusal::RateLimited { until: next_midnight(now) }));
+        }
+        spent.1 += 1;
+        Ok(())
+    }
+}
+
+impl Source for TiktokResearch {
+    fn name(&self) -> &'static str {
+        "tiktok-research"
+    }
+
+    fn platform(&self) -> Platform {
+        Platform::Tiktok
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { account_by_id: false, post_by_id: true, post_by_shortcode: false }
+    }
+
+    fn account<'a>(
+        &'a self,
+        account: &'a AccountKey,
+        depth: Depth,
+        now: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>> {
+        async move {
+            self.gate.check(now)?;
+            self.gate.observe(self.read(&account.username, depth, now).await)
+        }
+        .boxed()
+    }
+
+    fn post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>> {
+        async move {
+            let Some(id) = &post.external_id else { return Err(Refusal::Unsupported) };
+            self.gate.check(now)?;
+            self.gate.observe(self.read_one(id, now).await)
+        }
+        .boxed()
+    }
+}
+
+/// The first moment of the next UTC day, when a day's budget is full again.
+pub(super) fn next_midnight(now: DateTime<Utc>) -> DateTime<Utc> {
+    now.date_naive().and_time(NaiveTime::MIN).and_utc() + TimeDelta::days(1)
+}
+
+fn malformed(what: &str) -> Failure {
+    Failure::Refused(Refusal::Malformed(what.to_owned()))
+}
+
+fn read_profile(data: &Map<String, Value>, asked: &str) -> Result<Profile, Refusal> {
+    if data.values().all(Value::is_null) {
+        return Err(Refusal::NotFound("the platform says nothing of this username".to_owned()));
+    }
+    let get = |name: &str| data.get(name);
+    Ok(Profile {
+        platform_id: None,
+        username: asked.to_owned(),
+        name: lenient::text(get("display_name")),
+        description: lenient::text(get("bio_description")),
+        profile_pic_url: lenient::filled_text(get("avatar_url")),
+        link_in_bio: lenient::filled_text(get("bio_url")),
+        is_verified: lenient::truth(get("is_verified")),
+        follower_count: lenient::count(get("follower_count")),
+        following_count: lenient::count(get("following_count")),
+        post_count: lenient::count(get("video_count")),
+    })
+}
+
+fn read_post(video: &Value) -> Option<Post> {
+    let mut rest = video.as_object()?.clone();
+    let mut take = |name: &str| rest.remove(name);
+    let external_id = lenient::id(take("id").as_ref())?;
+    let username = lenient::filled_text(take("username").as_ref());
+    let saves = [take("favorites_count"), take("favourites_count")];
+    let counters = Counters {
+        view_count: lenient::count(take("view_count").as_ref()),
+        like_count: lenient::count(take("like_count").as_ref()),
+        comment_count: lenient::count(take("comment_count").as_ref()),
+        share_count: lenient::count(take("share_count").as_ref()),
+        saved_count: saves.iter().find_map(|value| lenient::count(value.as_ref())),
+        ..Counters::default()
+    };
+    Some(Post {
+        shortcode: None,
+        url: username.and_then(|name| video_url(Platform::Tiktok, Some(&name), None, Some(&external_id))),
+        external_id,
+        description: lenient::text(take("video_description").as_ref()),
+        media_type: Some("video".to_owned()),
+        duration: lenient::seconds(take("video_duration").as_ref()),
+        cover_image_url: None,
+        video_url: None,
+        create_time: lenient::time(take("create_time").as_ref()),
+        counters: counters.on(Platform::Tiktok),
+        platform_data: lenient::platform_data(rest),
+    })
+}

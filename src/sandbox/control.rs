@@ -1,0 +1,136 @@
+//! The hand behind the scenes: what the sandbox knows, its clock, and orders to change or to break something.
+
+use std::sync::Arc;
+
+use chrono::SecondsFormat;
+use salvo::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::reply::Reply;
+use super::world::{Fault, World, WorldError};
+use crate::model::counters::Counters;
+use crate::model::platform::Platform;
+
+/// An order, as `POST /_control` takes it.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase")]
+enum Order {
+    Rename { platform: Platform, username: String, to: String },
+    Lose { platform: Platform, username: String },
+    Restore { platform: Platform, username: String },
+    Set { platform: Platform, username: String, post: Option<Value>, counter: String, value: Option<i64> },
+    Fail { platform: Platform, kind: Fault, count: u32 },
+    Advance { hours: f64 },
+}
+
+/// Answers `GET /_control`, narrowed by `platform` and `username` where given.
+pub struct Show(pub Arc<World>);
+
+#[handler]
+impl Show {
+    async fn handle(&self, req: &mut Request, res: &mut Response) {
+        let platform = match req.query::<String>("platform").map(|name| name.parse::<Platform>()).transpose() {
+            Ok(platform) => platform,
+            Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()).send(res),
+        };
+        let username = req.query::<String>("username").map(|name| name.to_lowercase());
+        let mut accounts = Vec::new();
+        for seen in self.0.everyone() {
+            let account = seen.account;
+            let is_meant = platform.is_none_or(|platform| platform == account.platform)
+                && username.as_ref().is_none_or(|name| *name == seen.username);
+            if !is_meant {
+                continue;
+            }
+            let posts: Vec<Value> = seen
+                .posts()
+                .map(|(post, counters)| {
+                    let mut row = json!({
+                        "id": post.id,
+                        "shortcode": post.shortcode,
+                        "create_time": post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true),
+                    });
+                    for (name, count) in Counters::NAMES.iter().zip(counters.to_array()) {
+                        row[*name] = json!(count);
+                    }
+                    row
+                })
+                .collect();
+            accounts.push(json!({
+                "platform": account.platform,
+                "username": seen.username,
+                "id": account.id,
+                "followers": seen.profile.follower_count,
+                "posts": posts,
+            }));
+        }
+        Reply::ok(json!({"now": now(&self.0), "accounts": accounts})).send(res);
+    }
+}
+
+/// Answers `POST /_control`.
+pub struct Command(pub Arc<World>);
+
+#[handler]
+impl Command {
+    async fn handle(&self, req: &mut Request, res: &mut Response) {
+        let order = match req.payload().await.map(|bytes| serde_json::from_slice(bytes)) {
+            Ok(Ok(order)) => order,
+            Ok(Err(error)) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()).send(res),
+            Err(_) => return refuse(StatusCode::BAD_REQUEST, "the body cannot be read").send(res),
+        };
+        match obey(&self.0, order) {
+            Ok(()) => Reply::ok(json!({"ok": true, "now": now(&self.0)})).send(res),
+            Err(error) => {
+                let status = match error {
+                    WorldError::NoAccount(..) | WorldError::NoPost(..) => StatusCode::NOT_FOUND,
+                    WorldError::Taken(_) => StatusCode::CONFLICT,
+                    WorldError::Save(..) => StatusCode::INTERNAL_SERVER_ERROR,
+                    _ => StatusCode::BAD_REQUEST,
+                };
+                refuse(status, &error.to_string()).send(res);
+            }
+        }
+    }
+}
+
+/// Answers `GET /_clock`: the time that `TIDEMARK_CLOCK_URL` gives to every process.
+pub struct Clock(pub Arc<World>);
+
+#[handler]
+impl Clock {
+    async fn handle(&self, res: &mut Response) {
+        Reply::ok(json!({"now": now(&self.0)})).send(res);
+    }
+}
+
+fn now(world: &World) -> String {
+    world.now().to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+fn refuse(status: StatusCode, said: &str) -> Reply {
+    Reply::new(status, json!({"error": said}))
+}
+
+fn obey(world: &World, order: Order) -> Result<(), WorldError> {
+    match order {
+        Order::Rename { platform, username, to } => world.rename(platform, &username, &to),
+        Order::Lose { platform, username } => world.lose(platform, &username, true),
+        Order::Restore { platform, username } => world.lose(platform, &username, false),
+        Order::Set { platform, username, post, counter, value } => {
+            // Ids are texts, but whoever writes one by hand writes a number.
+            let post = match post {
+                None | Some(Value::Null) => None,
+                Some(Value::String(text)) => Some(text),
+                Some(other) => Some(other.to_string()),
+            };
+            world.set(platform, &username, post.as_deref(), &counter, value)
+        }
+        Order::Fail { platform, kind, count } => {
+            world.fail(platform, kind, count);
+            Ok(())
+        }
+        Order::Advance { hours } => world.advance(hours),
+    }
+}

@@ -1,0 +1,197 @@
+//! The Instagram Graph API's Business Discovery, imitated: field expressions, cursors, `+0000`, hidden likes.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use salvo::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::fields::{Field, parse};
+use super::population::{SandboxPost, graph_counters};
+use super::reply::{Refused, Reply, answer, bearer};
+use super::world::{Seen, World};
+use crate::model::counters::Counters;
+use crate::model::platform::Platform;
+
+/// The account through which others are discovered, and its token.
+pub const USER_ID: &str = "17841400000000001";
+pub const TOKEN: &str = "sandbox-graph-token";
+
+/// Answers `GET /graph/{version}/{user_id}`.
+pub struct Graph(pub Arc<World>);
+
+#[handler]
+impl Graph {
+    async fn handle(&self, req: &mut Request, res: &mut Response) {
+        let right = async {
+            let user = req.param::<String>("user_id").unwrap_or_default();
+            let token = bearer(req).or_else(|| req.query::<String>("access_token"));
+            let fields = req.query::<String>("fields").unwrap_or_default();
+            discover(&self.0, &user, token.as_deref(), &fields)
+        };
+        answer(&self.0, Platform::Instagram, res, right, refused).await;
+    }
+}
+
+fn refused(refused: Refused) -> Reply {
+    match refused {
+        Refused::RateLimit => error(StatusCode::FORBIDDEN, 4, 0, "(#4) Application request limit reached", None)
+            .with("x-app-usage", r#"{"call_count":100,"total_time":41,"total_cputime":38}"#)
+            .with(
+                "x-business-use-case-usage",
+                json!({USER_ID: [{"type": "instagram", "call_count": 100, "total_cputime": 38, "total_time": 41,
+                    "estimated_time_to_regain_access": 1}]}),
+            ),
+        Refused::Error => error(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            2,
+            0,
+            "An unexpected error has occurred. Please retry your request later.",
+            None,
+        ),
+        Refused::Unauthorized => error(
+            StatusCode::BAD_REQUEST,
+            190,
+            460,
+            "Error validating access token: The session has been invalidated because the user changed their password",
+            None,
+        ),
+    }
+}
+
+fn error(status: StatusCode, code: u32, subcode: u32, message: &str, user_message: Option<String>) -> Reply {
+    let mut error = json!({"message": message, "type": "OAuthException", "code": code,
+        "fbtrace_id": "Asandbox0000000000000"});
+    if subcode != 0 {
+        error["error_subcode"] = json!(subcode);
+    }
+    if code == 2 {
+        error["is_transient"] = json!(true);
+    }
+    if let Some(said) = user_message {
+        error["error_user_title"] = json!("Cannot find User");
+        error["error_user_msg"] = json!(said);
+    }
+    Reply::new(status, json!({"error": error}))
+}
+
+fn bad_field() -> Reply {
+    error(StatusCode::BAD_REQUEST, 100, 0, "(#100) Please read documentation for supported fields.", None)
+}
+
+fn discover(world: &World, user: &str, token: Option<&str>, fields: &str) -> Reply {
+    if token != Some(TOKEN) {
+        return error(StatusCode::BAD_REQUEST, 190, 0, "The access token could not be decrypted", None);
+    }
+    if user != USER_ID {
+        let message = "(#100) Object does not exist, cannot be loaded due to missing permission or reviewable feature";
+        return error(StatusCode::BAD_REQUEST, 100, 33, message, None);
+    }
+    let Some(asked) = parse(fields) else { return bad_field() };
+    let Some(discovery) = asked.iter().find(|field| field.name == "business_discovery") else { return bad_field() };
+    let Some(username) = discovery.argument("username") else { return bad_field() };
+    let Some(seen) = world.find(Platform::Instagram, username) else {
+        let said = format!("The user with username: {username} cannot be found.");
+        return error(StatusCode::BAD_REQUEST, 110, 2_207_013, "Invalid user id", Some(said));
+    };
+    let mut discovered = Map::new();
+    for field in &discovery.fields {
+        match profile_field(&seen, field) {
+            Ok(Some(value)) => drop(discovered.insert(field.name.clone(), value)),
+            Ok(None) => {}
+            Err(()) => return bad_field(),
+        }
+    }
+    // Asked for or not, the id is always there.
+    discovered.insert("id".to_owned(), json!(seen.account.id));
+    Reply::ok(json!({"business_discovery": discovered, "id": USER_ID}))
+        .with("x-app-usage", r#"{"call_count":3,"total_time":2,"total_cputime":1}"#)
+}
+
+/// A field of a profile; an empty one is absent, and one that does not exist an error.
+fn profile_field(seen: &Seen<'_>, field: &Field) -> Result<Option<Value>, ()> {
+    let account = seen.account;
+    Ok(match field.name.as_str() {
+        "id" => Some(json!(account.id)),
+        "ig_id" => Some(json!(354_000_000 + account.index)),
+        "username" => Some(json!(seen.username)),
+        "name" => Some(json!(account.name)),
+        "biography" => Some(json!(account.bio)).filter(|_| !account.bio.is_empty()),
+        "website" => account.link.as_ref().map(|link| json!(link)),
+        "profile_picture_url" => Some(json!(format!("https://scontent.example/{}.jpg?oe=6121FCC2", account.id))),
+        "followers_count" => Some(json!(seen.profile.follower_count)),
+        "follows_count" => Some(json!(seen.profile.following_count)),
+        "media_count" => Some(json!(seen.profile.post_count)),
+        "media" => media(seen, field)?,
+        _ => return Err(()),
+    })
+}
+
+fn media(seen: &Seen<'_>, field: &Field) -> Result<Option<Value>, ()> {
+    let limit = field.argument("limit").and_then(|limit| limit.parse().ok()).unwrap_or(25).clamp(1, 50);
+    // A cursor names a post, so posts that appear meanwhile shift nothing.
+    let before = match field.argument("after") {
+        Some(cursor) => cursor_number(cursor).ok_or(())?,
+        None => usize::MAX,
+    };
+    let mut rest = seen.posts().filter(|(post, _)| post.number < before).peekable();
+    if rest.peek().is_none() && before == usize::MAX {
+        return Ok(None);
+    }
+    let mut data = Vec::new();
+    let mut last = 0;
+    for (post, counters) in rest.by_ref().take(limit) {
+        last = post.number;
+        data.push(media_row(seen, &post, graph_counters(counters), &field.fields)?);
+    }
+    let mut media = json!({"data": data});
+    if rest.peek().is_some() {
+        media["paging"] = json!({"cursors": {"after": cursor(last)}});
+    }
+    Ok(Some(media))
+}
+
+fn media_row(seen: &Seen<'_>, post: &SandboxPost, counters: Counters, fields: &[Field]) -> Result<Value, ()> {
+    let mut row = Map::from_iter([("id".to_owned(), json!(post.id))]);
+    let plays = post.duration.is_some();
+    for field in fields {
+        let value = match field.name.as_str() {
+            "id" => continue,
+            "caption" => Some(json!(post.caption)),
+            "comments_count" => counters.comment_count.map(|count| json!(count)),
+            "like_count" => counters.like_count.map(|count| json!(count)),
+            "view_count" => counters.view_count.map(|count| json!(count)),
+            "media_type" => Some(json!(match post.media_type {
+                "reel" => "VIDEO",
+                "carousel" => "CAROUSEL_ALBUM",
+                _ => "IMAGE",
+            })),
+            "media_product_type" => Some(json!(if plays { "REELS" } else { "FEED" })),
+            "media_url" => {
+                Some(json!(format!("https://scontent.example/{}.{}", post.id, if plays { "mp4" } else { "jpg" })))
+            }
+            "permalink" => post
+                .shortcode
+                .as_ref()
+                .map(|code| json!(format!("https://www.instagram.com/{}/{code}/", if plays { "reel" } else { "p" }))),
+            "timestamp" => Some(json!(post.create_time.format("%Y-%m-%dT%H:%M:%S+0000").to_string())),
+            "children" if post.media_type == "carousel" => {
+                Some(json!({"data": [{"id": format!("{}1", seen.account.id), "media_type": "IMAGE"}]}))
+            }
+            "children" => None,
+            _ => return Err(()),
+        };
+        row.extend(value.map(|value| (field.name.clone(), value)));
+    }
+    Ok(Value::Object(row))
+}
+
+fn cursor(number: usize) -> String {
+    format!("QVFI{}", URL_SAFE_NO_PAD.encode(number.to_string()))
+}
+
+fn cursor_number(cursor: &str) -> Option<usize> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor.strip_prefix("QVFI")?).ok()?;
+    String::from_utf8(bytes).ok()?.parse().ok()
+}

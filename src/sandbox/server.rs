@@ -1,0 +1,106 @@
+//! The sandbox as a server: three wire formats, the control and the clock on one port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use salvo::conn::{Acceptor, TcpListener};
+use salvo::prelude::*;
+use salvo::server::ServerHandle;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use super::control::{Clock, Command, Show};
+use super::graph::Graph;
+use super::open::{Accounts, Posts};
+use super::reply::Reply;
+use super::tiktok::{Question, Research, Token};
+use super::world::World;
+use super::{graph, open, tiktok};
+
+/// A sandbox that answers; it stops when told to, or with the process.
+pub struct Running {
+    pub url: String,
+    pub world: Arc<World>,
+    handle: ServerHandle,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// The variables with which the service's processes find the sandbox and its clock.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        environment(&self.url)
+    }
+
+    /// Stops answering, and waits until everything is closed.
+    pub async fn stop(self) {
+        self.handle.stop_graceful(Duration::from_millis(500));
+        if let Err(error) = self.task.await {
+            tracing::warn!("the sandbox did not stop in order: {error}");
+        }
+    }
+
+    /// Waits until the server ends by itself.
+    pub async fn ended(&mut self) {
+        if let Err(error) = (&mut self.task).await {
+            tracing::error!("the sandbox broke off: {error}");
+        }
+    }
+}
+
+/// The variables with which the service's processes find the sandbox at this URL, and its clock.
+pub fn environment(url: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("TIDEMARK_INSTAGRAM_GRAPH_URL", format!("{url}/graph/v25.0")),
+        ("TIDEMARK_INSTAGRAM_GRAPH_USER_ID", graph::USER_ID.to_owned()),
+        ("TIDEMARK_INSTAGRAM_GRAPH_TOKEN", graph::TOKEN.to_owned()),
+        ("TIDEMARK_TIKTOK_RESEARCH_URL", format!("{url}/tiktok/v2")),
+        ("TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY", tiktok::CLIENT_KEY.to_owned()),
+        ("TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET", tiktok::CLIENT_SECRET.to_owned()),
+        ("TIDEMARK_HTTP_SOURCE_URL", format!("{url}/http")),
+        ("TIDEMARK_HTTP_SOURCE_TOKEN", open::TOKEN.to_owned()),
+        ("TIDEMARK_CLOCK_URL", format!("{url}/_clock")),
+    ]
+}
+
+/// Opens the port and answers on it from now on.
+pub async fn start(listen: SocketAddr, world: Arc<World>) -> Result<Running, String> {
+    let acceptor = TcpListener::new(listen).try_bind().await.map_err(|error| error.to_string())?;
+    let bound = acceptor.holdings().iter().find_map(|holding| holding.local_addr.clone().into_std());
+    let mut bound = bound.unwrap_or(listen);
+    if bound.ip().is_unspecified() {
+        bound.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    let server = Server::new(acceptor);
+    let handle = server.handle();
+    let service = Service::new(routes(&world)).catcher(salvo::catcher::Catcher::default().hoop(unknown));
+    let task = tokio::spawn(server.serve(service));
+    Ok(Running { url: format!("http://{bound}"), world, handle, task })
+}
+
+fn routes(world: &Arc<World>) -> Router {
+    let world = || Arc::clone(world);
+    Router::new()
+        .push(Router::with_path("graph/{version}/{user_id}").get(Graph(world())))
+        .push(
+            Router::with_path("tiktok/v2")
+                .push(Router::with_path("oauth/token").post(Token(world())))
+                .push(Router::with_path("research/user/info").post(Research(world(), Question::User)))
+                .push(Router::with_path("research/video/query").post(Research(world(), Question::Videos))),
+        )
+        .push(
+            Router::with_path("http/v1/{platform}")
+                .push(Router::with_path("accounts/{username}").get(Accounts(world())))
+                .push(Router::with_path("posts").get(Posts(world()))),
+        )
+        .push(Router::with_path("_control").get(Show(world())).post(Command(world())))
+        .push(Router::with_path("_clock").get(Clock(world())))
+}
+
+/// Answers what has no route.
+#[handler]
+async fn unknown(res: &mut Response, ctrl: &mut FlowCtrl) {
+    let status = res.status_code.unwrap_or(StatusCode::NOT_FOUND);
+    Reply::new(status, json!({"error": "the sandbox has nothing here; see GET /_control"})).send(res);
+    ctrl.skip_rest();
+}

@@ -1,0 +1,293 @@
+//! How accounts come, change and go. Whether one is collected follows from it and its creator together, and is
+//! written in one place, [`targets::refresh`].
+//!
+//! Rows are locked in one order, whoever changes what: creators, then accounts, then the organization.
+
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::model::account::Metadata;
+use crate::model::identifier::Username;
+use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
+use crate::model::platform::Platform;
+use crate::store::event::{RemovedVideo, VideoPlace};
+use crate::store::{Error, Write, targets};
+
+/// What a request changes of an account; what it leaves out stays. The inner `None` clears.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccountChange {
+    pub is_active: Option<bool>,
+    pub category: Option<Option<String>>,
+    pub metadata: Option<Metadata>,
+    pub scrape_interval_hours: Option<i32>,
+    pub creator_id: Option<Option<Uuid>>,
+    pub max_recent_posts_per_account: Option<Option<i32>>,
+    pub post_lookback_days: Option<Option<i32>>,
+}
+
+/// An account that is to be tracked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewAccount {
+    pub platform: Platform,
+    pub username: Username,
+    pub change: AccountChange,
+}
+
+/// What of a locked account decides how it may change.
+#[derive(Debug, Clone, sqlx::FromRow)]
+struct Locked {
+    internal_id: i64,
+    platform: Platform,
+    username: String,
+    is_unavailable: bool,
+    creator_id: Option<Uuid>,
+}
+
+/// Begins to track an account; `now` is when the tracker may first look at it.
+///
+/// The organization's row stays locked until the commit, so that its cap holds whatever else is being created.
+pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> Result<Uuid, Error> {
+    let organization = write.organization();
+    let change = &new.change;
+    let creator = change.creator_id.flatten();
+    if let Some(creator) = creator {
+        lock_creator(write, creator).await?;
+    }
+    // Weaker than `for update`, which would also stop everything that merely refers to the organization.
+    let cap: Option<i32> = sqlx::query_scalar("select account_cap from organizations where id = $1 for no key update")
+        .bind(organization)
+        .fetch_one(write.connection())
+        .await?;
+    refuse_known(write, new.platform, new.username.as_str()).await?;
+    if let Some(cap) = cap {
+        let count: i64 = sqlx::query_scalar("select count(*) from accounts where organization_id = $1")
+            .bind(organization)
+            .fetch_one(write.connection())
+            .await?;
+        if count >= i64::from(cap) {
+            return Err(Error::Quota(format!(
+                "the organization's cap of {cap} tracked accounts is reached: delete an account or have the cap raised"
+            )));
+        }
+    }
+    let id = Uuid::now_v7();
+    let added_at = Utc::now();
+    sqlx::query(
+        "insert into accounts
+             (id, organization_id, platform, username, is_active, creator_id, linked_at, category, metadata,
+              added_at, updated_at, scrape_interval_hours, max_recent_posts, post_lookback_days)
+         values ($1, $2, $3, $4, coalesce($5, true), $6, case when $6 is not null then $7 end, $8, $9, $7, $7, $10, $11, $12)",
+    )
+    .bind(id)
+    .bind(organization)
+    .bind(new.platform)
+    .bind(new.username.as_str())
+    .bind(change.is_active)
+    .bind(creator)
+    .bind(added_at)
+    .bind(change.category.clone().flatten())
+    .bind(Json(change.metadata.clone().unwrap_or_default()))
+    .bind(change.scrape_interval_hours.unwrap_or(SCRAPE_INTERVAL_HOURS_DEFAULT))
+    .bind(change.max_recent_posts_per_account.flatten())
+    .bind(change.post_lookback_days.flatten())
+    .execute(write.connection())
+    .await
+    .map_err(|error| tracked_meanwhile(error, new.platform, new.username.as_str()))?;
+    targets::add_accounts(write, &[id], now).await?;
+    write.account_changed(id);
+    Ok(id)
+}
+
+/// Changes an account.
+pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Result<(), Error> {
+    let before = lock(write, id, change.creator_id.flatten()).await?;
+    let creator = change.creator_id.unwrap_or(before.creator_id);
+    sqlx::query(
+        "update accounts set
+             is_active = coalesce($2, is_active),
+             category = case when $3 then $4 else category end,
+             metadata = coalesce($5, metadata),
+             scrape_interval_hours = coalesce($6, scrape_interval_hours),
+             linked_at = case when $7 is null then null when creator_id is distinct from $7 then $12 else linked_at end,
+             creator_id = $7,
+             max_recent_posts = case when $8 then $9 else max_recent_posts end,
+             post_lookback_days = case when $10 then $11 else post_lookback_days end,
+             updated_at = $12
+         where id = $1",
+    )
+    .bind(id)
+    .bind(change.is_active)
+    .bind(change.category.is_some())
+    .bind(change.category.clone().flatten())
+    .bind(change.metadata.clone().map(Json))
+    .bind(change.scrape_interval_hours)
+    .bind(creator)
+    .bind(change.max_recent_posts_per_account.is_some())
+    .bind(change.max_recent_posts_per_account.flatten())
+    .bind(change.post_lookback_days.is_some())
+    .bind(change.post_lookback_days.flatten())
+    .bind(Utc::now())
+    .execute(write.connection())
+    .await?;
+    if let Some(hours) = change.scrape_interval_hours {
+        // The interval counts from the last attempt; while attempts fail, it only bounds how long to wait.
+        sqlx::query(
+            "update scrape_targets set next_attempt_at = case
+                 when failures = 0 then last_attempt_at + make_interval(hours => $2)
+                 else least(next_attempt_at, last_attempt_at + make_interval(hours => $2)) end
+             where id = $1 and last_attempt_at is not null",
+        )
+        .bind(id)
+        .bind(hours)
+        .execute(write.connection())
+        .await?;
+    }
+    targets::refresh(write, &[id]).await?;
+    write.account_changed(id);
+    Ok(())
+}
+
+/// Gives an account that its platform no longer shows the name that it goes by now; the next scrape checks it.
+pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<Utc>) -> Result<(), Error> {
+    let before = lock(write, id, None).await?;
+    let username = match Username::parse(before.platform, username) {
+        Ok(username) => username,
+        Err(error) => return Err(Error::Invalid { field: "username", message: error.to_string() }),
+    };
+    if before.username == username.as_str() {
+        return Ok(());
+    }
+    if !before.is_unavailable {
+        return Err(Error::Conflict(
+            "only an account that has become unavailable can be given another username: this one is followed by itself"
+                .to_owned(),
+        ));
+    }
+    refuse_known(write, before.platform, username.as_str()).await?;
+    sqlx::query("update accounts set username = $2, holds_username = true, updated_at = $3 where id = $1")
+        .bind(id)
+        .bind(username.as_str())
+        .bind(Utc::now())
+        .execute(write.connection())
+        .await
+        .map_err(|error| tracked_meanwhile(error, before.platform, username.as_str()))?;
+    sqlx::query("update scrape_targets set next_attempt_at = $2, failures = 0, not_found_runs = 0 where id = $1")
+        .bind(id)
+        .bind(now)
+        .execute(write.connection())
+        .await?;
+    write.account_changed(id);
+    Ok(())
+}
+
+/// Stops tracking an account and deletes it with its discovered videos and their history. Videos that are tracked
+/// on their own as well stay, with the history that was observed of them.
+pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
+    let organization = write.organization();
+    let account = lock(write, id, None).await?;
+    let detached: Vec<(Uuid, i64, i64)> = sqlx::query_as(
+        "update videos set account_id = null, subject_id = nextval('internal_ids'), updated_at = $3
+         where organization_id = $1 and account_id = $2 and is_tracked
+         returning id, internal_id, subject_id",
+    )
+    .bind(organization)
+    .bind(id)
+    .bind(Utc::now())
+    .fetch_all(write.connection())
+    .await?;
+    for (video, video_id, subject_id) in detached {
+        let from = VideoPlace { subject_id: account.internal_id, video_id };
+        write.video_moved(from, VideoPlace { subject_id, video_id });
+        write.video_changed(video);
+    }
+    let removed: Vec<(Uuid, i64)> =
+        sqlx::query_as("delete from videos where organization_id = $1 and account_id = $2 returning id, internal_id")
+            .bind(organization)
+            .bind(id)
+            .fetch_all(write.connection())
+            .await?;
+    for statement in ["delete from scrape_targets where id = $1", "delete from accounts where id = $1"] {
+        sqlx::query(statement).bind(id).execute(write.connection()).await?;
+    }
+    let removed = removed.into_iter().map(|(id, video_id)| RemovedVideo { id, video_id }).collect();
+    write.subject_removed(account.internal_id, Some(id), removed).await
+}
+
+/// Locks an account against every other change, after its creator and the one that it may get.
+async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<Locked, Error> {
+    let organization = write.organization();
+    if let Some(creator) = new_creator {
+        lock_creator(write, creator).await?;
+    }
+    loop {
+        let creator: Option<Uuid> =
+            sqlx::query_scalar("select creator_id from accounts where organization_id = $1 and id = $2")
+                .bind(organization)
+                .bind(id)
+                .fetch_optional(write.connection())
+                .await?
+                .ok_or(Error::NotFound("account"))?;
+        if let Some(creator) = creator.filter(|creator| Some(*creator) != new_creator)
+            && matches!(lock_creator(write, creator).await, Err(Error::NotFound(_)))
+        {
+            continue;
+        }
+        let locked: Locked = sqlx::query_as(
+            "select internal_id, platform, username, is_unavailable, creator_id
+             from accounts where organization_id = $1 and id = $2 for update",
+        )
+        .bind(organization)
+        .bind(id)
+        .fetch_optional(write.connection())
+        .await?
+        .ok_or(Error::NotFound("account"))?;
+        if locked.creator_id == creator || locked.creator_id.is_none() || locked.creator_id == new_creator {
+            return Ok(locked);
+        }
+    }
+}
+
+/// Keeps a creator from being paused, resumed or deleted until the commit.
+pub(in crate::store) async fn lock_creator(write: &mut Write, creator: Uuid) -> Result<(), Error> {
+    let organization = write.organization();
+    sqlx::query("select from creators where organization_id = $1 and id = $2 for share")
+        .bind(organization)
+        .bind(creator)
+        .fetch_optional(write.connection())
+        .await?
+        .map(drop)
+        .ok_or(Error::NotFound("creator"))
+}
+
+/// Refuses a username that the organization tracks already, naming the account.
+async fn refuse_known(write: &mut Write, platform: Platform, username: &str) -> Result<(), Error> {
+    let organization = write.organization();
+    let known: Option<Uuid> = sqlx::query_scalar(
+        "select id from accounts where organization_id = $1 and platform = $2 and username = $3 and holds_username",
+    )
+    .bind(organization)
+    .bind(platform)
+    .bind(username)
+    .fetch_optional(write.connection())
+    .await?;
+    match known {
+        Some(id) => Err(Error::Conflict(format!("{platform} account @{username} is already tracked as account {id}"))),
+        None => Ok(()),
+    }
+}
+
+/// Tells of an account that an import or a scrape brought in between the check and the write.
+fn tracked_meanwhile(error: sqlx::Error, platform: Platform, username: &str) -> Error {
+    match error.as_database_error().and_then(|error| error.constraint()) {
+        Some("accounts_username") => {
+            Error::Conflict(format!("{platform} account @{username} is already tracked: look it up as @{username}"))
+        }
+        _ => error.into(),
+    }
+}
+
+/// Locks an account, and the creator that it may be linked to, and says whose it is.
+pub(in crate::store) async fn owner(write: &mut Write, account: Uuid, creator: Uuid) -> Result<Option<Uuid>, Error> {
+    Ok(lock(write, account, Some(creator)).await?.creator_id)
+}

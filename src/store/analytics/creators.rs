@@ -1,0 +1,50 @@
+//! Creators for analytics: who there is, and which accounts belong to them as they are linked now.
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::model::platform::Platform;
+use crate::store::Error;
+
+/// A creator that a leaderboard ranks.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Ranked {
+    pub id: Uuid,
+    pub name: String,
+    pub name_key: String,
+    /// Its accounts of the platform asked for, by internal id.
+    pub subjects: Vec<i64>,
+}
+
+/// Every creator of the organization with its accounts.
+pub async fn ranked(pg: &PgPool, organization: Uuid, platform: Option<Platform>) -> Result<Vec<Ranked>, Error> {
+    let creators = sqlx::query_as(
+        "select c.id, c.name, c.name_key,
+                coalesce(array_agg(a.internal_id) filter (where a.id is not null), '{}') as subjects
+         from creators c
+         left join accounts a on a.organization_id = $1 and a.creator_id = c.id
+            and ($2::text is null or a.platform = $2)
+         where c.organization_id = $1
+         group by c.id",
+    )
+    .bind(organization)
+    .bind(platform)
+    .fetch_all(pg)
+    .await?;
+    Ok(creators)
+}
+
+/// The accounts of one creator, by internal id; `None` when the organization has no such creator.
+pub async fn subjects(pg: &PgPool, organization: Uuid, creator: Uuid) -> Result<Option<Vec<i64>>, Error> {
+    let subjects = sqlx::query_scalar(
+        "select coalesce(array_agg(a.internal_id) filter (where a.id is not null), '{}')
+         from creators c left join accounts a on a.organization_id = $1 and a.creator_id = c.id
+         where c.organization_id = $1 and c.id = $2
+         group by c.id",
+    )
+    .bind(organization)
+    .bind(creator)
+    .fetch_optional(pg)
+    .await?;
+    Ok(subjects)
+}

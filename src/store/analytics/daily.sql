@@ -1,0 +1,23 @@
+-- Gains per day over a window, only days with an observation, ascending.
+--
+-- org         organization
+-- start, end  the window, both inclusive
+-- whole_org   true = every subject of the organization, false = only `subjects`
+-- subjects    accounts (their internal ids) and individually tracked videos (their subject ids)
+-- deleted     subjects that are deleted in Postgres and may not be removed here yet
+-- platform    instagram, tiktok, or empty for both
+SELECT
+    date,
+    ifNull(sum(view_gain), 0) AS views,
+    ifNull(sum(play_gain), 0) AS plays,
+    ifNull(sum(like_gain), 0) AS likes,
+    ifNull(sum(comment_gain), 0) AS comments,
+    ifNull(sum(share_gain), 0) AS shares,
+    max(observed_at) AS as_of
+FROM account_daily FINAL
+WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
+    AND ({whole_org:Bool} OR subject_id IN {subjects:Array(UInt64)})
+    AND subject_id NOT IN {deleted:Array(UInt64)}
+    AND ({platform:String} = '' OR platform = {platform:String})
+GROUP BY date
+ORDER BY date

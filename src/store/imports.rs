@@ -1,0 +1,179 @@
+//! What an import needs of the records beyond observations: accounts by name, made where they are missing, and
+//! the creators and categories that rows name.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::observations::AccountRef;
+use super::{Error, Write, targets};
+use crate::model::platform::Platform;
+use crate::model::text::folded;
+
+/// Finds accounts by name and makes those that are missing: paused ones unless `active`. No cap binds here.
+pub async fn accounts(
+    write: &mut Write,
+    names: &[(Platform, String)],
+    active: bool,
+    now: DateTime<Utc>,
+) -> Result<HashMap<(Platform, String), AccountRef>, Error> {
+    let mut found = find(write, names).await?;
+    let missing: Vec<_> = names.iter().filter(|name| !found.contains_key(*name)).collect();
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let ids: Vec<_> = missing.iter().map(|_| Uuid::now_v7()).collect();
+    let (platforms, usernames): (Vec<_>, Vec<_>) =
+        missing.iter().map(|(platform, username)| (platform.as_str(), username.as_str())).unzip();
+    let made: Vec<(Uuid, i64, Platform, String)> = sqlx::query_as(
+        "insert into accounts (id, organization_id, platform, username, is_active, added_at, updated_at)
+         select id, $1, platform, username, $5, $6, $6
+         from unnest($2::uuid[], $3::text[], $4::text[]) as x(id, platform, username)
+         on conflict do nothing
+         returning id, internal_id, platform, username",
+    )
+    .bind(write.organization())
+    .bind(&ids)
+    .bind(&platforms)
+    .bind(&usernames)
+    .bind(active)
+    .bind(now)
+    .fetch_all(write.connection())
+    .await?;
+    if made.len() < missing.len() {
+        return Err(Error::Contended);
+    }
+    targets::add_accounts(write, &ids, now).await?;
+    for (id, subject_id, platform, username) in made {
+        write.account_changed(id);
+        found.insert((platform, username), AccountRef { id, subject_id });
+    }
+    Ok(found)
+}
+
+async fn find(
+    write: &mut Write,
+    names: &[(Platform, String)],
+) -> Result<HashMap<(Platform, String), AccountRef>, Error> {
+    let (platforms, usernames): (Vec<_>, Vec<_>) =
+        names.iter().map(|(platform, username)| (platform.as_str(), username.as_str())).unzip();
+    let rows: Vec<(Uuid, i64, Platform, String)> = sqlx::query_as(
+        "select a.id, a.internal_id, a.platform, a.username
+         from unnest($2::text[], $3::text[]) as x(platform, username)
+         join accounts a on a.organization_id = $1 and a.platform = x.platform and a.username = x.username
+            and a.holds_username",
+    )
+    .bind(write.organization())
+    .bind(platforms)
+    .bind(usernames)
+    .fetch_all(write.connection())
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, subject_id, platform, username)| ((platform, username), AccountRef { id, subject_id }))
+        .collect())
+}
+
+/// Links accounts that have no creator to the oldest creator of the given name, made where it is missing.
+pub async fn link_creators(
+    write: &mut Write,
+    links: &[(Platform, String, String)],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let mut creators: HashMap<&str, Uuid> = HashMap::new();
+    for (_, _, creator) in links {
+        if !creators.contains_key(creator.as_str()) {
+            creators.insert(creator, oldest_creator(write, creator, now).await?);
+        }
+    }
+    let platforms: Vec<_> = links.iter().map(|(platform, _, _)| platform.as_str()).collect();
+    let usernames: Vec<_> = links.iter().map(|(_, username, _)| username.as_str()).collect();
+    let ids: Vec<_> = links.iter().map(|(_, _, creator)| creators[creator.as_str()]).collect();
+    let linked: Vec<Uuid> = sqlx::query_scalar(
+        "update accounts a set creator_id = x.creator_id, linked_at = $5, updated_at = $5
+         from unnest($2::text[], $3::text[], $4::uuid[]) as x(platform, username, creator_id)
+         where a.organization_id = $1 and a.platform = x.platform and a.username = x.username and a.holds_username
+           and a.creator_id is null
+         returning a.id",
+    )
+    .bind(write.organization())
+    .bind(platforms)
+    .bind(usernames)
+    .bind(ids)
+    .bind(now)
+    .fetch_all(write.connection())
+    .await?;
+    for account in &linked {
+        write.account_changed(*account);
+    }
+    targets::refresh(write, &linked).await
+}
+
+async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Result<Uuid, Error> {
+    let known: Option<Uuid> = sqlx::query_scalar(
+        "select id from creators where organization_id = $1 and name_key = $2 and name = $3
+         order by added_at, id limit 1",
+    )
+    .bind(write.organization())
+    .bind(folded(name))
+    .bind(name)
+    .fetch_optional(write.connection())
+    .await?;
+    if let Some(id) = known {
+        return Ok(id);
+    }
+    let id = Uuid::now_v7();
+    sqlx::query(
+        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
+         values ($1, $2, $3, $4, $5, $5)",
+    )
+    .bind(id)
+    .bind(write.organization())
+    .bind(name)
+    .bind(folded(name))
+    .bind(now)
+    .execute(write.connection())
+    .await?;
+    write.creator_changed(id);
+    Ok(id)
+}
+
+/// Gives accounts that have no category the one that rows name.
+pub async fn categorise(
+    write: &mut Write,
+    categories: &[(Platform, String, String)],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let platforms: Vec<_> = categories.iter().map(|(platform, _, _)| platform.as_str()).collect();
+    let usernames: Vec<_> = categories.iter().map(|(_, username, _)| username.as_str()).collect();
+    let labels: Vec<_> = categories.iter().map(|(_, _, category)| category.as_str()).collect();
+    let changed: Vec<Uuid> = sqlx::query_scalar(
+        "update accounts a set category = x.category, updated_at = $5
+         from unnest($2::text[], $3::text[], $4::text[]) as x(platform, username, category)
+         where a.organization_id = $1 and a.platform = x.platform and a.username = x.username and a.holds_username
+           and a.category is null
+         returning a.id",
+    )
+    .bind(write.organization())
+    .bind(platforms)
+    .bind(usernames)
+    .bind(labels)
+    .bind(now)
+    .fetch_all(write.connection())
+    .await?;
+    for account in changed {
+        write.account_changed(account);
+    }
+    Ok(())
+}
+
+/// Whether the organization exists.
+pub async fn organization_exists(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
+    let exists = sqlx::query_scalar("select exists (select from organizations where id = $1)")
+        .bind(organization)
+        .fetch_one(pg)
+        .await?;
+    Ok(exists)
+}

@@ -1,0 +1,122 @@
+//! API keys: made and changed by command line, looked up at every request. Only a hash of a key is stored.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::Error;
+use crate::model::key::{Hash, Key};
+use crate::model::organization::{ApiKey, KeyStatus, Scope, Subscription};
+
+/// What `key create` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKey {
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    pub rate_limit: Option<i32>,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl NewKey {
+    /// A key with every scope and no limits of its own.
+    pub fn named(name: impl Into<String>) -> Self {
+        NewKey { name: name.into(), scopes: Scope::ALL.to_vec(), rate_limit: None, expires_at: None }
+    }
+}
+
+/// A key as it is shown once: with its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CreatedKey {
+    #[serde(flatten)]
+    pub record: ApiKey,
+    pub key: String,
+}
+
+/// What a key lets its holder do, as far as the database knows.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Grant {
+    pub id: Uuid,
+    pub organization_id: Uuid,
+    pub name: String,
+    pub scopes: Vec<String>,
+    pub status: KeyStatus,
+    pub subscription: Subscription,
+    pub expires_at: Option<DateTime<Utc>>,
+    /// The key's own limit, else its organization's.
+    pub rate_limit: Option<i32>,
+}
+
+/// The columns of a key's record.
+macro_rules! record {
+    ($before:literal, $after:literal) => {
+        concat!(
+            $before,
+            " id, organization_id, name, scopes, status, rate_limit, expires_at, created_at ",
+            $after
+        )
+    };
+}
+
+/// Makes a key of an organization. Nobody can read it again afterwards.
+pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<CreatedKey, Error> {
+    let key = Key::generate()?;
+    let mut scopes = new.scopes.clone();
+    scopes.sort_unstable();
+    scopes.dedup();
+    let record = sqlx::query_as(record!(
+        "insert into api_keys (id, organization_id, name, hash, scopes, rate_limit, expires_at)
+         select $2, id, $3, $4, $5, $6, $7 from organizations where id = $1
+         returning",
+        ""
+    ))
+    .bind(organization)
+    .bind(Uuid::now_v7())
+    .bind(&new.name)
+    .bind(key.hash())
+    .bind(scopes.into_iter().map(Scope::as_str).collect::<Vec<_>>())
+    .bind(new.rate_limit)
+    .bind(new.expires_at)
+    .fetch_optional(pg)
+    .await?
+    .ok_or(Error::NotFound("organization"))?;
+    Ok(CreatedKey { record, key: key.expose().to_owned() })
+}
+
+/// Lists the keys of an organization, oldest first.
+pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKey>, Error> {
+    let known: bool = sqlx::query_scalar("select exists (select from organizations where id = $1)")
+        .bind(organization)
+        .fetch_one(pg)
+        .await?;
+    if !known {
+        return Err(Error::NotFound("organization"));
+    }
+    Ok(sqlx::query_as(record!("select", "from api_keys where organization_id = $1 order by id"))
+        .bind(organization)
+        .fetch_all(pg)
+        .await?)
+}
+
+/// Sets a key's status; running processes follow within seconds.
+pub async fn set(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKey, Error> {
+    sqlx::query_as(record!("update api_keys set status = $2 where id = $1 returning", ""))
+        .bind(key)
+        .bind(status)
+        .fetch_optional(pg)
+        .await?
+        .ok_or(Error::NotFound("key"))
+}
+
+/// Finds what a key grants.
+pub async fn find(pg: &PgPool, hash: &Hash) -> Result<Option<Grant>, Error> {
+    Ok(sqlx::query_as(
+        "select k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
+                coalesce(k.rate_limit, o.rate_limit) as rate_limit
+         from api_keys k join organizations o on o.id = k.organization_id
+         where k.hash = $1",
+    )
+    .bind(hash)
+    .fetch_optional(pg)
+    .await?)
+}

@@ -1,0 +1,74 @@
+//! Tenants: made and changed by command line alone.
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{Error, Write};
+use crate::model::organization::{Organization, Subscription};
+
+/// What `org create` and `org set` say; what is left out keeps its value or takes its default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OrganizationChange {
+    pub name: Option<String>,
+    pub subscription: Option<Subscription>,
+    /// `Some(None)` lifts the cap.
+    pub account_cap: Option<Option<i32>>,
+    /// `Some(None)` goes back to the service's own limit.
+    pub rate_limit: Option<Option<i32>>,
+    pub default_max_recent_posts: Option<i32>,
+    pub default_post_lookback_days: Option<i32>,
+}
+
+/// Makes an organization.
+pub async fn create(pg: &PgPool, name: &str, options: &OrganizationChange) -> Result<Organization, Error> {
+    Ok(sqlx::query_as(
+        "insert into organizations
+             (id, name, subscription, account_cap, rate_limit, default_max_recent_posts, default_post_lookback_days)
+         values ($1, $2, coalesce($3, 'active'), $4, $5, coalesce($6, 500), coalesce($7, 365))
+         returning *",
+    )
+    .bind(Uuid::now_v7())
+    .bind(name)
+    .bind(options.subscription)
+    .bind(options.account_cap.flatten())
+    .bind(options.rate_limit.flatten())
+    .bind(options.default_max_recent_posts)
+    .bind(options.default_post_lookback_days)
+    .fetch_one(pg)
+    .await?)
+}
+
+/// Lists every organization, oldest first.
+pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
+    Ok(sqlx::query_as("select * from organizations order by created_at, id").fetch_all(pg).await?)
+}
+
+/// Changes an organization; running processes follow within seconds.
+pub async fn set(pg: &PgPool, organization: Uuid, change: &OrganizationChange) -> Result<Organization, Error> {
+    let mut write = Write::begin(pg, organization).await?;
+    let changed = sqlx::query_as(
+        "update organizations set
+             name = coalesce($2, name),
+             subscription = coalesce($3, subscription),
+             account_cap = case when $4 then $5 else account_cap end,
+             rate_limit = case when $6 then $7 else rate_limit end,
+             default_max_recent_posts = coalesce($8, default_max_recent_posts),
+             default_post_lookback_days = coalesce($9, default_post_lookback_days)
+         where id = $1
+         returning *",
+    )
+    .bind(organization)
+    .bind(&change.name)
+    .bind(change.subscription)
+    .bind(change.account_cap.is_some())
+    .bind(change.account_cap.flatten())
+    .bind(change.rate_limit.is_some())
+    .bind(change.rate_limit.flatten())
+    .bind(change.default_max_recent_posts)
+    .bind(change.default_post_lookback_days)
+    .fetch_optional(write.connection())
+    .await?
+    .ok_or(Error::NotFound("organization"))?;
+    write.commit().await?;
+    Ok(changed)
+}

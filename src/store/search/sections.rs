@@ -1,0 +1,122 @@
+//! The search result sections as Postgres knows them: of the candidates, those that still match, ranked.
+//!
+//! Best first means the whole text, then its beginning, then anywhere in it; among equals the bigger, then by id.
+
+use serde::Serialize;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::model::platform::Platform;
+use crate::store::Error;
+
+/// An account whose username was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+pub struct AccountHit {
+    pub id: Uuid,
+    pub platform: Platform,
+    pub username: String,
+    pub display_name: Option<String>,
+}
+
+/// A creator whose name was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+pub struct CreatorHit {
+    pub id: Uuid,
+    pub name: String,
+}
+
+/// A video whose caption was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+pub struct VideoHit {
+    pub id: Uuid,
+    pub platform: Platform,
+    pub caption: Option<String>,
+    pub account_id: Option<Uuid>,
+    pub account_username: Option<String>,
+}
+
+pub(super) async fn accounts(
+    pg: &PgPool,
+    organization: Uuid,
+    candidates: &[Uuid],
+    query: &str,
+    limit: usize,
+) -> Result<Vec<AccountHit>, Error> {
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let hits = sqlx::query_as(
+        "select id, platform, username, name as display_name
+         from accounts
+         where organization_id = $1 and id = any($2) and position($3 in username) > 0
+         order by username = $3 desc, starts_with(username, $3) desc, follower_count desc, id
+         limit $4",
+    )
+    .bind(organization)
+    .bind(candidates)
+    .bind(query)
+    .bind(limit as i64)
+    .fetch_all(pg)
+    .await?;
+    Ok(hits)
+}
+
+pub(super) async fn creators(
+    pg: &PgPool,
+    organization: Uuid,
+    candidates: &[Uuid],
+    query: &str,
+    limit: usize,
+) -> Result<Vec<CreatorHit>, Error> {
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let hits = sqlx::query_as(
+        "select id, name
+         from creators
+         where organization_id = $1 and id = any($2) and position($3 in name_key) > 0
+         order by name_key = $3 desc, starts_with(name_key, $3) desc,
+             (select coalesce(sum(follower_count), 0) from accounts where creator_id = creators.id) desc, id
+         limit $4",
+    )
+    .bind(organization)
+    .bind(candidates)
+    .bind(query)
+    .bind(limit as i64)
+    .fetch_all(pg)
+    .await?;
+    Ok(hits)
+}
+
+pub(super) async fn videos(
+    pg: &PgPool,
+    organization: Uuid,
+    candidates: &[Uuid],
+    query: &str,
+    limit: usize,
+) -> Result<Vec<VideoHit>, Error> {
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let hits = sqlx::query_as(
+        "with best as (
+             select id, platform, description, description_key, account_id, view_count
+             from videos
+             where organization_id = $1 and id = any($2) and position($3 in description_key) > 0
+             order by description_key = $3 desc, starts_with(description_key, $3) desc, view_count desc, id
+             limit $4
+         )
+         select best.id, best.platform, best.description as caption, best.account_id,
+             accounts.username as account_username
+         from best left join accounts on accounts.id = best.account_id
+         order by best.description_key = $3 desc, starts_with(best.description_key, $3) desc, best.view_count desc,
+             best.id",
+    )
+    .bind(organization)
+    .bind(candidates)
+    .bind(query)
+    .bind(limit as i64)
+    .fetch_all(pg)
+    .await?;
+    Ok(hits)
+}

@@ -1,0 +1,198 @@
+//! The one unit of work: every change of an organization, whoever makes it, goes through [`Write`].
+//!
+//! Its commit emits what follows from the change (outbox events, search changes, the organization's new data
+//! version) in the transaction of the change itself. There is no other way to write.
+
+use std::collections::BTreeSet;
+
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
+use uuid::Uuid;
+
+use super::event::{self, Event, RemovedVideo, VideoPlace};
+use super::Error;
+use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
+
+/// What can be found by search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entity {
+    Account,
+    Creator,
+    Video,
+}
+
+impl Entity {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Entity::Account => "account",
+            Entity::Creator => "creator",
+            Entity::Video => "video",
+        }
+    }
+}
+
+/// Where a committed unit of work stands in the outbox; `None` when it had nothing to tell ClickHouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Committed {
+    pub outbox_position: Option<i64>,
+}
+
+/// A change of one organization in the making.
+pub struct Write {
+    organization: Uuid,
+    transaction: Transaction<'static, Postgres>,
+    accounts: BTreeSet<Uuid>,
+    creators: BTreeSet<Uuid>,
+    videos: BTreeSet<Uuid>,
+    subjects: BTreeSet<i64>,
+    account_snapshots: Vec<AccountSnapshot>,
+    video_snapshots: Vec<VideoSnapshot>,
+    others: Vec<Event>,
+    searchable: BTreeSet<(Entity, Uuid)>,
+}
+
+impl Write {
+    pub async fn begin(pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
+        Ok(Write {
+            organization,
+            transaction: pg.begin().await?,
+            accounts: BTreeSet::new(),
+            creators: BTreeSet::new(),
+            videos: BTreeSet::new(),
+            subjects: BTreeSet::new(),
+            account_snapshots: Vec::new(),
+            video_snapshots: Vec::new(),
+            others: Vec::new(),
+            searchable: BTreeSet::new(),
+        })
+    }
+
+    pub const fn organization(&self) -> Uuid {
+        self.organization
+    }
+
+    /// The connection inside the transaction, for the statements of the change.
+    pub fn connection(&mut self) -> &mut PgConnection {
+        &mut self.transaction
+    }
+
+    /// Notes that an account was made or that something other than its counters changed.
+    pub fn account_changed(&mut self, id: Uuid) {
+        self.accounts.insert(id);
+        self.searchable.insert((Entity::Account, id));
+    }
+
+    /// Notes that a creator was made or changed.
+    pub fn creator_changed(&mut self, id: Uuid) {
+        self.creators.insert(id);
+        self.searchable.insert((Entity::Creator, id));
+    }
+
+    /// Notes that a video was made or that something other than its counters changed.
+    pub fn video_changed(&mut self, id: Uuid) {
+        self.videos.insert(id);
+        self.searchable.insert((Entity::Video, id));
+    }
+
+    /// Notes that a subject's gains follow from other facts than before.
+    pub fn subject_changed(&mut self, subject_id: i64) {
+        self.subjects.insert(subject_id);
+    }
+
+    pub fn account_observed(&mut self, snapshot: AccountSnapshot) {
+        self.account_snapshots.push(snapshot);
+    }
+
+    pub fn video_observed(&mut self, snapshot: VideoSnapshot) {
+        self.video_snapshots.push(snapshot);
+    }
+
+    /// Moves a video's history to another subject, or to the video it was merged into.
+    pub fn video_moved(&mut self, from: VideoPlace, to: VideoPlace) {
+        self.others.push(Event::VideoMoved { from, to });
+    }
+
+    pub fn creator_removed(&mut self, id: Uuid) {
+        self.others.push(Event::CreatorRemoved(id));
+        self.searchable.insert((Entity::Creator, id));
+    }
+
+    /// Takes a subject out of every total at once; its history follows.
+    pub async fn subject_removed(
+        &mut self,
+        subject_id: i64,
+        account: Option<Uuid>,
+        videos: Vec<RemovedVideo>,
+    ) -> Result<(), Error> {
+        sqlx::query("insert into removed_subjects (organization_id, subject_id) values ($1, $2) on conflict do nothing")
+            .bind(self.organization)
+            .bind(subject_id)
+            .execute(&mut *self.transaction)
+            .await?;
+        self.searchable.extend(account.map(|id| (Entity::Account, id)));
+        self.searchable.extend(videos.iter().map(|video| (Entity::Video, video.id)));
+        self.others.push(Event::SubjectRemoved { subject_id, account, videos });
+        Ok(())
+    }
+
+    /// Commits the change with all that follows from it.
+    pub async fn commit(mut self) -> Result<Committed, Error> {
+        let events = self.take_events();
+        let outbox_position = if events.is_empty() {
+            None
+        } else {
+            let bytes = event::encode(&events)?;
+            let position = sqlx::query_scalar(
+                "insert into outbox (organization_id, events) values ($1, $2) returning position",
+            )
+            .bind(self.organization)
+            .bind(bytes)
+            .fetch_one(&mut *self.transaction)
+            .await?;
+            Some(position)
+        };
+        if !self.searchable.is_empty() {
+            let (entities, ids): (Vec<_>, Vec<_>) =
+                self.searchable.iter().map(|(entity, id)| (entity.as_str(), *id)).unzip();
+            sqlx::query(
+                "insert into search_changes (organization_id, entity, entity_id)
+                 select $1, * from unnest($2::text[], $3::uuid[])",
+            )
+            .bind(self.organization)
+            .bind(entities)
+            .bind(ids)
+            .execute(&mut *self.transaction)
+            .await?;
+        }
+        // Last, because it locks the organization's row until the commit.
+        sqlx::query("update organizations set data_version = data_version + 1 where id = $1")
+            .bind(self.organization)
+            .execute(&mut *self.transaction)
+            .await?;
+        self.transaction.commit().await?;
+        Ok(Committed { outbox_position })
+    }
+
+    /// The events in the order in which the relay has to apply them: what things are, then what was seen of them.
+    fn take_events(&mut self) -> Vec<Event> {
+        fn all<T>(set: &mut BTreeSet<T>, event: fn(Vec<T>) -> Event) -> Option<Event> {
+            (!set.is_empty()).then(|| event(std::mem::take(set).into_iter().collect()))
+        }
+        let mut events: Vec<_> = [
+            all(&mut self.creators, Event::CreatorsChanged),
+            all(&mut self.accounts, Event::AccountsChanged),
+            all(&mut self.videos, Event::VideosChanged),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        events.append(&mut self.others);
+        if !self.account_snapshots.is_empty() {
+            events.push(Event::AccountSnapshots(std::mem::take(&mut self.account_snapshots)));
+        }
+        if !self.video_snapshots.is_empty() {
+            events.push(Event::VideoSnapshots(std::mem::take(&mut self.video_snapshots)));
+        }
+        events.extend(all(&mut self.subjects, Event::SubjectsChanged));
+        events
+    }
+}

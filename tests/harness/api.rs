@@ -1,0 +1,137 @@
+//! An API of its own for every test: a server on a free port over the shared Postgres, a fresh organization and a
+//! key. Tests see each other's organizations never, so they run in parallel on one database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use salvo::Server;
+use salvo::conn::tcp::TcpAcceptor;
+use serde_json::Value;
+use sqlx::PgPool;
+use tidemark::app::{App, Clock, Settings};
+use tidemark::model::platform::{Platform, Readable};
+use tidemark::server;
+use tidemark::store::keys::{self, NewKey};
+use tidemark::store::organizations::{self, OrganizationChange};
+use uuid::Uuid;
+
+/// A running API with a key of a fresh organization.
+pub struct TestApi {
+    pub url: String,
+    pub pg: PgPool,
+    pub organization: Uuid,
+    pub key: String,
+    pub client: reqwest::Client,
+}
+
+/// An answer that has been read.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: reqwest::header::HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The fields that a 422 names.
+    pub fn fields(&self) -> Vec<String> {
+        assert_eq!(self.status, 422, "{}", self.text);
+        let errors = self.json()["errors"].as_array().unwrap().clone();
+        errors.iter().map(|error| error["field"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+pub async fn postgres() -> PgPool {
+    let url = std::env::var("TIDEMARK_TEST_DATABASE_URL").expect("TIDEMARK_TEST_DATABASE_URL names the test database");
+    let options = sqlx::postgres::PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
+    let pg = options.connect(&url).await.unwrap();
+    sqlx::migrate!().run(&pg).await.unwrap();
+    pg
+}
+
+impl TestApi {
+    pub async fn start() -> Self {
+        Self::start_with(Settings::default()).await
+    }
+
+    pub async fn start_with(settings: Settings) -> Self {
+        let pg = postgres().await;
+        let url = serve(App {
+            pg: pg.clone(),
+            clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
+            clock: Clock::new(None),
+            readable: Readable::new(Platform::ALL),
+            settings: Arc::new(settings),
+        })
+        .await;
+        let (organization, key) = tenant(&pg, OrganizationChange::default()).await;
+        TestApi { url, pg, organization, key, client: reqwest::Client::new() }
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url)).bearer_auth(&self.key)
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        send(self.request(Method::GET, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        send(self.request(Method::POST, path).json(&body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        send(self.request(Method::PATCH, path).json(&body)).await
+    }
+
+    pub async fn put(&self, path: &str) -> Answer {
+        send(self.request(Method::PUT, path)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        send(self.request(Method::DELETE, path)).await
+    }
+
+    /// Creates something and returns its id.
+    pub async fn create(&self, path: &str, body: Value) -> String {
+        let answer = self.post(path, body).await;
+        assert_eq!(answer.status, 201, "{}", answer.text);
+        answer.json()["data"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Another key of the same organization.
+    pub async fn other_key(&self, new: NewKey) -> String {
+        keys::create(&self.pg, self.organization, &new).await.unwrap().key
+    }
+}
+
+/// Serves on a free port until the test ends.
+pub async fn serve(app: App) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let acceptor = TcpAcceptor::try_from(listener).unwrap();
+    tokio::spawn(Server::new(acceptor).serve(server::service(&app)));
+    url
+}
+
+/// Makes an organization and a key with every scope.
+pub async fn tenant(pg: &PgPool, options: OrganizationChange) -> (Uuid, String) {
+    let organization = organizations::create(pg, "test", &options).await.unwrap().id;
+    let key = keys::create(pg, organization, &NewKey::named("test key")).await.unwrap().key;
+    (organization, key)
+}
+
+pub async fn send(request: reqwest::RequestBuilder) -> Answer {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    Answer { status, headers, text: response.text().await.unwrap() }
+}
