@@ -2,18 +2,24 @@
 
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use salvo::conn::tcp::TcpAcceptor;
 use salvo::{Server, Service};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::model::network::Network;
 use crate::model::platform::{Platform, Readable};
-use crate::{api, http};
+use crate::platforms::args::{ConfigError, SourceArgs};
+use crate::platforms::sources::Sources;
+use crate::store::search::SearchIndex;
+use crate::worker::indexer;
+use crate::{api, http, store};
 
 /// How long requests may take to end once the process is told to.
 const FAREWELL: Duration = Duration::from_secs(20);
@@ -40,6 +46,8 @@ pub struct ServeArgs {
     pub stores: StoreArgs,
     #[command(flatten)]
     pub search: SearchArgs,
+    #[command(flatten)]
+    pub sources: SourceArgs,
 }
 
 /// Why the API does not run.
@@ -49,6 +57,10 @@ pub enum ServeError {
     Listen { address: SocketAddr, reason: io::Error },
     #[error("cannot use the database URL: {0}")]
     Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Sources(#[from] ConfigError),
+    #[error("cannot open the search index in {folder}: {reason}; choose another folder with --search-index")]
+    Search { folder: String, reason: store::Error },
     #[error("cannot run: {0}")]
     Io(#[from] io::Error),
 }
@@ -82,12 +94,17 @@ pub fn service(app: &App) -> Service {
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::connect(&args.stores)?;
-    let app = App::new(stores, Readable::new(Platform::ALL), args.settings());
+    let sources = Sources::from_args(&args.sources)?;
+    let readable = Readable::new(Platform::ALL.into_iter().filter(|platform| sources.has(*platform)));
     let listener = listen(args.listen)?;
+    let search = open_search(args.search.search_index.clone()).await?;
+    let app = App::new(stores.clone(), search.clone(), readable, args.settings());
     let address = listener.local_addr()?;
     let acceptor = TcpAcceptor::try_from(tokio::net::TcpListener::from_std(listener)?)?;
     let server = Server::new(acceptor);
     let handle = server.handle();
+    let stop = CancellationToken::new();
+    let follower = tokio::spawn(indexer::follow(stores, search, stop.clone()));
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::spawn(async move {
         tokio::select! {
@@ -103,7 +120,19 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     stdout.flush()?;
     drop(stdout);
     server.serve(service(&app)).await;
+    stop.cancel();
+    if follower.await.is_err() {
+        tracing::warn!("the follower of the search index did not end by itself");
+    }
     Ok(())
+}
+
+/// Opens the index on a thread that may block.
+async fn open_search(folder: PathBuf) -> Result<SearchIndex, ServeError> {
+    let name = folder.display().to_string();
+    let opened =
+        tokio::task::spawn_blocking(move || SearchIndex::open(&folder)).await.map_err(io::Error::other)?;
+    opened.map_err(|reason| ServeError::Search { folder: name, reason })
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {

@@ -25,7 +25,8 @@ impl Binding {
     }
 
     fn tag(&self, position: &[u8]) -> [u8; TAG] {
-        let digest = Sha256::new().chain_update(self.0).chain_update([VERSION]).chain_update(position).finalize();
+        let digest =
+            Sha256::new().chain_update(self.0).chain_update([VERSION]).chain_update(position).finalize();
         std::array::from_fn(|n| digest[n])
     }
 }

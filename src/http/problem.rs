@@ -139,7 +139,9 @@ impl From<store::Error> for Problem {
             return Problem::unavailable(error);
         }
         match error {
-            store::Error::NotFound(what) => Problem::not_found(format!("the organization has no such {what}")),
+            store::Error::NotFound(what) => {
+                Problem::not_found(format!("the organization has no such {what}"))
+            }
             store::Error::Conflict(detail) => Problem::conflict(detail),
             store::Error::Quota(detail) => Problem::quota_exceeded(detail),
             store::Error::Invalid { field, message } => Problem::invalid_field(field, message),

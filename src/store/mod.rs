@@ -62,6 +62,7 @@ impl Error {
         match self {
             Error::Postgres(error) => is_postgres_outage(error),
             Error::Clickhouse(error) => is_clickhouse_outage(error),
+            Error::Contended => true,
             _ => false,
         }
     }
@@ -69,10 +70,13 @@ impl Error {
 
 fn is_postgres_outage(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
+            true
+        }
         // Connection failures, too many connections, shutting down or starting up, deadlocks.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08") || ["53300", "57P01", "57P02", "57P03", "40001", "40P01"].contains(&code.as_ref())
+            code.starts_with("08")
+                || ["53300", "57P01", "57P02", "57P03", "40001", "40P01"].contains(&code.as_ref())
         }),
         _ => false,
     }
@@ -83,7 +87,9 @@ fn is_clickhouse_outage(error: &clickhouse::error::Error) -> bool {
     match error {
         Error::Network(_) | Error::TimedOut => true,
         // A query that took too long, too many at once, or too little memory for it just now.
-        Error::BadResponse(text) => ["Code: 159", "Code: 202", "Code: 241"].iter().any(|code| text.contains(code)),
+        Error::BadResponse(text) => {
+            ["Code: 159", "Code: 202", "Code: 241"].iter().any(|code| text.contains(code))
+        }
         _ => false,
     }
 }

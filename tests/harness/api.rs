@@ -1,7 +1,6 @@
 //! An API of its own for every test: a server on a free port over the shared Postgres, a fresh organization and a
 //! key. Tests see each other's organizations never, so they run in parallel on one database.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
@@ -9,11 +8,14 @@ use salvo::Server;
 use salvo::conn::tcp::TcpAcceptor;
 use serde_json::Value;
 use sqlx::PgPool;
-use tidemark::app::{App, Clock, Settings};
+use tidemark::app::{App, Clock, Settings, Stores};
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::server;
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::search::SearchIndex;
+use tidemark::worker::indexer;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// A running API with a key of a fresh organization.
@@ -23,6 +25,7 @@ pub struct TestApi {
     pub organization: Uuid,
     pub key: String,
     pub client: reqwest::Client,
+    _folder: tempfile::TempDir,
 }
 
 /// An answer that has been read.
@@ -65,16 +68,18 @@ impl TestApi {
 
     pub async fn start_with(settings: Settings) -> Self {
         let pg = postgres().await;
-        let url = serve(App {
+        let folder = tempfile::tempdir().unwrap();
+        let stores = Stores {
             pg: pg.clone(),
             clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
             clock: Clock::new(None),
-            readable: Readable::new(Platform::ALL),
-            settings: Arc::new(settings),
-        })
-        .await;
+        };
+        let search = SearchIndex::open(folder.path()).unwrap();
+        tokio::spawn(indexer::follow(stores.clone(), search.clone(), CancellationToken::new()));
+        let app = App::new(stores, search, Readable::new(Platform::ALL), settings);
+        let url = serve(&app).await;
         let (organization, key) = tenant(&pg, OrganizationChange::default()).await;
-        TestApi { url, pg, organization, key, client: reqwest::Client::new() }
+        TestApi { url, pg, organization, key, client: reqwest::Client::new(), _folder: folder }
     }
 
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
@@ -115,11 +120,11 @@ impl TestApi {
 }
 
 /// Serves on a free port until the test ends.
-pub async fn serve(app: App) -> String {
+pub async fn serve(app: &App) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let acceptor = TcpAcceptor::try_from(listener).unwrap();
-    tokio::spawn(Server::new(acceptor).serve(server::service(&app)));
+    tokio::spawn(Server::new(acceptor).serve(server::service(app)));
     url
 }
 
