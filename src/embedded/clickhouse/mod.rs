@@ -162,8 +162,8 @@ pub async fn run(args: ClickhouseArgs) -> Result<(), ClickhouseError> {
 
 /// Answers requests until `ending`, then lets those under way finish.
 async fn serve(listener: TcpListener, front: &Arc<http::Front>, ending: oneshot::Receiver<()>) {
-    let mut server = hyper::server::conn::http1::Builder::new();
-    server.pipeline_flush(true);
+    // without pipeline_flush, which would take a body as fast as it comes and hold what the client has not read
+    let server = hyper::server::conn::http1::Builder::new();
     let graceful = GracefulShutdown::new();
     let mut round = tokio::time::interval(SESSION_ROUND);
     tokio::pin!(ending);
