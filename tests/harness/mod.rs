@@ -1,8 +1,6 @@
 //! An API of its own for every test: a server on a free port over the shared Postgres, a fresh organization and a
 //! key. Tests see each other's organizations never, so they run in parallel on one database.
 
-#![expect(dead_code, reason = "every test file uses another part of the harness")]
-
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
@@ -22,6 +20,7 @@ use uuid::Uuid;
 
 /// A running API with a key of a fresh organization.
 pub struct TestApi {
+    pub app: App,
     pub url: String,
     pub pg: PgPool,
     pub organization: Uuid,
@@ -56,8 +55,10 @@ impl Answer {
 }
 
 pub async fn postgres() -> PgPool {
-    let url = std::env::var("TIDEMARK_TEST_DATABASE_URL").expect("TIDEMARK_TEST_DATABASE_URL names the test database");
-    let options = sqlx::postgres::PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
+    let url = std::env::var("TIDEMARK_TEST_DATABASE_URL")
+        .expect("TIDEMARK_TEST_DATABASE_URL names the test database");
+    let options =
+        sqlx::postgres::PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
     let pg = options.connect(&url).await.unwrap();
     sqlx::migrate!().run(&pg).await.unwrap();
     pg
@@ -81,7 +82,7 @@ impl TestApi {
         let app = App::new(stores, search, Readable::new(Platform::ALL), settings);
         let url = serve(&app).await;
         let (organization, key) = tenant(&pg, OrganizationChange::default()).await;
-        TestApi { url, pg, organization, key, client: client(), _folder: folder }
+        TestApi { app, url, pg, organization, key, client: client(), _folder: folder }
     }
 
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
