@@ -18,6 +18,7 @@ async fn what_was_written_is_found_within_two_seconds() {
     });
     let (started, mut found) = (Instant::now(), json!(null));
     while started.elapsed() < Duration::from_secs(2) && found["data"] != expected {
+        tokio::time::sleep(Duration::from_millis(50)).await;
         found = api.get("/v2/search?q=%20NEEDLE&limit=5").await.json();
     }
     assert_eq!(found["data"], expected);
