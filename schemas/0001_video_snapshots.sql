@@ -4,21 +4,21 @@
 -- neither a subject id nor a (subject, video) pair is ever used again once it was removed.
 CREATE TABLE IF NOT EXISTS video_snapshots
 (
-    org_id         UUID CODEC(ZSTD(1)) COMMENT 'Organization that owns the row',
-    subject_id     UInt64 CODEC(ZSTD(1)) COMMENT 'What is tracked: internal id of the account the video was found on, else the subject id of the individually tracked video',
-    video_id       UInt64 CODEC(ZSTD(1)) COMMENT 'Internal id of the video, see videos',
-    date           Date CODEC(Delta, ZSTD(1)) COMMENT 'UTC day of observed_at',
-    observed_at    DateTime64(6, 'UTC') CODEC(Delta, ZSTD(1)) COMMENT 'When the counters were read; decides between observations of one day',
-    view_count     Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Views, cumulative; null = not reported that day',
-    like_count     Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Likes, cumulative; null = not reported that day',
-    comment_count  Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Comments, cumulative; null = not reported that day',
-    share_count    Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Shares, cumulative; null = not reported that day',
-    saved_count    Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Saves, cumulative; null = not reported that day',
-    play_count     Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Plays (on TikTok always equal to view_count), cumulative; null = not reported that day',
-    ig_play_count  Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Plays on Instagram alone, cumulative; null = not reported that day',
-    fb_play_count  Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Plays of the Facebook cross-post, cumulative; null = not reported that day',
-    fb_like_count  Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Likes of the Facebook cross-post, cumulative; null = not reported that day',
-    is_deleted     UInt8 DEFAULT 0 CODEC(ZSTD(1)) COMMENT '1 = tombstone: the row was removed or moved to another subject'
+    org_id         UUID COMMENT 'Organization that owns the row' CODEC(ZSTD(1)),
+    subject_id     UInt64 COMMENT 'What is tracked: internal id of the account the video was found on, else the subject id of the individually tracked video' CODEC(ZSTD(1)),
+    video_id       UInt64 COMMENT 'Internal id of the video, see videos' CODEC(ZSTD(1)),
+    date           Date COMMENT 'UTC day of observed_at' CODEC(Delta, ZSTD(1)),
+    observed_at    DateTime64(6, 'UTC') COMMENT 'When the counters were read; decides between observations of one day' CODEC(Delta, ZSTD(1)),
+    view_count     Nullable(Int64) COMMENT 'Views, cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    like_count     Nullable(Int64) COMMENT 'Likes, cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    comment_count  Nullable(Int64) COMMENT 'Comments, cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    share_count    Nullable(Int64) COMMENT 'Shares, cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    saved_count    Nullable(Int64) COMMENT 'Saves, cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    play_count     Nullable(Int64) COMMENT 'Plays (on TikTok always equal to view_count), cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    ig_play_count  Nullable(Int64) COMMENT 'Plays on Instagram alone, cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    fb_play_count  Nullable(Int64) COMMENT 'Plays of the Facebook cross-post, cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    fb_like_count  Nullable(Int64) COMMENT 'Likes of the Facebook cross-post, cumulative; null = not reported that day' CODEC(T64, ZSTD(1)),
+    is_deleted     UInt8 DEFAULT 0 COMMENT '1 = tombstone: the row was removed or moved to another subject' CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(observed_at, is_deleted)
 ORDER BY (org_id, subject_id, video_id, date)

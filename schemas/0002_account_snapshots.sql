@@ -1,14 +1,14 @@
 -- What an account's profile said, as last observed on a UTC day. Replacement and tombstones as in video_snapshots.
 CREATE TABLE IF NOT EXISTS account_snapshots
 (
-    org_id             UUID CODEC(ZSTD(1)) COMMENT 'Organization that owns the row',
-    subject_id         UInt64 CODEC(ZSTD(1)) COMMENT 'Internal id of the account, see accounts',
-    date               Date CODEC(Delta, ZSTD(1)) COMMENT 'UTC day of observed_at',
-    observed_at        DateTime64(6, 'UTC') CODEC(Delta, ZSTD(1)) COMMENT 'When the profile was read; decides between observations of one day',
-    follower_count     Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Followers; null = not reported that day',
-    following_count    Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Accounts it follows; null = not reported that day',
-    profile_post_count Nullable(Int64) CODEC(T64, ZSTD(1)) COMMENT 'Posts according to the profile; null = not reported that day',
-    is_deleted         UInt8 DEFAULT 0 CODEC(ZSTD(1)) COMMENT '1 = tombstone: the account was deleted'
+    org_id             UUID COMMENT 'Organization that owns the row' CODEC(ZSTD(1)),
+    subject_id         UInt64 COMMENT 'Internal id of the account, see accounts' CODEC(ZSTD(1)),
+    date               Date COMMENT 'UTC day of observed_at' CODEC(Delta, ZSTD(1)),
+    observed_at        DateTime64(6, 'UTC') COMMENT 'When the profile was read; decides between observations of one day' CODEC(Delta, ZSTD(1)),
+    follower_count     Nullable(Int64) COMMENT 'Followers; null = not reported that day' CODEC(T64, ZSTD(1)),
+    following_count    Nullable(Int64) COMMENT 'Accounts it follows; null = not reported that day' CODEC(T64, ZSTD(1)),
+    profile_post_count Nullable(Int64) COMMENT 'Posts according to the profile; null = not reported that day' CODEC(T64, ZSTD(1)),
+    is_deleted         UInt8 DEFAULT 0 COMMENT '1 = tombstone: the account was deleted' CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(observed_at, is_deleted)
 ORDER BY (org_id, subject_id, date)

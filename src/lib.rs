@@ -9,6 +9,7 @@
 //!         embedded, sandbox          leaves, used by the command line only
 //! ```
 
+pub mod cli;
 pub mod embedded;
 pub mod sandbox;
 pub mod server;

@@ -1,12 +1,21 @@
 //! The sandbox: its population, the past that it writes, and what its server does when it is told to misbehave.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use clap::Parser;
+use serde_json::{Value, json};
+use tidemark::model::counters::Counters;
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
+use tidemark::platforms::outbound::{Limits, Outbound};
 use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, history};
 use tidemark::sandbox::population::Population;
+use tidemark::sandbox::server::{Running, start};
+use tidemark::sandbox::world::{OpenError, World};
+use tidemark::sandbox::{SandboxArgs, run};
 
 fn time(text: &str) -> DateTime<Utc> {
     text.parse().expect("the test names a time")
@@ -124,4 +133,257 @@ fn no_post_of_the_year_is_missing_from_history() {
             assert!(now - oldest_missing >= TimeDelta::days(367), "{oldest_missing} at {now}");
         }
     }
+}
+
+fn new_world(state: Option<PathBuf>) -> Result<World, OpenError> {
+    World::open(Population::new(5, 8), state, Some(time("2026-03-10T12:00:00Z")))
+}
+
+async fn sandbox(state: Option<PathBuf>) -> Running {
+    let world = Arc::new(new_world(state).expect("a world"));
+    start(([127, 0, 0, 1], 0).into(), world).await.expect("a free port")
+}
+
+fn client() -> reqwest::Client {
+    let base = url::Url::parse("http://127.0.0.1/").expect("a URL");
+    Outbound::new(&base, Limits::default()).expect("a client").client().clone()
+}
+
+async fn get(sandbox: &Running, path: &str) -> Value {
+    let answer = client().get(format!("{}{path}", sandbox.url)).send().await.expect("an answer");
+    assert_eq!(answer.status(), 200, "{path}");
+    answer.json().await.expect("JSON")
+}
+
+async fn order(sandbox: &Running, order: Value) -> (u16, Value) {
+    let answer = client().post(format!("{}/_control", sandbox.url)).json(&order).send().await.expect("an answer");
+    (answer.status().as_u16(), answer.json().await.expect("JSON"))
+}
+
+async fn obeyed(sandbox: &Running, what: Value) {
+    let (status, answer) = order(sandbox, what.clone()).await;
+    assert_eq!((status, &answer["ok"]), (200, &json!(true)), "{what}: {answer}");
+}
+
+#[tokio::test]
+async fn control_shows_everyone_and_the_clock_tells_the_time() {
+    let sandbox = sandbox(None).await;
+    let all = get(&sandbox, "/_control").await;
+    let accounts = all["accounts"].as_array().expect("accounts");
+    assert_eq!(accounts.len(), 8);
+    for account in accounts {
+        assert!(account["id"].is_string() && account["followers"].as_i64() > Some(0));
+        let posts = account["posts"].as_array().expect("posts");
+        assert!(posts.len() > 50);
+        for post in posts {
+            assert!(
+                post["id"].is_string() && time(post["create_time"].as_str().expect("a time")) <= sandbox.world.now()
+            );
+            assert!(Counters::NAMES.iter().all(|name| post.get(*name).is_some()), "{post}");
+            assert_eq!(post["shortcode"].is_string(), account["platform"] == "instagram");
+        }
+    }
+    let name = accounts[3]["username"].as_str().expect("a username");
+    let one = get(&sandbox, &format!("/_control?platform=tiktok&username={name}")).await;
+    assert_eq!(one["accounts"].as_array().map(Vec::len), Some(1));
+    let clock = time(get(&sandbox, "/_clock").await["now"].as_str().expect("a time"));
+    assert!((sandbox.world.now() - clock).abs() < TimeDelta::seconds(5));
+    assert!(clock >= time("2026-03-10T12:00:00Z"), "it runs from its start");
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn orders_are_obeyed() {
+    let sandbox = sandbox(None).await;
+    let before = get(&sandbox, "/_control?platform=instagram").await;
+    let account = &before["accounts"][0];
+    let (name, id, post) = (&account["username"], &account["id"], &account["posts"][4]);
+    let set = |what: &str, value: Value| json!({"op": "set", "platform": "instagram", "username": name, "post": what, "counter": "like_count", "value": value});
+    obeyed(&sandbox, set(post["id"].as_str().expect("an id"), json!(123_456))).await;
+    obeyed(&sandbox, set(account["posts"][5]["shortcode"].as_str().expect("a code"), Value::Null)).await;
+    obeyed(
+        &sandbox,
+        json!({"op": "set", "platform": "instagram", "username": name, "counter": "followers", "value": 7}),
+    )
+    .await;
+    obeyed(&sandbox, json!({"op": "rename", "platform": "instagram", "username": name, "to": "Brand.New"})).await;
+    obeyed(&sandbox, json!({"op": "advance", "hours": 24.5})).await;
+    let after = get(&sandbox, "/_control?username=brand.new").await;
+    let renamed = &after["accounts"][0];
+    assert_eq!((&renamed["id"], &renamed["followers"]), (id, &json!(7)));
+    let find = |post: &Value| {
+        renamed["posts"].as_array().and_then(|posts| posts.iter().find(|seen| seen["id"] == post["id"])).cloned()
+    };
+    assert_eq!(find(post).expect("the post")["like_count"], 123_456);
+    assert_eq!(find(&account["posts"][5]).expect("the post")["like_count"], Value::Null);
+    assert!(
+        find(&account["posts"][0]).expect("the post")["comment_count"].as_i64()
+            >= account["posts"][0]["comment_count"].as_i64()
+    );
+    let passed = time(after["now"].as_str().expect("a time")) - time(before["now"].as_str().expect("a time"));
+    assert!((TimeDelta::hours(24)..TimeDelta::hours(25)).contains(&passed), "{passed}");
+
+    obeyed(&sandbox, json!({"op": "lose", "platform": "instagram", "username": "brand.new"})).await;
+    assert_eq!(get(&sandbox, "/_control?username=brand.new").await["accounts"], json!([]));
+    obeyed(&sandbox, json!({"op": "restore", "platform": "instagram", "username": "brand.new"})).await;
+    assert_eq!(get(&sandbox, "/_control?username=brand.new").await["accounts"][0]["id"], *id);
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn orders_that_make_no_sense_are_refused_and_change_nothing() {
+    let sandbox = sandbox(None).await;
+    let all = get(&sandbox, "/_control?platform=instagram").await;
+    let (name, other) = (&all["accounts"][0]["username"], &all["accounts"][1]["username"]);
+    for (what, expected) in [
+        (json!({"op": "dance"}), 400),
+        (json!({"op": "rename", "platform": "myspace", "username": name, "to": "x"}), 400),
+        (json!({"op": "rename", "platform": "instagram", "username": "nobody_here", "to": "x"}), 404),
+        (json!({"op": "rename", "platform": "instagram", "username": name, "to": other}), 409),
+        (json!({"op": "rename", "platform": "instagram", "username": name, "to": "a b"}), 400),
+        (
+            json!({"op": "set", "platform": "instagram", "username": name, "post": "1", "counter": "like_count", "value": 1}),
+            404,
+        ),
+        (
+            json!({"op": "set", "platform": "instagram", "username": name, "post": "1", "counter": "loves", "value": 1}),
+            400,
+        ),
+        (json!({"op": "set", "platform": "instagram", "username": name, "counter": "like_count", "value": 1}), 400),
+        (json!({"op": "fail", "platform": "instagram", "kind": "explode", "count": 1}), 400),
+        (json!({"op": "fail", "platform": "instagram", "kind": "html", "count": -1}), 400),
+        (json!({"op": "advance", "hours": -1}), 400),
+        (json!({"op": "advance", "hours": 1e12}), 400),
+    ] {
+        let (status, answer) = order(&sandbox, what.clone()).await;
+        assert_eq!(status, expected, "{what}: {answer}");
+        assert!(answer["error"].as_str().is_some_and(|said| !said.is_empty()), "{answer}");
+    }
+    let after = get(&sandbox, "/_control?platform=instagram").await;
+    assert_eq!(after["accounts"][0]["username"], *name);
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn failures_meet_as_many_requests_as_ordered() {
+    let sandbox = sandbox(None).await;
+    let name = sandbox.world.population().accounts()[1].username.clone();
+    let url = format!("{}/http/v1/tiktok/accounts/{name}", sandbox.url);
+    let ask = async || client().get(&url).send().await.expect("an answer").status().as_u16();
+    obeyed(&sandbox, json!({"op": "fail", "platform": "tiktok", "kind": "error", "count": 2})).await;
+    obeyed(&sandbox, json!({"op": "fail", "platform": "tiktok", "kind": "unauthorized", "count": 1})).await;
+    assert_eq!([ask().await, ask().await, ask().await, ask().await], [503, 503, 401, 200]);
+    obeyed(&sandbox, json!({"op": "fail", "platform": "tiktok", "kind": "error", "count": 9})).await;
+    obeyed(&sandbox, json!({"op": "fail", "platform": "tiktok", "kind": "error", "count": 0})).await;
+    assert_eq!(ask().await, 200, "none clears what is still to come");
+    sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_there_says_so() {
+    let sandbox = sandbox(None).await;
+    for path in ["/", "/graph/v25.0", "/http/v1/myspace/posts"] {
+        let answer = client().get(format!("{}{path}", sandbox.url)).send().await.expect("an answer");
+        assert_eq!(answer.status(), 404, "{path}");
+        assert!(answer.json::<Value>().await.expect("JSON")["error"].is_string() || path.contains("myspace"));
+    }
+    sandbox.stop().await;
+}
+
+#[test]
+fn a_restart_goes_on_where_it_stopped() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("deep/sandbox.json");
+    let world = new_world(Some(file.clone())).expect("a new world");
+    let [first, second] = [0, 1].map(|index| world.population().accounts()[index].clone());
+    let post = first.posts_at(world.now()).next().expect("a post").id;
+    world.advance(240.0).expect("time passes");
+    world.rename(first.platform, &first.username, "renamed").expect("a rename");
+    world.lose(second.platform, &second.username, true).expect("a loss");
+    world.set(first.platform, "renamed", Some(&post), "view_count", Some(5)).expect("a counter");
+    world.set(first.platform, "renamed", None, "followers", Some(9)).expect("followers");
+    let (now, real) = (world.now(), Utc::now());
+    drop(world);
+
+    // A kill in the middle of a change leaves a file beside the state, which is none.
+    std::fs::write(directory.path().join("deep/sandbox.json.new"), b"{\"seed\":").expect("a file");
+    let again = new_world(Some(file.clone())).expect("the same world");
+    let drift = (again.now() - now) - (Utc::now() - real);
+    assert!(drift.abs() < TimeDelta::milliseconds(200), "the clock jumped by {drift}");
+    let seen = again.find(first.platform, "renamed").expect("the renamed account");
+    assert_eq!((seen.account.id.as_str(), seen.profile.follower_count), (first.id.as_str(), 9));
+    let counters = seen.posts().find(|(known, _)| known.id == post).expect("the post").1;
+    assert_eq!(counters.view_count, Some(5));
+    assert!(again.find(first.platform, &first.username).is_none());
+    assert!(again.find(second.platform, &second.username).is_none());
+
+    let other = World::open(Population::new(6, 8), Some(file.clone()), None).err().expect("another population");
+    assert!(other.to_string().contains("--seed 5"), "{other}");
+    std::fs::write(&file, b"nonsense").expect("a file");
+    let broken = new_world(Some(file.clone())).err().expect("no state");
+    assert!(broken.to_string().contains("sandbox.json cannot be read"), "{broken}");
+}
+
+#[derive(Debug, Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    sandbox: SandboxArgs,
+}
+
+fn command(line: &[&str]) -> Result<SandboxArgs, clap::Error> {
+    let line = ["sandbox"].into_iter().chain(line.iter().copied());
+    CommandLine::try_parse_from(line).map(|parsed| parsed.sandbox)
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_one_clear_sentence() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listen = format!("--listen={}", taken.local_addr().expect("an address"));
+    let error = run(command(&[&listen, "--size=2"]).expect("a command")).await.expect_err("the port is taken");
+    let said = error.to_string();
+    assert!(said.starts_with("the sandbox cannot listen on 127.0.0.1:") && said.ends_with("with --listen"), "{said}");
+    for line in [&["--listen=nowhere"] as &[&str], &["--size=0"], &["--size=9000"], &["--start=tomorrow"]] {
+        assert!(command(line).is_err(), "{line:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_command_writes_the_same_history_as_the_function() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = format!("--out={}", directory.path().join("past").display());
+    let line = ["history", "--accounts=4", "--days=30", "--until=2026-11-20", "--seed=7", "--size=10", &out];
+    run(command(&line).expect("a command")).await.expect("the history is written");
+    let (accounts, videos) = written(&Population::new(7, 10), &options(4, 30));
+    let too_many = command(&["history", "--accounts=11", "--size=10", &out]).expect("a command");
+    assert!(run(too_many).await.expect_err("too few accounts").to_string().contains("--size"));
+    assert_eq!(std::fs::read(directory.path().join("past/accounts.csv")).expect("the file"), accounts);
+    assert_eq!(std::fs::read(directory.path().join("past/videos.csv")).expect("the file"), videos);
+}
+
+/// The last day of the past and the first answer of the server are two points of one curve.
+#[test]
+fn the_server_goes_on_where_history_ends() {
+    let population = Population::new(5, 8);
+    let (_, videos) = written(&population, &HistoryOptions { instagram: InstagramCounters::Http, ..options(8, 2) });
+    let world = World::open(population, None, Some(time("2026-11-21T00:00:00Z"))).expect("a new world");
+    let mut last: HashMap<String, Vec<Option<i64>>> = HashMap::new();
+    for row in csv::Reader::from_reader(videos.as_slice()).records() {
+        let row = row.expect("a row");
+        last.insert(row[2].to_owned(), row.iter().skip(8).map(|count| count.parse().ok()).collect());
+    }
+    let mut compared = 0;
+    for seen in world.everyone() {
+        for (post, counters) in seen.posts() {
+            let Some(before) = last.get(&post.id) else { continue };
+            for (was, is) in before.iter().zip(counters.to_array()) {
+                assert_eq!(was.is_some(), is.is_some());
+                let (was, is) = (was.unwrap_or(0), is.unwrap_or(0));
+                // A purge takes a tenth at most; a young post may grow by much within a day.
+                let young = seen.now - post.create_time < TimeDelta::days(5);
+                assert!(is * 100 >= was * 89 && (young || is <= was + was / 2 + 50), "{was}, then {is}");
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 8 * 50 * 9);
 }

@@ -4,6 +4,7 @@ use salvo::{Router, Writer, handler};
 use uuid::Uuid;
 
 use super::fields::VideoPath;
+use super::metrics;
 use crate::app::App;
 use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
 use crate::http::fields::{Params, Word, uuid};
@@ -20,6 +21,7 @@ const LITERALS: &[&str] = &["metrics"];
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
         .push(read(list))
+        .push(Router::with_path("metrics").post(metrics::account_videos))
         .push(parameter("{video_id}", LITERALS).push(read(get)))
 }
 

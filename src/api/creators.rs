@@ -3,7 +3,7 @@
 use salvo::{Router, Writer, handler};
 
 use super::fields::CreatorPath;
-use super::links;
+use super::{analytics, links};
 use crate::app::App;
 use crate::http::extract::{FromBody, FromQuery, Parts};
 use crate::http::fields::{Object, Params, Word};
@@ -22,13 +22,18 @@ use crate::store::keyset::Direction;
 const LITERALS: &[&str] = &["top"];
 
 pub(super) fn router() -> Router {
-    Router::with_path("creators").push(read(list)).push(Router::new().post(create)).push(
-        parameter("{creator_id}", LITERALS)
-            .push(read(get))
-            .push(Router::new().patch(patch))
-            .push(Router::new().delete(delete))
-            .push(links::router()),
-    )
+    Router::with_path("creators")
+        .push(read(list))
+        .push(Router::new().post(create))
+        .push(Router::with_path("top").push(read(analytics::top_creators)))
+        .push(
+            parameter("{creator_id}", LITERALS)
+                .push(read(get))
+                .push(Router::new().patch(patch))
+                .push(Router::new().delete(delete))
+                .push(links::router())
+                .push(Router::with_path("analytics/timeseries").push(read(analytics::creator_timeseries))),
+        )
 }
 
 impl Word for CreatorSort {

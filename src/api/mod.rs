@@ -2,9 +2,11 @@
 
 mod account_videos;
 mod accounts;
+mod analytics;
 mod creators;
 mod fields;
 mod links;
+mod metrics;
 mod search;
 mod system;
 
@@ -29,4 +31,5 @@ fn private() -> Router {
         .push(account_videos::router())
         .push(creators::router())
         .push(search::router())
+        .push(analytics::router())
 }

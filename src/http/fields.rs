@@ -27,6 +27,11 @@ impl Violations {
         self.0.push(Violation { field: field.into(), message: message.into() });
     }
 
+    /// Whether anything is wrong with a field.
+    pub fn concern(&self, field: &str) -> bool {
+        self.0.iter().any(|violation| violation.field == field)
+    }
+
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

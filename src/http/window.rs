@@ -1,9 +1,10 @@
-//! How a request names a window of days, in a query and in a body; what it means is in `model::period`.
+//! The window that a request asks for: read with everything that is wrong with it, resolved on the service's day.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::Serialize;
 
+use super::extract::{FromQuery, Parts};
 use super::fields::{Object, Params, Violations, Word};
-use super::problem::Problem;
 use crate::model::period::{Period, Window, WindowRequest};
 
 impl Word for Period {
@@ -11,51 +12,78 @@ impl Word for Period {
         &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
 }
 
-/// Reads `period`, `start_date`, `end_date` and `include_today` of a GET, and notes what makes the window impossible.
-pub fn from_query(query: &mut Params<'_>) -> WindowRequest {
-    let before = query.violations.len();
-    let request = WindowRequest {
-        period: query.word("period"),
-        start_date: query.date("start_date"),
-        end_date: query.date("end_date"),
-        include_today: query.boolean("include_today").unwrap_or(true),
-        dates_imply_custom: true,
-    };
-    check(request, before, query.violations);
-    request
-}
+/// A window that a request may ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct WindowParams(WindowRequest);
 
-/// Reads `period`, `start_date` and `end_date` of a batch body, and notes what makes the window impossible.
-pub fn from_body(body: &mut Object<'_>) -> WindowRequest {
-    let before = body.violations.len();
-    let request = WindowRequest {
-        period: body.word("period"),
-        start_date: body.date("start_date"),
-        end_date: body.date("end_date"),
-        include_today: true,
-        dates_imply_custom: false,
-    };
-    check(request, before, body.violations);
-    request
-}
-
-/// Says what is wrong with a window whose parts are sound by themselves; that does not depend on the day.
-fn check(request: WindowRequest, before: usize, violations: &mut Violations) {
-    if violations.len() > before {
-        return;
-    }
-    for bad in Window::resolve(request, NaiveDate::default()).err().into_iter().flatten() {
-        violations.add(bad.field, bad.message);
+impl FromQuery for WindowParams {
+    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+        let request = WindowRequest {
+            period: query.word("period"),
+            start_date: query.date("start_date"),
+            end_date: query.date("end_date"),
+            include_today: query.boolean("include_today").unwrap_or(true),
+            dates_imply_custom: true,
+        };
+        Self::checked(request, query.violations)
     }
 }
 
-/// Resolves a checked request on the given day.
-pub fn resolve(request: WindowRequest, today: NaiveDate) -> Result<Window, Problem> {
-    Window::resolve(request, today).map_err(|bad| {
-        let mut violations = Violations::default();
-        for bad in bad {
-            violations.add(bad.field, bad.message);
+impl WindowParams {
+    /// Reads the window of a body, where dates need `period` to be `custom`.
+    pub fn read_body(body: &mut Object<'_>) -> Self {
+        let request = WindowRequest {
+            period: body.word("period"),
+            start_date: body.date("start_date"),
+            end_date: body.date("end_date"),
+            include_today: true,
+            dates_imply_custom: false,
+        };
+        Self::checked(request, body.violations)
+    }
+
+    /// No rule of windows depends on the day, so any will do to find what is wrong.
+    fn checked(request: WindowRequest, violations: &mut Violations) -> Self {
+        let misread = ["period", "start_date", "end_date"].iter().any(|field| violations.concern(field));
+        if !misread && let Err(wrong) = Window::resolve(request, NaiveDate::default()) {
+            for wrong in wrong {
+                violations.add(wrong.field, wrong.message);
+            }
         }
-        Problem::invalid(violations)
-    })
+        WindowParams(request)
+    }
+
+    /// The days that are meant at `now`.
+    pub fn at(&self, now: DateTime<Utc>) -> Window {
+        let today = now.date_naive();
+        // A request with an impossible window was answered before it came here.
+        Window::resolve(self.0, today)
+            .unwrap_or(Window { period: Period::Custom, start: today, end: today })
+    }
+}
+
+/// What an answer says of its window.
+#[derive(Debug, Clone, Serialize)]
+pub struct WindowMeta {
+    pub period: Period,
+    pub start_date: NaiveDate,
+    pub end_date: NaiveDate,
+    pub days: u64,
+    /// The last whole UTC day that is not after `end_date`.
+    pub complete_through: NaiveDate,
+    /// The latest observation that entered the answer.
+    pub data_as_of: Option<DateTime<Utc>>,
+}
+
+impl WindowMeta {
+    pub fn new(window: Window, now: DateTime<Utc>, data_as_of: Option<DateTime<Utc>>) -> Self {
+        WindowMeta {
+            period: window.period,
+            start_date: window.start,
+            end_date: window.end,
+            days: window.days(),
+            complete_through: window.complete_through(now),
+            data_as_of,
+        }
+    }
 }

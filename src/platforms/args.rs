@@ -18,7 +18,6 @@ const RESEARCH_URL: &str = "https://open.tiktokapis.com/v2";
 
 /// Options for the sources of platform data.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Sources of platform data")]
 pub struct SourceArgs {
     /// Instagram's sources in the order in which they are tried: instagram-graph, http, or none.
     /// By default, those that have credentials

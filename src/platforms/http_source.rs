@@ -16,7 +16,7 @@ use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::secret::Secret;
 use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source};
 use crate::model::counters::Counters;
-use crate::model::identifier::video_url;
+use crate::model::identifier::{Username, video_url};
 use crate::model::platform::Platform;
 
 /// The wait when a limit is hit and nothing says how long it lasts.
@@ -65,7 +65,7 @@ impl HttpSource {
             query.extend(cursor.clone().map(|cursor| ("cursor", cursor)));
             let mut answer = self.get(&["accounts", &key.username], &query, now).await?;
             if profile.is_none() {
-                profile = Some(read_profile(answer.get("profile"), &key.username)?);
+                profile = Some(self.read_profile(answer.get("profile"), &key.username)?);
             }
             let Some(Value::Array(rows)) = answer.remove("posts") else {
                 return Err(Refusal::Malformed("the answer has no list of posts".to_owned()));
@@ -126,7 +126,9 @@ impl HttpSource {
         let answer = self.outbound.send(request).await?;
         let body = answer.json(now)?;
         match body {
-            Value::Object(body) if answer.status.is_success() && !body.contains_key("error") => Ok(body),
+            Value::Object(body) if answer.status.is_success() && body.get("error").is_none_or(Value::is_null) => {
+                Ok(body)
+            }
             body => Err(self.refusal(body.get("error"), &answer, now)),
         }
     }
@@ -156,6 +158,27 @@ impl HttpSource {
             ("unavailable", _) | (_, 500..=599) => Refusal::Transient(said),
             _ => Refusal::Malformed(format!("the collector answered HTTP {status} without a code of the contract")),
         }
+    }
+
+    fn read_profile(&self, profile: Option<&Value>, asked: &str) -> Result<Profile, Refusal> {
+        let Some(Value::Object(profile)) = profile else {
+            return Err(Refusal::Malformed("the answer has no profile".to_owned()));
+        };
+        let get = |name: &str| profile.get(name);
+        let username = lenient::text(get("username")).and_then(|name| Username::parse(self.platform, &name).ok());
+        let username = username.map(Username::into_string);
+        Ok(Profile {
+            platform_id: lenient::id(get("id")),
+            username: username.unwrap_or_else(|| asked.to_owned()),
+            name: lenient::text(get("name")),
+            description: lenient::text(get("description")),
+            profile_pic_url: lenient::filled_text(get("profile_pic_url")),
+            link_in_bio: lenient::filled_text(get("link_in_bio")),
+            is_verified: lenient::truth(get("is_verified")),
+            follower_count: lenient::count(get("follower_count")),
+            following_count: lenient::count(get("following_count")),
+            post_count: lenient::count(get("post_count")),
+        })
     }
 
     fn read_post(&self, row: Value, username: Option<&str>) -> Result<Post, Refusal> {
@@ -213,23 +236,4 @@ impl Source for HttpSource {
     fn post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>> {
         async move { self.gate.observe(self.read_one(post, now).await) }.boxed()
     }
-}
-
-fn read_profile(profile: Option<&Value>, asked: &str) -> Result<Profile, Refusal> {
-    let Some(Value::Object(profile)) = profile else {
-        return Err(Refusal::Malformed("the answer has no profile".to_owned()));
-    };
-    let get = |name: &str| profile.get(name);
-    Ok(Profile {
-        platform_id: lenient::id(get("id")),
-        username: lenient::filled_text(get("username")).unwrap_or_else(|| asked.to_owned()),
-        name: lenient::text(get("name")),
-        description: lenient::text(get("description")),
-        profile_pic_url: lenient::filled_text(get("profile_pic_url")),
-        link_in_bio: lenient::filled_text(get("link_in_bio")),
-        is_verified: lenient::truth(get("is_verified")),
-        follower_count: lenient::count(get("follower_count")),
-        following_count: lenient::count(get("following_count")),
-        post_count: lenient::count(get("post_count")),
-    })
 }

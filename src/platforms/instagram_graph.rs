@@ -18,6 +18,7 @@ use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::secret::Secret;
 use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source};
 use crate::model::counters::Counters;
+use crate::model::identifier::Username;
 use crate::model::platform::Platform;
 
 const PROFILE_FIELDS: &str =
@@ -84,16 +85,17 @@ impl InstagramGraph {
             let page = read_page(discovered.get("media"))?;
             // The order is the platform's, newest first; an old post among newer ones does not end the walk.
             let past_depth = page.posts.last().and_then(|post| post.create_time).is_some_and(|time| time < oldest);
+            let before = seen.len();
             for post in page.posts {
                 let in_depth = post.create_time.is_none_or(|time| time >= oldest);
-                if in_depth && posts.len() < depth.max_posts && seen.insert(post.external_id.clone()) {
+                if seen.insert(post.external_id.clone()) && in_depth && posts.len() < depth.max_posts {
                     posts.push(post);
                 }
             }
             match page.after {
                 Some(cursor) if !past_depth && posts.len() < depth.max_posts => {
-                    if after.as_deref() == Some(cursor.as_str()) {
-                        return Err(Refusal::Malformed("the paging cursor repeats itself".to_owned()));
+                    if after.as_deref() == Some(cursor.as_str()) && seen.len() == before {
+                        return Err(Refusal::Malformed("the paging stands still".to_owned()));
                     }
                     after = Some(cursor);
                 }
@@ -152,7 +154,7 @@ impl InstagramGraph {
             self.gate.close_until(now + pause);
         }
         let body = answer.json(now)?;
-        if let Some(error) = body.get("error") {
+        if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
             return Err(self.refusal(error, &usage, &answer, now));
         }
         match body {
@@ -243,9 +245,11 @@ fn read_profile(discovered: &Map<String, Value>, asked: &str) -> Result<Profile,
     if platform_id.is_none() {
         return Err(Refusal::Malformed("the account has no id".to_owned()));
     }
+    let username = lenient::text(get("username"));
+    let username = username.and_then(|name| Username::parse(Platform::Instagram, &name).ok());
     Ok(Profile {
         platform_id,
-        username: lenient::filled_text(get("username")).unwrap_or_else(|| asked.to_owned()),
+        username: username.map_or_else(|| asked.to_owned(), Username::into_string),
         name: lenient::text(get("name")),
         description: lenient::text(get("biography")),
         profile_pic_url: lenient::filled_text(get("profile_picture_url")),

@@ -3,7 +3,7 @@
 //! A platform can be slow, endless or misconfigured; whatever it does, the caller gets an [`Answer`] or a
 //! [`Refusal`] in time, and no error carries the address that was asked, which may hold credentials.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -47,7 +47,7 @@ impl Outbound {
     /// the environment may name.
     pub fn new(base: &Url, limits: Limits) -> Result<Self, String> {
         let mut builder = Client::builder()
-            .tls_backend_preconfigured(tls()?)
+            .tls_backend_preconfigured(TLS.clone()?)
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(limits.timeout)
             .timeout(limits.timeout)
@@ -178,7 +178,7 @@ fn describe(error: &reqwest::Error) -> String {
 }
 
 /// Trusts what this machine trusts, and the usual public authorities where it has no list of its own.
-fn tls() -> Result<rustls::ClientConfig, String> {
+static TLS: LazyLock<Result<rustls::ClientConfig, String>> = LazyLock::new(|| {
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
@@ -188,7 +188,7 @@ fn tls() -> Result<rustls::ClientConfig, String> {
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be set up: {error}"))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
-}
+});
 
 fn is_loopback(base: &Url) -> bool {
     match base.host() {

@@ -15,7 +15,6 @@ use super::world::{OpenError, World};
 
 /// Serves imitations of the platforms' APIs with a population that grows by itself.
 #[derive(Debug, Clone, clap::Args)]
-#[command(args_conflicts_with_subcommands = false)]
 pub struct SandboxArgs {
     /// Where to answer; port 0 takes a free one
     #[arg(long, env = "TIDEMARK_SANDBOX_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8480")]
@@ -71,6 +70,8 @@ pub enum SandboxError {
     Listen(SocketAddr, String),
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error("the population has {size} accounts, not {asked}: pass a larger --size, or fewer --accounts")]
+    TooFew { size: usize, asked: usize },
     #[error("the history cannot be written into {0}: {1}; check the directory given with --out")]
     History(PathBuf, std::io::Error),
     #[error("standard output cannot be written: {0}")]
@@ -82,6 +83,10 @@ pub enum SandboxError {
 pub async fn run(args: SandboxArgs) -> Result<(), SandboxError> {
     let population = Population::new(args.seed, usize::from(args.size));
     if let Some(SandboxCommand::History(history)) = args.command {
+        let size = population.accounts().len();
+        if history.accounts > size {
+            return Err(SandboxError::TooFew { size, asked: history.accounts });
+        }
         let yesterday = Utc::now().date_naive() - Days::new(1);
         let options = HistoryOptions {
             accounts: history.accounts,

@@ -104,7 +104,7 @@ pub fn history(
         summary.accounts += 1;
         creators.insert(account.creator.as_str());
         for (time, text) in &observations {
-            write_account(&mut account_rows, account, *time, text, *time == last)?;
+            write_account(&mut account_rows, account, options.instagram, *time, text, *time == last)?;
             summary.account_rows += 1;
         }
         for post in posts(account, options, last) {
@@ -150,6 +150,7 @@ fn posts(account: &Account, options: &HistoryOptions, last: DateTime<Utc>) -> im
 fn write_account(
     rows: &mut csv::Writer<impl Write>,
     account: &Account,
+    instagram: InstagramCounters,
     time: DateTime<Utc>,
     observed_at: &str,
     last: bool,
@@ -164,9 +165,9 @@ fn write_account(
         &own(&account.name),
         &own(&account.bio),
         // Business Discovery does not say who is verified.
-        match account.platform {
-            Platform::Tiktok => words(if account.is_verified { "true" } else { "false" }),
-            Platform::Instagram => "",
+        match (account.platform, instagram) {
+            (Platform::Instagram, InstagramCounters::Graph) => "",
+            _ => words(if account.is_verified { "true" } else { "false" }),
         },
         &profile.follower_count.to_string(),
         &profile.following_count.to_string(),
@@ -199,7 +200,9 @@ fn write_video(
     rows.write_field(if last { post.media_type } else { "" })?;
     match post.duration {
         // The Graph API does not say how long a reel is.
-        Some(seconds) if last && account.platform == Platform::Tiktok => rows.write_field(seconds.to_string())?,
+        Some(seconds) if last && (account.platform, instagram) != (Platform::Instagram, InstagramCounters::Graph) => {
+            rows.write_field(seconds.to_string())?
+        }
         _ => rows.write_field("")?,
     }
     for counter in counters.to_array() {

@@ -45,7 +45,7 @@ pub async fn accounts(
     if made.len() < missing.len() {
         return Err(Error::Contended);
     }
-    targets::add_accounts(write, &ids).await?;
+    targets::add_accounts(write, &ids, now).await?;
     for (id, subject_id, platform, username) in made {
         write.account_changed(id);
         found.insert((platform, username), AccountRef { id, subject_id });

@@ -12,6 +12,7 @@ pub mod imports;
 pub mod keys;
 pub mod keyset;
 pub mod links;
+pub mod migrate;
 pub mod observations;
 pub mod organizations;
 pub mod outbox;

@@ -13,34 +13,36 @@ use super::{Error, Write};
 use crate::model::platform::Platform;
 
 /// Makes accounts due at once, those that have a target already excepted.
-pub async fn add_accounts(write: &mut Write, accounts: &[Uuid]) -> Result<(), Error> {
+pub async fn add_accounts(write: &mut Write, accounts: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
     sqlx::query(
         "insert into scrape_targets (id, organization_id, platform, kind, enabled, next_attempt_at)
-         select a.id, a.organization_id, a.platform, 'account', a.is_active and coalesce(c.is_active, true), now()
+         select a.id, a.organization_id, a.platform, 'account', a.is_active and coalesce(c.is_active, true), $3
          from accounts a left join creators c on c.id = a.creator_id
          where a.organization_id = $1 and a.id = any($2)
          on conflict do nothing",
     )
     .bind(write.organization())
     .bind(accounts)
+    .bind(now)
     .execute(write.connection())
     .await?;
     Ok(())
 }
 
 /// Makes individually tracked videos due at once, those that have a target already excepted.
-pub async fn add_videos(write: &mut Write, videos: &[Uuid]) -> Result<(), Error> {
+pub async fn add_videos(write: &mut Write, videos: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
     if videos.is_empty() {
         return Ok(());
     }
     sqlx::query(
         "insert into scrape_targets (id, organization_id, platform, kind, enabled, next_attempt_at)
-         select id, organization_id, platform, 'video', is_active, now()
+         select id, organization_id, platform, 'video', is_active, $3
          from videos where organization_id = $1 and id = any($2) and is_tracked
          on conflict do nothing",
     )
     .bind(write.organization())
     .bind(videos)
+    .bind(now)
     .execute(write.connection())
     .await?;
     Ok(())

@@ -11,7 +11,8 @@ use tidemark::model::organization::{KeyStatus, Scope, Subscription};
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::organizations::{self, OrganizationChange};
 
-use crate::harness::{Answer, TestApi, send, tenant};
+use crate::harness::api::Answer;
+use crate::harness::{TestApi, send, tenant};
 
 async fn whoami(api: &TestApi, authorization: &str) -> Answer {
     let request = api.client.get(format!("{}/v2/whoami", api.url));

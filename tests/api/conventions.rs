@@ -10,7 +10,8 @@ use tidemark::store::keys::NewKey;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use uuid::Uuid;
 
-use crate::harness::{Answer, TestApi, send};
+use crate::harness::api::Answer;
+use crate::harness::{TestApi, send};
 
 /// Asserts that an answer is a problem with every field that one has.
 fn assert_problem(answer: &Answer, status: u16, code: &str, path: &str) {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tidemark::store::Write;
 use tidemark::store::idempotency::{RequestName, claim};
 
-use crate::harness::{Answer, TestApi, send};
+use crate::harness::api::Answer;
+use crate::harness::{TestApi, send};
 
 async fn create(api: &TestApi, path: &str, key: &str, body: Value) -> Answer {
     send(api.request(Method::POST, path).header("Idempotency-Key", key).json(&body)).await

@@ -1,152 +1,213 @@
-//! An API of its own for every test: a server on a free port over the shared Postgres, a fresh organization and a
-//! key. Tests see each other's organizations never, so they run in parallel on one database.
+//! What the integration tests stand on: the stores and the service that run for the whole test run, an organization
+//! of its own for each test, and a private installation for tests that move the clock or kill things.
+//!
+//! Nothing here sleeps for an amount of time: what takes a while is looked at until it is so or a deadline is over.
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test binary includes this module and uses the part it needs"
+)]
 
-use std::time::Duration;
+pub mod answer;
+pub mod api;
+pub mod private;
 
-use reqwest::{Method, StatusCode};
-use salvo::Server;
-use salvo::conn::tcp::TcpAcceptor;
-use serde_json::Value;
-use sqlx::PgPool;
-use tidemark::app::{App, Clock, Settings, Stores};
-use tidemark::model::platform::{Platform, Readable};
-use tidemark::server;
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidemark::app::Stores;
+use tidemark::config::{ClickhouseArgs, PostgresArgs, Secret, StoreArgs};
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::organizations::{self, OrganizationChange};
-use tidemark::store::search::SearchIndex;
-use tidemark::worker::indexer;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// A running API with a key of a fresh organization.
-pub struct TestApi {
-    pub app: App,
-    pub url: String,
-    pub pg: PgPool,
-    pub organization: Uuid,
-    pub key: String,
+use answer::Answer;
+pub use api::{TestApi, client, postgres, send, serve, tenant};
+
+/// How long anything may take that a test waits for.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What `tidemark up` wrote into its `demo.json`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Connection {
+    pub base_url: String,
+    pub api_key: Option<String>,
+    pub organization_id: Option<Uuid>,
+    pub database_url: String,
+    pub clickhouse_url: String,
+    pub clickhouse_database: String,
+    pub clickhouse_user: String,
+    pub clickhouse_password: String,
+    pub clickhouse_readonly_user: String,
+    pub clickhouse_readonly_password: String,
+    pub sandbox_url: String,
+    pub docs_url: String,
+    pub sandbox_accounts: Vec<SandboxAccount>,
+}
+
+/// An account that the sandbox knows.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SandboxAccount {
+    pub platform: String,
+    pub username: String,
+}
+
+/// A running installation.
+#[derive(Clone)]
+pub struct Stack {
+    pub connection: Connection,
+    pub stores: Stores,
     pub client: reqwest::Client,
-    _folder: tempfile::TempDir,
 }
 
-/// An answer that has been read.
-#[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: reqwest::header::HeaderMap,
-    pub text: String,
-}
-
-impl Answer {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+impl Stack {
+    /// The installation that all tests of a run share. Nothing of it may be moved or killed.
+    pub fn shared() -> Self {
+        let file = std::env::var("TIDEMARK_TEST_STACK").expect("no stores to test with: run `make test`");
+        let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{file}: {error}: run `make test`"));
+        Stack::new(serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{file}: {error}")))
     }
 
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    fn new(connection: Connection) -> Self {
+        let args = store_args(&connection);
+        // Another test of the same process may have been faster.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(PATIENCE)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .expect("the HTTP client can be set up");
+        let stores = Stores::connect(&args).expect("the database URL is valid");
+        Stack { connection, stores, client }
     }
 
-    /// The fields that a 422 names.
-    pub fn fields(&self) -> Vec<String> {
-        assert_eq!(self.status, 422, "{}", self.text);
-        let errors = self.json()["errors"].as_array().unwrap().clone();
-        errors.iter().map(|error| error["field"].as_str().unwrap().to_owned()).collect()
-    }
-}
-
-pub async fn postgres() -> PgPool {
-    let url = std::env::var("TIDEMARK_TEST_DATABASE_URL")
-        .expect("TIDEMARK_TEST_DATABASE_URL names the test database");
-    let options =
-        sqlx::postgres::PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
-    let pg = options.connect(&url).await.unwrap();
-    sqlx::migrate!().run(&pg).await.unwrap();
-    pg
-}
-
-impl TestApi {
-    pub async fn start() -> Self {
-        Self::start_with(Settings::default()).await
+    /// A fresh organization with a key that may do everything.
+    pub async fn organization(&self) -> Organization {
+        self.organization_with(OrganizationChange::default(), NewKey::named("test")).await
     }
 
-    pub async fn start_with(settings: Settings) -> Self {
-        let pg = postgres().await;
-        let folder = tempfile::tempdir().unwrap();
-        let stores = Stores {
-            pg: pg.clone(),
-            clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-            clock: Clock::new(None),
-        };
-        let search = SearchIndex::open(folder.path()).unwrap();
-        tokio::spawn(indexer::follow(stores.clone(), search.clone(), CancellationToken::new()));
-        let app = App::new(stores, search, Readable::new(Platform::ALL), settings);
-        let url = serve(&app).await;
-        let (organization, key) = tenant(&pg, OrganizationChange::default()).await;
-        TestApi { app, url, pg, organization, key, client: client(), _folder: folder }
+    /// A fresh organization with options and a key of the test's choice.
+    pub async fn organization_with(&self, options: OrganizationChange, key: NewKey) -> Organization {
+        let pg = &self.stores.pg;
+        let made = organizations::create(pg, &format!("test {}", Uuid::now_v7()), &options)
+            .await
+            .expect("an organization can be made");
+        let key = keys::create(pg, made.id, &key).await.expect("a key can be made");
+        Organization { stack: self.clone(), id: made.id, key: key.key }
     }
 
+    /// Asks the sandbox for something, as in `json!({"op": "advance", "hours": 24})`.
+    pub async fn sandbox(&self, order: Value) -> Value {
+        let url = format!("{}/_control", self.connection.sandbox_url);
+        let response = self.client.post(url).json(&order).send().await.expect("the sandbox answers");
+        Answer::read("POST /_control", response).await.ok(200).json
+    }
+
+    /// Begins a request to a path below the base URL, without a key.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.url)).bearer_auth(&self.key)
+        self.client.request(method, format!("{}{path}", self.connection.base_url))
+    }
+
+    /// Sends a request that was begun with [`Stack::request`].
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+        let request = request.build().expect("the test's request is well-formed");
+        let what = format!("{} {}", request.method(), request.url());
+        let response =
+            self.client.execute(request).await.unwrap_or_else(|error| panic!("{what}: no answer: {error}"));
+        Answer::read(&what, response).await
+    }
+}
+
+/// A tenant of a test's own, and the client that speaks with its key.
+#[derive(Clone)]
+pub struct Organization {
+    pub stack: Stack,
+    pub id: Uuid,
+    pub key: String,
+}
+
+impl Organization {
+    /// Begins a request with the organization's key.
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.stack.request(method, path).bearer_auth(&self.key)
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        send(self.request(Method::GET, path)).await
+        self.stack.send(self.request(Method::GET, path)).await
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {
-        send(self.request(Method::POST, path).json(&body)).await
+        self.stack.send(self.request(Method::POST, path).json(&body)).await
     }
 
     pub async fn patch(&self, path: &str, body: Value) -> Answer {
-        send(self.request(Method::PATCH, path).json(&body)).await
+        self.stack.send(self.request(Method::PATCH, path).json(&body)).await
     }
 
     pub async fn put(&self, path: &str) -> Answer {
-        send(self.request(Method::PUT, path)).await
+        self.stack.send(self.request(Method::PUT, path)).await
     }
 
     pub async fn delete(&self, path: &str) -> Answer {
-        send(self.request(Method::DELETE, path)).await
+        self.stack.send(self.request(Method::DELETE, path)).await
     }
 
-    /// Creates something and returns its id.
-    pub async fn create(&self, path: &str, body: Value) -> String {
-        let answer = self.post(path, body).await;
-        assert_eq!(answer.status, 201, "{}", answer.text);
-        answer.json()["data"]["id"].as_str().unwrap().to_owned()
+    /// Tracks an account of the sandbox and returns it once its first scrape is in.
+    pub async fn track(&self, account: &SandboxAccount) -> Value {
+        let body = json!({"platform": account.platform, "username": account.username});
+        let made = self.post("/accounts", body).await.ok(201);
+        let path = format!("/accounts/{}", made.text("/data/id"));
+        let scraped = eventually("the account is scraped", || async {
+            let answer = self.get(&path).await.ok(200);
+            (!answer.at("/data/last_scrape_time").is_null()).then_some(answer)
+        })
+        .await;
+        self.wait_applied().await;
+        scraped.at("/data").clone()
     }
 
-    /// Another key of the same organization.
-    pub async fn other_key(&self, new: NewKey) -> String {
-        keys::create(&self.pg, self.organization, &new).await.unwrap().key
+    /// Waits until everything that the organization has committed is visible in every endpoint.
+    pub async fn wait_applied(&self) {
+        let wait = tidemark::store::applied::wait(&self.stack.stores.pg, self.id);
+        match tokio::time::timeout(PATIENCE, wait).await {
+            Ok(result) => result.expect("the outbox can be read"),
+            Err(_) => panic!("what was committed is not visible after {PATIENCE:?}: does the tracker run?"),
+        }
     }
 }
 
-/// Serves on a free port until the test ends.
-pub async fn serve(app: &App) -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let acceptor = TcpAcceptor::try_from(listener).unwrap();
-    tokio::spawn(Server::new(acceptor).serve(server::service(app)));
-    url
+/// Looks again and again until there is something to return.
+pub async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it did not happen within {PATIENCE:?} that {what}");
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
 }
 
-/// A client that speaks plain HTTP and leaves answers as they come.
-pub fn client() -> reqwest::Client {
-    // Whoever installs it first wins; all of them install the same.
-    let _installed = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().no_gzip().build().unwrap()
-}
-
-/// Makes an organization and a key with every scope.
-pub async fn tenant(pg: &PgPool, options: OrganizationChange) -> (Uuid, String) {
-    let organization = organizations::create(pg, "test", &options).await.unwrap().id;
-    let key = keys::create(pg, organization, &NewKey::named("test key")).await.unwrap().key;
-    (organization, key)
-}
-
-pub async fn send(request: reqwest::RequestBuilder) -> Answer {
-    let response = request.send().await.unwrap();
-    let (status, headers) = (response.status(), response.headers().clone());
-    Answer { status, headers, text: response.text().await.unwrap() }
+fn store_args(connection: &Connection) -> StoreArgs {
+    StoreArgs {
+        postgres: PostgresArgs {
+            database_url: Secret::new(&connection.database_url),
+            // Every test is a process of its own: few connections each.
+            database_connections: 3,
+        },
+        clickhouse: ClickhouseArgs {
+            clickhouse_url: connection.clickhouse_url.clone(),
+            clickhouse_user: connection.clickhouse_user.clone(),
+            clickhouse_password: Secret::new(&connection.clickhouse_password),
+            clickhouse_database: connection.clickhouse_database.clone(),
+        },
+        clock_url: Some(format!("{}/_clock", connection.sandbox_url)),
+    }
 }

@@ -475,7 +475,7 @@ async fn insert(write: &mut Write, now: DateTime<Utc>, made: Vec<Columns>) -> Re
         return Err(Error::Contended);
     }
     let tracked: Vec<_> = made.iter().filter(|columns| columns.is_tracked).map(|columns| columns.id).collect();
-    targets::add_videos(write, &tracked).await
+    targets::add_videos(write, &tracked, now).await
 }
 
 /// Brings the rows of known videos up to date.
@@ -515,7 +515,7 @@ async fn update(write: &mut Write, now: DateTime<Utc>, changed: Vec<Columns>) ->
     .execute(write.connection())
     .await?;
     let tracked: Vec<_> = changed.iter().filter(|columns| columns.is_tracked).map(|columns| columns.id).collect();
-    targets::add_videos(write, &tracked).await
+    targets::add_videos(write, &tracked, now).await
 }
 
 /// Tracking of an account began with the earliest observation of any of its videos, if that is earlier.

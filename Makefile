@@ -1,0 +1,43 @@
+# Everything one does with this repository. `make` alone lists it.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-deep lint fmt build deps libchdb clean-demo
+
+CARGO ?= cargo
+# The API's port of the demo; all other ports are free ones.
+DEMO_PORT ?= 8080
+# What is passed on to the test runner, as in: make test ARGS='-E test(paging)'
+ARGS ?=
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Run everything on this machine, with a year of demo data; Ctrl-C stops it
+	@scripts/with-stores true
+	$(CARGO) build --locked --release
+	@exec scripts/with-stores $(CARGO) run --locked --release --quiet -- up --demo --port $(DEMO_PORT)
+
+test: ## Run all tests, on stores of their own, also beside a running demo
+	@scripts/with-stores scripts/run-tests $(ARGS)
+
+test-deep: ## Run all tests and the long ones
+	@scripts/with-stores scripts/run-tests --deep $(ARGS)
+
+lint: ## Check the form of the code and what clippy says of it
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+fmt: ## Bring the code into form
+	$(CARGO) fmt
+
+build: ## Build the program for use: target/release/tidemark
+	$(CARGO) build --locked --release
+
+deps: ## Install what is missing: Postgres, and ClickHouse as a library
+	@scripts/with-stores true
+
+libchdb: ## Install ClickHouse as a library into the user's cache, and say where
+	@scripts/with-stores printenv TIDEMARK_LIBCHDB
+
+clean-demo: ## Delete the demo with all its data
+	rm -rf .tidemark

@@ -1,0 +1,99 @@
+//! How a command answers on standard output: a table for people, JSON for programs.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Failure;
+
+/// The form of the answer.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct AnswerArgs {
+    /// Answer with JSON instead of a table
+    #[arg(long, env = "TIDEMARK_JSON")]
+    pub(super) json: bool,
+}
+
+impl AnswerArgs {
+    /// Prints one record.
+    pub(super) fn one(self, record: &impl Serialize, columns: &[&str]) -> Result<(), Failure> {
+        let record = serde_json::to_value(record)?;
+        if self.json { print_json(&record) } else { print_table(std::slice::from_ref(&record), columns) }
+    }
+
+    /// Prints a list of records.
+    pub(super) fn many(self, records: &[impl Serialize], columns: &[&str]) -> Result<(), Failure> {
+        let records: Vec<Value> = records.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+        if self.json { print_json(&Value::Array(records)) } else { print_table(&records, columns) }
+    }
+}
+
+fn print_json(value: &Value) -> Result<(), Failure> {
+    write_out(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+fn print_table(records: &[Value], columns: &[&str]) -> Result<(), Failure> {
+    write_out(&table(records, columns))
+}
+
+/// Writes to standard output; a reader that has gone away, as `head` does, is no failure.
+fn write_out(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Lays records out in columns as wide as their widest value.
+fn table(records: &[Value], columns: &[&str]) -> String {
+    let mut rows = vec![columns.iter().map(|column| column.to_uppercase().replace('_', " ")).collect()];
+    rows.extend(
+        records.iter().map(|record| columns.iter().map(|column| cell(&record[*column])).collect::<Vec<_>>()),
+    );
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// What a table shows of a value: nothing as a dash, and no character that would move the terminal's cursor.
+fn cell(value: &Value) -> String {
+    let text = match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    };
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_value() {
+        let records = [
+            json!({"name": "Åse", "rate_limit": null, "scopes": ["read", "write"]}),
+            json!({"name": "a\u{1b}[2Jb", "rate_limit": 600, "scopes": ["read"]}),
+        ];
+        let lines = ["NAME     RATE LIMIT  SCOPES", "Åse      -           read,write", "a [2Jb   600         read"];
+        let table = table(&records, &["name", "rate_limit", "scopes"]);
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(table.lines().map(squeezed).collect::<Vec<_>>(), lines.map(squeezed));
+        let column = table.lines().map(|line| line.chars().collect::<Vec<_>>()).collect::<Vec<_>>();
+        assert_eq!(column[0][8], 'R', "{table}");
+        assert_eq!(column[1][8], '-', "{table}");
+        assert_eq!(column[2][8], '6', "{table}");
+    }
+}

@@ -1,0 +1,202 @@
+//! The command line: what can be asked of the program, and how an answer or a failure is told.
+//!
+//! Answers go to standard output, everything else to standard error. Wrong options end with status 2, anything
+//! else that fails with status 1 and one sentence.
+
+mod answer;
+mod guard;
+mod import;
+mod key;
+pub mod lifeline;
+mod migrate;
+mod org;
+mod track;
+mod up;
+
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::embedded::clickhouse;
+use crate::sandbox::{self, SandboxArgs};
+use crate::server::{self, ServeArgs};
+use crate::telemetry::{self, LogArgs};
+use crate::worker::TrackArgs;
+
+/// Tracks social creators on Instagram and TikTok and answers exact analytics about them.
+///
+/// Try it: `tidemark up --demo` starts everything on this machine, with a year of demo data.
+#[derive(Debug, Parser)]
+#[command(name = "tidemark", version, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    log: LogArgs,
+    /// Stop when standard input closes, and hold a shared lock on this file until then
+    #[arg(long, value_name = "FILE", hide = true, global = true)]
+    lifeline: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Up(up::UpArgs),
+    /// Answer the API
+    ///
+    /// Any number may run, each with a search index of its own.
+    Serve(ServeArgs),
+    /// Run the tracker and the relay to ClickHouse
+    ///
+    /// Reads what is due from the platforms, and brings what was committed to ClickHouse. Any number may run.
+    Track(TrackArgs),
+    Migrate(migrate::MigrateArgs),
+    /// Run ClickHouse itself, as a library, behind its own HTTP interface
+    ///
+    /// For one machine without a ClickHouse server. Ordinary clients work with it; its users and passwords are made at
+    /// the first start and stand in credentials.json beside the data.
+    Clickhouse(clickhouse::ClickhouseArgs),
+    /// Serve imitations of the social platforms, for trying things out
+    ///
+    /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
+    Sandbox(SandboxArgs),
+    Import(import::ImportArgs),
+    Org(org::OrgArgs),
+    Key(key::KeyArgs),
+    #[command(hide = true)]
+    Guard(guard::GuardArgs),
+}
+
+/// Why a command did not do what it was asked: one sentence for the person who asked.
+#[derive(Debug)]
+pub struct Failure(String);
+
+impl Failure {
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Failure(sentence.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<E: Error> From<E> for Failure {
+    /// Tells an error with its causes, each once.
+    fn from(error: E) -> Self {
+        let mut sentence = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !sentence.contains(&text) {
+                sentence = format!("{sentence}: {text}");
+            }
+            cause = error.source();
+        }
+        Failure(sentence)
+    }
+}
+
+/// A parser for options that take one of a few words, which help and errors then list.
+fn word<T>(
+    words: impl Into<clap::builder::PossibleValuesParser>,
+) -> impl clap::builder::TypedValueParser<Value = T>
+where
+    T: std::str::FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
+{
+    use clap::builder::TypedValueParser;
+    words.into().try_map(|word| word.parse::<T>())
+}
+
+/// Reads a name as the API takes names: something visible, at most 255 characters.
+fn name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    match name.chars().count() {
+        1..=255 if !name.contains(char::is_control) => Ok(name.to_owned()),
+        _ => Err("a name has 1 to 255 characters and no control characters".to_owned()),
+    }
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match start(cli) {
+        Ok(status) => status,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(cli: Cli) -> Result<ExitCode, Failure> {
+    telemetry::init(&cli.log)?;
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        tracing::debug!("cryptography for TLS was chosen before");
+    }
+    if let Some(file) = &cli.lifeline {
+        lifeline::hold(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(run(cli.command));
+    // What still waits for an answer of a store or a platform must not hold the process back.
+    runtime.shutdown_background();
+    result
+}
+
+async fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Up(args) => up::run(args).await?,
+        Command::Serve(args) => server::serve(args).await?,
+        Command::Track(args) => track::run(args).await?,
+        Command::Import(args) => return import::run(args).await,
+        Command::Migrate(args) => migrate::run(args).await?,
+        Command::Clickhouse(args) => clickhouse::run(args).await?,
+        Command::Sandbox(args) => sandbox::run(args).await?,
+        Command::Org(args) => org::run(args).await?,
+        Command::Key(args) => key::run(args).await?,
+        Command::Guard(args) => return guard::run(args).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_and_option_is_described() {
+        let mut command = Cli::command();
+        command.build();
+        let mut commands = vec![&command];
+        let mut seen = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().filter(|command| !command.is_hide_set()));
+            assert!(command.get_about().is_some(), "{} has no description", command.get_name());
+            for option in command.get_opts().filter(|option| !option.is_hide_set()) {
+                assert!(option.get_help().is_some(), "{} {option} has no description", command.get_name());
+                seen += 1;
+            }
+        }
+        assert!(seen > 5, "the commands have options");
+    }
+
+    #[test]
+    fn a_failure_tells_its_causes_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("the store is away")]
+        struct Outer(#[source] std::io::Error);
+        let failure = Failure::from(Outer(std::io::Error::other("connection refused")));
+        assert_eq!(failure.to_string(), "the store is away: connection refused");
+    }
+}

@@ -1,0 +1,231 @@
+//! What `tidemark up` runs: each part's command line, its secrets, and how it is known to be ready.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sqlx::PgConnection;
+
+use super::connection::{Connection, SandboxAccount};
+use super::demo::Demo;
+use super::supervisor::Service;
+use crate::cli::Failure;
+use crate::config::{ClickhouseArgs, PostgresArgs, Secret, StoreArgs};
+use crate::embedded::postgres::Cluster;
+use crate::sandbox::population::{Account, Population};
+use crate::{embedded, sandbox};
+
+/// How long a part may take to stop before it is killed. Postgres' guard has its own, shorter patience.
+const GRACE: Duration = Duration::from_secs(15);
+const POSTGRES_GRACE: Duration = Duration::from_secs(40);
+
+/// The pause between two looks at whether a part is ready.
+const LOOK_AGAIN: Duration = Duration::from_millis(40);
+
+/// Which population the sandbox has, and how many accounts.
+const SEED: u64 = 1;
+const SIZE: u16 = 330;
+
+/// How many accounts are suggested for a try.
+const SUGGESTIONS: usize = 12;
+
+/// Who is where: all that the parts have to know of each other.
+pub(super) struct Plan {
+    dir: PathBuf,
+    cluster: Cluster,
+    postgres_port: u16,
+    clickhouse_port: u16,
+    sandbox_port: u16,
+    api_port: u16,
+    libchdb: PathBuf,
+    analyst: Analyst,
+    pub(super) sandbox_url: String,
+    pub(super) stores: StoreArgs,
+}
+
+/// The user that data teams read ClickHouse as.
+#[derive(Debug, Default)]
+struct Analyst {
+    user: String,
+    password: Secret,
+}
+
+impl Plan {
+    pub(super) fn new(
+        dir: PathBuf,
+        cluster: Cluster,
+        libchdb: PathBuf,
+        [postgres_port, clickhouse_port, sandbox_port, api_port]: [u16; 4],
+    ) -> Self {
+        let sandbox_url = format!("http://127.0.0.1:{sandbox_port}");
+        let stores = StoreArgs {
+            postgres: PostgresArgs { database_url: cluster.url(postgres_port), database_connections: 16 },
+            clickhouse: ClickhouseArgs {
+                clickhouse_url: format!("http://127.0.0.1:{clickhouse_port}"),
+                clickhouse_user: String::new(),
+                clickhouse_password: Secret::default(),
+                clickhouse_database: "tidemark".into(),
+            },
+            clock_url: Some(format!("{sandbox_url}/_clock")),
+        };
+        Plan {
+            dir,
+            cluster,
+            postgres_port,
+            clickhouse_port,
+            sandbox_port,
+            api_port,
+            libchdb,
+            analyst: Analyst::default(),
+            sandbox_url,
+            stores,
+        }
+    }
+
+    pub(super) fn postgres(&self) -> Service {
+        let invocation = self.cluster.invocation(self.postgres_port);
+        let mut arguments: Vec<OsString> = vec!["guard".into(), "--folder".into(), invocation.folder.into()];
+        arguments.extend(["--".into(), invocation.program]);
+        arguments.extend(invocation.arguments);
+        Service {
+            name: "postgres",
+            title: "Postgres",
+            arguments,
+            environment: Vec::new(),
+            grace: POSTGRES_GRACE,
+        }
+    }
+
+    /// Resolves once the server takes connections to its maintenance database.
+    pub(super) async fn postgres_is_ready(&self) -> Result<(), Failure> {
+        let mut url = url::Url::parse(self.stores.postgres.database_url.expose())?;
+        url.set_path("/postgres");
+        while <PgConnection as sqlx::Connection>::connect(url.as_str()).await.is_err() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        Ok(())
+    }
+
+    pub(super) fn clickhouse(&self) -> Service {
+        let mut arguments = arguments(&["clickhouse", "--listen", &local(self.clickhouse_port)]);
+        arguments.extend(["--data".into(), self.clickhouse_data().into()]);
+        arguments.extend(["--libchdb".into(), self.libchdb.clone().into()]);
+        Service { name: "clickhouse", title: "ClickHouse", arguments, environment: Vec::new(), grace: GRACE }
+    }
+
+    fn clickhouse_data(&self) -> PathBuf {
+        self.dir.join("clickhouse")
+    }
+
+    /// Reads the passwords that ClickHouse made at its first start; whoever comes after it needs them.
+    pub(super) fn learn_credentials(&mut self) -> Result<(), Failure> {
+        let found = embedded::clickhouse::credentials(&self.clickhouse_data())?;
+        self.stores.clickhouse.clickhouse_user = found.user;
+        self.stores.clickhouse.clickhouse_password = Secret::new(found.password);
+        self.analyst =
+            Analyst { user: found.readonly_user, password: Secret::new(found.readonly_password) };
+        Ok(())
+    }
+
+    pub(super) async fn clickhouse_is_ready(&self) -> Result<(), Failure> {
+        answers(&format!("{}/ping", self.stores.clickhouse.clickhouse_url)).await
+    }
+
+    pub(super) fn sandbox(&self) -> Service {
+        let mut arguments = arguments(&["sandbox", "--listen", &local(self.sandbox_port)]);
+        arguments.extend(["--seed".into(), SEED.to_string().into(), "--size".into(), SIZE.to_string().into()]);
+        arguments.extend(["--state".into(), self.dir.join("sandbox.json").into()]);
+        Service { name: "sandbox", title: "the sandbox", arguments, environment: Vec::new(), grace: GRACE }
+    }
+
+    pub(super) async fn sandbox_is_ready(&self) -> Result<(), Failure> {
+        answers(&format!("{}/_clock", self.sandbox_url)).await
+    }
+
+    pub(super) fn tracker(&self) -> Service {
+        let arguments = arguments(&["track"]);
+        Service { name: "track", title: "the tracker", arguments, environment: self.environment(), grace: GRACE }
+    }
+
+    pub(super) fn api(&self) -> Service {
+        let mut arguments = arguments(&["serve", "--listen", &local(self.api_port)]);
+        arguments.extend(["--search-index".into(), self.dir.join("search").into()]);
+        Service { name: "serve", title: "the API", arguments, environment: self.environment(), grace: GRACE }
+    }
+
+    pub(super) async fn api_is_ready(&self) -> Result<(), Failure> {
+        answers(&format!("{}/v2/health", self.api_url())).await
+    }
+
+    pub(super) fn api_url(&self) -> String {
+        format!("http://{}", local(self.api_port))
+    }
+
+    /// The people of the sandbox that runs.
+    pub(super) fn population(&self) -> Population {
+        Population::new(SEED, usize::from(SIZE))
+    }
+
+    /// The variables by which every process of the service finds the others.
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        let StoreArgs { postgres, clickhouse, .. } = &self.stores;
+        let mut environment = vec![
+            ("TIDEMARK_DATABASE_URL", postgres.database_url.expose().to_owned()),
+            ("TIDEMARK_CLICKHOUSE_URL", clickhouse.clickhouse_url.clone()),
+            ("TIDEMARK_CLICKHOUSE_USER", clickhouse.clickhouse_user.clone()),
+            ("TIDEMARK_CLICKHOUSE_PASSWORD", clickhouse.clickhouse_password.expose().to_owned()),
+            ("TIDEMARK_CLICKHOUSE_DATABASE", clickhouse.clickhouse_database.clone()),
+        ];
+        environment.extend(sandbox::server::environment(&self.sandbox_url));
+        environment
+    }
+
+    /// How the installation is reached from outside.
+    pub(super) fn connection(&self, demo: Option<&Demo>, untracked: &[Account]) -> Connection {
+        let StoreArgs { postgres, clickhouse, .. } = &self.stores;
+        let api_url = self.api_url();
+        Connection {
+            base_url: format!("{api_url}/v2"),
+            api_key: demo.map(|demo| demo.api_key.clone()),
+            organization_id: demo.map(|demo| demo.organization_id),
+            database_url: postgres.database_url.expose().to_owned(),
+            clickhouse_url: clickhouse.clickhouse_url.clone(),
+            clickhouse_database: clickhouse.clickhouse_database.clone(),
+            clickhouse_user: clickhouse.clickhouse_user.clone(),
+            clickhouse_password: clickhouse.clickhouse_password.expose().to_owned(),
+            clickhouse_readonly_user: self.analyst.user.clone(),
+            clickhouse_readonly_password: self.analyst.password.expose().to_owned(),
+            sandbox_url: self.sandbox_url.clone(),
+            docs_url: format!("{api_url}/docs"),
+            sandbox_accounts: untracked
+                .iter()
+                .take(SUGGESTIONS)
+                .map(|account| SandboxAccount {
+                    platform: account.platform.as_str(),
+                    username: account.username.clone(),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn local(port: u16) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+fn arguments(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+/// Resolves once `url` answers with success.
+async fn answers(url: &str) -> Result<(), Failure> {
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build()?;
+    loop {
+        if let Ok(response) = client.get(url).send().await
+            && response.status().is_success()
+        {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}

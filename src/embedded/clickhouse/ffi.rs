@@ -1,0 +1,388 @@
+//! libchdb's C interface behind safe types: the library opened at run time, connections, results, streams and inserts.
+//! It is the crate's only unsafe code and knows nothing of HTTP, users or settings; an error is the engine's own text.
+#![expect(unsafe_code, reason = "libchdb speaks C, and it is opened at run time")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+type Handle = *mut c_void;
+type Length = usize;
+
+/// What a statement does, as the engine's own parser decides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Reads, and changes nothing that outlives it.
+    Read,
+    /// Changes tables or databases.
+    Write,
+    /// Changes what lies beside the databases: functions, users.
+    GlobalWrite,
+    /// Changes the session, writes files or governs the server.
+    Control,
+    /// Does not parse.
+    Unknown,
+}
+
+/// The answer of [`Connection::classify`].
+#[derive(Clone, Copy, Debug)]
+pub struct Analysis {
+    pub statements: u32,
+    pub class: Class,
+}
+
+#[repr(C)]
+struct RawAnalysis {
+    struct_size: u32,
+    statement_count: u32,
+    flags: u32,
+    query_class: u32,
+}
+
+/// A query parameter: name and value.
+pub type Parameter = (String, String);
+
+macro_rules! api {
+    ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        /// The functions of an opened libchdb, which stays open until the process ends.
+        pub struct Api { $($name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
+
+        impl Api {
+            fn load(library: &libloading::Library) -> Result<Self, libloading::Error> {
+                // SAFETY: the signatures are those of chdb.h of the version this crate names; a
+                // function pointer copied out of its symbol stays valid since the library is never closed.
+                Ok(Self { $($name: unsafe {
+                    *library.get(concat!(stringify!($name), "\0").as_bytes())?
+                },)* })
+            }
+        }
+    };
+}
+
+api! {
+    chdb_set_signal_handlers_enabled: fn(c_int);
+    chdb_connect: fn(c_int, *mut *mut c_char) -> *mut Handle;
+    chdb_close_conn: fn(*mut Handle);
+    chdb_shutdown: fn() -> c_int;
+    chdb_classify_query_n: fn(Handle, *const c_char, Length, *const c_char, Length, *mut RawAnalysis) -> c_int;
+    chdb_query_with_params_n: fn(Handle, *const c_char, Length, *const c_char, Length, *const *const c_char, *const Length, *const *const c_char, *const Length, Length) -> Handle;
+    chdb_stream_query_with_params_n: fn(Handle, *const c_char, Length, *const c_char, Length, *const *const c_char, *const Length, *const *const c_char, *const Length, Length) -> Handle;
+    chdb_stream_fetch_result: fn(Handle, Handle) -> Handle;
+    chdb_stream_cancel_query: fn(Handle, Handle);
+    chdb_stream_insert_with_params_n: fn(Handle, *const c_char, Length, *const c_char, Length, *const *const c_char, *const Length, *const *const c_char, *const Length, Length) -> Handle;
+    chdb_stream_append: fn(Handle, *const c_void, Length) -> c_int;
+    chdb_stream_done: fn(Handle) -> Handle;
+    chdb_stream_cancel_insert: fn(Handle);
+    chdb_stream_insert_error: fn(Handle) -> *const c_char;
+    chdb_destroy_insert_stream: fn(Handle);
+    chdb_destroy_query_result: fn(Handle);
+    chdb_result_buffer: fn(Handle) -> *mut c_char;
+    chdb_result_length: fn(Handle) -> Length;
+    chdb_result_error: fn(Handle) -> *const c_char;
+    chdb_result_rows_read: fn(Handle) -> u64;
+    chdb_result_storage_rows_read: fn(Handle) -> u64;
+    chdb_result_storage_bytes_read: fn(Handle) -> u64;
+    chdb_result_rows_written: fn(Handle) -> u64;
+    chdb_result_bytes_written: fn(Handle) -> u64;
+}
+
+impl Api {
+    /// Opens the library at `path` and keeps it open; signal handlers stay the process's own.
+    pub fn open(path: &Path) -> Result<&'static Self, libloading::Error> {
+        // SAFETY: opening runs the library's initialisers; it is the file that the operator names.
+        let library = unsafe { libloading::Library::new(path)? };
+        let api = Box::leak(Box::new(Self::load(&library)?));
+        std::mem::forget(library);
+        // SAFETY: takes no pointer, and no connection exists yet.
+        unsafe { (api.chdb_set_signal_handlers_enabled)(0) };
+        Ok(api)
+    }
+
+    /// Joins the engine's threads; true when it stopped, false while anything is still open.
+    pub fn shutdown(&self) -> bool {
+        // SAFETY: takes no pointer, and answers an error while connections are open.
+        unsafe { (self.chdb_shutdown)() == 0 }
+    }
+}
+
+/// Ends the process at once, without the library's exit handlers, which abort while a query runs.
+pub fn exit_now(status: i32) -> ! {
+    // SAFETY: always sound; nothing of this process is used afterwards.
+    unsafe { nix::libc::_exit(status) }
+}
+
+/// Makes UTC the time zone of this process, which the library reads once, when it is opened.
+pub fn use_utc() {
+    // SAFETY: called while the process starts, before the library and its threads exist; no other
+    // thread of this process reads the environment outside of the standard library's lock.
+    unsafe { std::env::set_var("TZ", "UTC") };
+}
+
+/// Pointers and lengths of parameters, as the C interface takes them.
+struct RawParameters {
+    names: Vec<*const c_char>,
+    name_lengths: Vec<Length>,
+    values: Vec<*const c_char>,
+    value_lengths: Vec<Length>,
+}
+
+impl RawParameters {
+    fn new(parameters: &[Parameter]) -> Self {
+        Self {
+            names: parameters.iter().map(|(name, _)| name.as_ptr().cast()).collect(),
+            name_lengths: parameters.iter().map(|(name, _)| name.len()).collect(),
+            values: parameters.iter().map(|(_, value)| value.as_ptr().cast()).collect(),
+            value_lengths: parameters.iter().map(|(_, value)| value.len()).collect(),
+        }
+    }
+}
+
+/// Calls one of the `.._with_params_n` functions.
+macro_rules! with_parameters {
+    ($connection:expr, $function:ident, $sql:expr, $format:expr, $parameters:expr) => {{
+        let raw = RawParameters::new($parameters);
+        let (sql, format): (&[u8], &str) = ($sql, $format);
+        // SAFETY: every pointer comes from a live slice and goes with its length; the engine copies what it keeps.
+        unsafe {
+            ($connection.api.$function)(
+                $connection.raw(), sql.as_ptr().cast(), sql.len(), format.as_ptr().cast(), format.len(),
+                raw.names.as_ptr(), raw.name_lengths.as_ptr(), raw.values.as_ptr(), raw.value_lengths.as_ptr(),
+                raw.names.len(),
+            )
+        }
+    }};
+}
+
+/// One connection: it runs one statement at a time, from whichever thread holds it.
+pub struct Connection {
+    api: &'static Api,
+    handle: NonNull<Handle>,
+}
+
+// SAFETY: the engine does not bind a connection to a thread, and `&mut` keeps it to one statement at a time.
+unsafe impl Send for Connection {}
+
+impl Connection {
+    /// Connects with the options of the command line `arguments`; nothing when the engine refuses.
+    pub fn open(api: &'static Api, arguments: &[CString]) -> Option<Self> {
+        let mut raw: Vec<*mut c_char> = arguments.iter().map(|a| a.as_ptr().cast_mut()).collect();
+        let count = c_int::try_from(raw.len()).ok()?;
+        // SAFETY: `raw` holds `count` strings that end in NUL and outlive the call; the engine copies them.
+        let handle = unsafe { (api.chdb_connect)(count, raw.as_mut_ptr()) };
+        let handle = NonNull::new(handle)?;
+        Some(Self { api, handle })
+    }
+
+    fn raw(&self) -> Handle {
+        // SAFETY: the handle came from chdb_connect and is closed only by Drop.
+        unsafe { *self.handle.as_ptr() }
+    }
+
+    /// Counts the statements of `sql` and tells what they do, without running them.
+    pub fn classify(&mut self, sql: &[u8]) -> Analysis {
+        let mut raw = RawAnalysis { struct_size: 16, statement_count: 0, flags: 0, query_class: 4 };
+        // SAFETY: `sql` goes with its length, no target database is named, and `raw` has the size it declares.
+        let state = unsafe {
+            (self.api.chdb_classify_query_n)(self.raw(), sql.as_ptr().cast(), sql.len(), ptr::null(), 0, &mut raw)
+        };
+        let class = match raw.query_class {
+            _ if state != 0 => Class::Unknown,
+            0 => Class::Read,
+            1 => Class::Write,
+            2 => Class::GlobalWrite,
+            3 => Class::Control,
+            _ => Class::Unknown,
+        };
+        Analysis { statements: raw.statement_count, class }
+    }
+
+    /// Runs one statement and answers its whole result.
+    pub fn query(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Output, String> {
+        Output::new(self.api, with_parameters!(self, chdb_query_with_params_n, sql, format, parameters))
+    }
+
+    /// Starts a SELECT whose result comes in chunks, each with the format's own header.
+    pub fn stream(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Stream<'_>, String> {
+        let handle = with_parameters!(self, chdb_stream_query_with_params_n, sql, format, parameters);
+        let start = Output::new(self.api, handle)?;
+        Ok(Stream { connection: self, start, ended: false })
+    }
+
+    /// Starts an insert: `sql` without FORMAT and data, the data following by [`Insert::append`].
+    pub fn insert(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Insert<'_>, String> {
+        let handle = with_parameters!(self, chdb_stream_insert_with_params_n, sql, format, parameters);
+        let handle = NonNull::new(handle).ok_or_else(nothing)?;
+        let insert = Insert { connection: self, handle };
+        match insert.error() {
+            Some(error) => Err(error),
+            None => Ok(insert),
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // SAFETY: opened by chdb_connect, closed once, and nothing borrows it any more.
+        unsafe { (self.api.chdb_close_conn)(self.handle.as_ptr()) };
+    }
+}
+
+/// A result that the engine allocated: its bytes and its counters.
+pub struct Output {
+    api: &'static Api,
+    handle: NonNull<c_void>,
+}
+
+// SAFETY: a result owns its memory, belongs to no thread, and is only read until it is dropped.
+unsafe impl Send for Output {}
+// SAFETY: as above; every accessor only reads.
+unsafe impl Sync for Output {}
+
+impl Output {
+    fn new(api: &'static Api, handle: Handle) -> Result<Self, String> {
+        let output = Self { api, handle: NonNull::new(handle).ok_or_else(nothing)? };
+        // SAFETY: a live result; the text is copied before the result is dropped.
+        let error = unsafe { text((api.chdb_result_error)(output.handle.as_ptr())) };
+        match error {
+            Some(error) => Err(error),
+            None => Ok(output),
+        }
+    }
+
+    fn counter(&self, read: unsafe extern "C" fn(Handle) -> u64) -> u64 {
+        // SAFETY: a live result and one of the library's own accessors.
+        unsafe { read(self.handle.as_ptr()) }
+    }
+
+    pub fn result_rows(&self) -> u64 {
+        self.counter(self.api.chdb_result_rows_read)
+    }
+
+    pub fn read_rows(&self) -> u64 {
+        self.counter(self.api.chdb_result_storage_rows_read)
+    }
+
+    pub fn read_bytes(&self) -> u64 {
+        self.counter(self.api.chdb_result_storage_bytes_read)
+    }
+
+    pub fn written_rows(&self) -> u64 {
+        self.counter(self.api.chdb_result_rows_written)
+    }
+
+    pub fn written_bytes(&self) -> u64 {
+        self.counter(self.api.chdb_result_bytes_written)
+    }
+}
+
+impl AsRef<[u8]> for Output {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the buffer has the length that the result tells and lives as long as the result.
+        unsafe {
+            let buffer = (self.api.chdb_result_buffer)(self.handle.as_ptr());
+            let length = (self.api.chdb_result_length)(self.handle.as_ptr());
+            if buffer.is_null() || length == 0 { &[] } else { std::slice::from_raw_parts(buffer.cast(), length) }
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // SAFETY: a live result, destroyed once.
+        unsafe { (self.api.chdb_destroy_query_result)(self.handle.as_ptr()) };
+    }
+}
+
+/// A SELECT under way; dropping it before its end cancels it.
+pub struct Stream<'c> {
+    connection: &'c mut Connection,
+    start: Output,
+    ended: bool,
+}
+
+impl Stream<'_> {
+    /// Waits for the next chunk; nothing at the end.
+    pub fn fetch(&mut self) -> Result<Option<Output>, String> {
+        if self.ended {
+            return Ok(None);
+        }
+        let api = self.connection.api;
+        // SAFETY: a live connection and a stream of it, and `&mut` keeps the calls apart.
+        let handle = unsafe { (api.chdb_stream_fetch_result)(self.connection.raw(), self.start.handle.as_ptr()) };
+        let chunk = Output::new(api, handle).inspect_err(|_| self.ended = true)?;
+        if chunk.as_ref().is_empty() {
+            self.ended = true;
+            return Ok(None);
+        }
+        Ok(Some(chunk))
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            // SAFETY: a live connection and its stream, not ended yet; `start` is destroyed after this.
+            unsafe {
+                (self.connection.api.chdb_stream_cancel_query)(self.connection.raw(), self.start.handle.as_ptr());
+            }
+        }
+    }
+}
+
+/// An insert under way; dropping it unfinished cancels it.
+pub struct Insert<'c> {
+    connection: &'c mut Connection,
+    handle: NonNull<c_void>,
+}
+
+impl Insert<'_> {
+    /// Hands over a piece of the data, which the engine copies.
+    pub fn append(&mut self, data: &[u8]) -> Result<(), String> {
+        // SAFETY: a live insert, and the data goes with its length.
+        let state = unsafe {
+            (self.connection.api.chdb_stream_append)(self.handle.as_ptr(), data.as_ptr().cast(), data.len())
+        };
+        if state == 0 { Ok(()) } else { Err(self.error().unwrap_or_else(nothing)) }
+    }
+
+    /// Commits what was appended.
+    pub fn finish(self) -> Result<Output, String> {
+        let api = self.connection.api;
+        // SAFETY: a live insert, finished once; Drop destroys the handle afterwards.
+        Output::new(api, unsafe { (api.chdb_stream_done)(self.handle.as_ptr()) })
+    }
+
+    /// Ends the insert without committing.
+    pub fn cancel(self) {
+        // SAFETY: a live insert; Drop destroys the handle afterwards.
+        unsafe { (self.connection.api.chdb_stream_cancel_insert)(self.handle.as_ptr()) };
+    }
+
+    fn error(&self) -> Option<String> {
+        // SAFETY: a live insert; the text is copied at once.
+        unsafe { text((self.connection.api.chdb_stream_insert_error)(self.handle.as_ptr())) }
+    }
+}
+
+impl Drop for Insert<'_> {
+    fn drop(&mut self) {
+        // SAFETY: a live insert, destroyed once.
+        unsafe { (self.connection.api.chdb_destroy_insert_stream)(self.handle.as_ptr()) };
+    }
+}
+
+/// Copies a C string; nothing for NULL.
+///
+/// # Safety
+/// `raw` is NULL or a string that ends in NUL and lives during the call.
+unsafe fn text(raw: *const c_char) -> Option<String> {
+    if raw.is_null() {
+        return None;
+    }
+    // SAFETY: promised by the caller.
+    Some(unsafe { CStr::from_ptr(raw) }.to_string_lossy().into_owned())
+}
+
+fn nothing() -> String {
+    "Code: 1001. DB::Exception: the engine answered nothing. (STD_EXCEPTION)".to_owned()
+}

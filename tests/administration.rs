@@ -1,0 +1,182 @@
+//! Organizations and keys by command line, and the migration of stores: what is printed, where, and with which status.
+
+mod harness;
+
+use std::process::{Command, Output, Stdio};
+
+use harness::Stack;
+use harness::private::command;
+use serde_json::Value;
+use uuid::Uuid;
+
+/// The program with the variables that `demo.env` would set.
+fn tidemark(stack: &Stack) -> Command {
+    let connection = &stack.connection;
+    let mut command = command();
+    command
+        .env("TIDEMARK_DATABASE_URL", &connection.database_url)
+        .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
+        .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
+        .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
+        .stdin(Stdio::null());
+    command
+}
+
+fn run(stack: &Stack, arguments: &[&str]) -> Output {
+    tidemark(stack).args(arguments).output().expect("tidemark runs")
+}
+
+#[track_caller]
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("standard output is JSON alone")
+}
+
+fn fields(record: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> = record.as_object().expect("an object").keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}
+
+#[tokio::test]
+async fn organizations_are_made_listed_and_changed() {
+    let stack = Stack::shared();
+    let name = format!("Åse & Søn {}", Uuid::now_v7());
+    let made = json(&run(&stack, &["org", "create", "--name", &name, "--account-cap", "0", "--json"]));
+    let mut expected = vec!["id", "name", "subscription", "account_cap", "rate_limit", "created_at"];
+    expected.extend(["default_max_recent_posts", "default_post_lookback_days"]);
+    expected.sort_unstable();
+    assert_eq!(fields(&made), expected);
+    assert_eq!((made["account_cap"].as_i64(), made["rate_limit"].as_i64()), (Some(0), None));
+    let id = made["id"].as_str().unwrap();
+
+    let changed =
+        json(&run(&stack, &["org", "set", id, "--subscription", "inactive", "--rate-limit", "5", "--json"]));
+    assert_eq!(changed["subscription"], "inactive");
+    assert_eq!((changed["account_cap"].as_i64(), changed["rate_limit"].as_i64()), (Some(0), Some(5)));
+    assert_eq!(changed["name"], name.as_str());
+
+    let all = json(&run(&stack, &["org", "list", "--json"]));
+    assert!(all.as_array().unwrap().contains(&changed), "the list lacks {changed}");
+    let table = run(&stack, &["org", "list"]);
+    assert!(
+        String::from_utf8(table.stdout)
+            .unwrap()
+            .lines()
+            .any(|line| line.starts_with(id) && line.contains(&name))
+    );
+}
+
+#[tokio::test]
+async fn keys_are_shown_once_and_switched_off() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let org = organization.id.to_string();
+    let create = ["key", "create", "--org", &org, "--name", "reports", "--scopes", "read", "--json"];
+    let made = json(&run(&stack, &create));
+    let record =
+        ["created_at", "expires_at", "id", "name", "organization_id", "rate_limit", "scopes", "status"];
+    let mut with_key = [record.as_slice(), &["key"]].concat();
+    with_key.sort_unstable();
+    assert_eq!(fields(&made), with_key);
+    assert_eq!(made["scopes"], serde_json::json!(["read"]));
+    let key = made["key"].as_str().unwrap();
+    let who = stack.send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await.ok(200);
+    assert_eq!(who.text("/data/api_key_name"), "reports");
+
+    let list = run(&stack, &["key", "list", "--org", &org, "--json"]);
+    assert!(!String::from_utf8_lossy(&list.stdout).contains(key), "the list shows the key");
+    for entry in json(&list).as_array().unwrap() {
+        assert_eq!(fields(entry), record);
+    }
+
+    let id = made["id"].as_str().unwrap();
+    let switched = json(&run(&stack, &["key", "set", id, "--status", "disabled", "--json"]));
+    assert_eq!(
+        (fields(&switched).as_slice(), &switched["status"]),
+        (record.as_slice(), &Value::from("disabled"))
+    );
+
+    let past = ["key", "create", "--org", &org, "--name", "old", "--expires", "2020-02-29", "--json"];
+    assert_eq!(json(&run(&stack, &past))["expires_at"], "2020-02-29T00:00:00Z");
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_not_allowed_is_told_in_a_sentence() {
+    let stack = Stack::shared();
+    let nobody = Uuid::now_v7().to_string();
+    let missing: [&[&str]; 4] = [
+        &["org", "set", &nobody, "--rate-limit", "5"],
+        &["key", "create", "--org", &nobody, "--name", "x"],
+        &["key", "list", "--org", &nobody],
+        &["key", "set", &nobody, "--status", "active"],
+    ];
+    for arguments in missing {
+        let output = run(&stack, arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(told.starts_with("error: no such ") && told.lines().count() == 1, "{arguments:?}: {told}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    let wrong: [&[&str]; 5] = [
+        &["org", "create", "--name", " "],
+        &["org", "create", "--name", "x", "--default-max-recent-posts", "49"],
+        &["org", "set", &nobody, "--subscription", "gold"],
+        &["key", "create", "--org", &nobody, "--name", "x", "--scopes", "read,all"],
+        &["key", "create", "--org", &nobody, "--name", "x", "--expires", "soon"],
+    ];
+    for arguments in wrong {
+        assert_eq!(run(&stack, arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_is_told_in_a_sentence() {
+    let stack = Stack::shared();
+    let output = tidemark(&stack)
+        .args(["org", "list"])
+        .env("TIDEMARK_DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.starts_with("error: postgres") && told.lines().count() == 1, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_processes_migrate_fresh_databases_at_once() {
+    let stack = Stack::shared();
+    let database = format!("migrate_{}", Uuid::now_v7().simple());
+    let mut url = url::Url::parse(&stack.connection.database_url).unwrap();
+    url.set_path(&database);
+    let migrate = || {
+        let mut command = tidemark(&stack);
+        command
+            .arg("migrate")
+            .env("TIDEMARK_DATABASE_URL", url.as_str())
+            .env("TIDEMARK_CLICKHOUSE_DATABASE", &database)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().expect("tidemark runs")
+    };
+    let outputs: Vec<Output> =
+        [migrate(), migrate(), migrate()].map(|child| child.wait_with_output().unwrap()).into();
+    let told: Vec<_> = outputs.iter().map(|output| String::from_utf8_lossy(&output.stderr)).collect();
+    assert!(outputs.iter().all(|output| output.status.success()), "{told:?}");
+    let idle =
+        told.iter().filter(|text| text.contains("applied 0 migrations to Postgres and 0 to ClickHouse"));
+    assert_eq!(idle.count(), 2, "one of them migrates, the others wait: {told:?}");
+
+    let tables: u64 = stack
+        .stores
+        .clickhouse
+        .query_raw("select count() from system.tables where database = {database:String}")
+        .param("database", &database)
+        .fetch_one()
+        .await
+        .unwrap();
+    assert!(tables > 1, "{database} is empty");
+    stack.stores.clickhouse.query_raw(&format!("drop database `{database}`")).execute().await.unwrap();
+    let drop = format!("drop database \"{database}\"");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(drop)).execute(&stack.stores.pg).await.unwrap();
+}

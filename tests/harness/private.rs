@@ -1,0 +1,169 @@
+//! A `tidemark up` of a test's own, on a fresh folder, for tests that move the clock, kill processes or look at files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::{Connection, Stack};
+
+/// How long an installation may take until it is ready; a first start makes its databases.
+const START: Duration = Duration::from_secs(90);
+
+/// A running installation that nobody shares.
+pub struct PrivateStack {
+    pub stack: Stack,
+    up: Up,
+    dir: TempDir,
+}
+
+/// A `tidemark up` and the pipe that it lives by.
+pub struct Up {
+    child: Child,
+    lifeline: Option<ChildStdin>,
+    dir: PathBuf,
+}
+
+impl PrivateStack {
+    /// Starts an installation on a fresh folder and waits until it is ready.
+    pub async fn start() -> Self {
+        PrivateStack::start_with(&[]).await
+    }
+
+    /// Starts one with more options of `tidemark up`.
+    pub async fn start_with(options: &[&str]) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder can be made");
+        let mut up = Up::start(dir.path(), options);
+        let stack = up.ready().await;
+        PrivateStack { stack, up, dir }
+    }
+
+    /// The folder of the installation.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Ends the installation in order and starts it again on its folder.
+    pub async fn restart(&mut self) {
+        self.up.stop();
+        self.start_again().await;
+    }
+
+    /// Ends `tidemark up` by SIGKILL; its processes have to notice.
+    pub fn kill(&mut self) {
+        self.up.kill();
+    }
+
+    /// Starts the installation on its folder after it was stopped or killed.
+    pub async fn start_again(&mut self) {
+        self.up = Up::start(self.dir.path(), &[]);
+        self.stack = self.up.ready().await;
+    }
+
+    /// Ends one process of the installation by SIGKILL, by the word behind `tidemark` in its command line.
+    pub fn kill_process(&self, word: &str) {
+        let found = processes_of(self.dir.path());
+        let (pid, _) = found
+            .iter()
+            .find(|(_, command)| command.split(' ').any(|argument| argument == word))
+            .unwrap_or_else(|| panic!("no process {word} among {found:?}"));
+        let status = Command::new("kill").args(["-KILL", &pid.to_string()]).status().expect("kill runs");
+        assert!(status.success(), "kill of {word}, process {pid}: {status}");
+    }
+}
+
+impl Up {
+    /// Starts `tidemark up` on a folder. It ends with the test, however that ends.
+    pub fn start(dir: &Path, options: &[&str]) -> Self {
+        let mut child = command()
+            .arg("--lifeline")
+            .arg(dir.join("test.lock"))
+            .args(["up", "--port", "0", "--dir"])
+            .arg(dir.join("state"))
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(dir.join("up.log")).expect("the log can be made"))
+            .spawn()
+            .expect("tidemark starts");
+        let lifeline = child.stdin.take();
+        Up { child, lifeline, dir: dir.to_owned() }
+    }
+
+    /// Waits until the installation says that it is ready.
+    pub async fn ready(&mut self) -> Stack {
+        let deadline = Instant::now() + START;
+        loop {
+            if let Ok(text) = std::fs::read(self.dir.join("state/demo.json")) {
+                let connection: Connection = serde_json::from_slice(&text).expect("demo.json is whole");
+                return Stack::new(connection);
+            }
+            if let Some(status) = self.child.try_wait().expect("the process can be asked") {
+                panic!("tidemark up ended ({status}): {}", self.log());
+            }
+            assert!(Instant::now() < deadline, "tidemark up is not ready after {START:?}: {}", self.log());
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    }
+
+    /// What it has said on standard error.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.join("up.log")).unwrap_or_default()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub fn stop(&mut self) {
+        drop(self.lifeline.take());
+        self.child.wait().expect("tidemark up can be waited for");
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().expect("tidemark up can be killed");
+        self.child.wait().expect("tidemark up can be waited for");
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        drop(self.lifeline.take());
+        // The folder goes next, so nobody may be at work in it any more.
+        let _ = self.child.wait();
+        let deadline = Instant::now() + START;
+        while !processes_of(&self.dir).is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(25));
+        }
+    }
+}
+
+/// The program under test, without whatever the caller's environment says of another installation.
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    for (name, _) in std::env::vars_os() {
+        let configures = name.to_string_lossy().starts_with("TIDEMARK_");
+        if configures && name != "TIDEMARK_LIBCHDB" {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// The processes at work in a folder: those that name it in their command line, or have it as working folder.
+pub fn processes_of(dir: &Path) -> Vec<(u32, String)> {
+    let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let name = dir.to_string_lossy().into_owned();
+    let processes = std::fs::read_dir("/proc").expect("this system has /proc").flatten();
+    processes
+        .filter_map(|entry| {
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let command = std::fs::read(entry.path().join("cmdline")).ok()?;
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            let works_there = std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir));
+            (pid != std::process::id() && (command.contains(&name) || works_there)).then_some((pid, command))
+        })
+        .collect()
+}

@@ -1,0 +1,179 @@
+//! `tidemark up` as an operator meets it: starts, stops, kills, and everything that can be wrong before or while it runs.
+
+mod harness;
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use harness::eventually;
+use harness::private::{PrivateStack, command, processes_of};
+
+/// Runs `tidemark up` on a folder where it has to fail, and returns how it ended.
+fn up_fails(dir: &Path, options: &[&str], environment: &[(&str, &str)]) -> Output {
+    command()
+        .args(["up", "--dir"])
+        .arg(dir)
+        .args(options)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .expect("tidemark runs")
+}
+
+/// What was said on standard error, which has to be one sentence that begins with `error:`.
+#[track_caller]
+fn sentence(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(told.len(), 1, "{text}");
+    assert_eq!(text.trim_end().lines().last(), Some(told[0]), "{text}");
+    told[0].to_owned()
+}
+
+#[track_caller]
+fn nothing_runs_in(dir: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = processes_of(dir);
+        if found.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "still running: {found:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_wrong_option_ends_with_status_2() {
+    for arguments in
+        [["up", "--nonsense"].as_slice(), &["up", "--port", "x"], &["nonsense"], &["key", "set", "x"]]
+    {
+        let output = command().args(arguments).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_told_before_anything_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let output = up_fails(dir.path(), &["--port", &port], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = sentence(&output);
+    assert!(told.contains(&format!("port {port} cannot be used")) && told.contains("--port"), "{told}");
+    assert!(!dir.path().join("postgres").exists(), "Postgres was prepared");
+    nothing_runs_in(dir.path());
+}
+
+#[test]
+fn a_missing_libchdb_is_told_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = up_fails(dir.path(), &["--port", "0"], &[("TIDEMARK_LIBCHDB", "/nowhere/libchdb.so")]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = sentence(&output);
+    assert!(told.contains("/nowhere/libchdb.so") && told.contains("make libchdb"), "{told}");
+    nothing_runs_in(dir.path());
+}
+
+#[test]
+fn data_of_a_postgres_that_is_not_installed_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = dir.path().join("postgres/data/PG_VERSION");
+    std::fs::create_dir_all(version.parent().unwrap()).unwrap();
+    std::fs::write(&version, "8\n").unwrap();
+    let output = up_fails(dir.path(), &["--port", "0"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = sentence(&output);
+    assert!(told.contains("was made by Postgres 8, which is not installed"), "{told}");
+    assert_eq!(std::fs::read_to_string(&version).unwrap(), "8\n");
+    nothing_runs_in(dir.path());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_stores_survive_a_kill_and_a_second_start_finds_them() {
+    let mut private = PrivateStack::start().await;
+    let organization = private.stack.organization().await;
+    organization.get("/whoami").await.ok(200);
+
+    // A second one on the same folder is refused, and does not disturb the first.
+    let state = private.dir().join("state");
+    let output = up_fails(&state, &["--port", "0"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = sentence(&output);
+    assert!(told.contains("another tidemark up"), "{told}");
+    organization.get("/whoami").await.ok(200);
+
+    private.kill();
+    nothing_runs_in(&state);
+    let begun = Instant::now();
+    private.start_again().await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "the second start took {:?}", begun.elapsed());
+    let again = harness::Organization { stack: private.stack.clone(), ..organization };
+    again.get("/whoami").await.ok(200);
+    assert_eq!(private.stack.connection.base_url, again.stack.connection.base_url);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_stores_come_back_when_one_of_their_processes_is_killed() {
+    let private = PrivateStack::start().await;
+    let organization = private.stack.organization().await;
+    for (word, path) in
+        [("serve", "/whoami"), ("clickhouse", "/overview"), ("guard", "/accounts"), ("sandbox", "/whoami")]
+    {
+        organization.get(path).await.ok(200);
+        private.kill_process(word);
+        eventually(&format!("GET {path} works again after {word} was killed"), || async {
+            let response = organization.request(reqwest::Method::GET, path).send().await.ok()?;
+            response.status().is_success().then_some(())
+        })
+        .await;
+    }
+    let account = private.stack.connection.sandbox_accounts[0].clone();
+    organization.track(&account).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_stores_that_are_damaged_end_the_start_with_a_sentence_and_nothing_runs() {
+    let mut private = PrivateStack::start().await;
+    private.kill();
+    let state = private.dir().join("state");
+    nothing_runs_in(&state);
+    let control = state.join("postgres/data/global/pg_control");
+    let whole = std::fs::read(&control).unwrap();
+    std::fs::write(&control, &whole[..100]).unwrap();
+
+    let output = up_fails(&state, &["--port", "0"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = sentence(&output);
+    assert!(told.contains("Postgres ended") && told.contains("postgres.log"), "{told}");
+    assert!(!state.join("demo.json").exists(), "demo.json says that all is ready");
+    nothing_runs_in(&state);
+
+    std::fs::write(&control, whole).unwrap();
+    private.start_again().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_stores_tell_nobody_else_their_secrets() {
+    use std::os::unix::fs::PermissionsExt;
+    let private = PrivateStack::start().await;
+    let state = private.dir().join("state");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&state), 0o700);
+    for name in ["demo.json", "demo.env", "clickhouse/credentials.json"] {
+        assert_eq!(mode(&state.join(name)), 0o600, "{name}");
+    }
+    let connection = &private.stack.connection;
+    let password = connection.database_url.split(['/', '@']).nth(2).unwrap().split(':').nth(1).unwrap();
+    for secret in [password, &connection.clickhouse_password, &connection.clickhouse_readonly_password] {
+        assert!(secret.len() >= 32, "a password that can be guessed");
+        for (pid, command) in processes_of(&state) {
+            assert!(!command.contains(secret), "process {pid} shows a password: {command}");
+        }
+    }
+}

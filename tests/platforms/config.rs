@@ -1,0 +1,91 @@
+//! Which sources a configuration makes, and what it says when something is missing.
+
+use clap::Parser;
+use tidemark::model::platform::Platform;
+use tidemark::platforms::source::PostKey;
+use tidemark::platforms::{ConfigError, SourceArgs, Sources};
+
+#[derive(Debug, Parser)]
+struct Command {
+    #[command(flatten)]
+    sources: SourceArgs,
+}
+
+const GRAPH: [&str; 2] = ["--instagram-graph-user-id=178", "--instagram-graph-token=EAAB-secret"];
+const RESEARCH: [&str; 2] = ["--tiktok-research-client-key=k", "--tiktok-research-client-secret=s-secret"];
+const HTTP: [&str; 1] = ["--http-source-url=http://127.0.0.1:9/http"];
+
+pub fn args(parts: &[&[&str]]) -> SourceArgs {
+    let line = ["tidemark"].into_iter().chain(parts.iter().flat_map(|part| part.iter().copied()));
+    Command::try_parse_from(line).expect("the test's options are options").sources
+}
+
+fn names(parts: &[&[&str]]) -> Result<(Vec<&'static str>, Vec<&'static str>), String> {
+    let sources = Sources::from_args(&args(parts)).map_err(|error| error.to_string())?;
+    Ok((sources.names(Platform::Instagram), sources.names(Platform::Tiktok)))
+}
+
+#[test]
+fn without_credentials_there_is_no_source_and_no_error() {
+    assert_eq!(names(&[]), Ok((vec![], vec![])));
+    let sources = Sources::from_args(&args(&[])).expect("defaults work");
+    assert!(!sources.has(Platform::Instagram) && !sources.has(Platform::Tiktok));
+    assert_eq!(
+        names(&[&["--instagram-sources=", "--http-source-url=", "--instagram-graph-url="]]),
+        Ok((vec![], vec![]))
+    );
+}
+
+#[test]
+fn credentials_make_sources_in_the_default_order_or_the_one_given() {
+    assert_eq!(names(&[&GRAPH]), Ok((vec!["instagram-graph"], vec![])));
+    assert_eq!(
+        names(&[&GRAPH, &RESEARCH, &HTTP]),
+        Ok((vec!["instagram-graph", "http"], vec!["tiktok-research", "http"]))
+    );
+    let order = ["--instagram-sources=http, instagram-graph,http", "--tiktok-sources=none"];
+    assert_eq!(names(&[&GRAPH, &RESEARCH, &HTTP, &order]), Ok((vec!["http", "instagram-graph"], vec![])));
+}
+
+#[test]
+fn what_is_named_but_cannot_work_is_an_error_that_names_the_variable() {
+    for (parts, expected) in [
+        (&["--instagram-sources=instagram-graph"] as &[&str], "TIDEMARK_INSTAGRAM_GRAPH_USER_ID"),
+        (&["--instagram-sources=instagram-graph", "--instagram-graph-user-id=1"], "TIDEMARK_INSTAGRAM_GRAPH_TOKEN"),
+        (&["--tiktok-sources=tiktok-research"], "TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY"),
+        (&["--tiktok-sources=http"], "TIDEMARK_HTTP_SOURCE_URL"),
+        (&["--tiktok-sources=instagram-graph"], "TIDEMARK_TIKTOK_SOURCES"),
+        (&["--instagram-sources=magic"], "magic"),
+        (&["--http-source-url=ftp://x/"], "TIDEMARK_HTTP_SOURCE_URL"),
+        (&["--http-source-url=http://user:pass@x/"], "TIDEMARK_HTTP_SOURCE_URL"),
+        (&["--http-source-url=nonsense"], "TIDEMARK_HTTP_SOURCE_URL"),
+    ] {
+        let error = names(&[parts]).expect_err("an error");
+        assert!(error.contains(expected), "{parts:?}: {error}");
+        assert!(!error.contains("user:pass"), "{error}");
+    }
+    let unreadable = Sources::from_args(&args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]));
+    assert!(matches!(unreadable, Err(ConfigError::Setup { .. })));
+}
+
+#[test]
+fn secrets_are_in_no_debug_output() {
+    let shown = format!("{:?}", args(&[&GRAPH, &RESEARCH, &HTTP, &["--http-source-token=t-secret"]]));
+    assert!(shown.contains("[redacted]") && !shown.contains("-secret"), "{shown}");
+}
+
+#[test]
+fn a_post_can_be_read_when_some_source_knows_one_of_its_names() {
+    let key = |id: Option<&str>, code: Option<&str>| PostKey {
+        external_id: id.map(str::to_owned),
+        shortcode: code.map(str::to_owned),
+        username: None,
+    };
+    let official = Sources::from_args(&args(&[&GRAPH, &RESEARCH])).expect("a configuration");
+    assert!(!official.can_read(Platform::Instagram, &key(Some("1"), Some("abc"))));
+    assert!(official.can_read(Platform::Tiktok, &key(Some("1"), None)));
+    assert!(!official.can_read(Platform::Tiktok, &key(None, Some("abc"))));
+    let with_http = Sources::from_args(&args(&[&GRAPH, &HTTP])).expect("a configuration");
+    assert!(with_http.can_read(Platform::Instagram, &key(None, Some("abc"))));
+    assert!(!with_http.can_read(Platform::Instagram, &key(None, None)));
+}

@@ -1,0 +1,127 @@
+//! The open contract: what a collector may answer and how it is understood.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use tidemark::model::counters::Counters;
+use tidemark::model::platform::Platform;
+use tidemark::platforms::source::{AccountKey, PostKey, Refusal, Source};
+
+use crate::canned::{self, Canned, Say};
+use crate::{LIMITS, depth, http_source, key, now, time};
+
+async fn account(platform: Platform, script: Vec<Say>) -> Result<tidemark::platforms::source::AccountAnswer, Refusal> {
+    let server = Canned::start(script).await;
+    http_source(&server.url, LIMITS, platform).account(&key("some.one"), depth(9, "2026-01-01"), now()).await
+}
+
+fn row(id: &str, time: &str) -> Value {
+    json!({"id": id, "create_time": time, "like_count": 1})
+}
+
+#[tokio::test]
+async fn pages_are_followed_and_every_counter_is_kept() {
+    let mut full = row("1", "2026-03-01T00:00:00Z");
+    for (number, name) in Counters::NAMES.iter().enumerate() {
+        full[*name] = json!(number + 1);
+    }
+    full["shortcode"] = json!("CSr71Gzlqo4");
+    full["platform_data"] = json!({"audio": "x"});
+    let first =
+        json!({"profile": {"id": "9", "username": "other.name", "follower_count": 3}, "posts": [full], "next": "n2"});
+    let second = json!({"profile": {"id": "9"}, "posts": [row("1", "2026-03-01T00:00:00Z"), row("2", "2026-03-05T00:00:00Z"),
+        row("3", "2025-12-31T23:59:59Z")], "next": null});
+    let server = Canned::start(vec![canned::json(200, &first), canned::json(200, &second)]).await;
+    let source = http_source(&server.url, LIMITS, Platform::Instagram);
+    let key = AccountKey { username: "some.one".to_owned(), platform_id: Some("9".to_owned()) };
+    let answer = source.account(&key, depth(9, "2026-01-01"), now()).await.expect("an answer");
+    assert_eq!(answer.profile.username, "other.name");
+    let ids: Vec<&str> = answer.posts.iter().map(|post| post.external_id.as_str()).collect();
+    assert_eq!(ids, ["2", "1"], "newest first, once each, none too old");
+    let expected = Counters::from_array(std::array::from_fn(|number| Some(number as i64 + 1)));
+    assert_eq!(answer.posts[1].counters, expected);
+    assert_eq!(answer.posts[1].url.as_deref(), Some("https://www.instagram.com/p/CSr71Gzlqo4/"));
+    assert_eq!(answer.posts[1].platform_data, json!({"audio": "x"}));
+    let requests = server.requests();
+    assert!(
+        requests[0].starts_with("GET /base/v1/instagram/accounts/some.one?max_posts=9&not_before=2026-01-01&id=9 ")
+    );
+    assert!(requests[1].contains("max_posts=8") && requests[1].contains("cursor=n2"));
+    assert!(requests[0].to_lowercase().contains("authorization: bearer sandbox-http-token"));
+}
+
+#[tokio::test]
+async fn a_play_is_a_view_on_tiktok() {
+    let mut post = row("1", "2026-03-01T00:00:00Z");
+    post["view_count"] = json!(10);
+    post["play_count"] = json!(99);
+    let answer = account(Platform::Tiktok, vec![canned::json(200, &json!({"profile": {}, "posts": [post]}))]).await;
+    assert_eq!(answer.expect("an answer").posts[0].counters.play_count, Some(10));
+}
+
+#[tokio::test]
+async fn errors_are_told_by_their_code() {
+    let error = |status: u16, code: &str, more: Value| {
+        let mut error = json!({"code": code, "message": "m"});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            error[name] = value.clone();
+        }
+        canned::json(status, &json!({"error": error}))
+    };
+    let retry_at = json!({"retry_at": "2026-03-10T12:05:00Z"});
+    let far = json!({"retry_at": "2036-03-10T12:05:00Z"});
+    for (say, expected) in [
+        (error(404, "not_found", json!({})), Refusal::NotFound("m".to_owned())),
+        (error(429, "rate_limited", retry_at), Refusal::RateLimited { until: time("2026-03-10T12:05:00Z") }),
+        (error(429, "rate_limited", far), Refusal::RateLimited { until: now() + TimeDelta::days(1) }),
+        (error(401, "unauthorized", json!({})), Refusal::Credentials("m".to_owned())),
+        (error(503, "unavailable", json!({})), Refusal::Transient("m".to_owned())),
+        (error(501, "unsupported", json!({})), Refusal::Unsupported),
+        // A refusal inside of a 200 is a refusal.
+        (error(200, "not_found", json!({})), Refusal::NotFound("m".to_owned())),
+        (canned::json(500, &json!({})), Refusal::Transient("HTTP 500".to_owned())),
+        (canned::json(401, &json!({})), Refusal::Credentials("HTTP 401".to_owned())),
+    ] {
+        assert_eq!(account(Platform::Instagram, vec![say]).await, Err(expected));
+    }
+    // A 404 without the contract's code is a wrong address, and makes no account unavailable.
+    let lost = account(Platform::Instagram, vec![canned::json(404, &json!({"detail": "Not Found"}))]).await;
+    assert!(matches!(lost, Err(Refusal::Malformed(_))), "{lost:?}");
+}
+
+#[tokio::test]
+async fn answers_of_another_shape_are_malformed() {
+    for body in [
+        json!([]),
+        json!({"posts": []}),
+        json!({"profile": {}, "posts": {}}),
+        json!({"profile": {}, "posts": [{"like_count": 1}]}),
+        json!({"profile": {}, "posts": ["x"]}),
+    ] {
+        let answer = account(Platform::Instagram, vec![canned::json(200, &body)]).await;
+        assert!(matches!(answer, Err(Refusal::Malformed(_))), "{body}: {answer:?}");
+    }
+    let endless = json!({"profile": {}, "posts": [], "next": "same"});
+    let answer = account(Platform::Instagram, vec![canned::json(200, &endless)]).await;
+    assert!(matches!(answer, Err(Refusal::Malformed(_))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_post_is_asked_for_by_any_name() {
+    let server = Canned::start(vec![canned::json(200, &json!({"post": row("5", "2026-03-01T00:00:00Z")}))]).await;
+    let source = http_source(&server.url, LIMITS, Platform::Instagram);
+    let by_code = PostKey { external_id: None, shortcode: Some("CSr-_1".to_owned()), username: None };
+    assert_eq!(source.post(&by_code, now()).await.expect("the post").external_id, "5");
+    let by_id = PostKey { external_id: Some("5".to_owned()), shortcode: None, username: Some("a b".to_owned()) };
+    source.post(&by_id, now()).await.expect("the post");
+    let lines: Vec<String> =
+        server.requests().iter().filter_map(|request| Some(request.lines().next()?.to_owned())).collect();
+    assert_eq!(
+        lines,
+        [
+            "GET /base/v1/instagram/posts?shortcode=CSr-_1 HTTP/1.1",
+            "GET /base/v1/instagram/posts?id=5&username=a+b HTTP/1.1",
+        ]
+    );
+    let nameless = PostKey { external_id: None, shortcode: None, username: None };
+    assert_eq!(source.post(&nameless, now()).await, Err(Refusal::Unsupported));
+}

@@ -1,0 +1,80 @@
+//! The sources of platform data: real clients against recorded answers, canned ones and the sandbox.
+
+mod canned;
+mod config;
+mod faults;
+mod graph;
+mod http;
+mod recorded;
+mod research;
+mod sandboxed;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use tidemark::model::platform::Platform;
+use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
+use tidemark::platforms::instagram_graph::{InstagramGraph, InstagramGraphConfig};
+use tidemark::platforms::outbound::Limits;
+use tidemark::platforms::secret::Secret;
+use tidemark::platforms::source::{AccountKey, Depth, Source};
+use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
+use url::Url;
+
+pub const LIMITS: Limits = Limits { timeout: Duration::from_secs(5), max_answer_bytes: 2 * 1024 * 1024 };
+
+pub fn time(text: &str) -> DateTime<Utc> {
+    text.parse().expect("the test names a time")
+}
+
+pub fn now() -> DateTime<Utc> {
+    time("2026-03-10T12:00:00Z")
+}
+
+pub fn key(username: &str) -> AccountKey {
+    AccountKey { username: username.to_owned(), platform_id: None }
+}
+
+pub fn depth(max_posts: usize, not_before: &str) -> Depth {
+    let not_before: NaiveDate = not_before.parse().expect("the test names a day");
+    Depth { max_posts, not_before }
+}
+
+pub fn graph_source(base: &Url, limits: Limits, page_size: usize) -> InstagramGraph {
+    InstagramGraph::new(InstagramGraphConfig {
+        base: base.clone(),
+        user_id: tidemark::sandbox::graph::USER_ID.to_owned(),
+        token: Secret::new(tidemark::sandbox::graph::TOKEN),
+        page_size,
+        limits,
+    })
+    .expect("the source is configured well")
+}
+
+pub fn research_source(base: &Url, limits: Limits, page_size: usize) -> TiktokResearch {
+    TiktokResearch::new(TiktokResearchConfig {
+        base: base.clone(),
+        client_key: tidemark::sandbox::tiktok::CLIENT_KEY.to_owned(),
+        client_secret: Secret::new(tidemark::sandbox::tiktok::CLIENT_SECRET),
+        page_size,
+        daily_requests: 1000,
+        limits,
+    })
+    .expect("the source is configured well")
+}
+
+pub fn http_source(base: &Url, limits: Limits, platform: Platform) -> HttpSource {
+    let token = Some(Secret::new(tidemark::sandbox::open::TOKEN));
+    HttpSource::new(HttpSourceConfig { base: base.clone(), token, limits }, platform)
+        .expect("the source is configured well")
+}
+
+/// The three sources in front of the same address.
+pub fn every_source(base: &Url, limits: Limits) -> Vec<Arc<dyn Source>> {
+    vec![
+        Arc::new(graph_source(base, limits, 50)),
+        Arc::new(research_source(base, limits, 100)),
+        Arc::new(http_source(base, limits, Platform::Instagram)),
+    ]
+}
