@@ -54,8 +54,10 @@ impl Answer {
 }
 
 pub async fn postgres() -> PgPool {
-    let url = std::env::var("TIDEMARK_TEST_DATABASE_URL").expect("TIDEMARK_TEST_DATABASE_URL names the test database");
-    let options = sqlx::postgres::PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
+    let url = std::env::var("TIDEMARK_TEST_DATABASE_URL")
+        .expect("TIDEMARK_TEST_DATABASE_URL names the test database");
+    let options =
+        sqlx::postgres::PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
     let pg = options.connect(&url).await.unwrap();
     sqlx::migrate!().run(&pg).await.unwrap();
     pg
