@@ -28,7 +28,11 @@ async fn a_rename_and_a_removal_show_at_once_and_stay() {
         .execute(write.connection())
         .await
         .unwrap();
-    sqlx::query("delete from creators where id = $1").bind(removed).execute(write.connection()).await.unwrap();
+    sqlx::query("delete from creators where id = $1")
+        .bind(removed)
+        .execute(write.connection())
+        .await
+        .unwrap();
     write.creator_changed(renamed);
     write.creator_removed(removed);
     write.commit().await.unwrap();
@@ -118,7 +122,10 @@ async fn pruning_leaves_what_tells_who_can_follow() {
     assert!(after.complete);
     assert_eq!(changes::prune(&own.pg).await.unwrap(), 0, "what is recent stays");
 
-    sqlx::query("update search_changes set created_at = now() - interval '8 days'").execute(&own.pg).await.unwrap();
+    sqlx::query("update search_changes set created_at = now() - interval '8 days'")
+        .execute(&own.pg)
+        .await
+        .unwrap();
     assert_eq!(changes::prune(&own.pg).await.unwrap(), 1, "the last change stays, however old it is");
     assert!(!changes::can_follow(&own.pg, &before).await.unwrap());
     assert!(changes::can_follow(&own.pg, &after.next).await.unwrap());
@@ -141,7 +148,7 @@ async fn others_can_wait_for_every_follower() {
         let name = format!("Waited for {number}");
         add_creator(&pg, organization, &name).await;
         applied::wait_for_search(&pg, organization).await.unwrap();
-        assert_eq!(followed.creators(&pg, organization, &name).await, [name.clone()]);
+        assert_eq!(followed.creators(&pg, organization, &name).await, [name.as_str()]);
     }
     followed.close().await;
 }

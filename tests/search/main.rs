@@ -2,6 +2,8 @@
 //! where it stopped. What `GET /search` makes of it over HTTP is not tested here.
 
 mod following;
+#[path = "../harness/mod.rs"]
+mod harness;
 mod matching;
 mod restarting;
 mod setup;

@@ -20,7 +20,8 @@ fn naive(captions: &[Caption], query: &str, limit: usize) -> Vec<Uuid> {
         .iter()
         .filter_map(|caption| {
             let text = lower(&caption.text);
-            text.contains(&query).then(|| (text != query, !text.starts_with(&query), -caption.views, caption.id))
+            text.contains(&query)
+                .then(|| (text != query, !text.starts_with(&query), -caption.views, caption.id))
         })
         .collect();
     found.sort_unstable();
@@ -28,9 +29,52 @@ fn naive(captions: &[Caption], query: &str, limit: usize) -> Vec<Uuid> {
 }
 
 const PIECES: &[&str] = &[
-    "a", "b", "B", "ab", "é", "É", "e\u{301}", "İ", "ı", "ß", "Σ", "ς", "👩\u{200D}🚀", "👨\u{200D}👩\u{200D}👧", "👍🏽", "🇻🇳",
-    "\u{FE0F}", "漢", "字", "漢字", "سلام", "لا", "กำ", "ก", "ที่", "Привет", "п", "%", "_", "\\", "'", "\"", "''", "\n", "\r\n", "\t", " ", "  ",
-    "$1", "{", "*", "\u{10FFFF}", "\u{1}", "\u{A0}", "\u{FEFF}", "ǅ",
+    "a",
+    "b",
+    "B",
+    "ab",
+    "é",
+    "É",
+    "e\u{301}",
+    "İ",
+    "ı",
+    "ß",
+    "Σ",
+    "ς",
+    "👩\u{200D}🚀",
+    "👨\u{200D}👩\u{200D}👧",
+    "👍🏽",
+    "🇻🇳",
+    "\u{FE0F}",
+    "漢",
+    "字",
+    "漢字",
+    "سلام",
+    "لا",
+    "กำ",
+    "ก",
+    "ที่",
+    "Привет",
+    "п",
+    "%",
+    "_",
+    "\\",
+    "'",
+    "\"",
+    "''",
+    "\n",
+    "\r\n",
+    "\t",
+    " ",
+    "  ",
+    "$1",
+    "{",
+    "*",
+    "\u{10FFFF}",
+    "\u{1}",
+    "\u{A0}",
+    "\u{FEFF}",
+    "ǅ",
 ];
 
 async fn agrees_with_naive(
@@ -60,14 +104,20 @@ async fn search_agrees_with_a_naive_scan_over_random_texts() {
     let followed = Followed::open(&pg, folder.path()).await;
     let mut random = Random(0x5eed_cafe);
     let captions: Vec<_> = (0..600)
-        .map(|_| Caption { id: Uuid::now_v7(), text: random.text(PIECES, 24), views: random.below(40) as i64 })
+        .map(|_| Caption {
+            id: Uuid::now_v7(),
+            text: random.text(PIECES, 24),
+            views: random.below(40) as i64,
+        })
         .collect();
     // Half of them come later, so that they lie in another part of the index.
     add_videos(&pg, organization, None, &captions[..300]).await;
     followed.current(&pg).await;
     add_videos(&pg, organization, None, &captions[300..]).await;
-    let foreign: Vec<_> =
-        captions.iter().map(|c| Caption { id: Uuid::now_v7(), text: c.text.clone(), views: c.views }).collect();
+    let foreign: Vec<_> = captions
+        .iter()
+        .map(|c| Caption { id: Uuid::now_v7(), text: c.text.clone(), views: c.views })
+        .collect();
     add_videos(&pg, other, None, &foreign).await;
     followed.current(&pg).await;
     let mut queries = Vec::new();
@@ -149,16 +199,24 @@ async fn sections_are_filled_and_ranked() {
     assert_eq!(ids, [exact_account, bigger_prefix, prefix, inside]);
     assert_eq!(found.accounts[0].display_name.as_deref(), Some("Shown"));
     assert!(found.creators.is_empty());
-    let videos: Vec<_> = found.videos.iter().map(|hit| (hit.id, hit.account_id, hit.account_username.as_deref())).collect();
+    let videos: Vec<_> =
+        found.videos.iter().map(|hit| (hit.id, hit.account_id, hit.account_username.as_deref())).collect();
     assert_eq!(videos, [(captions[1].id, None, None), (captions[0].id, Some(inside), Some("the_elan"))]);
     assert_eq!(found.videos[1].caption.as_deref(), Some("An ELAN\nof two lines"));
 
     // The display name is shown, not searched.
     assert!(followed.search(&pg, organization, "Shown").await.accounts.is_empty());
     // A counter alone moves the rank at once, without a change of the index.
-    sqlx::query("update accounts set follower_count = 30 where id = $1").bind(prefix).execute(&pg).await.unwrap();
+    sqlx::query("update accounts set follower_count = 30 where id = $1")
+        .bind(prefix)
+        .execute(&pg)
+        .await
+        .unwrap();
     let found = followed.search(&pg, organization, "elan").await;
-    assert_eq!(found.accounts.iter().map(|hit| hit.id).collect::<Vec<_>>(), [exact_account, prefix, bigger_prefix, inside]);
+    assert_eq!(
+        found.accounts.iter().map(|hit| hit.id).collect::<Vec<_>>(),
+        [exact_account, prefix, bigger_prefix, inside]
+    );
 
     let caps = followed.index.search(&pg, organization, "el", 40).await.unwrap().effective_caps;
     assert_eq!((caps.accounts, caps.creators, caps.videos), (25, 25, 10));
@@ -166,7 +224,10 @@ async fn sections_are_filled_and_ranked() {
     assert_eq!((few.effective_caps.videos, few.accounts.len()), (2, 2));
     for nothing in ["", "  \t", "\0", "elan\0"] {
         let found = followed.search(&pg, organization, nothing).await;
-        assert!(found.accounts.is_empty() && found.creators.is_empty() && found.videos.is_empty(), "{nothing:?}");
+        assert!(
+            found.accounts.is_empty() && found.creators.is_empty() && found.videos.is_empty(),
+            "{nothing:?}"
+        );
     }
     followed.close().await;
 }

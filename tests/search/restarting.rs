@@ -1,14 +1,19 @@
 //! What an index makes of the folder that it finds: after a stop, a kill, damage, or another database.
 
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, changes};
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
 
-use crate::setup::{Followed, OwnDatabase, Random, add_creator, add_unannounced_creator, organization, postgres};
+use crate::setup::{
+    Followed, OwnDatabase, Random, add_creator, add_unannounced_creator, organization, postgres,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_process_goes_on_where_it_was() {
@@ -28,7 +33,10 @@ async fn a_restarted_process_goes_on_where_it_was() {
     followed.current(&pg).await;
     assert_eq!(followed.creators(&pg, organization, "known").await, ["Known"]);
     assert_eq!(followed.creators(&pg, organization, "meanwhile").await, ["Meanwhile"]);
-    assert!(followed.creators(&pg, organization, "unannounced").await.is_empty(), "the index must not have been rebuilt");
+    assert!(
+        followed.creators(&pg, organization, "unannounced").await.is_empty(),
+        "the index must not have been rebuilt"
+    );
     followed.close().await;
 }
 
@@ -42,7 +50,8 @@ async fn follows_until_killed() {
     let options = postgres().await.connect_options().as_ref().clone().database(&database);
     let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
     let _followed = Followed::open(&pg, Path::new(&folder)).await;
-    std::future::pending::<()>().await;
+    // It ends with the process that started it, too.
+    tokio::io::stdin().read_u8().await.unwrap_err();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,11 +64,12 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     let mut random = Random(42);
     let mut names = Vec::new();
     for _ in 0..6 {
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "restarting::follows_until_killed", "--ignored"])
             .env(KILLED.0, folder.path())
             .env(KILLED.1, &own.name)
-            .stdout(std::process::Stdio::null())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
             .spawn()
             .unwrap();
         let end = Instant::now() + Duration::from_millis(300 + random.below(900) as u64);
@@ -74,14 +84,13 @@ async fn a_killed_process_neither_loses_nor_doubles() {
                 write.commit().await.unwrap();
             }
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill().await.unwrap();
     }
     let followed = Followed::open(&pg, folder.path()).await;
     assert!(followed.index.position().is_some(), "a killed process must leave its position");
     followed.current(&pg).await;
     for (_, name) in &names {
-        assert_eq!(followed.creators(&pg, organization, name).await, [name.clone()]);
+        assert_eq!(followed.creators(&pg, organization, name).await, [name.as_str()]);
     }
     assert_eq!(followed.index.documents(), names.len() as u64);
     followed.close().await;
@@ -152,7 +161,7 @@ async fn an_index_of_another_database_or_of_a_pruned_past_is_rebuilt() {
         }
         let followed = Followed::open(&pg, folder.path()).await;
         followed.current(&pg).await;
-        assert_eq!(followed.creators(&pg, organization, &name).await, [name.clone()]);
+        assert_eq!(followed.creators(&pg, organization, &name).await, [name.as_str()]);
         followed.close().await;
     }
 }

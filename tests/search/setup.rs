@@ -7,19 +7,15 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
 use tidemark::app::{Clock, Stores};
 use tidemark::store::Write;
+use tidemark::store::organizations::OrganizationChange;
 use tidemark::store::search::{SearchIndex, Sections};
 use tidemark::worker::indexer;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-pub(crate) async fn postgres() -> PgPool {
-    let url = std::env::var("TIDEMARK_TEST_DATABASE_URL")
-        .expect("TIDEMARK_TEST_DATABASE_URL must name a Postgres database for tests");
-    let pg = PgPoolOptions::new().max_connections(4).connect(&url).await.unwrap();
-    sqlx::migrate!().run(&pg).await.unwrap();
-    pg
-}
+pub(crate) use crate::harness::postgres;
+use crate::harness::tenant;
 
 /// A database without other tests' records, beside the shared one.
 pub(crate) struct OwnDatabase {
@@ -47,9 +43,7 @@ impl OwnDatabase {
 }
 
 pub(crate) async fn organization(pg: &PgPool) -> Uuid {
-    let id = Uuid::now_v7();
-    sqlx::query("insert into organizations (id, name) values ($1, 'Search')").bind(id).execute(pg).await.unwrap();
-    id
+    tenant(pg, OrganizationChange::default()).await.0
 }
 
 /// An index in a folder of its own, followed by a task until it is closed.
@@ -70,7 +64,8 @@ impl Followed {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
-        let stores = Stores { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::new(None) };
+        let stores =
+            Stores { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::new(None) };
         let stop = CancellationToken::new();
         let task = tokio::spawn(indexer::follow(stores, index.clone(), stop.clone()));
         Followed { index, stop, task }
@@ -137,7 +132,13 @@ pub(crate) async fn add_unannounced_creator(pg: &PgPool, organization: Uuid, nam
     write.commit().await.unwrap();
 }
 
-pub(crate) async fn add_account(pg: &PgPool, organization: Uuid, username: &str, followers: i64, creator: Option<Uuid>) -> Uuid {
+pub(crate) async fn add_account(
+    pg: &PgPool,
+    organization: Uuid,
+    username: &str,
+    followers: i64,
+    creator: Option<Uuid>,
+) -> Uuid {
     let mut write = Write::begin(pg, organization).await.unwrap();
     let id = Uuid::now_v7();
     sqlx::query(
@@ -165,7 +166,8 @@ pub(crate) struct Caption {
 
 pub(crate) async fn add_videos(pg: &PgPool, organization: Uuid, account: Option<Uuid>, captions: &[Caption]) {
     let mut write = Write::begin(pg, organization).await.unwrap();
-    let (ids, rest): (Vec<_>, Vec<_>) = captions.iter().map(|c| (c.id, (c.text.clone(), (lower(&c.text), c.views)))).unzip();
+    let (ids, rest): (Vec<_>, Vec<_>) =
+        captions.iter().map(|c| (c.id, (c.text.clone(), (lower(&c.text), c.views)))).unzip();
     let (texts, rest): (Vec<_>, Vec<_>) = rest.into_iter().unzip();
     let (keys, views): (Vec<_>, Vec<_>) = rest.into_iter().unzip();
     sqlx::query(

@@ -13,8 +13,8 @@ use tantivy::schema::{
     BytesOptions, FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions, Value,
 };
 use tantivy::{
-    DocAddress, DocId, DocSet, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TERMINATED, TantivyDocument,
-    TantivyError, Term,
+    DocAddress, DocId, DocSet, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TERMINATED,
+    TantivyDocument, TantivyError, Term,
 };
 use uuid::Uuid;
 
@@ -278,10 +278,17 @@ impl Searcher {
     }
 
     /// Returns the ids of an organization's documents of one kind whose text contains the query, in no order.
-    pub(super) fn containing(&self, organization: Uuid, entity: Entity, query: &str) -> Result<Vec<Uuid>, Error> {
+    pub(super) fn containing(
+        &self,
+        organization: Uuid,
+        entity: Entity,
+        query: &str,
+    ) -> Result<Vec<Uuid>, Error> {
         let scope = Term::from_field_bytes(self.fields.scope, &scope(entity, organization));
-        let terms: Vec<_> =
-            grams::required(query).into_iter().map(|gram| Term::from_field_text(self.fields.text, gram)).collect();
+        let terms: Vec<_> = grams::required(query)
+            .into_iter()
+            .map(|gram| Term::from_field_text(self.fields.text, gram))
+            .collect();
         let mut ids = Vec::new();
         for (ordinal, segment) in (0..).zip(self.searcher.segment_readers()) {
             let candidates = self.candidates(segment, &scope, &terms)?;
@@ -300,7 +307,12 @@ impl Searcher {
     }
 
     /// Returns the living documents of a segment that have the rarest of the terms, in the scope.
-    fn candidates(&self, segment: &SegmentReader, scope: &Term, terms: &[Term]) -> tantivy::Result<Vec<DocId>> {
+    fn candidates(
+        &self,
+        segment: &SegmentReader,
+        scope: &Term,
+        terms: &[Term],
+    ) -> tantivy::Result<Vec<DocId>> {
         let texts = segment.inverted_index(self.fields.text)?;
         let mut infos = Vec::with_capacity(terms.len());
         for term in terms {
@@ -309,7 +321,8 @@ impl Searcher {
         }
         infos.sort_by_key(|info| info.doc_freq);
         infos.truncate(TERMS_PER_QUERY);
-        let Some(scope) = segment.inverted_index(self.fields.scope)?.read_postings(scope, IndexRecordOption::Basic)?
+        let Some(scope) =
+            segment.inverted_index(self.fields.scope)?.read_postings(scope, IndexRecordOption::Basic)?
         else {
             return Ok(Vec::new());
         };
