@@ -191,7 +191,8 @@ where
             return found;
         }
         assert!(Instant::now() < deadline, "it did not happen within {PATIENCE:?} that {what}");
-        tokio::time::sleep(Duration::from_millis(25)).await;
+        // Seldom enough that looking by HTTP stays within a key's rate limit.
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
