@@ -72,6 +72,7 @@ pub(super) async fn top_creators(
     let now = app.clock.now().await;
     let window = filter.window.at(now);
     let ranked = creators::ranked(&app.pg, caller.organization, filter.platform).await?;
+    let linked: Vec<_> = ranked.iter().flat_map(|creator| creator.subjects.iter().copied()).collect();
     let removed = analytics::removed_subjects(&app.pg, caller.organization).await?;
     let scope =
         Scope { organization: caller.organization, platform: filter.platform, subjects: None, removed: &removed };
@@ -104,6 +105,7 @@ pub(super) async fn top_creators(
     });
     top.truncate(limit);
     if data_as_of.is_none() {
+        let scope = Scope { subjects: Some(&linked), ..scope };
         data_as_of = analytics::as_of(&app.clickhouse, scope, window).await?;
     }
     Ok(WithMeta { data: top, meta: WindowMeta::new(window, now, data_as_of) })

@@ -88,7 +88,7 @@ pub(super) async fn account_videos(
         found.extend(videos::discovered(&app.pg, caller.organization, platform, ids).await?);
     }
     let totals = videos::totals(&app.clickhouse, caller.organization, &found, window).await?;
-    let data_as_of = totals.iter().map(|totals| totals.observed_at).max();
+    let data_as_of = totals.iter().map(|totals| totals.as_of).max();
     let gained: HashMap<_, _> = totals.iter().map(|totals| (totals.video_id.cast_signed(), totals)).collect();
     let data: BTreeMap<_, _> = found
         .iter()

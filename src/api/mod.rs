@@ -30,6 +30,6 @@ fn private() -> Router {
         .push(accounts::router())
         .push(account_videos::router())
         .push(creators::router())
-        .push(search::router())
         .push(analytics::router())
+        .push(search::router())
 }

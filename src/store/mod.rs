@@ -57,6 +57,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether another unit of work was in the way: the change is to be tried again from the start.
+    pub fn is_contention(&self) -> bool {
+        match self {
+            Error::Contended => true,
+            // A deadlock, of which this one was chosen to give way, or a serialization failure.
+            Error::Postgres(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| ["40P01", "40001"].contains(&code.as_ref()))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a store could not be reached, or could not do it now: asking again later may help.
     pub fn is_outage(&self) -> bool {
         match self {

@@ -58,7 +58,10 @@ impl VideoSort {
 }
 
 const COLUMNS: &str = "
-    v.id, v.internal_id, v.platform, v.external_id, v.shortcode, v.url, v.description, v.media_type, v.duration,
+    v.id, v.internal_id, v.platform, v.external_id, v.shortcode,
+    coalesce(v.url, case v.platform
+        when 'tiktok' then 'https://www.tiktok.com/@' || coalesce(a.username, '') || '/video/' || v.external_id
+        else 'https://www.instagram.com/p/' || v.shortcode || '/' end) as url, v.description, v.media_type, v.duration,
     coalesce(v.cover_image_url, v.cover_image_url_original) as cover_image_url, v.cover_image_url_original,
     coalesce(v.video_url, v.video_url_original) as video_url, v.video_url_original,
     v.create_time, v.added_at, v.updated_at, v.is_tracked, v.is_active, v.is_unavailable, v.scrape_interval_hours,

@@ -7,14 +7,18 @@ use super::statement;
 
 /// Table functions that leave the database, by how their names begin. Under `readonly=1` a SELECT
 /// from them is refused by the engine, but DESCRIBE and some arguments are evaluated before that.
-const REACHING: [&str; 33] = [
+const REACHING: [&str; 32] = [
     "arrowflight", "azureblobstorage", "cluster", "cosn", "deltalake", "dictionary", "eval", "executable", "file",
-    "filesystem", "fuzzquery", "gcs", "hdfs", "hive", "hudi", "iceberg", "input", "jdbc", "loop", "mongodb", "mysql",
+    "filesystem", "fuzzquery", "gcs", "hdfs", "hudi", "iceberg", "input", "jdbc", "loop", "mongodb", "mysql",
     "odbc", "oss", "paimon", "postgresql", "prometheus", "python", "redis", "remote", "s3", "sqlite", "url", "ytsaurus",
 ];
 
 /// Scalar functions whose names begin like those above and that reach nowhere.
-const HARMLESS: [&str; 2] = ["urlhash", "urlhierarchy"];
+const HARMLESS: [&str; 3] = ["urlhash", "urlhierarchy", "urlpathhierarchy"];
+
+/// Scalar functions that read files or ask other machines, which `readonly=1` lets pass. They run
+/// without a bracket behind their names too, as in APPLY(file) or arrayMap(file, ..).
+const CLOSED: [&str; 6] = ["file", "aiclassify", "aiembed", "aiextract", "aigenerate", "aitranslate"];
 
 /// Settings that analysts may send, by how their names begin.
 const SETTINGS: [&str; 21] = [
@@ -43,9 +47,8 @@ fn refusal(name: &statement::Name) -> Option<String> {
     if name.escaped {
         return Some("this user cannot use backslashes in quoted names".to_owned());
     }
-    // the scalar function file() also runs unnamed, as in APPLY(file) or arrayMap(file, ..)
-    if lower == "file" {
-        return Some("file() is closed to this user, and so is the name".to_owned());
+    if CLOSED.contains(&lower.as_str()) {
+        return Some(format!("{lower}() is closed to this user, and so is the name"));
     }
     let reaches = REACHING.iter().any(|start| lower.starts_with(start)) && !HARMLESS.contains(&lower.as_str());
     (name.called && reaches).then(|| format!("{lower}() is closed to this user: it leaves the database"))
@@ -53,8 +56,9 @@ fn refusal(name: &statement::Name) -> Option<String> {
 
 /// Refuses a parameter that stands for a name which is closed.
 pub(super) fn check_parameter(value: &str) -> Result<(), Failure> {
-    if value.trim().trim_matches(['`', '"']).eq_ignore_ascii_case("file") {
-        return Err(Failure::readonly("a parameter of this user cannot be `file`"));
+    let name = value.trim().trim_matches(['`', '"']).to_lowercase();
+    if CLOSED.contains(&name.as_str()) {
+        return Err(Failure::readonly(format!("a parameter of this user cannot be `{name}`")));
     }
     Ok(())
 }

@@ -114,8 +114,8 @@ impl Engine {
     /// Asks the engine to end every read; inserts and what else changes tables go on.
     pub(super) fn kill_reads(&self) {
         // the mark of cancel.rs stands behind reads only
-        let sql = b"KILL QUERY WHERE endsWith(query, concat('*', '/')) ASYNC FORMAT Null";
-        let killed = self.connect().and_then(|mut c| c.query(sql, "Null", &[]).map(drop).map_err(Failure::engine));
+        let sql = r"KILL QUERY WHERE match(query, '/[*][0-9a-f-]{36}[*]/$') ASYNC FORMAT Null";
+        let killed = self.connect().and_then(|mut c| c.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Failure::engine));
         if let Err(failure) = killed {
             tracing::warn!(code = failure.code, "the running queries could not be ended");
         }

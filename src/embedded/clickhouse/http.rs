@@ -87,7 +87,7 @@ impl Front {
             }
         }
         if query_id.is_empty() {
-            *query_id = Uuid::new_v4().to_string();
+            *query_id = Uuid::now_v7().to_string();
         }
         // analysts have no state to keep: a session of theirs is a connection like any other
         let session = match asked.session.take().filter(|_| role == Role::Service) {
@@ -101,7 +101,7 @@ impl Front {
             Some(query) => Bytes::from(query),
             None => std::mem::take(&mut body),
         };
-        let mark = format!("/*{}*/", Uuid::new_v4());
+        let mark = format!("/*{}*/", Uuid::now_v7());
         let framed = asked.compress;
         let job = Job {
             text,
@@ -197,7 +197,7 @@ impl Front {
                 ReplyBody::whole(answer.pieces, framed)
             }
             Some(pieces) => {
-                let tag: String = Uuid::new_v4().simple().to_string().chars().take(16).collect();
+                let tag: String = Uuid::now_v7().simple().to_string().chars().skip(16).collect();
                 if let Ok(tag) = HeaderValue::from_str(&tag) {
                     headers.insert(EXCEPTION_TAG, tag);
                 }

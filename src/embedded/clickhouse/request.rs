@@ -121,7 +121,7 @@ pub(super) fn decode(headers: &HeaderMap, framed: bool, body: Bytes, limit: usiz
         None | Some("" | "identity") => body,
         Some("gzip" | "x-gzip") => unpack(flate2::read::MultiGzDecoder::new(&body[..]), limit)?,
         Some("deflate") => unpack(flate2::read::ZlibDecoder::new(&body[..]), limit)?,
-        Some("lz4") => unpack(lz4_flex::frame::FrameDecoder::new(&body[..]), limit)?,
+        Some("lz4") => unpack_lz4(&body, limit)?,
         Some("zstd") => {
             let decoder = zstd::stream::read::Decoder::with_buffer(&body[..]);
             unpack(decoder.map_err(|error| Failure::bad_request(format!("the body is not zstd: {error}")))?, limit)?
@@ -140,14 +140,35 @@ pub(super) fn decode(headers: &HeaderMap, framed: bool, body: Bytes, limit: usiz
     })
 }
 
-fn unpack(decoder: impl std::io::Read, limit: usize) -> Result<Bytes, Failure> {
+fn unpack(mut decoder: impl std::io::Read, limit: usize) -> Result<Bytes, Failure> {
     let mut raw = Vec::new();
-    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    unpack_more(&mut decoder, &mut raw, limit)?;
+    Ok(raw.into())
+}
+
+fn unpack_more(decoder: &mut impl std::io::Read, raw: &mut Vec<u8>, limit: usize) -> Result<(), Failure> {
+    let most = u64::try_from(limit - raw.len()).unwrap_or(u64::MAX).saturating_add(1);
     decoder
         .take(most)
-        .read_to_end(&mut raw)
+        .read_to_end(raw)
         .map_err(|error| Failure::new(271, "CANNOT_DECOMPRESS", format!("the body cannot be decompressed: {error}")))?;
-    if raw.len() > limit { Err(too_large(limit)) } else { Ok(raw.into()) }
+    if raw.len() > limit { Err(too_large(limit)) } else { Ok(()) }
+}
+
+/// Undoes LZ4 frames. A body may hold several, after each of which the decoder pauses as at an end;
+/// and it takes a frame that is cut between two blocks for a whole one. The mark put behind the body
+/// shows that: to an unfinished frame it is a block far too large.
+fn unpack_lz4(body: &[u8], limit: usize) -> Result<Bytes, Failure> {
+    const MARK: [u8; 4] = 0x184D_2204_u32.to_le_bytes();
+    let mut decoder = lz4_flex::frame::FrameDecoder::new(body.chain(&MARK[..]));
+    let mut raw = Vec::new();
+    while !decoder.get_ref().get_ref().0.is_empty() {
+        unpack_more(&mut decoder, &mut raw, limit)?;
+    }
+    if decoder.get_ref().get_ref().1.len() != MARK.len() {
+        return Err(Failure::new(271, "CANNOT_DECOMPRESS", "the body cannot be decompressed: it is cut short"));
+    }
+    Ok(raw.into())
 }
 
 fn on(value: &str) -> bool {
@@ -175,6 +196,39 @@ mod tests {
         assert_eq!(asked.settings, [("max_threads".to_owned(), "2".to_owned())]);
         assert!(asked.compress && !asked.decompress && asked.session.is_none());
         assert!(Asked::new("session_id=a&session_timeout=3601", &HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn every_piece_of_a_compressed_body_counts_and_a_cut_one_is_refused() {
+        use std::io::Write as _;
+        // two frames, as clients send that compress block by block
+        let pieces = [vec![b'a'; 300_000], (0..300_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect()];
+        let lz4 = |piece: &Vec<u8>| {
+            let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+            encoder.write_all(piece).unwrap();
+            encoder.finish().unwrap()
+        };
+        let gzip = |piece: &Vec<u8>| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(piece).unwrap();
+            encoder.finish().unwrap()
+        };
+        let zstd = |piece: &Vec<u8>| zstd::bulk::compress(piece, 1).unwrap();
+        let bodies: [(&str, Vec<u8>); 3] = [
+            ("lz4", pieces.iter().flat_map(lz4).collect()),
+            ("gzip", pieces.iter().flat_map(gzip).collect()),
+            ("zstd", pieces.iter().flat_map(zstd).collect()),
+        ];
+        for (name, body) in bodies {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_ENCODING, name.parse().unwrap());
+            let whole = decode(&headers, false, body.clone().into(), 1 << 20).unwrap();
+            assert!(whole[..] == pieces.concat(), "{name}");
+            for cut in [1, 4, 5, 8, 100, body.len() / 3] {
+                let short = body[..body.len() - cut].to_vec();
+                assert!(decode(&headers, false, short.into(), 1 << 20).is_err(), "{name} without its last {cut} bytes");
+            }
+        }
     }
 
     #[test]

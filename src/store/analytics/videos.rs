@@ -57,7 +57,7 @@ pub struct VideoTotals {
     pub fb_play_gain: i64,
     pub fb_like_gain: i64,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    pub observed_at: DateTime<Utc>,
+    pub as_of: DateTime<Utc>,
 }
 
 impl VideoTotals {
