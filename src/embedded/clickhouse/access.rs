@@ -8,9 +8,38 @@ use super::statement;
 /// Table functions that leave the database, by how their names begin. Under `readonly=1` a SELECT
 /// from them is refused by the engine, but DESCRIBE and some arguments are evaluated before that.
 const REACHING: [&str; 32] = [
-    "arrowflight", "azureblobstorage", "cluster", "cosn", "deltalake", "dictionary", "eval", "executable", "file",
-    "filesystem", "fuzzquery", "gcs", "hdfs", "hudi", "iceberg", "input", "jdbc", "loop", "mongodb", "mysql",
-    "odbc", "oss", "paimon", "postgresql", "prometheus", "python", "redis", "remote", "s3", "sqlite", "url", "ytsaurus",
+    "arrowflight",
+    "azureblobstorage",
+    "cluster",
+    "cosn",
+    "deltalake",
+    "dictionary",
+    "eval",
+    "executable",
+    "file",
+    "filesystem",
+    "fuzzquery",
+    "gcs",
+    "hdfs",
+    "hudi",
+    "iceberg",
+    "input",
+    "jdbc",
+    "loop",
+    "mongodb",
+    "mysql",
+    "odbc",
+    "oss",
+    "paimon",
+    "postgresql",
+    "prometheus",
+    "python",
+    "redis",
+    "remote",
+    "s3",
+    "sqlite",
+    "url",
+    "ytsaurus",
 ];
 
 /// Scalar functions whose names begin like those above and that reach nowhere.
@@ -22,10 +51,27 @@ const CLOSED: [&str; 6] = ["file", "aiclassify", "aiembed", "aiextract", "aigene
 
 /// Settings that analysts may send, by how their names begin.
 const SETTINGS: [&str; 21] = [
-    "max_", "output_format_", "date_time_", "join_use_nulls", "use_uncompressed_cache", "use_query_cache", "extremes",
-    "session_timezone", "log_comment", "timeout_overflow_mode", "result_overflow_mode", "read_overflow_mode",
-    "group_by_overflow_mode", "sort_overflow_mode", "send_progress_in_http_headers", "enable_http_compression",
-    "final", "cast_string_to_dynamic_use_inference", "describe_", "priority", "readonly",
+    "max_",
+    "output_format_",
+    "date_time_",
+    "join_use_nulls",
+    "use_uncompressed_cache",
+    "use_query_cache",
+    "extremes",
+    "session_timezone",
+    "log_comment",
+    "timeout_overflow_mode",
+    "result_overflow_mode",
+    "read_overflow_mode",
+    "group_by_overflow_mode",
+    "sort_overflow_mode",
+    "send_progress_in_http_headers",
+    "enable_http_compression",
+    "final",
+    "cast_string_to_dynamic_use_inference",
+    "describe_",
+    "priority",
+    "readonly",
 ];
 
 /// Parts of names of settings that stay closed although their names begin well: they name files.
@@ -50,7 +96,8 @@ fn refusal(name: &statement::Name) -> Option<String> {
     if CLOSED.contains(&lower.as_str()) {
         return Some(format!("{lower}() is closed to this user, and so is the name"));
     }
-    let reaches = REACHING.iter().any(|start| lower.starts_with(start)) && !HARMLESS.contains(&lower.as_str());
+    let reaches =
+        REACHING.iter().any(|start| lower.starts_with(start)) && !HARMLESS.contains(&lower.as_str());
     (name.called && reaches).then(|| format!("{lower}() is closed to this user: it leaves the database"))
 }
 
@@ -65,8 +112,13 @@ pub(super) fn check_parameter(value: &str) -> Result<(), Failure> {
 
 /// Refuses a setting that an analyst may not send.
 pub(super) fn check_setting(name: &str) -> Result<(), Failure> {
-    let open = SETTINGS.iter().any(|start| name.starts_with(start)) && !CLOSED_PARTS.iter().any(|part| name.contains(part));
-    if open { Ok(()) } else { Err(Failure::readonly(format!("the setting {name} is closed to this user: leave it out"))) }
+    let open = SETTINGS.iter().any(|start| name.starts_with(start))
+        && !CLOSED_PARTS.iter().any(|part| name.contains(part));
+    if open {
+        Ok(())
+    } else {
+        Err(Failure::readonly(format!("the setting {name} is closed to this user: leave it out")))
+    }
 }
 
 #[cfg(test)]
@@ -114,8 +166,13 @@ mod tests {
             assert!(check_setting(name).is_ok(), "{name}");
         }
         for name in [
-            "additional_result_filter", "additional_table_filters", "dialect", "output_format_schema",
-            "format_template_resultset", "allow_experimental_eval_table_function", "max_path",
+            "additional_result_filter",
+            "additional_table_filters",
+            "dialect",
+            "output_format_schema",
+            "format_template_resultset",
+            "allow_experimental_eval_table_function",
+            "max_path",
         ] {
             assert!(check_setting(name).is_err(), "{name}");
         }

@@ -26,7 +26,10 @@ pub struct Credentials {
 
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials").field("user", &self.user).field("readonly_user", &self.readonly_user).finish_non_exhaustive()
+        f.debug_struct("Credentials")
+            .field("user", &self.user)
+            .field("readonly_user", &self.readonly_user)
+            .finish_non_exhaustive()
     }
 }
 
@@ -53,7 +56,9 @@ pub fn credentials(data: &Path) -> Result<Credentials, CredentialsError> {
 /// Reads the credentials of `data`, or generates them at the first start.
 pub(super) fn ensure(data: &Path) -> Result<Credentials, CredentialsError> {
     match credentials(data) {
-        Err(CredentialsError::Read(_, error)) if error.kind() == std::io::ErrorKind::NotFound => generate(data),
+        Err(CredentialsError::Read(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            generate(data)
+        }
         found => found,
     }
 }
@@ -70,7 +75,8 @@ fn generate(data: &Path) -> Result<Credentials, CredentialsError> {
     let write = || {
         let mut text = serde_json::to_vec_pretty(&new)?;
         text.push(b'\n');
-        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        let mut file =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(&text)?;
         file.sync_all()?;
         std::fs::rename(&draft, &path)?;
@@ -95,7 +101,11 @@ pub(super) enum Role {
 
 impl Credentials {
     /// The role of whoever sent these headers, or the `user` and `password` of the query string.
-    pub(super) fn role(&self, headers: &HeaderMap, query: (Option<&str>, Option<&str>)) -> Result<Role, Failure> {
+    pub(super) fn role(
+        &self,
+        headers: &HeaderMap,
+        query: (Option<&str>, Option<&str>),
+    ) -> Result<Role, Failure> {
         let Some((user, password)) = named(headers, query) else {
             return Err(Failure::new(
                 194,
@@ -111,7 +121,9 @@ impl Credentials {
             Ok(Role::Analyst)
         } else {
             let user: String = user.chars().take(64).collect();
-            let text = format!("{user}: Authentication failed: password is incorrect, or there is no user with such name.");
+            let text = format!(
+                "{user}: Authentication failed: password is incorrect, or there is no user with such name."
+            );
             Err(Failure::new(516, "AUTHENTICATION_FAILED", text))
         }
     }
@@ -125,7 +137,8 @@ fn same(given: &str, secret: &str) -> bool {
 
 /// The user and the password that a request names, from the first place that names one.
 fn named(headers: &HeaderMap, query: (Option<&str>, Option<&str>)) -> Option<(String, String)> {
-    let header = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let header =
+        |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     if let Some(authorization) = header("authorization") {
         let (scheme, value) = authorization.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("basic") {
@@ -179,7 +192,11 @@ mod tests {
         assert!(basic("analyst", &known.password).is_err());
         assert!(basic("tidemark", "").is_err());
         assert!(known.role(&HeaderMap::new(), (None, None)).is_err());
-        assert!(known.role(&header("authorization", "Bearer x"), (Some("tidemark"), Some(&known.password))).is_err());
+        assert!(
+            known
+                .role(&header("authorization", "Bearer x"), (Some("tidemark"), Some(&known.password)))
+                .is_err()
+        );
         let by_query = known.role(&HeaderMap::new(), (Some("tidemark"), Some(&known.password)));
         assert_eq!(by_query.ok(), Some(Role::Service));
     }

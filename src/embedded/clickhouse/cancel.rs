@@ -63,7 +63,8 @@ impl Drop for Watch {
             return;
         }
         self.state.client_gone.store(true, Ordering::Release);
-        let (engine, mark, state) = (Arc::clone(&self.engine), std::mem::take(&mut self.mark), Arc::clone(&self.state));
+        let (engine, mark, state) =
+            (Arc::clone(&self.engine), std::mem::take(&mut self.mark), Arc::clone(&self.state));
         // a query that has not reached the list of processes yet is missed by the first attempts
         let end = move || {
             for _ in 0..ATTEMPTS {
@@ -71,7 +72,10 @@ impl Drop for Watch {
                     return;
                 }
                 if let Err(failure) = engine.kill(&mark) {
-                    tracing::warn!(code = failure.code, "a query of a client that went away could not be ended");
+                    tracing::warn!(
+                        code = failure.code,
+                        "a query of a client that went away could not be ended"
+                    );
                 }
                 std::thread::sleep(PAUSE);
             }

@@ -100,14 +100,19 @@ impl Engine {
     /// A fresh connection, without settings, temporary tables or leftovers of anybody.
     pub(super) fn connect(&self) -> Result<Connection, Failure> {
         Connection::open(self.api, &self.arguments).ok_or_else(|| {
-            Failure::new(210, "NETWORK_ERROR", "the embedded engine gives no connection: it is stopping, or out of memory")
+            Failure::new(
+                210,
+                "NETWORK_ERROR",
+                "the embedded engine gives no connection: it is stopping, or out of memory",
+            )
         })
     }
 
     /// Asks the engine to end the queries whose text ends with `mark`; it does not wait for them.
     pub(super) fn kill(&self, mark: &str) -> Result<(), Failure> {
         let inner = mark.trim_start_matches("/*").trim_end_matches("*/");
-        let sql = format!("KILL QUERY WHERE endsWith(query, concat('/*', '{inner}', '*/')) ASYNC FORMAT Null");
+        let sql =
+            format!("KILL QUERY WHERE endsWith(query, concat('/*', '{inner}', '*/')) ASYNC FORMAT Null");
         self.connect()?.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Failure::engine)
     }
 
@@ -115,7 +120,9 @@ impl Engine {
     pub(super) fn kill_reads(&self) {
         // the mark of cancel.rs stands behind reads only
         let sql = r"KILL QUERY WHERE match(query, '/[*][0-9a-f-]{36}[*]/$') ASYNC FORMAT Null";
-        let killed = self.connect().and_then(|mut c| c.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Failure::engine));
+        let killed = self
+            .connect()
+            .and_then(|mut c| c.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Failure::engine));
         if let Err(failure) = killed {
             tracing::warn!(code = failure.code, "the running queries could not be ended");
         }
@@ -137,7 +144,8 @@ fn option(name: &str, path: &Path) -> String {
 fn lock(data: &Path) -> Result<File, EngineError> {
     let path = data.join("lock");
     let folder = |error| EngineError::Folder(data.to_owned(), error);
-    let mut file = File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(folder)?;
+    let mut file =
+        File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(folder)?;
     let deadline = Instant::now() + LOCK_WAIT;
     while let Err(error) = file.try_lock() {
         match error {

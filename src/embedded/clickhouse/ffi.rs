@@ -31,6 +31,9 @@ pub struct Analysis {
     pub class: Class,
 }
 
+/// A query parameter: name and value.
+pub type Parameter = (String, String);
+
 #[repr(C)]
 struct RawAnalysis {
     struct_size: u32,
@@ -38,9 +41,6 @@ struct RawAnalysis {
     flags: u32,
     query_class: u32,
 }
-
-/// A query parameter: name and value.
-pub type Parameter = (String, String);
 
 macro_rules! api {
     ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
@@ -183,7 +183,14 @@ impl Connection {
         let mut raw = RawAnalysis { struct_size: 16, statement_count: 0, flags: 0, query_class: 4 };
         // SAFETY: `sql` goes with its length, no target database is named, and `raw` has the size it declares.
         let state = unsafe {
-            (self.api.chdb_classify_query_n)(self.raw(), sql.as_ptr().cast(), sql.len(), ptr::null(), 0, &mut raw)
+            (self.api.chdb_classify_query_n)(
+                self.raw(),
+                sql.as_ptr().cast(),
+                sql.len(),
+                ptr::null(),
+                0,
+                &mut raw,
+            )
         };
         let class = match raw.query_class {
             _ if state != 0 => Class::Unknown,
@@ -202,14 +209,24 @@ impl Connection {
     }
 
     /// Starts a SELECT whose result comes in chunks, each with the format's own header.
-    pub fn stream(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Stream<'_>, String> {
+    pub fn stream(
+        &mut self,
+        sql: &[u8],
+        format: &str,
+        parameters: &[Parameter],
+    ) -> Result<Stream<'_>, String> {
         let handle = with_parameters!(self, chdb_stream_query_with_params_n, sql, format, parameters);
         let start = Output::new(self.api, handle)?;
         Ok(Stream { connection: self, start, ended: false })
     }
 
     /// Starts an insert: `sql` without FORMAT and data, the data following by [`Insert::append`].
-    pub fn insert(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Insert<'_>, String> {
+    pub fn insert(
+        &mut self,
+        sql: &[u8],
+        format: &str,
+        parameters: &[Parameter],
+    ) -> Result<Insert<'_>, String> {
         let handle = with_parameters!(self, chdb_stream_insert_with_params_n, sql, format, parameters);
         let handle = NonNull::new(handle).ok_or_else(nothing)?;
         let insert = Insert { connection: self, handle };
@@ -224,6 +241,27 @@ impl Drop for Connection {
     fn drop(&mut self) {
         // SAFETY: opened by chdb_connect, closed once, and nothing borrows it any more.
         unsafe { (self.api.chdb_close_conn)(self.handle.as_ptr()) };
+    }
+}
+
+/// What a statement read, wrote and answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    pub read_rows: u64,
+    pub read_bytes: u64,
+    pub written_rows: u64,
+    pub written_bytes: u64,
+    pub result_rows: u64,
+}
+
+impl Counters {
+    /// Counts in what the next chunk of a stream adds.
+    pub fn add(&mut self, more: Self) {
+        self.read_rows += more.read_rows;
+        self.read_bytes += more.read_bytes;
+        self.written_rows += more.written_rows;
+        self.written_bytes += more.written_bytes;
+        self.result_rows += more.result_rows;
     }
 }
 
@@ -249,29 +287,17 @@ impl Output {
         }
     }
 
-    fn counter(&self, read: unsafe extern "C" fn(Handle) -> u64) -> u64 {
-        // SAFETY: a live result and one of the library's own accessors.
-        unsafe { read(self.handle.as_ptr()) }
-    }
-
-    pub fn result_rows(&self) -> u64 {
-        self.counter(self.api.chdb_result_rows_read)
-    }
-
-    pub fn read_rows(&self) -> u64 {
-        self.counter(self.api.chdb_result_storage_rows_read)
-    }
-
-    pub fn read_bytes(&self) -> u64 {
-        self.counter(self.api.chdb_result_storage_bytes_read)
-    }
-
-    pub fn written_rows(&self) -> u64 {
-        self.counter(self.api.chdb_result_rows_written)
-    }
-
-    pub fn written_bytes(&self) -> u64 {
-        self.counter(self.api.chdb_result_bytes_written)
+    /// What the engine counted while it made this result.
+    pub fn counters(&self) -> Counters {
+        // SAFETY: a live result and the library's own accessors, which only read.
+        let counter = |read: unsafe extern "C" fn(Handle) -> u64| unsafe { read(self.handle.as_ptr()) };
+        Counters {
+            read_rows: counter(self.api.chdb_result_storage_rows_read),
+            read_bytes: counter(self.api.chdb_result_storage_bytes_read),
+            written_rows: counter(self.api.chdb_result_rows_written),
+            written_bytes: counter(self.api.chdb_result_bytes_written),
+            result_rows: counter(self.api.chdb_result_rows_read),
+        }
     }
 }
 
@@ -281,7 +307,11 @@ impl AsRef<[u8]> for Output {
         unsafe {
             let buffer = (self.api.chdb_result_buffer)(self.handle.as_ptr());
             let length = (self.api.chdb_result_length)(self.handle.as_ptr());
-            if buffer.is_null() || length == 0 { &[] } else { std::slice::from_raw_parts(buffer.cast(), length) }
+            if buffer.is_null() || length == 0 {
+                &[]
+            } else {
+                std::slice::from_raw_parts(buffer.cast(), length)
+            }
         }
     }
 }
@@ -308,7 +338,8 @@ impl Stream<'_> {
         }
         let api = self.connection.api;
         // SAFETY: a live connection and a stream of it, and `&mut` keeps the calls apart.
-        let handle = unsafe { (api.chdb_stream_fetch_result)(self.connection.raw(), self.start.handle.as_ptr()) };
+        let handle =
+            unsafe { (api.chdb_stream_fetch_result)(self.connection.raw(), self.start.handle.as_ptr()) };
         let chunk = Output::new(api, handle).inspect_err(|_| self.ended = true)?;
         if chunk.as_ref().is_empty() {
             self.ended = true;
@@ -323,7 +354,10 @@ impl Drop for Stream<'_> {
         if !self.ended {
             // SAFETY: a live connection and its stream, not ended yet; `start` is destroyed after this.
             unsafe {
-                (self.connection.api.chdb_stream_cancel_query)(self.connection.raw(), self.start.handle.as_ptr());
+                (self.connection.api.chdb_stream_cancel_query)(
+                    self.connection.raw(),
+                    self.start.handle.as_ptr(),
+                );
             }
         }
     }

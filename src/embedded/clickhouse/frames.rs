@@ -19,7 +19,9 @@ const PIECE: usize = 1 << 20;
 pub enum FrameError {
     #[error("a compressed frame is cut short: send the whole body")]
     Truncated,
-    #[error("the checksum of a compressed frame is wrong: the data was changed on its way, or it is no such frame")]
+    #[error(
+        "the checksum of a compressed frame is wrong: the data was changed on its way, or it is no such frame"
+    )]
     Checksum,
     #[error("unknown compression method {0:#04x} in a compressed frame: use LZ4, ZSTD or none")]
     Method(u8),

@@ -48,13 +48,21 @@ impl Front {
     pub(super) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<ReplyBody> {
         if request.headers().contains_key(ORIGIN) {
             // a web page of any site could otherwise ask the browser's machine
-            return plain(StatusCode::FORBIDDEN, "requests from web pages are refused here: leave the Origin header out\n");
+            return plain(
+                StatusCode::FORBIDDEN,
+                "requests from web pages are refused here: leave the Origin header out\n",
+            );
         }
         let get = matches!(*request.method(), Method::GET | Method::HEAD);
         match (request.uri().path(), request.uri().query()) {
             ("/ping" | "/replicas_status", _) | ("/", None) if get => return plain(StatusCode::OK, "Ok.\n"),
             ("/", _) => {}
-            _ => return plain(StatusCode::NOT_FOUND, "there is nothing here: send statements to / and pings to /ping\n"),
+            _ => {
+                return plain(
+                    StatusCode::NOT_FOUND,
+                    "there is nothing here: send statements to / and pings to /ping\n",
+                );
+            }
         }
         if !get && *request.method() != Method::POST {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "use GET to read and POST for everything\n");
@@ -73,10 +81,16 @@ impl Front {
         response
     }
 
-    async fn run(self: &Arc<Self>, request: Request<Incoming>, get: bool, query_id: &mut String) -> Result<Response<ReplyBody>, Failure> {
+    async fn run(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        get: bool,
+        query_id: &mut String,
+    ) -> Result<Response<ReplyBody>, Failure> {
         let (parts, body) = request.into_parts();
         let mut asked = Asked::new(parts.uri.query().unwrap_or_default(), &parts.headers)?;
-        let role = self.credentials.role(&parts.headers, (asked.user.as_deref(), asked.password.as_deref()))?;
+        let role =
+            self.credentials.role(&parts.headers, (asked.user.as_deref(), asked.password.as_deref()))?;
         let mut body = self.body(body).await?;
         *query_id = asked.query_id.take().unwrap_or_default();
         if !body.is_empty() {
@@ -90,13 +104,16 @@ impl Front {
             *query_id = Uuid::now_v7().to_string();
         }
         // analysts have no state to keep: a session of theirs is a connection like any other
-        let session = match asked.session.take().filter(|_| role == Role::Service) {
-            Some(name) => {
-                let slot = self.sessions.take(&name.id, name.timeout, name.must_exist).await;
-                Some(slot.ok_or_else(|| Failure::new(372, "SESSION_NOT_FOUND", "Session not found or expired"))?)
-            }
-            None => None,
-        };
+        let session =
+            match asked.session.take().filter(|_| role == Role::Service) {
+                Some(name) => {
+                    let slot = self.sessions.take(&name.id, name.timeout, name.must_exist).await;
+                    Some(slot.ok_or_else(|| {
+                        Failure::new(372, "SESSION_NOT_FOUND", "Session not found or expired")
+                    })?)
+                }
+                None => None,
+            };
         let text = match asked.query {
             Some(query) => Bytes::from(query),
             None => std::mem::take(&mut body),
@@ -109,7 +126,9 @@ impl Front {
             default_format: asked.default_format,
             parameters: asked.parameters,
             settings: asked.settings,
-            database: asked.database.filter(|name| !name.is_empty() && (session.is_some() || name != "default")),
+            database: asked
+                .database
+                .filter(|name| !name.is_empty() && (session.is_some() || name != "default")),
             role,
             safe_method: get,
             whole: asked.whole,
@@ -129,7 +148,11 @@ impl Front {
             drop(place);
         });
         let answer = receiver.await.unwrap_or_else(|_| {
-            Err(Failure::new(1001, "STD_EXCEPTION", "the statement ended without an answer; the log of this process says why"))
+            Err(Failure::new(
+                1001,
+                "STD_EXCEPTION",
+                "the statement ended without an answer; the log of this process says why",
+            ))
         });
         match answer {
             Ok(answer) => Ok(self.answered(answer, watch, framed)),
@@ -145,7 +168,9 @@ impl Front {
         let mut first = Bytes::new();
         let mut whole = BytesMut::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| Failure::new(1000, "POCO_EXCEPTION", format!("the body ends early: {error}")))?;
+            let frame = frame.map_err(|error| {
+                Failure::new(1000, "POCO_EXCEPTION", format!("the body ends early: {error}"))
+            })?;
             let Ok(data) = frame.into_data() else { continue };
             if first.len() + whole.len() + data.len() > self.max_body {
                 return Err(too_large(self.max_body));
@@ -212,7 +237,9 @@ impl Front {
         let mut response = plain(failure.status(), failure.text(self.engine.version()) + "\n");
         response.headers_mut().insert(EXCEPTION_CODE, failure.code.into());
         if failure.status() == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"ClickHouse\""));
+            response
+                .headers_mut()
+                .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"ClickHouse\""));
         }
         response
     }

@@ -42,7 +42,12 @@ const SESSION_ROUND: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, clap::Args)]
 pub struct ClickhouseArgs {
     /// Folder of the data and of credentials.json, made at the first start.
-    #[arg(long, value_name = "DIR", env = "TIDEMARK_CLICKHOUSE_DATA", default_value = ".tidemark/clickhouse")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "TIDEMARK_CLICKHOUSE_DATA",
+        default_value = ".tidemark/clickhouse"
+    )]
     pub data: PathBuf,
 
     /// Address to listen at; port 0 takes a free one, and the ready line tells which.
@@ -83,13 +88,17 @@ pub enum ClickhouseError {
     Credentials(#[from] CredentialsError),
     #[error("the data folder {} cannot be made: {}; choose another with --data", .0.display(), .1)]
     Folder(PathBuf, std::io::Error),
-    #[error("the address {0} is in use by another process: stop that process, or choose another address with --listen")]
+    #[error(
+        "the address {0} is in use by another process: stop that process, or choose another address with --listen"
+    )]
     InUse(SocketAddr),
     #[error("cannot listen at {0}: {1}; choose another address with --listen")]
     Listen(SocketAddr, std::io::Error),
     #[error("{0} can be reached from other machines: listen at a loopback address, or add --allow-remote")]
     Remote(SocketAddr),
-    #[error("neither HOME nor XDG_CACHE_HOME is set: say where libchdb is with --libchdb or TIDEMARK_LIBCHDB")]
+    #[error(
+        "neither HOME nor XDG_CACHE_HOME is set: say where libchdb is with --libchdb or TIDEMARK_LIBCHDB"
+    )]
     NoCache,
     #[error("the process cannot be set up: {0}")]
     Setup(std::io::Error),
@@ -153,8 +162,8 @@ pub async fn run(args: ClickhouseArgs) -> Result<(), ClickhouseError> {
 
 /// Answers requests until `ending`, then lets those under way finish.
 async fn serve(listener: TcpListener, front: &Arc<http::Front>, ending: oneshot::Receiver<()>) {
-    let mut server = hyper::server::conn::http1::Builder::new();
-    server.pipeline_flush(true);
+    // without pipeline_flush, which would take a body as fast as it comes and hold what the client has not read
+    let server = hyper::server::conn::http1::Builder::new();
     let graceful = GracefulShutdown::new();
     let mut round = tokio::time::interval(SESSION_ROUND);
     tokio::pin!(ending);

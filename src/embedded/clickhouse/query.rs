@@ -8,7 +8,7 @@ use super::access;
 use super::auth::Role;
 use super::cancel::Run;
 use super::engine::Engine;
-use super::ffi::{Analysis, Class, Connection, Output, Parameter};
+use super::ffi::{Analysis, Class, Connection, Counters, Parameter};
 use super::reply::Failure;
 use super::session::Slot;
 use super::statement::{self, InsertKind};
@@ -39,26 +39,6 @@ pub(super) struct Job {
     /// The comment put behind a read, by which it is found when it must end.
     pub mark: String,
     pub session: Option<Slot>,
-}
-
-/// What a statement did, for `X-ClickHouse-Summary`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub read_rows: u64,
-    pub read_bytes: u64,
-    pub written_rows: u64,
-    pub written_bytes: u64,
-    pub result_rows: u64,
-}
-
-impl Counters {
-    fn add(&mut self, output: &Output) {
-        self.read_rows += output.read_rows();
-        self.read_bytes += output.read_bytes();
-        self.written_rows += output.written_rows();
-        self.written_bytes += output.written_bytes();
-        self.result_rows += output.result_rows();
-    }
 }
 
 /// A statement's answer: its first pieces, which are all of them unless `rest` gives more.
@@ -95,7 +75,13 @@ pub(super) fn run(engine: &Engine, mut job: Job, waiting: Waiting, run: &Run) {
 
 /// Runs a statement on a kept connection and leaves it as the next one expects it: with the
 /// session's own settings, and without partial output of a statement that failed.
-fn in_session(engine: &Engine, mut slot: Slot, job: &Job, waiting: &mut Option<Waiting>, run: &Run) -> Result<Option<Answer>, Failure> {
+fn in_session(
+    engine: &Engine,
+    mut slot: Slot,
+    job: &Job,
+    waiting: &mut Option<Waiting>,
+    run: &Run,
+) -> Result<Option<Answer>, Failure> {
     if slot.is_none() {
         *slot = Some(engine.connect()?);
     }
@@ -132,7 +118,12 @@ fn remember(connection: &mut Connection, settings: &[(String, String)]) -> Resul
     Ok((!found.is_empty()).then_some(found))
 }
 
-fn execute(connection: &mut Connection, job: &Job, waiting: &mut Option<Waiting>, run: &Run) -> Result<Option<Answer>, Failure> {
+fn execute(
+    connection: &mut Connection,
+    job: &Job,
+    waiting: &mut Option<Waiting>,
+    run: &Run,
+) -> Result<Option<Answer>, Failure> {
     prepare(connection, job)?;
     let mut text = job.text.clone();
     let mut body = job.body.clone();
@@ -144,9 +135,11 @@ fn execute(connection: &mut Connection, job: &Job, waiting: &mut Option<Waiting>
         insert = statement::insert(&text);
     }
     match insert {
-        Some(InsertKind::FromFile) => {
-            Err(Failure::new(48, "NOT_IMPLEMENTED", "FROM INFILE reads files of the server's machine: send the data as the body"))
-        }
+        Some(InsertKind::FromFile) => Err(Failure::new(
+            48,
+            "NOT_IMPLEMENTED",
+            "FROM INFILE reads files of the server's machine: send the data as the body",
+        )),
         Some(InsertKind::Data(cut)) => {
             let (statement, rest) = (text.slice(..cut.data), text.slice(cut.data..));
             permit(connection, job, &statement)?;
@@ -162,7 +155,8 @@ fn execute(connection: &mut Connection, job: &Job, waiting: &mut Option<Waiting>
 
 /// Brings a connection to the settings and the database that the request names.
 fn prepare(connection: &mut Connection, job: &Job) -> Result<(), Failure> {
-    let mut set = |sql: String| connection.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Failure::engine);
+    let mut set =
+        |sql: String| connection.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Failure::engine);
     if let Some(database) = &job.database {
         set(format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
     }
@@ -205,13 +199,19 @@ fn permit(connection: &mut Connection, job: &Job, text: &[u8]) -> Result<Analysi
         }
     }
     if statement::output(text).into_file {
-        return Err(Failure::new(48, "NOT_IMPLEMENTED", "INTO OUTFILE writes files of the server's machine: read the reply instead"));
+        return Err(Failure::new(
+            48,
+            "NOT_IMPLEMENTED",
+            "INTO OUTFILE writes files of the server's machine: read the reply instead",
+        ));
     }
     if job.role == Role::Analyst {
         access::check_statement(text, analysis.class)?;
     }
     if job.safe_method && analysis.class != Class::Read {
-        return Err(Failure::readonly("Cannot execute query in readonly mode: the method GET only reads, use POST"));
+        return Err(Failure::readonly(
+            "Cannot execute query in readonly mode: the method GET only reads, use POST",
+        ));
     }
     Ok(analysis)
 }
@@ -219,16 +219,28 @@ fn permit(connection: &mut Connection, job: &Job, text: &[u8]) -> Result<Analysi
 /// What the engine's parser says about a text that it does not take; nothing is run.
 fn syntax_error(connection: &mut Connection, text: &[u8]) -> Failure {
     if text.iter().all(u8::is_ascii_whitespace) {
-        return Failure::new(62, "SYNTAX_ERROR", "Syntax error: empty query; send one as `query=` or as the body");
+        return Failure::new(
+            62,
+            "SYNTAX_ERROR",
+            "Syntax error: empty query; send one as `query=` or as the body",
+        );
     }
     let sql = format!("SELECT formatQuery({})", quote(&String::from_utf8_lossy(text)));
     match connection.query(sql.as_bytes(), "Null", &[]) {
         Err(error) => Failure::engine(error),
-        Ok(_) => Failure::new(62, "SYNTAX_ERROR", "Syntax error: this is not a statement that can be sent alone"),
+        Ok(_) => {
+            Failure::new(62, "SYNTAX_ERROR", "Syntax error: this is not a statement that can be sent alone")
+        }
     }
 }
 
-fn insert_data(connection: &mut Connection, job: &Job, head: &[u8], format: &str, data: [Bytes; 2]) -> Result<Answer, Failure> {
+fn insert_data(
+    connection: &mut Connection,
+    job: &Job,
+    head: &[u8],
+    format: &str,
+    data: [Bytes; 2],
+) -> Result<Answer, Failure> {
     let [rest, body] = data;
     // between a statement in the query string and the body only blanks may stand; they are no data
     let blank = rest.iter().all(|&c| c.is_ascii_whitespace() || c == b';');
@@ -248,13 +260,19 @@ fn insert_data(connection: &mut Connection, job: &Job, head: &[u8], format: &str
         insert.append(slice).map_err(Failure::engine)?;
     }
     let output = insert.finish().map_err(Failure::engine)?;
-    let mut counters = Counters::default();
-    counters.add(&output);
+    let counters = output.counters();
     Ok(Answer { pieces: Vec::new(), rest: None, format: None, counters })
 }
 
 /// Runs anything but an insert of data: streamed when the statement and the format allow it.
-fn select(connection: &mut Connection, job: &Job, text: &[u8], class: Class, waiting: &mut Option<Waiting>, run: &Run) -> Result<Option<Answer>, Failure> {
+fn select(
+    connection: &mut Connection,
+    job: &Job,
+    text: &[u8],
+    class: Class,
+    waiting: &mut Option<Waiting>,
+    run: &Run,
+) -> Result<Option<Answer>, Failure> {
     let says = statement::output(text);
     let format = says.format.as_deref().or(job.default_format.as_deref()).unwrap_or("TabSeparated");
     let mut sql = text.to_vec();
@@ -274,13 +292,19 @@ fn select(connection: &mut Connection, job: &Job, text: &[u8], class: Class, wai
         return stream(connection, job, &sql, format, cutter, waiting);
     }
     let output = connection.query(&sql, format, &job.parameters).map_err(Failure::engine)?;
-    let mut counters = Counters::default();
-    counters.add(&output);
+    let counters = output.counters();
     Ok(Some(Answer { pieces: vec![Bytes::from_owner(output)], rest: None, format: shown, counters }))
 }
 
 /// Streams a result: gathers its beginning, then hands the rest over piece by piece as the client reads.
-fn stream(connection: &mut Connection, job: &Job, sql: &[u8], format: &str, mut cutter: Cutter, waiting: &mut Option<Waiting>) -> Result<Option<Answer>, Failure> {
+fn stream(
+    connection: &mut Connection,
+    job: &Job,
+    sql: &[u8],
+    format: &str,
+    mut cutter: Cutter,
+    waiting: &mut Option<Waiting>,
+) -> Result<Option<Answer>, Failure> {
     let mut stream = connection.stream(sql, format, &job.parameters).map_err(Failure::engine)?;
     let mut counters = Counters::default();
     let (mut pieces, mut gathered) = (Vec::new(), 0);
@@ -289,7 +313,7 @@ fn stream(connection: &mut Connection, job: &Job, sql: &[u8], format: &str, mut 
         let Some(output) = stream.fetch().map_err(Failure::engine)? else {
             return Ok(Some(Answer { pieces, rest: None, format, counters }));
         };
-        counters.add(&output);
+        counters.add(output.counters());
         let piece = cutter.cut(Bytes::from_owner(output));
         gathered += piece.len();
         pieces.push(piece);

@@ -30,7 +30,8 @@ impl Failure {
     /// A failure that the engine reports in a text of its own.
     pub(super) fn engine(text: String) -> Self {
         let text = text.trim_end().to_owned();
-        let code = text.strip_prefix("Code: ").and_then(|rest| rest.split('.').next()).and_then(|n| n.parse().ok());
+        let code =
+            text.strip_prefix("Code: ").and_then(|rest| rest.split('.').next()).and_then(|n| n.parse().ok());
         match code {
             Some(code) => Self { code, text },
             None => Self::new(48, "NOT_IMPLEMENTED", text),
@@ -61,9 +62,25 @@ impl Failure {
         match self.code {
             194 => StatusCode::UNAUTHORIZED,
             192 | 193 | 497 | 516 => StatusCode::FORBIDDEN,
-            6 | 25..=28 | 33 | 36 | 38 | 41 | 42 | 43 | 53 | 62 | 69 | 72 | 117 | 130 | 131 | 164 | 441 | 456 | 457 => {
-                StatusCode::BAD_REQUEST
-            }
+            6
+            | 25..=28
+            | 33
+            | 36
+            | 38
+            | 41
+            | 42
+            | 43
+            | 53
+            | 62
+            | 69
+            | 72
+            | 117
+            | 130
+            | 131
+            | 164
+            | 441
+            | 456
+            | 457 => StatusCode::BAD_REQUEST,
             15 | 16 | 46 | 47 | 50 | 56 | 60 | 63 | 64 | 73 | 81 | 115 | 372 => StatusCode::NOT_FOUND,
             159 => StatusCode::REQUEST_TIMEOUT,
             202 => StatusCode::SERVICE_UNAVAILABLE,
@@ -76,7 +93,11 @@ impl Failure {
 
 /// The name of the code of a body that is too large.
 pub(super) fn too_large(limit: usize) -> Failure {
-    Failure::new(223, "QUERY_IS_TOO_LARGE", format!("the body is longer than {limit} bytes: send it in several inserts, or raise --max-body"))
+    Failure::new(
+        223,
+        "QUERY_IS_TOO_LARGE",
+        format!("the body is longer than {limit} bytes: send it in several inserts, or raise --max-body"),
+    )
 }
 
 /// How a failure is told inside a stream that has begun.
@@ -113,7 +134,8 @@ impl ReplyBody {
     /// A body that is known as a whole.
     pub(super) fn whole(pieces: impl IntoIterator<Item = Bytes>, framed: bool) -> Self {
         let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
-        let ready = if framed { pieces.map(|piece| frames::encode(&piece)).collect() } else { pieces.collect() };
+        let ready =
+            if framed { pieces.map(|piece| frames::encode(&piece)).collect() } else { pieces.collect() };
         Self { ready, rest: None, framed }
     }
 
@@ -127,7 +149,10 @@ impl Body for ReplyBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if let Some(piece) = self.ready.pop_front() {
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
@@ -166,14 +191,22 @@ impl Body for ReplyBody {
 pub(super) fn content_type(format: &str) -> &'static str {
     let lower = format.to_ascii_lowercase();
     match lower.as_str() {
-        "json" | "jsonstrings" | "jsoncompact" | "jsoncompactstrings" | "jsoncolumns" | "jsoncompactcolumns"
-        | "jsoncolumnswithmetadata" | "jsonobjecteachrow" => "application/json; charset=UTF-8",
+        "json"
+        | "jsonstrings"
+        | "jsoncompact"
+        | "jsoncompactstrings"
+        | "jsoncolumns"
+        | "jsoncompactcolumns"
+        | "jsoncolumnswithmetadata"
+        | "jsonobjecteachrow" => "application/json; charset=UTF-8",
         _ if lower.starts_with("json") => "application/x-ndjson; charset=UTF-8",
         _ if lower.starts_with("csv") => "text/csv; charset=UTF-8",
         _ if lower.starts_with("tsv") || lower.starts_with("tabseparated") => {
             "text/tab-separated-values; charset=UTF-8"
         }
-        "native" | "parquet" | "arrow" | "arrowstream" | "orc" | "avro" | "rawblob" => "application/octet-stream",
+        "native" | "parquet" | "arrow" | "arrowstream" | "orc" | "avro" | "rawblob" => {
+            "application/octet-stream"
+        }
         _ if lower.starts_with("rowbinary") => "application/octet-stream",
         _ => "text/plain; charset=UTF-8",
     }
@@ -191,7 +224,9 @@ mod tests {
         let length = message.len() + 1;
         assert_eq!(
             text,
-            format!("\r\n__exception__\r\nabcdefghijklmnop\r\n{message}\n{length} abcdefghijklmnop\r\n__exception__\r\n")
+            format!(
+                "\r\n__exception__\r\nabcdefghijklmnop\r\n{message}\n{length} abcdefghijklmnop\r\n__exception__\r\n"
+            )
         );
     }
 

@@ -15,9 +15,17 @@ use super::session;
 
 /// Names that steer the HTTP interface or that only a server with users, roles and quotas knows.
 const IGNORED: [&str; 11] = [
-    "role", "quota_key", "stacktrace", "buffer_size", "client_protocol_version", "close_session",
-    "cancel_http_readonly_queries_on_client_close", "send_progress_in_http_headers",
-    "http_headers_progress_interval_ms", "enable_http_compression", "_",
+    "role",
+    "quota_key",
+    "stacktrace",
+    "buffer_size",
+    "client_protocol_version",
+    "close_session",
+    "cancel_http_readonly_queries_on_client_close",
+    "send_progress_in_http_headers",
+    "http_headers_progress_interval_ms",
+    "enable_http_compression",
+    "_",
 ];
 
 /// The session that a request belongs to.
@@ -49,7 +57,11 @@ impl Asked {
     /// Reads the query string and the headers.
     pub(super) fn new(query: &str, headers: &HeaderMap) -> Result<Self, Failure> {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let mut asked = Self { database: header("x-clickhouse-database"), default_format: header("x-clickhouse-format"), ..Self::default() };
+        let mut asked = Self {
+            database: header("x-clickhouse-database"),
+            default_format: header("x-clickhouse-format"),
+            ..Self::default()
+        };
         let mut session = (None, session::DEFAULT_TIMEOUT, false);
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
@@ -88,13 +100,15 @@ impl Asked {
 
     /// Reads a body of `multipart/form-data`, whose fields count like the query string's.
     pub(super) async fn take_form(&mut self, boundary: String, body: Bytes) -> Result<(), Failure> {
-        let malformed = |error: multer::Error| Failure::bad_request(format!("the form cannot be read: {error}"));
+        let malformed =
+            |error: multer::Error| Failure::bad_request(format!("the form cannot be read: {error}"));
         let whole = futures_util::stream::once(async move { Ok::<_, std::io::Error>(body) });
         let mut form = multer::Multipart::new(whole, boundary);
         while let Some(field) = form.next_field().await.map_err(malformed)? {
             let name = field.name().unwrap_or_default().to_owned();
             if field.file_name().is_some() {
-                let text = format!("external tables ({name}) are not supported here: insert the rows into a table");
+                let text =
+                    format!("external tables ({name}) are not supported here: insert the rows into a table");
                 return Err(Failure::new(48, "NOT_IMPLEMENTED", text));
             }
             let value = String::from_utf8(field.bytes().await.map_err(malformed)?.into())
@@ -116,7 +130,9 @@ pub(super) fn boundary(headers: &HeaderMap) -> Result<Option<String>, Failure> {
 
 /// Undoes the compression of a body, of which at most `limit` bytes may come out.
 pub(super) fn decode(headers: &HeaderMap, framed: bool, body: Bytes, limit: usize) -> Result<Bytes, Failure> {
-    let encoding = headers.get(CONTENT_ENCODING).map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase());
+    let encoding = headers
+        .get(CONTENT_ENCODING)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase());
     let body = match encoding.as_deref() {
         None | Some("" | "identity") => body,
         Some("gzip" | "x-gzip") => unpack(flate2::read::MultiGzDecoder::new(&body[..]), limit)?,
@@ -124,10 +140,17 @@ pub(super) fn decode(headers: &HeaderMap, framed: bool, body: Bytes, limit: usiz
         Some("lz4") => unpack_lz4(&body, limit)?,
         Some("zstd") => {
             let decoder = zstd::stream::read::Decoder::with_buffer(&body[..]);
-            unpack(decoder.map_err(|error| Failure::bad_request(format!("the body is not zstd: {error}")))?, limit)?
+            unpack(
+                decoder.map_err(|error| Failure::bad_request(format!("the body is not zstd: {error}")))?,
+                limit,
+            )?
         }
         Some(other) => {
-            return Err(Failure::new(48, "NOT_IMPLEMENTED", format!("unknown Content-Encoding {other}: use gzip, deflate, lz4 or zstd")));
+            return Err(Failure::new(
+                48,
+                "NOT_IMPLEMENTED",
+                format!("unknown Content-Encoding {other}: use gzip, deflate, lz4 or zstd"),
+            ));
         }
     };
     if !framed {
@@ -148,10 +171,9 @@ fn unpack(mut decoder: impl std::io::Read, limit: usize) -> Result<Bytes, Failur
 
 fn unpack_more(decoder: &mut impl std::io::Read, raw: &mut Vec<u8>, limit: usize) -> Result<(), Failure> {
     let most = u64::try_from(limit - raw.len()).unwrap_or(u64::MAX).saturating_add(1);
-    decoder
-        .take(most)
-        .read_to_end(raw)
-        .map_err(|error| Failure::new(271, "CANNOT_DECOMPRESS", format!("the body cannot be decompressed: {error}")))?;
+    decoder.take(most).read_to_end(raw).map_err(|error| {
+        Failure::new(271, "CANNOT_DECOMPRESS", format!("the body cannot be decompressed: {error}"))
+    })?;
     if raw.len() > limit { Err(too_large(limit)) } else { Ok(()) }
 }
 
@@ -166,7 +188,11 @@ fn unpack_lz4(body: &[u8], limit: usize) -> Result<Bytes, Failure> {
         unpack_more(&mut decoder, &mut raw, limit)?;
     }
     if decoder.get_ref().get_ref().1.len() != MARK.len() {
-        return Err(Failure::new(271, "CANNOT_DECOMPRESS", "the body cannot be decompressed: it is cut short"));
+        return Err(Failure::new(
+            271,
+            "CANNOT_DECOMPRESS",
+            "the body cannot be decompressed: it is cut short",
+        ));
     }
     Ok(raw.into())
 }
@@ -176,10 +202,14 @@ fn on(value: &str) -> bool {
 }
 
 fn seconds(value: &str) -> Result<Duration, Failure> {
-    let seconds: u64 = value.parse().map_err(|_| Failure::bad_request("session_timeout is not a number of seconds"))?;
+    let seconds: u64 =
+        value.parse().map_err(|_| Failure::bad_request("session_timeout is not a number of seconds"))?;
     let timeout = Duration::from_secs(seconds);
     if timeout > session::LONGEST_TIMEOUT {
-        return Err(Failure::bad_request(format!("session_timeout is longer than {} s", session::LONGEST_TIMEOUT.as_secs())));
+        return Err(Failure::bad_request(format!(
+            "session_timeout is longer than {} s",
+            session::LONGEST_TIMEOUT.as_secs()
+        )));
     }
     Ok(timeout)
 }
@@ -190,7 +220,11 @@ mod tests {
 
     #[test]
     fn settings_and_parameters_are_told_from_the_interface_s_own_names() {
-        let asked = Asked::new("query=SELECT+1&param_a=x%27y&max_threads=2&compress=1&role=r&session_id=&session_check=1", &HeaderMap::new()).unwrap();
+        let asked = Asked::new(
+            "query=SELECT+1&param_a=x%27y&max_threads=2&compress=1&role=r&session_id=&session_check=1",
+            &HeaderMap::new(),
+        )
+        .unwrap();
         assert_eq!(asked.query.as_deref(), Some("SELECT 1"));
         assert_eq!(asked.parameters, [("a".to_owned(), "x'y".to_owned())]);
         assert_eq!(asked.settings, [("max_threads".to_owned(), "2".to_owned())]);
@@ -202,7 +236,8 @@ mod tests {
     fn every_piece_of_a_compressed_body_counts_and_a_cut_one_is_refused() {
         use std::io::Write as _;
         // two frames, as clients send that compress block by block
-        let pieces = [vec![b'a'; 300_000], (0..300_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect()];
+        let pieces =
+            [vec![b'a'; 300_000], (0..300_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect()];
         let lz4 = |piece: &Vec<u8>| {
             let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
             encoder.write_all(piece).unwrap();
@@ -226,7 +261,10 @@ mod tests {
             assert!(whole[..] == pieces.concat(), "{name}");
             for cut in [1, 4, 5, 8, 100, body.len() / 3] {
                 let short = body[..body.len() - cut].to_vec();
-                assert!(decode(&headers, false, short.into(), 1 << 20).is_err(), "{name} without its last {cut} bytes");
+                assert!(
+                    decode(&headers, false, short.into(), 1 << 20).is_err(),
+                    "{name} without its last {cut} bytes"
+                );
             }
         }
     }

@@ -57,7 +57,9 @@ pub enum SpawnError {
     Ended { status: Option<i32>, said: Option<String> },
     #[error("the embedded ClickHouse was not ready within {} s: see what it printed, and whether the machine is overloaded", .0.as_secs())]
     Late(Duration),
-    #[error("the embedded ClickHouse said {0:?} instead of where it listens: start the same version of this program")]
+    #[error(
+        "the embedded ClickHouse said {0:?} instead of where it listens: start the same version of this program"
+    )]
     Strange(String),
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
@@ -84,16 +86,30 @@ impl Spawned {
     pub async fn spawn(options: SpawnOptions) -> Result<Self, SpawnError> {
         let start = |error| SpawnError::Start(options.exe.clone(), error);
         let mut command = Command::new(&options.exe);
-        command.arg("clickhouse").arg("--exit-with-stdin").arg("--listen").arg(&options.listen).arg("--data").arg(&options.data);
+        command
+            .arg("clickhouse")
+            .arg("--exit-with-stdin")
+            .arg("--listen")
+            .arg(&options.listen)
+            .arg("--data")
+            .arg(&options.data);
         if let Some(libchdb) = &options.libchdb {
             command.arg("--libchdb").arg(libchdb);
         }
         // a process group of its own: a Ctrl-C at the terminal reaches the parent, which ends it in its order
-        command.args(&options.more).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(&options.more)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(start)?;
         let stdin = child.stdin.take();
         let said = Arc::new(Mutex::new(VecDeque::new()));
-        let stderr = child.stderr.take().map(|stderr| tokio::spawn(pass_on(BufReader::new(stderr), Arc::clone(&said))));
+        let stderr = child
+            .stderr
+            .take()
+            .map(|stderr| tokio::spawn(pass_on(BufReader::new(stderr), Arc::clone(&said))));
         let mut line = String::new();
         let read = async {
             if let Some(stdout) = child.stdout.take() {
@@ -115,10 +131,20 @@ impl Spawned {
                 // it ends with the child, whose end of the pipe is gone
                 drop(stderr.await);
             }
-            let said = said.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect::<Vec<_>>().join("\n");
-            return Err(SpawnError::Ended { status: status.code(), said: (!said.is_empty()).then_some(said) });
+            let said = said
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("\n");
+            return Err(SpawnError::Ended {
+                status: status.code(),
+                said: (!said.is_empty()).then_some(said),
+            });
         }
-        let ready: Ready = serde_json::from_str(&line).map_err(|_| SpawnError::Strange(line.trim().to_owned()))?;
+        let ready: Ready =
+            serde_json::from_str(&line).map_err(|_| SpawnError::Strange(line.trim().to_owned()))?;
         if ready.event != "ready" {
             return Err(SpawnError::Strange(line.trim().to_owned()));
         }
@@ -164,4 +190,3 @@ async fn pass_on(lines: BufReader<tokio::process::ChildStderr>, said: Arc<Mutex<
         said.push_back(line);
     }
 }
-

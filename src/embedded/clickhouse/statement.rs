@@ -195,7 +195,8 @@ pub fn insert(text: &[u8]) -> Option<InsertKind> {
 /// Where the data begins after a format's name: blanks and at most one line end belong to the statement.
 fn data_after(text: &[u8], name_end: usize) -> usize {
     let mut at = name_end;
-    let skip = |at: &mut usize, these: &[u8]| text.get(*at).is_some_and(|c| these.contains(c)).then(|| *at += 1);
+    let skip =
+        |at: &mut usize, these: &[u8]| text.get(*at).is_some_and(|c| these.contains(c)).then(|| *at += 1);
     skip(&mut at, b";");
     while skip(&mut at, b" \t\x0c").is_some() {}
     skip(&mut at, b"\r");
@@ -224,10 +225,12 @@ pub fn output(text: &[u8]) -> Output {
     };
     let mut found = Output { selects: tokens.peek().is_some_and(first), ..Output::default() };
     while let Some(token) = tokens.next() {
-        let next_is = |tokens: &mut std::iter::Peekable<Lexer<'_>>, word| tokens.peek().is_some_and(|t| t.is(word));
+        let next_is =
+            |tokens: &mut std::iter::Peekable<Lexer<'_>>, word| tokens.peek().is_some_and(|t| t.is(word));
         found.decorated |= token.is("TOTALS") || std::str::from_utf8(token.text).is_ok_and(decorates);
         found.into_file |= token.is("INTO") && next_is(&mut tokens, "OUTFILE");
-        if token.depth == 0 && token.is("FORMAT")
+        if token.depth == 0
+            && token.is("FORMAT")
             && let Some(name) = tokens.next_if(|next| next.kind == Kind::Word)
         {
             let ends = tokens.peek().is_none_or(|next| next.kind == Kind::Mark(b';') || next.is("SETTINGS"));
@@ -299,10 +302,22 @@ mod tests {
             ("INSERT INTO t VALUES (1, 'VALUES')", ("INSERT INTO t", "Values", " (1, 'VALUES')")),
             ("INSERT INTO values VALUES(1)", ("INSERT INTO values", "Values", "(1)")),
             ("INSERT INTO `format` FORMAT TSV;\r\n1", ("INSERT INTO `format`", "TSV", "1")),
-            ("/* VALUES */ INSERT INTO t -- FORMAT x\n FORMAT CSV\n1", ("/* VALUES */ INSERT INTO t -- FORMAT x", "CSV", "1")),
-            ("INSERT INTO t SETTINGS a='FORMAT' FORMAT CSV", ("INSERT INTO t SETTINGS a='FORMAT'", "CSV", "")),
-            ("INSERT INTO FUNCTION null('values Int8') VALUES (1)", ("INSERT INTO FUNCTION null('values Int8')", "Values", " (1)")),
-            ("INSERT INTO t SELECT a FROM input('a Int8') FORMAT CSV\n1", ("INSERT INTO t SELECT a FROM input('a Int8')", "CSV", "1")),
+            (
+                "/* VALUES */ INSERT INTO t -- FORMAT x\n FORMAT CSV\n1",
+                ("/* VALUES */ INSERT INTO t -- FORMAT x", "CSV", "1"),
+            ),
+            (
+                "INSERT INTO t SETTINGS a='FORMAT' FORMAT CSV",
+                ("INSERT INTO t SETTINGS a='FORMAT'", "CSV", ""),
+            ),
+            (
+                "INSERT INTO FUNCTION null('values Int8') VALUES (1)",
+                ("INSERT INTO FUNCTION null('values Int8')", "Values", " (1)"),
+            ),
+            (
+                "INSERT INTO t SELECT a FROM input('a Int8') FORMAT CSV\n1",
+                ("INSERT INTO t SELECT a FROM input('a Int8')", "CSV", "1"),
+            ),
         ];
         for (text, (head, format, rest)) in cases {
             assert_eq!(data(text), (head, format.to_owned(), rest), "{text}");
@@ -338,7 +353,12 @@ mod tests {
     fn names_are_given_without_quotes() {
         let found = names(b"SELECT file ('x'), `ur\\x6c`, 'remote(', file /* ( */");
         let found: Vec<_> = found.map(|name| (name.text, name.called, name.escaped)).collect();
-        let expected = [("SELECT", false, false), ("file", true, false), ("ur\\x6c", false, true), ("file", false, false)];
+        let expected = [
+            ("SELECT", false, false),
+            ("file", true, false),
+            ("ur\\x6c", false, true),
+            ("file", false, false),
+        ];
         assert_eq!(found, expected.map(|(text, called, escaped)| (text.to_owned(), called, escaped)));
     }
 

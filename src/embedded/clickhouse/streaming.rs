@@ -26,14 +26,27 @@ impl Cutter {
     pub(super) fn new(format: &str) -> Option<Self> {
         let lines = |count, quoted| Header::Lines { count, quoted };
         let header = match format.to_ascii_lowercase().as_str() {
-            "native" | "rowbinary" | "csv" | "tsv" | "tabseparated" | "tsvraw" | "tabseparatedraw" | "jsoneachrow"
-            | "jsonlines" | "ndjson" | "jsonstringseachrow" | "jsoncompacteachrow" | "jsoncompactstringseachrow" => Header::None,
+            "native"
+            | "rowbinary"
+            | "csv"
+            | "tsv"
+            | "tabseparated"
+            | "tsvraw"
+            | "tabseparatedraw"
+            | "jsoneachrow"
+            | "jsonlines"
+            | "ndjson"
+            | "jsonstringseachrow"
+            | "jsoncompacteachrow"
+            | "jsoncompactstringseachrow" => Header::None,
             "rowbinarywithnames" => Header::Binary { strings_per_column: 1 },
             "rowbinarywithnamesandtypes" => Header::Binary { strings_per_column: 2 },
             "csvwithnames" => lines(1, true),
             "csvwithnamesandtypes" => lines(2, true),
             "tsvwithnames" | "tabseparatedwithnames" | "jsoncompacteachrowwithnames" => lines(1, false),
-            "tsvwithnamesandtypes" | "tabseparatedwithnamesandtypes" | "jsoncompacteachrowwithnamesandtypes" => lines(2, false),
+            "tsvwithnamesandtypes"
+            | "tabseparatedwithnamesandtypes"
+            | "jsoncompacteachrowwithnamesandtypes" => lines(2, false),
             _ => return None,
         };
         Some(Self { header, begun: false })
@@ -102,16 +115,30 @@ mod tests {
 
     #[test]
     fn a_header_stays_in_the_first_chunk_only() {
-        assert_eq!(cut("RowBinaryWithNamesAndTypes", &[b"\x01\x01a\x05UInt8\x07", b"\x01\x01a\x05UInt8\x08"]), b"\x01\x01a\x05UInt8\x07\x08");
-        assert_eq!(cut("RowBinaryWithNames", &[b"\x02\x01a\x01b12", b"\x02\x01a\x01b34"]), b"\x02\x01a\x01b1234");
-        assert_eq!(cut("CSVWithNames", &[b"\"a\n\"\"b\"\n1\n", b"\"a\n\"\"b\"\n2\n"]), b"\"a\n\"\"b\"\n1\n2\n");
-        assert_eq!(cut("TSVWithNamesAndTypes", &[b"a\"\nInt8\n1\n", b"a\"\nInt8\n2\n"]), b"a\"\nInt8\n1\n2\n");
+        assert_eq!(
+            cut("RowBinaryWithNamesAndTypes", &[b"\x01\x01a\x05UInt8\x07", b"\x01\x01a\x05UInt8\x08"]),
+            b"\x01\x01a\x05UInt8\x07\x08"
+        );
+        assert_eq!(
+            cut("RowBinaryWithNames", &[b"\x02\x01a\x01b12", b"\x02\x01a\x01b34"]),
+            b"\x02\x01a\x01b1234"
+        );
+        assert_eq!(
+            cut("CSVWithNames", &[b"\"a\n\"\"b\"\n1\n", b"\"a\n\"\"b\"\n2\n"]),
+            b"\"a\n\"\"b\"\n1\n2\n"
+        );
+        assert_eq!(
+            cut("TSVWithNamesAndTypes", &[b"a\"\nInt8\n1\n", b"a\"\nInt8\n2\n"]),
+            b"a\"\nInt8\n1\n2\n"
+        );
         assert_eq!(cut("TSV", &[b"1\n", b"2\n"]), b"1\n2\n");
     }
 
     #[test]
     fn formats_with_a_footer_are_not_streamed() {
-        for format in ["JSON", "JSONCompact", "Parquet", "Arrow", "PrettyCompact", "XML", "Values", "Vertical"] {
+        for format in
+            ["JSON", "JSONCompact", "Parquet", "Arrow", "PrettyCompact", "XML", "Values", "Vertical"]
+        {
             assert!(Cutter::new(format).is_none(), "{format}");
         }
     }

@@ -67,7 +67,10 @@ impl Caller {
     }
 
     pub fn begin_path(&self, method: &str, path: &str, length: usize) -> TcpStream {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n", self.address);
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n",
+            self.address
+        );
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
@@ -119,14 +122,19 @@ pub fn read(mut stream: TcpStream) -> Reply {
         .collect();
     let body = raw.split_off(end + 4);
     let chunked = headers.get("transfer-encoding").is_some_and(|value| value == "chunked");
-    Reply { status: status.expect("a status line"), headers, body: if chunked { unchunk(&body) } else { body } }
+    Reply {
+        status: status.expect("a status line"),
+        headers,
+        body: if chunked { unchunk(&body) } else { body },
+    }
 }
 
 fn unchunk(mut body: &[u8]) -> Vec<u8> {
     let mut whole = Vec::new();
     loop {
         let line = body.windows(2).position(|window| window == b"\r\n").expect("a chunk has a length");
-        let length = usize::from_str_radix(&String::from_utf8_lossy(&body[..line]), 16).expect("a length in hexadecimal");
+        let length = usize::from_str_radix(&String::from_utf8_lossy(&body[..line]), 16)
+            .expect("a length in hexadecimal");
         if length == 0 {
             return whole;
         }
