@@ -180,7 +180,7 @@ async fn create(
     if let Some(first) = idempotency.replay(&mut write).await? {
         return Ok(first);
     }
-    let id = change::create(&mut write, &new).await?;
+    let id = change::create(&mut write, &new, app.clock.now().await).await?;
     let account = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
     let created = Created::at(format!("/v2/accounts/{id}"), &account)?;
     idempotency.keep(&mut write, &created).await?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use super::cursor::{self, Binding};
+use super::cursor::{self, BadCursor, Binding};
 use super::envelope::write_json;
 use super::extract::{Parts, Received};
 use super::fields::{Params, Word, word};
@@ -57,10 +57,10 @@ impl<S: ListSort> Listing<S> {
         let limit = query.integer("limit", &limits::PAGE).unwrap_or(limits::PAGE_DEFAULT);
         let include_total = query.boolean("include_total").unwrap_or(false);
         let after = query.with("cursor", |text| match cursor::decode(&binding, text) {
-            Some(position) => Ok(Some(position)),
-            // Filters or a sort that are wrong themselves say nothing about the cursor.
-            None if !sound => Ok(None),
-            None => Err(
+            Ok(position) => Ok(Some(position)),
+            // Filters or a sort that are wrong themselves say nothing about what the cursor is for.
+            Err(BadCursor::Foreign) if !sound => Ok(None),
+            Err(_) => Err(
                 "is not a cursor of this list with these filters and this sort: leave it out to start again"
                     .to_owned(),
             ),

@@ -25,7 +25,7 @@ use tidemark::store::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
 use answer::Answer;
-pub use api::{TestApi, postgres, send, serve, tenant};
+pub use api::{TestApi, client, postgres, send, serve, tenant};
 
 /// How long anything may take that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(30);

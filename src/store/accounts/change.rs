@@ -44,10 +44,10 @@ struct Locked {
     creator_id: Option<Uuid>,
 }
 
-/// Begins to track an account: the tracker looks at it next.
+/// Begins to track an account, which is due from `now` on.
 ///
 /// The organization's row stays locked until the commit, so that its cap holds whatever else is being created.
-pub async fn create(write: &mut Write, new: &NewAccount) -> Result<Uuid, Error> {
+pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> Result<Uuid, Error> {
     let organization = write.organization();
     let change = &new.change;
     let creator = change.creator_id.flatten();
@@ -95,7 +95,7 @@ pub async fn create(write: &mut Write, new: &NewAccount) -> Result<Uuid, Error> 
     .execute(write.connection())
     .await
     .map_err(|error| tracked_meanwhile(error, new.platform, new.username.as_str()))?;
-    targets::add_accounts(write, &[id], added_at).await?;
+    targets::add_accounts(write, &[id], now).await?;
     write.account_changed(id);
     Ok(id)
 }

@@ -170,6 +170,8 @@ pub async fn find(
             let query = sqlx::query_scalar("select id from accounts where organization_id = $1 and id = $2");
             query.bind(organization).bind(id).fetch_all(pg).await?
         }
+        // No store can hold it, and Postgres would not even compare it.
+        AccountName::Username(username) if username.contains('\0') => Vec::new(),
         AccountName::Username(username) => {
             let query = sqlx::query_scalar(
                 "select id from accounts
