@@ -20,7 +20,13 @@ pub enum LogFormat {
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {
     /// What to log: error, warn, info, debug or trace, also per module, as in info,tidemark::worker=debug
-    #[arg(long = "log", env = "TIDEMARK_LOG", default_value = "info", value_name = "FILTER", global = true)]
+    #[arg(
+        long = "log",
+        env = "TIDEMARK_LOG",
+        default_value = "info,sqlx=warn,salvo_core=warn",
+        value_name = "FILTER",
+        global = true
+    )]
     pub filter: String,
     /// The form of the lines on standard error
     #[arg(long = "log-format", env = "TIDEMARK_LOG_FORMAT", default_value = "text", global = true)]

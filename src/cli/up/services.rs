@@ -187,6 +187,8 @@ impl Plan {
             ("TIDEMARK_CLICKHOUSE_DATABASE", clickhouse.clickhouse_database.clone()),
         ];
         environment.extend(sandbox::server::environment(&self.sandbox_url));
+        // The sandbox has no daily quota, and the demo's accounts alone would use up the real one.
+        environment.push(("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string()));
         environment
     }
 
