@@ -12,6 +12,7 @@ use sqlx::postgres::PgPoolOptions;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::model::network::Network;
 use crate::model::platform::Readable;
+use crate::store::search::SearchIndex;
 
 /// What the handlers of the API stand on. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +20,7 @@ pub struct App {
     pub pg: PgPool,
     pub clickhouse: clickhouse::Client,
     pub clock: Clock,
+    pub search: SearchIndex,
     pub readable: Readable,
     pub settings: Arc<Settings>,
 }
@@ -38,14 +40,19 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { public_url: None, cors_origins: Vec::new(), auth_failure_limit: 60, trusted_proxies: Vec::new() }
+        Settings {
+            public_url: None,
+            cors_origins: Vec::new(),
+            auth_failure_limit: 60,
+            trusted_proxies: Vec::new(),
+        }
     }
 }
 
 impl App {
-    pub fn new(stores: Stores, readable: Readable, settings: Settings) -> Self {
+    pub fn new(stores: Stores, search: SearchIndex, readable: Readable, settings: Settings) -> Self {
         let Stores { pg, clickhouse, clock } = stores;
-        App { pg, clickhouse, clock, readable, settings: Arc::new(settings) }
+        App { pg, clickhouse, clock, search, readable, settings: Arc::new(settings) }
     }
 }
 

@@ -2,18 +2,24 @@
 
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use salvo::conn::tcp::TcpAcceptor;
 use salvo::{Server, Service};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
-use crate::model::network::Network;
+use crate::model::network::{BadNetwork, Network};
 use crate::model::platform::{Platform, Readable};
-use crate::{api, http};
+use crate::platforms::args::{ConfigError, SourceArgs};
+use crate::platforms::sources::Sources;
+use crate::store::search::SearchIndex;
+use crate::worker::indexer;
+use crate::{api, http, store};
 
 /// How long requests may take to end once the process is told to.
 const FAREWELL: Duration = Duration::from_secs(20);
@@ -28,19 +34,24 @@ pub struct ServeArgs {
     #[arg(long, env = "TIDEMARK_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
     /// Origins whose web pages may read answers, separated by commas; * for all
-    #[arg(long, env = "TIDEMARK_CORS_ORIGINS", value_delimiter = ',', value_name = "ORIGINS")]
-    pub cors_origins: Vec<String>,
+    #[arg(long, env = "TIDEMARK_CORS_ORIGINS", default_value = "", hide_default_value = true, value_name = "LIST")]
+    pub cors_origins: String,
     /// Unknown API keys that one address may try in a minute
     #[arg(long, env = "TIDEMARK_AUTH_FAILURE_LIMIT", default_value_t = 60, value_name = "N")]
     pub auth_failure_limit: u32,
     /// Proxies whose word about the client's address is taken, separated by commas: addresses or ranges
-    #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_delimiter = ',', value_name = "ADDRS")]
-    pub trusted_proxies: Vec<Network>,
+    #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_name = "ADDRS", value_parser = networks)]
+    pub trusted_proxies: Option<Networks>,
     #[command(flatten)]
     pub stores: StoreArgs,
     #[command(flatten)]
     pub search: SearchArgs,
+    #[command(flatten)]
+    pub sources: SourceArgs,
 }
+
+/// Several ranges of addresses, given as one value.
+pub type Networks = Box<[Network]>;
 
 /// Why the API does not run.
 #[derive(Debug, thiserror::Error)]
@@ -49,27 +60,45 @@ pub enum ServeError {
     Listen { address: SocketAddr, reason: io::Error },
     #[error("cannot use the database URL: {0}")]
     Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Sources(#[from] ConfigError),
+    #[error("cannot open the search index in {folder}: {reason}; choose another folder with --search-index")]
+    Search { folder: String, reason: store::Error },
     #[error("cannot run: {0}")]
     Io(#[from] io::Error),
 }
 
 /// Takes an origin, with or without the version segment that the paths have anyway.
+///
+/// An empty value counts as none, as container tools pass it.
 fn public_url(text: &str) -> Result<String, String> {
+    let text = text.trim().trim_end_matches('/');
+    if text.is_empty() {
+        return Ok(String::new());
+    }
     let url = url::Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err("expected an http or https URL".to_owned());
     }
-    let text = text.trim_end_matches('/');
     Ok(text.strip_suffix("/v2").unwrap_or(text).to_owned())
+}
+
+fn networks(text: &str) -> Result<Networks, BadNetwork> {
+    listed(text).map(str::parse).collect()
+}
+
+/// The entries of a list with commas.
+fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty())
 }
 
 impl ServeArgs {
     fn settings(&self) -> Settings {
         Settings {
-            public_url: self.public_url.clone(),
-            cors_origins: self.cors_origins.iter().map(|origin| origin.trim().to_owned()).collect(),
+            public_url: self.public_url.clone().filter(|url| !url.is_empty()),
+            cors_origins: listed(&self.cors_origins).map(str::to_owned).collect(),
             auth_failure_limit: self.auth_failure_limit,
-            trusted_proxies: self.trusted_proxies.clone(),
+            trusted_proxies: self.trusted_proxies.iter().flatten().copied().collect(),
         }
     }
 }
@@ -82,12 +111,17 @@ pub fn service(app: &App) -> Service {
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::connect(&args.stores)?;
-    let app = App::new(stores, Readable::new(Platform::ALL), args.settings());
+    let sources = Sources::from_args(&args.sources)?;
+    let readable = Readable::new(Platform::ALL.into_iter().filter(|platform| sources.has(*platform)));
     let listener = listen(args.listen)?;
+    let search = open_search(args.search.search_index.clone()).await?;
+    let app = App::new(stores.clone(), search.clone(), readable, args.settings());
     let address = listener.local_addr()?;
     let acceptor = TcpAcceptor::try_from(tokio::net::TcpListener::from_std(listener)?)?;
     let server = Server::new(acceptor);
     let handle = server.handle();
+    let stop = CancellationToken::new();
+    let follower = tokio::spawn(indexer::follow(stores, search, stop.clone()));
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::spawn(async move {
         tokio::select! {
@@ -103,7 +137,19 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     stdout.flush()?;
     drop(stdout);
     server.serve(service(&app)).await;
+    stop.cancel();
+    if follower.await.is_err() {
+        tracing::warn!("the follower of the search index did not end by itself");
+    }
     Ok(())
+}
+
+/// Opens the index on a thread that may block.
+async fn open_search(folder: PathBuf) -> Result<SearchIndex, ServeError> {
+    let name = folder.display().to_string();
+    let opened =
+        tokio::task::spawn_blocking(move || SearchIndex::open(&folder)).await.map_err(io::Error::other)?;
+    opened.map_err(|reason| ServeError::Search { folder: name, reason })
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
@@ -111,4 +157,47 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let listener = TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Options {
+        #[command(flatten)]
+        serve: ServeArgs,
+    }
+
+    fn parse(options: &[&str]) -> Result<ServeArgs, clap::Error> {
+        let fixed = ["serve", "--database-url", "postgres://localhost/x"];
+        Options::try_parse_from(fixed.iter().chain(options)).map(|options| options.serve)
+    }
+
+    #[test]
+    fn options_are_read_and_empty_ones_count_as_none() {
+        let args = parse(&["--public-url", "https://api.example/v2/", "--cors-origins", "https://a, *,"]).unwrap();
+        let settings = args.settings();
+        assert_eq!(settings.public_url.as_deref(), Some("https://api.example"));
+        assert_eq!(settings.cors_origins, ["https://a", "*"]);
+        let args = parse(&["--public-url", "", "--cors-origins", "", "--trusted-proxies", ""]).unwrap();
+        let settings = args.settings();
+        assert_eq!((settings.public_url, settings.cors_origins.len()), (None, 0));
+        assert!(settings.trusted_proxies.is_empty());
+        let proxies = parse(&["--trusted-proxies", "10.0.0.0/8, ::1"]).unwrap().settings().trusted_proxies;
+        assert_eq!(proxies.len(), 2);
+        for wrong in [["--public-url", "ftp://x"], ["--public-url", "x"], ["--trusted-proxies", "10.0.0.0/40"]] {
+            assert!(parse(&wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_in_use_is_told_in_one_sentence() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let told = listen(address).unwrap_err().to_string();
+        assert!(told.starts_with(&format!("cannot listen on {address}: ")) && told.contains("--listen"), "{told}");
+    }
 }

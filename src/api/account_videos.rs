@@ -75,7 +75,8 @@ pub(super) struct OfAccountQuery {
 impl FromQuery for OfAccountQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         let account = parts.request.params().get("account_id").and_then(|text| uuid(text).ok());
-        let filter = VideoFilter { account_id: Some(account.unwrap_or(Uuid::nil())), ..VideoFilter::default() };
+        let filter =
+            VideoFilter { account_id: Some(account.unwrap_or(Uuid::nil())), ..VideoFilter::default() };
         OfAccountQuery { listing: Listing::read(query, parts, &filter), filter }
     }
 }

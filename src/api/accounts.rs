@@ -12,16 +12,19 @@ use crate::http::fields::{Object, Params, Word, uuid};
 use crate::http::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{
-    Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query, WithMeta,
+    Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,
+    WithMeta,
 };
 use crate::model::account::{Account, AccountStats, stats_days};
 use crate::model::identifier::Username;
-use crate::model::limits::{CATEGORY_CHARACTERS, MAX_RECENT_POSTS, POST_LOOKBACK_DAYS, SCRAPE_INTERVAL_HOURS};
+use crate::model::limits::{
+    CATEGORY_CHARACTERS, MAX_RECENT_POSTS, POST_LOOKBACK_DAYS, SCRAPE_INTERVAL_HOURS,
+};
 use crate::model::platform::Platform;
+use crate::store::Write;
 use crate::store::accounts::change::{self, AccountChange, NewAccount};
 use crate::store::accounts::{self, AccountFilter, AccountName, AccountSort};
 use crate::store::keyset::Direction;
-use crate::store::Write;
 
 /// Segments beside `{account_id}` that are no accounts.
 const LITERALS: &[&str] = &["stats", "metrics"];
@@ -119,7 +122,8 @@ fn read_change(body: &mut Object<'_>) -> AccountChange {
         creator_id: body.nullable("creator_id", Object::uuid),
         max_recent_posts_per_account: body
             .nullable("max_recent_posts_per_account", |body, name| body.integer(name, &MAX_RECENT_POSTS)),
-        post_lookback_days: body.nullable("post_lookback_days", |body, name| body.integer(name, &POST_LOOKBACK_DAYS)),
+        post_lookback_days: body
+            .nullable("post_lookback_days", |body, name| body.integer(name, &POST_LOOKBACK_DAYS)),
     }
 }
 

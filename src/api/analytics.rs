@@ -59,6 +59,8 @@ struct TopCreator {
     account_count: usize,
     #[serde(skip)]
     name_key: String,
+    #[serde(skip)]
+    subjects: Vec<i64>,
 }
 
 /// Ranks the organization's creators by the views that their accounts gained.
@@ -96,16 +98,17 @@ pub(super) async fn top_creators(
                 engagement,
                 account_count: creator.subjects.len(),
                 name_key: creator.name_key,
+                subjects: creator.subjects,
             }
         })
         .collect();
     top.sort_unstable_by(|one, other| {
         (other.views, &one.name_key, one.id).cmp(&(one.views, &other.name_key, other.id))
     });
+    let linked: Vec<_> = top.iter().flat_map(|creator| creator.subjects.iter().copied()).collect();
+    let scope = Scope { subjects: Some(&linked), ..scope };
+    let data_as_of = analytics::as_of(&app.clickhouse, scope, window, data_as_of).await?;
     top.truncate(limit);
-    if data_as_of.is_none() {
-        data_as_of = analytics::as_of(&app.clickhouse, scope, window).await?;
-    }
     Ok(WithMeta { data: top, meta: WindowMeta::new(window, now, data_as_of) })
 }
 
@@ -137,10 +140,8 @@ pub(super) async fn creator_timeseries(
         removed: &removed,
     };
     let days = analytics::daily(&app.clickhouse, scope, window).await?;
-    let mut data_as_of = days.iter().map(|day| day.as_of).max();
-    if data_as_of.is_none() {
-        data_as_of = analytics::as_of(&app.clickhouse, scope, window).await?;
-    }
+    let latest = days.iter().map(|day| day.as_of).max();
+    let data_as_of = analytics::as_of(&app.clickhouse, scope, window, latest).await?;
     let data = filled(window, days, |date, totals| CreatorDay {
         date,
         views: totals.map_or(0, |totals| totals.views),
@@ -190,10 +191,11 @@ pub(super) async fn overview(
     let (pg, organization) = (&app.pg, caller.organization);
     let removed = analytics::removed_subjects(pg, organization).await?;
     let scope = Scope { organization, platform: filter.platform, subjects: None, removed: &removed };
-    let (totals, (posts, previous_posts), gains) = tokio::try_join!(
+    let (totals, (posts, previous_posts), gains, levels) = tokio::try_join!(
         figures::holdings(pg, organization, filter.platform),
         figures::new_posts(pg, organization, filter.platform, window),
         figures::gains(&app.clickhouse, scope, window),
+        analytics::levels(&app.clickhouse, scope, window),
     )?;
     let engagement = gains.likes + gains.comments + gains.shares;
     let previous_engagement = gains.previous_likes + gains.previous_comments + gains.previous_shares;
@@ -210,11 +212,11 @@ pub(super) async fn overview(
             change::rate(previous_engagement, gains.previous_views),
         ),
         new_posts: change::of_counts(posts, previous_posts),
-        followers: change::of_levels(gains.followers, gains.previous_followers),
+        followers: change::of_levels(levels.followers, levels.previous_followers),
     };
     let previous = window.previous();
     let meta = OverviewMeta {
-        window: WindowMeta::new(window, now, gains.as_of),
+        window: WindowMeta::new(window, now, levels.as_of),
         previous_start_date: previous.start,
         previous_end_date: previous.end,
     };

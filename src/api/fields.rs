@@ -7,7 +7,8 @@ use crate::http::fields::Word;
 use crate::model::platform::Platform;
 
 impl Word for Platform {
-    const WORDS: &'static [(&'static str, Self)] = &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
 }
 
 /// `{creator_id}` of a path.

@@ -7,6 +7,7 @@ mod creators;
 mod fields;
 mod links;
 mod metrics;
+mod search;
 mod system;
 
 use salvo::Router;
@@ -30,4 +31,5 @@ fn private() -> Router {
         .push(account_videos::router())
         .push(creators::router())
         .push(analytics::router())
+        .push(search::router())
 }

@@ -17,9 +17,13 @@ use crate::store::{self, health};
 
 /// How long a store may take to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How far behind Postgres search may be before that is worth a word.
+const SEARCH_BEHIND: Duration = Duration::from_secs(10);
 
 pub(super) fn public() -> Router {
-    Router::new().push(Router::with_path("health").push(read(read_health))).push(Router::with_path("meta").push(read(read_meta)))
+    Router::new()
+        .push(Router::with_path("health").push(read(read_health)))
+        .push(Router::with_path("meta").push(read(read_meta)))
 }
 
 pub(super) fn private() -> Router {
@@ -30,8 +34,10 @@ pub(super) fn private() -> Router {
 #[serde(rename_all = "lowercase")]
 enum Status {
     Ok,
-    /// Something is wrong, but what does not need it works.
+    /// Something is wrong or late, but what does not need it works.
     Degraded,
+    /// There is no answer.
+    Down,
 }
 
 /// What one check found.
@@ -45,6 +51,7 @@ struct Check {
 struct Checks {
     postgres: Check,
     clickhouse: Check,
+    search: Check,
     tracker: Check,
 }
 
@@ -60,10 +67,11 @@ async fn check(work: impl Future<Output = Result<bool, store::Error>>) -> Check 
     let started = Instant::now();
     let status = match tokio::time::timeout(PATIENCE, work).await {
         Ok(Ok(true)) => Status::Ok,
-        Ok(Ok(false)) | Err(_) => Status::Degraded,
+        Ok(Ok(false)) => Status::Degraded,
+        Err(_) => Status::Down,
         Ok(Err(error)) => {
             tracing::warn!(%error, "a health check failed");
-            Status::Degraded
+            Status::Down
         }
     };
     Check { status, latency_ms: started.elapsed().as_millis() as u64 }
@@ -73,14 +81,16 @@ async fn check(work: impl Future<Output = Result<bool, store::Error>>) -> Check 
 #[handler]
 async fn read_health(app: App) -> HealthAnswer {
     let now = app.clock.now();
-    let (postgres, clickhouse, tracker) = tokio::join!(
+    let (postgres, clickhouse, search, tracker) = tokio::join!(
         check(async { health::postgres(&app.pg).await.map(|()| true) }),
         check(async { health::clickhouse(&app.clickhouse).await.map(|()| true) }),
+        check(async { Ok(app.search.behind().is_some_and(|behind| behind < SEARCH_BEHIND)) }),
         check(async { health::tracker(&app.pg, now.await).await }),
     );
-    let checks = Checks { postgres, clickhouse, tracker };
-    let all = [&checks.postgres, &checks.clickhouse, &checks.tracker];
-    let status = if all.iter().all(|check| check.status == Status::Ok) { Status::Ok } else { Status::Degraded };
+    let checks = Checks { postgres, clickhouse, search, tracker };
+    let all = [&checks.postgres, &checks.clickhouse, &checks.search, &checks.tracker];
+    let status =
+        if all.iter().all(|check| check.status == Status::Ok) { Status::Ok } else { Status::Degraded };
     HealthAnswer(Health { r#type: "health", status, version: env!("CARGO_PKG_VERSION"), checks })
 }
 

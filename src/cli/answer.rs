@@ -87,7 +87,8 @@ mod tests {
             json!({"name": "Åse", "rate_limit": null, "scopes": ["read", "write"]}),
             json!({"name": "a\u{1b}[2Jb", "rate_limit": 600, "scopes": ["read"]}),
         ];
-        let lines = ["NAME     RATE LIMIT  SCOPES", "Åse      -           read,write", "a [2Jb   600         read"];
+        let lines =
+            ["NAME     RATE LIMIT  SCOPES", "Åse      -           read,write", "a [2Jb   600         read"];
         let table = table(&records, &["name", "rate_limit", "scopes"]);
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(table.lines().map(squeezed).collect::<Vec<_>>(), lines.map(squeezed));

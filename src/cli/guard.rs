@@ -1,7 +1,8 @@
-//! `tidemark guard`: runs a program that knows nothing of lifelines, Postgres, and stops it the way it wants.
+//! `tidemark guard`: runs Postgres, which knows nothing of lifelines, and stops it the way it wants.
 //!
-//! Not for people: `tidemark up` uses it. When the guard is asked to stop, or its parent is gone, the program gets
-//! SIGINT (Postgres' fast shutdown), then SIGQUIT, then SIGKILL; the guard ends when the program has.
+//! Not for people: `tidemark up` uses it. When the guard is asked to stop, or its parent is gone, the server gets
+//! SIGINT (its fast shutdown), then SIGQUIT, then SIGKILL; the guard ends when the server has. A server that a killed
+//! guard left behind is ended first.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,11 +14,12 @@ use nix::unistd::Pid;
 use tokio::process::Command;
 
 use super::{Failure, lifeline};
+use crate::embedded::postgres::end_orphan;
 
-/// Run a program until the guard is to stop
+/// Run Postgres until the guard is to stop
 #[derive(Debug, clap::Args)]
 pub(super) struct GuardArgs {
-    /// The working folder of the program
+    /// The server's data folder, and working folder
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     /// The program and its arguments
@@ -33,6 +35,8 @@ const STEPS: [(Signal, Duration); 3] = [
 ];
 
 pub(super) async fn run(args: GuardArgs) -> Result<ExitCode, Failure> {
+    let folder = args.folder.clone();
+    tokio::task::spawn_blocking(move || end_orphan(&folder)).await??;
     let stop = lifeline::StopRequest::listen()?;
     let program = &args.command[0];
     let mut child = Command::new(program)

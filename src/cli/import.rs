@@ -40,11 +40,8 @@ const COLUMNS: [&str; 6] = ["rows_read", "accounts", "videos", "snapshots_writte
 
 pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
     let stores = Stores::connect(&args.stores)?;
-    let options = import::Options {
-        track: args.track,
-        report: args.report,
-        progress: std::io::stderr().is_terminal(),
-    };
+    let options =
+        import::Options { track: args.track, report: args.report, progress: std::io::stderr().is_terminal() };
     let summary = import::load(&stores, args.org, args.files, &options).await?;
     args.answer.one(&summary, &COLUMNS)?;
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

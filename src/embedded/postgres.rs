@@ -289,8 +289,8 @@ fn write_private(path: &Path, text: &str) -> Result<(), Error> {
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(at(path))
 }
 
-/// Ends a server that outlived everything of an earlier run, and clears the file of one that did not end itself.
-fn end_orphan(data: &Path) -> Result<(), Error> {
+/// Ends a server of this folder that outlived whoever started it, and clears the file of one that did not end itself.
+pub fn end_orphan(data: &Path) -> Result<(), Error> {
     let file = data.join("postmaster.pid");
     let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
     let pid = text.lines().next().and_then(|line| line.trim().parse().ok());

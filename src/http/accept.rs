@@ -11,7 +11,8 @@ pub struct RequireAccept;
 #[async_trait]
 impl Handler for RequireAccept {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let ranges: Vec<_> = req.headers().get_all(ACCEPT).iter().map(|value| value.to_str().unwrap_or("?")).collect();
+        let ranges: Vec<_> =
+            req.headers().get_all(ACCEPT).iter().map(|value| value.to_str().unwrap_or("?")).collect();
         if !takes_json(&ranges.join(",")) {
             Problem::not_acceptable().write(req, depot, res).await;
             ctrl.skip_rest();
@@ -38,12 +39,18 @@ fn takes_json(accept: &str) -> bool {
         return true;
     }
     let best = |wanted: &str| {
-        weighted(accept).filter(|(range, _)| range.eq_ignore_ascii_case(wanted)).map(|(_, weight)| weight).max()
+        weighted(accept)
+            .filter(|(range, _)| range.eq_ignore_ascii_case(wanted))
+            .map(|(_, weight)| weight)
+            .max()
     };
     let json = best("application/json").or_else(|| best("application/*")).or_else(|| best("*/*"));
     match json {
         Some(weight) if weight > 0 => true,
-        _ => best("application/json").is_none() && best("application/problem+json").is_some_and(|weight| weight > 0),
+        _ => {
+            best("application/json").is_none()
+                && best("application/problem+json").is_some_and(|weight| weight > 0)
+        }
     }
 }
 
@@ -81,6 +88,9 @@ mod tests {
 
     #[test]
     fn weights_are_read_in_thousandths() {
-        assert_eq!(weighted("gzip;q=0.5, br , ;q=1, zstd;Q=x").collect::<Vec<_>>(), [("gzip", 500), ("br", 1000), ("zstd", 0)]);
+        assert_eq!(
+            weighted("gzip;q=0.5, br , ;q=1, zstd;Q=x").collect::<Vec<_>>(),
+            [("gzip", 500), ("br", 1000), ("zstd", 0)]
+        );
     }
 }

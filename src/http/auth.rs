@@ -124,7 +124,10 @@ impl Authenticate {
         if taken.allowed {
             Problem::unauthorized()
         } else {
-            Problem::rate_limited("too many unknown API keys from this address: wait and check the key", taken.seconds_left)
+            Problem::rate_limited(
+                "too many unknown API keys from this address: wait and check the key",
+                taken.seconds_left,
+            )
         }
     }
 }
@@ -172,7 +175,8 @@ impl Handler for RequireScope {
         let reads = matches!(*req.method(), Method::GET | Method::HEAD);
         let may = reads || depot.get_typed::<Caller>().is_ok_and(|caller| caller.may(Scope::Write));
         if !may {
-            let problem = Problem::insufficient_scope("this API key lacks the scope write, which this method needs");
+            let problem =
+                Problem::insufficient_scope("this API key lacks the scope write, which this method needs");
             problem.write(req, depot, res).await;
             ctrl.skip_rest();
         }

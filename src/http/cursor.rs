@@ -25,7 +25,8 @@ impl Binding {
     }
 
     fn tag(&self, position: &[u8]) -> [u8; TAG] {
-        let digest = Sha256::new().chain_update(self.0).chain_update([VERSION]).chain_update(position).finalize();
+        let digest =
+            Sha256::new().chain_update(self.0).chain_update([VERSION]).chain_update(position).finalize();
         std::array::from_fn(|n| digest[n])
     }
 }
@@ -39,11 +40,22 @@ pub fn encode(binding: &Binding, position: &Position) -> Result<String, postcard
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Reads a cursor; `None` when it is garbage, cut short, or was issued for something else.
-pub fn decode(binding: &Binding, cursor: &str) -> Option<Position> {
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-    let (tag, position) = bytes.strip_prefix(&[VERSION])?.split_at_checked(TAG)?;
-    (tag == binding.tag(position)).then(|| postcard::from_bytes(position).ok()).flatten()
+/// Why a cursor leads nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadCursor {
+    /// It is none, or cut short.
+    Garbage,
+    /// It was issued for another list, organization, filter or sort, or was changed since.
+    Foreign,
+}
+
+/// Reads a cursor.
+pub fn decode(binding: &Binding, cursor: &str) -> Result<Position, BadCursor> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| BadCursor::Garbage)?;
+    let parts = bytes.strip_prefix(&[VERSION]).and_then(|bytes| bytes.split_at_checked(TAG));
+    let (tag, bytes) = parts.ok_or(BadCursor::Garbage)?;
+    let position = postcard::from_bytes(bytes).map_err(|_| BadCursor::Garbage)?;
+    if tag == binding.tag(bytes) { Ok(position) } else { Err(BadCursor::Foreign) }
 }
 
 #[cfg(test)]
@@ -63,13 +75,13 @@ mod tests {
         for key in keys {
             let position = Position { key, id: uuid::Uuid::now_v7() };
             let cursor = encode(&binding, &position).unwrap();
-            assert_eq!(decode(&binding, &cursor), Some(position));
-            assert_eq!(decode(&Binding::new(&[b"ab", b"c"]), &cursor), None);
+            assert_eq!(decode(&binding, &cursor), Ok(position));
+            assert_eq!(decode(&Binding::new(&[b"ab", b"c"]), &cursor), Err(BadCursor::Foreign));
             for cut in 0..cursor.len() {
-                assert_eq!(decode(&binding, &cursor[..cut]), None);
+                assert!(decode(&binding, &cursor[..cut]).is_err());
             }
-            assert_eq!(decode(&binding, &format!("{cursor}A")), None);
+            assert!(decode(&binding, &format!("{cursor}A")).is_err());
         }
-        assert_eq!(decode(&binding, "!"), None);
+        assert_eq!(decode(&binding, "!"), Err(BadCursor::Garbage));
     }
 }

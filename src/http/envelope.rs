@@ -23,7 +23,12 @@ pub struct WithMeta<T, M> {
     pub meta: M,
 }
 
-pub(super) async fn write_json(value: &(impl Serialize + Sync), req: &mut Request, depot: &mut Depot, res: &mut Response) {
+pub(super) async fn write_json(
+    value: &(impl Serialize + Sync),
+    req: &mut Request,
+    depot: &mut Depot,
+    res: &mut Response,
+) {
     match serde_json::to_vec(value) {
         Ok(body) => write_body(StatusCode::OK, body, res),
         Err(error) => Problem::from(error).write(req, depot, res).await,
@@ -84,10 +89,13 @@ impl<T> Created<T> {
 #[async_trait]
 impl<T: Send> Writer for Created<T> {
     async fn write(self, _req: &mut Request, _depot: &mut Depot, res: &mut Response) {
-        let status = u16::try_from(self.answer.status).ok().and_then(|status| StatusCode::from_u16(status).ok());
+        let status =
+            u16::try_from(self.answer.status).ok().and_then(|status| StatusCode::from_u16(status).ok());
         write_body(status.unwrap_or(StatusCode::CREATED), self.answer.body, res);
         let headers = res.headers_mut();
-        if let Some(location) = self.answer.location.and_then(|location| HeaderValue::from_str(&location).ok()) {
+        if let Some(location) =
+            self.answer.location.and_then(|location| HeaderValue::from_str(&location).ok())
+        {
             headers.insert(LOCATION, location);
         }
         if self.replayed {

@@ -61,7 +61,10 @@ pub fn word<T: Word>(text: &str) -> Result<T, String> {
 
 /// Reads an id in the hyphenated form, the only one that the service writes.
 pub fn uuid(text: &str) -> Result<Uuid, &'static str> {
-    Some(text).filter(|text| text.len() == 36).and_then(|text| Uuid::try_parse(text).ok()).ok_or("must be a UUID")
+    Some(text)
+        .filter(|text| text.len() == 36)
+        .and_then(|text| Uuid::try_parse(text).ok())
+        .ok_or("must be a UUID")
 }
 
 /// Refuses what no store can hold, and what is longer or shorter than the field may be.
@@ -78,12 +81,19 @@ pub fn characters(text: &str, bounds: &RangeInclusive<usize>) -> Result<(), Stri
 }
 
 fn integer_within(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, String> {
-    if bounds.contains(&value) { Ok(value) } else { Err(format!("must be from {} to {}", bounds.start(), bounds.end())) }
+    if bounds.contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("must be from {} to {}", bounds.start(), bounds.end()))
+    }
 }
 
 fn date(text: &str) -> Result<NaiveDate, &'static str> {
     // chrono alone would also take years of other lengths and single digits.
-    Some(text).filter(|text| text.len() == 10).and_then(|text| text.parse().ok()).ok_or("must be a date, as 2026-01-31")
+    Some(text)
+        .filter(|text| text.len() == 10)
+        .and_then(|text| text.parse().ok())
+        .ok_or("must be a date, as 2026-01-31")
 }
 
 /// The parameters of a query string. What nobody asks for is ignored.
@@ -107,7 +117,11 @@ impl<'a> Params<'a> {
         first
     }
 
-    fn parsed<T, E: Into<String>>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<T> {
+    fn parsed<T, E: Into<String>>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
         let text = self.single(name)?;
         if text.is_empty() {
             self.violations.add(name, "must not be empty");
@@ -122,7 +136,9 @@ impl<'a> Params<'a> {
 
     pub fn integer(&mut self, name: &str, bounds: &RangeInclusive<i64>) -> Option<i64> {
         self.parsed(name, |text| {
-            text.parse().map_err(|_| "must be an integer".to_owned()).and_then(|value| integer_within(value, bounds))
+            text.parse()
+                .map_err(|_| "must be an integer".to_owned())
+                .and_then(|value| integer_within(value, bounds))
         })
     }
 
@@ -189,7 +205,11 @@ impl<'a> Object<'a> {
         self.members.and_then(|members| members.get(name))
     }
 
-    fn parsed<T>(&mut self, name: &'static str, parse: impl FnOnce(&'a Value) -> Result<T, String>) -> Option<T> {
+    fn parsed<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&'a Value) -> Result<T, String>,
+    ) -> Option<T> {
         let value = self.member(name)?;
         let outcome = if value.is_null() { Err("must not be null".to_owned()) } else { parse(value) };
         outcome.map_err(|message| self.violations.add(name, message)).ok()
@@ -227,7 +247,8 @@ impl<'a> Object<'a> {
                 Value::Number(number) => Ok(number.as_i64().unwrap_or(i64::MAX)),
                 _ => Err("must be an integer".to_owned()),
             }?;
-            integer_within(integer, bounds).and_then(|value| i32::try_from(value).map_err(|error| error.to_string()))
+            integer_within(integer, bounds)
+                .and_then(|value| i32::try_from(value).map_err(|error| error.to_string()))
         })
     }
 
@@ -257,7 +278,8 @@ impl<'a> Object<'a> {
         most: usize,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Option<Vec<T>> {
-        let values = self.parsed(name, |value| value.as_array().ok_or_else(|| "must be a list".to_owned()))?;
+        let values =
+            self.parsed(name, |value| value.as_array().ok_or_else(|| "must be a list".to_owned()))?;
         if values.len() > most {
             self.violations.add(name, format!("must have at most {most} entries"));
             return None;
@@ -274,7 +296,8 @@ impl<'a> Object<'a> {
 
     /// Tags: text by text.
     pub fn metadata(&mut self, name: &'static str) -> Option<Metadata> {
-        let tags = self.parsed(name, |value| value.as_object().ok_or_else(|| "must be an object".to_owned()))?;
+        let tags =
+            self.parsed(name, |value| value.as_object().ok_or_else(|| "must be an object".to_owned()))?;
         if tags.len() > limits::METADATA_KEYS {
             self.violations.add(name, format!("must have at most {} keys", limits::METADATA_KEYS));
         }
@@ -285,7 +308,8 @@ impl<'a> Object<'a> {
                 self.violations.add(field(), format!("as a key {message}"));
             }
             let outcome = value.as_str().ok_or_else(|| "must be a string".to_owned());
-            let outcome = outcome.and_then(|text| characters(text, &(0..=limits::METADATA_CHARACTERS)).map(|()| text));
+            let outcome =
+                outcome.and_then(|text| characters(text, &(0..=limits::METADATA_CHARACTERS)).map(|()| text));
             match outcome {
                 Ok(text) => drop(metadata.insert(key.clone(), text.to_owned())),
                 Err(message) => self.violations.add(field(), message),

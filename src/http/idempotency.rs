@@ -9,8 +9,8 @@ use super::envelope::Created;
 use super::extract::{Part, Parts};
 use super::fields::Violations;
 use super::problem::Problem;
-use crate::store::idempotency::{Claim, RequestName, claim, keep};
 use crate::store::Write;
+use crate::store::idempotency::{Claim, RequestName, claim, keep};
 
 const HEADER: &str = "Idempotency-Key";
 
@@ -27,11 +27,16 @@ impl Part for Idempotency {
                 None
             }
         };
-        Idempotency(key.map(|key| RequestName {
-            method: "POST",
-            path: parts.request.uri().path().to_owned(),
-            key,
-            body_hash: Sha256::digest(canonical(parts.received.body.as_ref().unwrap_or(&Value::Null)).to_string()).into(),
+        Idempotency(key.map(|key| {
+            RequestName {
+                method: "POST",
+                path: parts.request.uri().path().to_owned(),
+                key,
+                body_hash: Sha256::digest(
+                    canonical(parts.received.body.as_ref().unwrap_or(&Value::Null)).to_string(),
+                )
+                .into(),
+            }
         }))
     }
 }
@@ -54,7 +59,12 @@ fn canonical(value: &Value) -> Value {
         Value::Object(members) => {
             let mut names: Vec<_> = members.iter().collect();
             names.sort_unstable_by_key(|(name, _)| *name);
-            Value::Object(names.into_iter().map(|(name, value)| (name.clone(), canonical(value))).collect::<Map<_, _>>())
+            Value::Object(
+                names
+                    .into_iter()
+                    .map(|(name, value)| (name.clone(), canonical(value)))
+                    .collect::<Map<_, _>>(),
+            )
         }
         Value::Array(values) => Value::Array(values.iter().map(canonical).collect()),
         other => other.clone(),
@@ -68,8 +78,12 @@ impl Idempotency {
         match claim(write, name).await? {
             Claim::New => Ok(None),
             Claim::Answered(answer) => Ok(Some(Created::from_answer(answer, true))),
-            Claim::OtherBody => Err(Problem::invalid_field(HEADER, "was used with another body: take a new key")),
-            Claim::InFlight => Err(Problem::conflict("the first request with this Idempotency-Key is still in flight")),
+            Claim::OtherBody => {
+                Err(Problem::invalid_field(HEADER, "was used with another body: take a new key"))
+            }
+            Claim::InFlight => {
+                Err(Problem::conflict("the first request with this Idempotency-Key is still in flight"))
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use super::cursor::{self, Binding};
+use super::cursor::{self, BadCursor, Binding};
 use super::envelope::write_json;
 use super::extract::{Parts, Received};
 use super::fields::{Params, Word, word};
@@ -48,25 +48,35 @@ impl<S: ListSort> Listing<S> {
         filters.insert("order_direction".to_owned(), direction.as_str().into());
         let organization = parts.caller.map(|caller| caller.organization).unwrap_or_default();
         let canonical = Value::Object(filters.clone()).to_string();
-        let binding =
-            Binding::new(&[parts.request.matched_path().as_bytes(), organization.as_bytes(), canonical.as_bytes()]);
+        let binding = Binding::new(&[
+            parts.request.matched_path().as_bytes(),
+            organization.as_bytes(),
+            canonical.as_bytes(),
+        ]);
         let sound = query.violations.is_empty();
         let limit = query.integer("limit", &limits::PAGE).unwrap_or(limits::PAGE_DEFAULT);
         let include_total = query.boolean("include_total").unwrap_or(false);
         let after = query.with("cursor", |text| match cursor::decode(&binding, text) {
-            Some(position) => Ok(Some(position)),
-            // Filters or a sort that are wrong themselves say nothing about the cursor.
-            None if !sound => Ok(None),
-            None => Err("is not a cursor of this list with these filters and this sort: leave it out to start again"
-                .to_owned()),
+            Ok(position) => Ok(Some(position)),
+            // Filters or a sort that are wrong themselves say nothing about what the cursor is for.
+            Err(BadCursor::Foreign) if !sound => Ok(None),
+            Err(_) => Err(
+                "is not a cursor of this list with these filters and this sort: leave it out to start again"
+                    .to_owned(),
+            ),
         });
-        Listing { page: Page { sort, direction, after: after.flatten(), limit, include_total }, filters, binding }
+        Listing {
+            page: Page { sort, direction, after: after.flatten(), limit, include_total },
+            filters,
+            binding,
+        }
     }
 
     /// Makes the answer from what the store found.
     pub fn answer<T>(self, slice: Slice<T>) -> Result<Collection<T>, Problem> {
         let next = slice.next.map(|position| cursor::encode(&self.binding, &position)).transpose();
-        let next_cursor = next.map_err(|error| Problem::internal(format_args!("a cursor does not encode: {error}")))?;
+        let next_cursor =
+            next.map_err(|error| Problem::internal(format_args!("a cursor does not encode: {error}")))?;
         let has_next = next_cursor.is_some();
         let pagination =
             Pagination { next_cursor, has_next, limit: self.page.limit, total_count: slice.total };
@@ -81,8 +91,11 @@ fn name_of<S: ListSort>(sort: S) -> &'static str {
 /// `order_by` and `order_direction`, each where present, win over the key and the sign of `sort`.
 fn read_sort<S: ListSort>(query: &mut Params<'_>) -> (S, Direction) {
     let signed = query.with("sort", |text| {
-        let (direction, key) = text.strip_prefix('-').map_or((Direction::Asc, text), |key| (Direction::Desc, key));
-        word::<S>(key).map(|sort| (sort, direction)).map_err(|message| format!("{message}, with - before it or not"))
+        let (direction, key) =
+            text.strip_prefix('-').map_or((Direction::Asc, text), |key| (Direction::Desc, key));
+        word::<S>(key)
+            .map(|sort| (sort, direction))
+            .map_err(|message| format!("{message}, with - before it or not"))
     });
     let order_by = query.word::<S>("order_by");
     let order_direction = query.word::<Direction>("order_direction");
@@ -124,7 +137,8 @@ fn link(req: &Request, depot: &Depot, next: Option<&str>) -> Option<HeaderValue>
     let base = base_url(req, depot);
     let path = req.uri().path();
     let received = depot.get_typed::<Received>().ok();
-    let kept = || received.into_iter().flat_map(|received| &received.query).filter(|(name, _)| name != "cursor");
+    let kept =
+        || received.into_iter().flat_map(|received| &received.query).filter(|(name, _)| name != "cursor");
     let url = |cursor: Option<&str>| {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(kept()).extend_pairs(cursor.map(|cursor| ("cursor", cursor)));

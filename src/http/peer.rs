@@ -31,11 +31,13 @@ pub fn origin(req: &Request, trusted: &[Network]) -> String {
         let values = forwarded(req, parameter).unwrap_or_else(|| list(req, header));
         values.into_iter().next().filter(|value| !value.is_empty())
     };
-    let scheme = proxied.then(|| said("proto", "x-forwarded-proto")).flatten().filter(|scheme| scheme == "https");
+    let scheme =
+        proxied.then(|| said("proto", "x-forwarded-proto")).flatten().filter(|scheme| scheme == "https");
     let scheme = scheme.unwrap_or_else(|| req.scheme().to_string());
     let host = proxied.then(|| said("host", "x-forwarded-host")).flatten();
     let host = host.or_else(|| req.uri().authority().map(ToString::to_string));
-    let host = host.or_else(|| req.headers().get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned));
+    let host =
+        host.or_else(|| req.headers().get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned));
     format!("{scheme}://{}", host.filter(|host| is_host(host)).unwrap_or_else(|| "localhost".to_owned()))
 }
 
@@ -66,8 +68,10 @@ fn forwarded(req: &Request, parameter: &str) -> Option<Vec<String>> {
 /// Reads an address with or without a port, in brackets or not.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim();
-    let bare = text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(text, |(address, _)| address);
-    let parsed = bare.parse().ok().or_else(|| bare.split_once(':').and_then(|(address, _)| address.parse().ok()));
+    let bare =
+        text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(text, |(address, _)| address);
+    let parsed =
+        bare.parse().ok().or_else(|| bare.split_once(':').and_then(|(address, _)| address.parse().ok()));
     parsed.map(|address: IpAddr| address.to_canonical())
 }
 

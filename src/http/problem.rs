@@ -4,7 +4,7 @@
 use std::fmt;
 
 use salvo::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use salvo::http::{HeaderName, HeaderValue, ResBody, StatusCode};
+use salvo::http::{HeaderValue, ResBody, StatusCode};
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use serde::Serialize;
 
@@ -22,18 +22,26 @@ pub struct Problem {
     code: &'static str,
     detail: String,
     errors: Vec<Violation>,
-    header: Option<(HeaderName, HeaderValue)>,
+    advice: Option<Advice>,
     /// For the log alone.
     cause: Option<String>,
 }
 
+/// What a problem's header tells the client to do.
+#[derive(Debug, Clone, Copy)]
+enum Advice {
+    SendKey,
+    /// Seconds to wait.
+    RetryAfter(u64),
+}
+
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Problem { status, code, detail: detail.into(), errors: Vec::new(), header: None, cause: None }
+        Problem { status, code, detail: detail.into(), errors: Vec::new(), advice: None, cause: None }
     }
 
-    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.header = Some((name, value));
+    const fn advising(mut self, advice: Advice) -> Self {
+        self.advice = Some(advice);
         self
     }
 
@@ -49,8 +57,7 @@ impl Problem {
     /// A missing, malformed, unknown or expired key; the answer does not say which.
     pub fn unauthorized() -> Self {
         let detail = "a valid API key is required: send it as Authorization: Bearer <key>";
-        Self::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", detail)
-            .with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+        Self::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", detail).advising(Advice::SendKey)
     }
 
     pub fn forbidden(detail: impl Into<String>) -> Self {
@@ -109,7 +116,7 @@ impl Problem {
 
     pub fn rate_limited(detail: impl Into<String>, seconds: u64) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", detail)
-            .with_header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
+            .advising(Advice::RetryAfter(seconds.max(1)))
     }
 
     pub fn internal(cause: impl fmt::Display) -> Self {
@@ -124,7 +131,7 @@ impl Problem {
     pub fn unavailable(cause: impl fmt::Display) -> Self {
         let detail = "the service cannot reach one of its stores: try again shortly";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE", detail)
-            .with_header(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS))
+            .advising(Advice::RetryAfter(RETRY_SECONDS))
             .because(cause)
     }
 
@@ -139,7 +146,9 @@ impl From<store::Error> for Problem {
             return Problem::unavailable(error);
         }
         match error {
-            store::Error::NotFound(what) => Problem::not_found(format!("the organization has no such {what}")),
+            store::Error::NotFound(what) => {
+                Problem::not_found(format!("the organization has no such {what}"))
+            }
             store::Error::Conflict(detail) => Problem::conflict(detail),
             store::Error::Quota(detail) => Problem::quota_exceeded(detail),
             store::Error::Invalid { field, message } => Problem::invalid_field(field, message),
@@ -190,8 +199,14 @@ impl Writer for Problem {
         let headers = res.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some((name, value)) = self.header {
-            headers.insert(name, value);
+        match self.advice {
+            Some(Advice::SendKey) => {
+                drop(headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")))
+            }
+            Some(Advice::RetryAfter(seconds)) => {
+                drop(headers.insert(RETRY_AFTER, HeaderValue::from(seconds)))
+            }
+            None => {}
         }
         res.body(ResBody::Once(body.into()));
     }

@@ -66,7 +66,10 @@ pub struct LimitRate(Windows<Uuid>);
 #[async_trait]
 impl Handler for LimitRate {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let Ok((key, limit)) = depot.get_typed::<Caller>().map(|caller| (caller.key, caller.rate_limit)) else { return };
+        let Ok((key, limit)) = depot.get_typed::<Caller>().map(|caller| (caller.key, caller.rate_limit))
+        else {
+            return;
+        };
         let taken = self.0.take(key, limit, Utc::now());
         let headers = res.headers_mut();
         headers.insert(HeaderName::from_static("x-ratelimit-limit"), limit.into());
@@ -117,6 +120,9 @@ mod tests {
         for _ in 0..5 {
             windows.take("key", 10, at(0));
         }
-        assert_eq!(windows.take("key", 2, at(0)), Taken { allowed: false, remaining: 0, reset: 60, seconds_left: 60 });
+        assert_eq!(
+            windows.take("key", 2, at(0)),
+            Taken { allowed: false, remaining: 0, reset: 60, seconds_left: 60 }
+        );
     }
 }

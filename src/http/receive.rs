@@ -141,7 +141,10 @@ mod tests {
     #[test]
     fn queries_are_decoded_strictly() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(decode_query("q=a+b%20c&&x&y=%C3%89=").unwrap(), [pair("q", "a b c"), pair("x", ""), pair("y", "É=")]);
+        assert_eq!(
+            decode_query("q=a+b%20c&&x&y=%C3%89=").unwrap(),
+            [pair("q", "a b c"), pair("x", ""), pair("y", "É=")]
+        );
         assert_eq!(decode_query(""), Some(vec![]));
         for broken in ["q=%", "q=%4", "q=%zz", "q=%ff", "%C3=1"] {
             assert_eq!(decode_query(broken), None, "{broken}");

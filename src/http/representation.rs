@@ -43,7 +43,8 @@ impl Coding {
     fn choose(accepted: &str) -> Option<Coding> {
         let weight = |name: &str| {
             let own = weighted(accepted).find(|(coding, _)| coding.eq_ignore_ascii_case(name));
-            own.or_else(|| weighted(accepted).find(|(coding, _)| *coding == "*")).map_or(0, |(_, weight)| weight)
+            own.or_else(|| weighted(accepted).find(|(coding, _)| *coding == "*"))
+                .map_or(0, |(_, weight)| weight)
         };
         let mut best = None;
         for coding in Coding::ALL {
@@ -87,7 +88,8 @@ impl Handler for Represent {
         let ResBody::Once(body) = &res.body else { return };
         let body = body.clone();
         let accepted = joined(req.headers(), ACCEPT_ENCODING.as_str());
-        let coding = Coding::choose(&accepted).filter(|_| body.len() >= COMPRESSED_FROM && is_text(res.headers()));
+        let coding =
+            Coding::choose(&accepted).filter(|_| body.len() >= COMPRESSED_FROM && is_text(res.headers()));
         if reads && res.status_code == Some(StatusCode::OK) {
             let tag = URL_SAFE_NO_PAD.encode(&Sha256::digest(&body)[..16]);
             let headers = res.headers_mut();
@@ -171,7 +173,9 @@ mod tests {
 
     #[test]
     fn a_tag_is_known_in_any_coding_weak_or_strong_among_others() {
-        for header in ["\"abc\"", "W/\"abc\"", "\"x,y\", \"abc-gzip\"", "W/\"abc-br\" , \"z\"", "*", "\"abc-zstd\""] {
+        for header in
+            ["\"abc\"", "W/\"abc\"", "\"x,y\", \"abc-gzip\"", "W/\"abc-br\" , \"z\"", "*", "\"abc-zstd\""]
+        {
             assert!(knows(header, "abc"), "{header}");
         }
         for header in ["", "\"abcd\"", "abc", "\"abc-xz\"", "\"*\""] {

@@ -25,7 +25,8 @@ pub struct NameRequest;
 #[async_trait]
 impl Handler for NameRequest {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let own = req.headers().get(HEADER).and_then(|value| value.to_str().ok()).filter(|id| is_harmless(id));
+        let own =
+            req.headers().get(HEADER).and_then(|value| value.to_str().ok()).filter(|id| is_harmless(id));
         let id = own.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         if let Ok(value) = HeaderValue::from_str(&id) {
             res.headers_mut().insert(HEADER, value);
@@ -37,7 +38,13 @@ impl Handler for NameRequest {
             ctrl.call_next(req, depot, res).await;
             let status = res.status_code.map_or(0, |status| status.as_u16());
             let millis = started.elapsed().as_millis() as u64;
-            tracing::info!(method = req.method().as_str(), path = req.uri().path(), status, millis, "answered");
+            tracing::info!(
+                method = req.method().as_str(),
+                path = req.uri().path(),
+                status,
+                millis,
+                "answered"
+            );
         }
         .instrument(span)
         .await;
@@ -46,7 +53,8 @@ impl Handler for NameRequest {
 
 /// Whether an id can be echoed and logged as it is.
 fn is_harmless(id: &str) -> bool {
-    (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:/".contains(&byte))
+    (1..=128).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:/".contains(&byte))
 }
 
 #[cfg(test)]

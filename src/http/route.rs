@@ -38,7 +38,12 @@ impl Filter for Reads {
         methods.extend([Method::GET, Method::HEAD]);
     }
 
-    async fn filter_for_method(&self, _: &mut Request, _: &mut PathState<'_>, method: &Method) -> Option<bool> {
+    async fn filter_for_method(
+        &self,
+        _: &mut Request,
+        _: &mut PathState<'_>,
+        method: &Method,
+    ) -> Option<bool> {
         Some(matches!(*method, Method::GET | Method::HEAD))
     }
 }
@@ -53,7 +58,12 @@ impl Filter for NoneOf {
         state.pick().is_none_or(|segment| !self.0.contains(&segment))
     }
 
-    async fn filter_for_method(&self, req: &mut Request, state: &mut PathState<'_>, _: &Method) -> Option<bool> {
+    async fn filter_for_method(
+        &self,
+        req: &mut Request,
+        state: &mut PathState<'_>,
+        _: &Method,
+    ) -> Option<bool> {
         Some(self.filter(req, state).await)
     }
 }

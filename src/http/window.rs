@@ -8,12 +8,8 @@ use super::fields::{Object, Params, Violations, Word};
 use crate::model::period::{Period, Window, WindowRequest};
 
 impl Word for Period {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("7d", Period::Week),
-        ("30d", Period::Month),
-        ("90d", Period::Quarter),
-        ("custom", Period::Custom),
-    ];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
 }
 
 /// A window that a request may ask for.

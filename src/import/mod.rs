@@ -237,7 +237,7 @@ impl<'a> Load<'a> {
         let written = loop {
             tries += 1;
             match self.batch.write(&self.stores.pg, self.organization, self.active).await {
-                Err(store::Error::Contended) if tries < TRIES => {}
+                Err(error) if error.is_contention() && tries < TRIES => {}
                 written => break written?,
             }
         };

@@ -24,7 +24,9 @@ impl Key {
             getrandom::fill(&mut bytes)?;
             // 248 is the greatest multiple of 62 in a byte: what lies above would favour the first digits.
             let digits = bytes.iter().filter(|byte| **byte < 248);
-            random.extend(digits.map(|byte| char::from(BASE62[usize::from(byte % 62)])).take(RANDOM - random.len()));
+            random.extend(
+                digits.map(|byte| char::from(BASE62[usize::from(byte % 62)])).take(RANDOM - random.len()),
+            );
         }
         let checksum = checksum(&random);
         Ok(Key(format!("{PREFIX}{random}_{checksum}")))
@@ -88,7 +90,9 @@ mod tests {
         let other = if text.as_bytes()[10] == b'a' { "b" } else { "a" };
         let mut changed = text.to_owned();
         changed.replace_range(10..11, other);
-        for wrong in [&changed, &text[..text.len() - 1], &text.replace("tdm_", "tdx_"), "", "tdm_", "tdm__000000"] {
+        for wrong in
+            [&changed, &text[..text.len() - 1], &text.replace("tdm_", "tdx_"), "", "tdm_", "tdm__000000"]
+        {
             assert!(Key::parse(wrong).is_none(), "{wrong}");
         }
     }

@@ -103,7 +103,8 @@ pub async fn list(
 
 /// Reads one creator.
 pub async fn get(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Result<Creator, Error> {
-    let mut query = QueryBuilder::<Postgres>::new("with page as (select id from creators where organization_id = ");
+    let mut query =
+        QueryBuilder::<Postgres>::new("with page as (select id from creators where organization_id = ");
     query.push_bind(organization).push(" and id = ").push_bind(id).push(") ").push(SELECT);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("creator"))
 }

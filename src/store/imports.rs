@@ -12,7 +12,8 @@ use super::{Error, Write, targets};
 use crate::model::platform::Platform;
 use crate::model::text::folded;
 
-/// Finds accounts by name and makes those that are missing: paused ones unless `active`. No cap binds here.
+/// Finds accounts by name, locked against scrapes and other imports, and makes those that are missing: paused ones
+/// unless `active`. No cap binds here.
 pub async fn accounts(
     write: &mut Write,
     names: &[(Platform, String)],
@@ -63,7 +64,8 @@ async fn find(
         "select a.id, a.internal_id, a.platform, a.username
          from unnest($2::text[], $3::text[]) as x(platform, username)
          join accounts a on a.organization_id = $1 and a.platform = x.platform and a.username = x.username
-            and a.holds_username",
+            and a.holds_username
+         order by a.id for update of a",
     )
     .bind(write.organization())
     .bind(platforms)

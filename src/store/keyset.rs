@@ -125,7 +125,13 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     }
 
     /// The rows that have a sort value.
-    fn branch<S>(&self, query: &mut QueryBuilder<Postgres>, page: &Page<S>, column: Column, after: Option<&Position>) {
+    fn branch<S>(
+        &self,
+        query: &mut QueryBuilder<Postgres>,
+        page: &Page<S>,
+        column: Column,
+        after: Option<&Position>,
+    ) {
         let (Column { name, nulls }, id) = (column, self.id);
         self.select(query, column);
         if nulls != Nulls::None {
@@ -172,7 +178,10 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     }
 
     fn select(&self, query: &mut QueryBuilder<Postgres>, column: Column) {
-        query.push(format_args!("select {} as id, {} as sort_key from {} where ", self.id, column.name, self.table));
+        query.push(format_args!(
+            "select {} as id, {} as sort_key from {} where ",
+            self.id, column.name, self.table
+        ));
         (self.conditions)(query);
     }
 

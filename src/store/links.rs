@@ -8,7 +8,12 @@ use super::{Error, Write, accounts, creators};
 use crate::model::creator::Link;
 
 /// Reads the link of an account to this creator.
-pub async fn get(pg: impl PgExecutor<'_>, organization: Uuid, creator: Uuid, account: Uuid) -> Result<Link, Error> {
+pub async fn get(
+    pg: impl PgExecutor<'_>,
+    organization: Uuid,
+    creator: Uuid,
+    account: Uuid,
+) -> Result<Link, Error> {
     sqlx::query_as(
         "select creator_id, id as account_id, coalesce(linked_at, updated_at) as linked_at
          from accounts where organization_id = $1 and creator_id = $2 and id = $3",

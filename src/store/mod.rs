@@ -57,11 +57,24 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether another unit of work was in the way: the change is to be tried again from the start.
+    pub fn is_contention(&self) -> bool {
+        match self {
+            Error::Contended => true,
+            // A deadlock, of which this one was chosen to give way, or a serialization failure.
+            Error::Postgres(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| ["40P01", "40001"].contains(&code.as_ref()))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a store could not be reached, or could not do it now: asking again later may help.
     pub fn is_outage(&self) -> bool {
         match self {
             Error::Postgres(error) => is_postgres_outage(error),
             Error::Clickhouse(error) => is_clickhouse_outage(error),
+            Error::Contended => true,
             _ => false,
         }
     }
@@ -69,10 +82,13 @@ impl Error {
 
 fn is_postgres_outage(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
+            true
+        }
         // Connection failures, too many connections, shutting down or starting up, deadlocks.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08") || ["53300", "57P01", "57P02", "57P03", "40001", "40P01"].contains(&code.as_ref())
+            code.starts_with("08")
+                || ["53300", "57P01", "57P02", "57P03", "40001", "40P01"].contains(&code.as_ref())
         }),
         _ => false,
     }
@@ -83,7 +99,9 @@ fn is_clickhouse_outage(error: &clickhouse::error::Error) -> bool {
     match error {
         Error::Network(_) | Error::TimedOut => true,
         // A query that took too long, too many at once, or too little memory for it just now.
-        Error::BadResponse(text) => ["Code: 159", "Code: 202", "Code: 241"].iter().any(|code| text.contains(code)),
+        Error::BadResponse(text) => {
+            ["Code: 159", "Code: 202", "Code: 241"].iter().any(|code| text.contains(code))
+        }
         _ => false,
     }
 }

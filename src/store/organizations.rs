@@ -44,7 +44,11 @@ pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
 }
 
 /// Changes an organization; running processes follow within seconds.
-pub async fn set(pg: &PgPool, organization: Uuid, change: &OrganizationChange) -> Result<Organization, Error> {
+pub async fn set(
+    pg: &PgPool,
+    organization: Uuid,
+    change: &OrganizationChange,
+) -> Result<Organization, Error> {
     let mut write = Write::begin(pg, organization).await?;
     let changed = sqlx::query_as(
         "update organizations set

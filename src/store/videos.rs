@@ -58,7 +58,10 @@ impl VideoSort {
 }
 
 const COLUMNS: &str = "
-    v.id, v.internal_id, v.platform, v.external_id, v.shortcode, v.url, v.description, v.media_type, v.duration,
+    v.id, v.internal_id, v.platform, v.external_id, v.shortcode,
+    coalesce(v.url, case v.platform
+        when 'tiktok' then 'https://www.tiktok.com/@' || coalesce(a.username, '') || '/video/' || v.external_id
+        else 'https://www.instagram.com/p/' || v.shortcode || '/' end) as url, v.description, v.media_type, v.duration,
     coalesce(v.cover_image_url, v.cover_image_url_original) as cover_image_url, v.cover_image_url_original,
     coalesce(v.video_url, v.video_url_original) as video_url, v.video_url_original,
     v.create_time, v.added_at, v.updated_at, v.is_tracked, v.is_active, v.is_unavailable, v.scrape_interval_hours,
@@ -129,7 +132,10 @@ fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, view: Vide
         query.push(" and v.account_id = ").push_bind(account);
     }
     if let Some(creator) = filter.creator_id {
-        query.push(" and v.account_id in (select id from accounts where creator_id = ").push_bind(creator).push(")");
+        query
+            .push(" and v.account_id in (select id from accounts where creator_id = ")
+            .push_bind(creator)
+            .push(")");
     }
     if let Some(active) = filter.is_active {
         query.push(" and v.is_active = ").push_bind(active);
@@ -147,8 +153,15 @@ pub async fn get(
     readable: &Readable,
     id: Uuid,
 ) -> Result<Video, Error> {
-    let mut query = QueryBuilder::<Postgres>::new("with page as (select v.id from videos v where v.organization_id = ");
-    query.push_bind(organization).push(" and v.id = ").push_bind(id).push(" and ").push(membership(view)).push(") ");
+    let mut query =
+        QueryBuilder::<Postgres>::new("with page as (select v.id from videos v where v.organization_id = ");
+    query
+        .push_bind(organization)
+        .push(" and v.id = ")
+        .push_bind(id)
+        .push(" and ")
+        .push(membership(view))
+        .push(") ");
     select(&mut query, view, readable);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("video"))
 }

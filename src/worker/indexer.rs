@@ -23,10 +23,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often others are told that this follower lives.
 const HEARTBEAT: Duration = Duration::from_secs(2);
+/// How often changes that nobody needs any more are removed.
+const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 
 /// Keeps the index current until it is stopped. A failure is told once, and so is its end.
 pub async fn follow(stores: Stores, index: SearchIndex, stop: CancellationToken) {
-    let mut follower = Follower { pg: stores.pg, index, id: Uuid::now_v7(), announced: None };
+    let mut follower = Follower { pg: stores.pg, index, id: Uuid::now_v7(), announced: None, pruned: None };
     let mut failures = 0;
     while let Some(Err(error)) = stop.run_until_cancelled(follower.keep_current(&mut failures)).await {
         if failures == 0 {
@@ -48,6 +50,7 @@ struct Follower {
     id: Uuid,
     /// When others last heard of this follower.
     announced: Option<Instant>,
+    pruned: Option<Instant>,
 }
 
 impl Follower {
@@ -74,6 +77,10 @@ impl Follower {
                 if *failures > 0 {
                     tracing::info!(failures, "the search index follows postgres again");
                     *failures = 0;
+                }
+                if self.pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY) {
+                    changes::prune(&self.pg).await?;
+                    self.pruned = Some(Instant::now());
                 }
                 tokio::time::sleep(POLL).await;
             } else {

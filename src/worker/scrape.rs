@@ -76,7 +76,7 @@ impl Scrape<'_> {
         };
         for _ in 1..TRIES {
             match self.record_account(account.internal_id, &answer).await {
-                Err(Error::Contended) => {}
+                Err(error) if error.is_contention() => {}
                 done => return done,
             }
         }
@@ -112,7 +112,7 @@ impl Scrape<'_> {
         };
         for _ in 1..TRIES {
             match self.record_video(&key, &post).await {
-                Err(Error::Contended) => {}
+                Err(error) if error.is_contention() => {}
                 done => return done,
             }
         }

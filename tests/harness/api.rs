@@ -1,28 +1,33 @@
 //! An API of its own for every test: a server on a free port over the shared Postgres, a fresh organization and a
 //! key. Tests see each other's organizations never, so they run in parallel on one database.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use salvo::Server;
 use salvo::conn::tcp::TcpAcceptor;
 use serde_json::Value;
-use sqlx::PgPool;
-use tidemark::app::{App, Clock, Settings};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection, PgPool};
+use tidemark::app::{App, Clock, Settings, Stores};
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::server;
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::search::SearchIndex;
+use tidemark::worker::indexer;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// A running API with a key of a fresh organization.
 pub struct TestApi {
+    pub app: App,
     pub url: String,
     pub pg: PgPool,
     pub organization: Uuid,
     pub key: String,
     pub client: reqwest::Client,
+    _folder: tempfile::TempDir,
 }
 
 /// An answer that has been read.
@@ -50,11 +55,30 @@ impl Answer {
     }
 }
 
+/// A database for the tests that run an API of their own: no tracker looks into it, so what a test puts there stays
+/// as it is. Made beside that of the shared stores by whichever test comes first.
 pub async fn postgres() -> PgPool {
-    let url = std::env::var("TIDEMARK_TEST_DATABASE_URL").expect("TIDEMARK_TEST_DATABASE_URL names the test database");
-    let options = sqlx::postgres::PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
-    let pg = options.connect(&url).await.unwrap();
+    let url = match std::env::var("TIDEMARK_TEST_DATABASE_URL") {
+        Ok(url) => url,
+        Err(_) => super::Stack::shared().connection.database_url,
+    };
+    let server: PgConnectOptions = url.parse().unwrap();
+    let name = format!("{}_api", server.get_database().unwrap_or("postgres"));
+    let mut admin = PgConnection::connect_with(&server).await.unwrap();
+    sqlx::query("select pg_advisory_lock(4715)").execute(&mut admin).await.unwrap();
+    let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
+        .bind(&name)
+        .fetch_one(&mut admin)
+        .await
+        .unwrap();
+    if !exists {
+        let statement = format!("create database \"{}\"", name.replace('"', ""));
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut admin).await.unwrap();
+    }
+    let options = PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(4));
+    let pg = options.connect_with(server.database(&name)).await.unwrap();
     sqlx::migrate!().run(&pg).await.unwrap();
+    admin.close().await.unwrap();
     pg
 }
 
@@ -65,16 +89,18 @@ impl TestApi {
 
     pub async fn start_with(settings: Settings) -> Self {
         let pg = postgres().await;
-        let url = serve(App {
+        let folder = tempfile::tempdir().unwrap();
+        let stores = Stores {
             pg: pg.clone(),
             clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
             clock: Clock::new(None),
-            readable: Readable::new(Platform::ALL),
-            settings: Arc::new(settings),
-        })
-        .await;
+        };
+        let search = SearchIndex::open(folder.path()).unwrap();
+        tokio::spawn(indexer::follow(stores.clone(), search.clone(), CancellationToken::new()));
+        let app = App::new(stores, search, Readable::new(Platform::ALL), settings);
+        let url = serve(&app).await;
         let (organization, key) = tenant(&pg, OrganizationChange::default()).await;
-        TestApi { url, pg, organization, key, client: reqwest::Client::new() }
+        TestApi { app, url, pg, organization, key, client: client(), _folder: folder }
     }
 
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
@@ -115,12 +141,19 @@ impl TestApi {
 }
 
 /// Serves on a free port until the test ends.
-pub async fn serve(app: App) -> String {
+pub async fn serve(app: &App) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let acceptor = TcpAcceptor::try_from(listener).unwrap();
-    tokio::spawn(Server::new(acceptor).serve(server::service(&app)));
+    tokio::spawn(Server::new(acceptor).serve(server::service(app)));
     url
+}
+
+/// A client that speaks plain HTTP and leaves answers as they come.
+pub fn client() -> reqwest::Client {
+    // Whoever installs it first wins; all of them install the same.
+    let _installed = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_gzip().build().unwrap()
 }
 
 /// Makes an organization and a key with every scope.

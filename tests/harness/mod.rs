@@ -25,7 +25,7 @@ use tidemark::store::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
 use answer::Answer;
-pub use api::{TestApi, postgres, send, serve, tenant};
+pub use api::{TestApi, client, postgres, send, serve, tenant};
 
 /// How long anything may take that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -191,7 +191,8 @@ where
             return found;
         }
         assert!(Instant::now() < deadline, "it did not happen within {PATIENCE:?} that {what}");
-        tokio::time::sleep(Duration::from_millis(25)).await;
+        // Seldom enough that looking by HTTP stays within a key's rate limit.
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 

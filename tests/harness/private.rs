@@ -131,10 +131,18 @@ impl Up {
 impl Drop for Up {
     fn drop(&mut self) {
         drop(self.lifeline.take());
-        // The folder goes next, so nobody may be at work in it any more.
+        // It is gone already when the test has stopped or killed it.
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for PrivateStack {
+    fn drop(&mut self) {
+        drop(self.up.lifeline.take());
+        let _ = self.up.child.wait();
+        // The folder goes next, so nobody may be at work in it any more.
         let deadline = Instant::now() + START;
-        while !processes_of(&self.dir).is_empty() && Instant::now() < deadline {
+        while !processes_of(self.dir.path()).is_empty() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(25));
         }
     }
@@ -162,7 +170,8 @@ pub fn processes_of(dir: &Path) -> Vec<(u32, String)> {
             let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
             let command = std::fs::read(entry.path().join("cmdline")).ok()?;
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            let works_there = std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir));
+            let works_there =
+                std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir));
             (pid != std::process::id() && (command.contains(&name) || works_there)).then_some((pid, command))
         })
         .collect()

@@ -16,8 +16,8 @@ use crate::cli::Failure;
 use crate::import;
 use crate::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
 use crate::sandbox::population::Population;
-use crate::store::organizations::{self, OrganizationChange};
 use crate::store::keys::{self, NewKey};
+use crate::store::organizations::{self, OrganizationChange};
 
 const FILE: &str = "demo-state.json";
 const ORGANIZATION: &str = "Demo";
@@ -99,7 +99,8 @@ async fn load(
         move || write_history(&population, &options, &folder).map(|summary| summary.files)
     })
     .await??;
-    let load = import::Options { track: true, report: None, progress: io::IsTerminal::is_terminal(&io::stderr()) };
+    let load =
+        import::Options { track: true, report: None, progress: io::IsTerminal::is_terminal(&io::stderr()) };
     let summary = import::load(stores, organization, files, &load).await?;
     if summary.refused > 0 {
         let report = summary.report_file.unwrap_or_default();

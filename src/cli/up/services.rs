@@ -122,8 +122,7 @@ impl Plan {
         let found = embedded::clickhouse::credentials(&self.clickhouse_data())?;
         self.stores.clickhouse.clickhouse_user = found.user;
         self.stores.clickhouse.clickhouse_password = Secret::new(found.password);
-        self.analyst =
-            Analyst { user: found.readonly_user, password: Secret::new(found.readonly_password) };
+        self.analyst = Analyst { user: found.readonly_user, password: Secret::new(found.readonly_password) };
         Ok(())
     }
 
@@ -133,7 +132,12 @@ impl Plan {
 
     pub(super) fn sandbox(&self) -> Service {
         let mut arguments = arguments(&["sandbox", "--listen", &local(self.sandbox_port)]);
-        arguments.extend(["--seed".into(), SEED.to_string().into(), "--size".into(), SIZE.to_string().into()]);
+        arguments.extend([
+            "--seed".into(),
+            SEED.to_string().into(),
+            "--size".into(),
+            SIZE.to_string().into(),
+        ]);
         arguments.extend(["--state".into(), self.dir.join("sandbox.json").into()]);
         Service { name: "sandbox", title: "the sandbox", arguments, environment: Vec::new(), grace: GRACE }
     }
@@ -144,7 +148,13 @@ impl Plan {
 
     pub(super) fn tracker(&self) -> Service {
         let arguments = arguments(&["track"]);
-        Service { name: "track", title: "the tracker", arguments, environment: self.environment(), grace: GRACE }
+        Service {
+            name: "track",
+            title: "the tracker",
+            arguments,
+            environment: self.environment(),
+            grace: GRACE,
+        }
     }
 
     pub(super) fn api(&self) -> Service {

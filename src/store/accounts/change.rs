@@ -1,5 +1,5 @@
-//! How accounts come, change and go. Whether one is collected follows from it and its creator together, and is
-//! written in one place, [`targets::refresh`].
+//! How accounts come, change and go. Whether one is collected follows from it and its creator together, which is
+//! [`targets`]'s matter.
 //!
 //! Rows are locked in one order, whoever changes what: creators, then accounts, then the organization.
 
@@ -44,7 +44,7 @@ struct Locked {
     creator_id: Option<Uuid>,
 }
 
-/// Begins to track an account; `now` is when the tracker may first look at it.
+/// Begins to track an account, which is due from `now` on.
 ///
 /// The organization's row stays locked until the commit, so that its cap holds whatever else is being created.
 pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> Result<Uuid, Error> {
@@ -55,10 +55,11 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
         lock_creator(write, creator).await?;
     }
     // Weaker than `for update`, which would also stop everything that merely refers to the organization.
-    let cap: Option<i32> = sqlx::query_scalar("select account_cap from organizations where id = $1 for no key update")
-        .bind(organization)
-        .fetch_one(write.connection())
-        .await?;
+    let cap: Option<i32> =
+        sqlx::query_scalar("select account_cap from organizations where id = $1 for no key update")
+            .bind(organization)
+            .fetch_one(write.connection())
+            .await?;
     refuse_known(write, new.platform, new.username.as_str()).await?;
     if let Some(cap) = cap {
         let count: i64 = sqlx::query_scalar("select count(*) from accounts where organization_id = $1")
@@ -172,11 +173,13 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
         .execute(write.connection())
         .await
         .map_err(|error| tracked_meanwhile(error, before.platform, username.as_str()))?;
-    sqlx::query("update scrape_targets set next_attempt_at = $2, failures = 0, not_found_runs = 0 where id = $1")
-        .bind(id)
-        .bind(now)
-        .execute(write.connection())
-        .await?;
+    sqlx::query(
+        "update scrape_targets set next_attempt_at = $2, failures = 0, not_found_runs = 0 where id = $1",
+    )
+    .bind(id)
+    .bind(now)
+    .execute(write.connection())
+    .await?;
     write.account_changed(id);
     Ok(())
 }
@@ -186,6 +189,7 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     let organization = write.organization();
     let account = lock(write, id, None).await?;
+    // A place that history was moved away from is never used again, so they get fresh ones.
     let detached: Vec<(Uuid, i64, i64)> = sqlx::query_as(
         "update videos set account_id = null, subject_id = nextval('internal_ids'), updated_at = $3
          where organization_id = $1 and account_id = $2 and is_tracked
@@ -201,15 +205,15 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
         write.video_moved(from, VideoPlace { subject_id, video_id });
         write.video_changed(video);
     }
-    let removed: Vec<(Uuid, i64)> =
-        sqlx::query_as("delete from videos where organization_id = $1 and account_id = $2 returning id, internal_id")
-            .bind(organization)
-            .bind(id)
-            .fetch_all(write.connection())
-            .await?;
-    for statement in ["delete from scrape_targets where id = $1", "delete from accounts where id = $1"] {
-        sqlx::query(statement).bind(id).execute(write.connection()).await?;
-    }
+    let removed: Vec<(Uuid, i64)> = sqlx::query_as(
+        "delete from videos where organization_id = $1 and account_id = $2 returning id, internal_id",
+    )
+    .bind(organization)
+    .bind(id)
+    .fetch_all(write.connection())
+    .await?;
+    targets::remove(write, &[id]).await?;
+    sqlx::query("delete from accounts where id = $1").bind(id).execute(write.connection()).await?;
     let removed = removed.into_iter().map(|(id, video_id)| RemovedVideo { id, video_id }).collect();
     write.subject_removed(account.internal_id, Some(id), removed).await
 }
@@ -272,7 +276,9 @@ async fn refuse_known(write: &mut Write, platform: Platform, username: &str) -> 
     .fetch_optional(write.connection())
     .await?;
     match known {
-        Some(id) => Err(Error::Conflict(format!("{platform} account @{username} is already tracked as account {id}"))),
+        Some(id) => {
+            Err(Error::Conflict(format!("{platform} account @{username} is already tracked as account {id}")))
+        }
         None => Ok(()),
     }
 }
@@ -280,14 +286,18 @@ async fn refuse_known(write: &mut Write, platform: Platform, username: &str) -> 
 /// Tells of an account that an import or a scrape brought in between the check and the write.
 fn tracked_meanwhile(error: sqlx::Error, platform: Platform, username: &str) -> Error {
     match error.as_database_error().and_then(|error| error.constraint()) {
-        Some("accounts_username") => {
-            Error::Conflict(format!("{platform} account @{username} is already tracked: look it up as @{username}"))
-        }
+        Some("accounts_username") => Error::Conflict(format!(
+            "{platform} account @{username} is already tracked: look it up as @{username}"
+        )),
         _ => error.into(),
     }
 }
 
 /// Locks an account, and the creator that it may be linked to, and says whose it is.
-pub(in crate::store) async fn owner(write: &mut Write, account: Uuid, creator: Uuid) -> Result<Option<Uuid>, Error> {
+pub(in crate::store) async fn owner(
+    write: &mut Write,
+    account: Uuid,
+    creator: Uuid,
+) -> Result<Option<Uuid>, Error> {
     Ok(lock(write, account, Some(creator)).await?.creator_id)
 }

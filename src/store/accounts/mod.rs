@@ -112,7 +112,11 @@ pub async fn list(
     if let Some(creator) = filter.creator_id {
         creators::require(pg, organization, creator).await?;
     }
-    let list = List { table: "accounts a", id: "a.id", conditions: |query: &mut _| conditions(query, organization, filter) };
+    let list = List {
+        table: "accounts a",
+        id: "a.id",
+        conditions: |query: &mut _| conditions(query, organization, filter),
+    };
     let mut query = list.page(page);
     query.push("select ").push(COLUMNS).push_bind(readable.names()).push(JOINS);
     keyset::order(&mut query, page);
@@ -147,7 +151,8 @@ pub async fn get(
     readable: &Readable,
     id: Uuid,
 ) -> Result<Account, Error> {
-    let mut query = QueryBuilder::<Postgres>::new("with page as (select id from accounts where organization_id = ");
+    let mut query =
+        QueryBuilder::<Postgres>::new("with page as (select id from accounts where organization_id = ");
     query.push_bind(organization).push(" and id = ").push_bind(id).push(") select ");
     query.push(COLUMNS).push_bind(readable.names()).push(JOINS);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
@@ -165,6 +170,8 @@ pub async fn find(
             let query = sqlx::query_scalar("select id from accounts where organization_id = $1 and id = $2");
             query.bind(organization).bind(id).fetch_all(pg).await?
         }
+        // No store can hold it, and Postgres would not even compare it.
+        AccountName::Username(username) if username.contains('\0') => Vec::new(),
         AccountName::Username(username) => {
             let query = sqlx::query_scalar(
                 "select id from accounts

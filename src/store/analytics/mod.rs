@@ -97,15 +97,31 @@ pub async fn daily(client: &Client, scope: Scope<'_>, window: Window) -> Result<
     fetch(scoped(client, include_str!("daily.sql"), scope, window)).await
 }
 
-/// The latest observation on or before the window's end: what an answer rests on when its window has none.
-pub async fn as_of(client: &Client, scope: Scope<'_>, window: Window) -> Result<Option<DateTime<Utc>>, Error> {
-    #[derive(Row, Deserialize)]
-    struct AsOf {
-        #[serde(with = "clickhouse::serde::chrono::datetime64::micros::option")]
-        as_of: Option<DateTime<Utc>>,
+/// Followers at the end of a window and on its eve, unknown before their first observation, and the latest
+/// observation by the end of the window.
+#[derive(Debug, Clone, Row, Deserialize)]
+pub struct Levels {
+    pub followers: Option<i64>,
+    pub previous_followers: Option<i64>,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros::option")]
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+pub async fn levels(client: &Client, scope: Scope<'_>, window: Window) -> Result<Levels, Error> {
+    fetch_one(scoped(client, include_str!("levels.sql"), scope, window)).await
+}
+
+/// The latest observation that an answer rests on: the latest of its window, or one before it.
+pub async fn as_of(
+    client: &Client,
+    scope: Scope<'_>,
+    window: Window,
+    latest: Option<DateTime<Utc>>,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    match latest {
+        Some(latest) => Ok(Some(latest)),
+        None => Ok(levels(client, scope, window).await?.as_of),
     }
-    let rows: Vec<AsOf> = fetch(scoped(client, include_str!("as_of.sql"), scope, window)).await?;
-    Ok(rows.into_iter().find_map(|row| row.as_of))
 }
 
 /// A bounded query over a scope and a window.
@@ -126,6 +142,11 @@ fn bounded(client: &Client, sql: &'static str) -> Query {
         .query_raw(sql)
         .with_setting("max_execution_time", LONGEST.as_secs().to_string())
         .with_setting("cancel_http_readonly_queries_on_client_close", "1")
+}
+
+async fn fetch_one<T: RowOwned + RowRead>(query: Query) -> Result<T, Error> {
+    let rows = fetch(query).await?;
+    rows.into_iter().next().ok_or(Error::Clickhouse(clickhouse::error::Error::RowNotFound))
 }
 
 async fn fetch<T: RowOwned + RowRead>(query: Query) -> Result<Vec<T>, Error> {

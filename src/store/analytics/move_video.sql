@@ -8,35 +8,23 @@
 INSERT INTO video_snapshots
 (
     org_id, subject_id, video_id, date, observed_at,
-    view_count,
-    like_count,
-    comment_count,
-    share_count,
-    saved_count,
-    play_count,
-    ig_play_count,
-    fb_play_count,
+    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count,
     fb_like_count,
     is_deleted
 )
-WITH
-    [(toUInt8(0), {to_subject:UInt64}, {to_video:UInt64}), (toUInt8(1), {from_subject:UInt64}, {from_video:UInt64})] AS ends
 SELECT
-    org_id, place.2 AS subject_id, place.3 AS video_id, date,
-    if(place.1 = 1, toDateTime64('2299-12-31 23:59:59.999999', 6, 'UTC'), observed_at) AS observed_at,
-    if(place.1 = 1, NULL, view_count) AS view_count,
-    if(place.1 = 1, NULL, like_count) AS like_count,
-    if(place.1 = 1, NULL, comment_count) AS comment_count,
-    if(place.1 = 1, NULL, share_count) AS share_count,
-    if(place.1 = 1, NULL, saved_count) AS saved_count,
-    if(place.1 = 1, NULL, play_count) AS play_count,
-    if(place.1 = 1, NULL, ig_play_count) AS ig_play_count,
-    if(place.1 = 1, NULL, fb_play_count) AS fb_play_count,
-    if(place.1 = 1, NULL, fb_like_count) AS fb_like_count,
-    place.1 AS is_deleted
-FROM
-(
-    SELECT * EXCEPT is_deleted, arrayJoin(ends) AS place
-    FROM video_snapshots FINAL
-    WHERE org_id = {org:UUID} AND subject_id = {from_subject:UInt64} AND video_id = {from_video:UInt64}
-)
+    org_id, {to_subject:UInt64}, {to_video:UInt64}, date, observed_at,
+    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count,
+    fb_like_count,
+    0
+FROM video_snapshots FINAL
+WHERE org_id = {org:UUID} AND subject_id = {from_subject:UInt64} AND video_id = {from_video:UInt64}
+
+UNION ALL
+
+SELECT
+    org_id, subject_id, video_id, date, toDateTime64('2299-12-31 23:59:59.999999', 6, 'UTC'),
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    1
+FROM video_snapshots FINAL
+WHERE org_id = {org:UUID} AND subject_id = {from_subject:UInt64} AND video_id = {from_video:UInt64}

@@ -1,12 +1,11 @@
 //! The headline figures of an organization: what it holds, and what a window gained beside the one before it.
 
-use chrono::{DateTime, Utc};
 use clickhouse::{Client, Row};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Scope, fetch, scoped};
+use super::{Scope, fetch_one, scoped};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::Error;
@@ -71,28 +70,21 @@ pub async fn new_posts(
     Ok(counts)
 }
 
-/// Gains of a window and of the one before it, and follower levels at the ends of both.
+/// Gains of a window and of the one before it.
 #[derive(Debug, Clone, Row, Deserialize)]
 pub struct Gains {
     pub views: i64,
-    pub previous_views: i64,
     pub plays: i64,
-    pub previous_plays: i64,
     pub likes: i64,
-    pub previous_likes: i64,
     pub comments: i64,
-    pub previous_comments: i64,
     pub shares: i64,
+    pub previous_views: i64,
+    pub previous_plays: i64,
+    pub previous_likes: i64,
+    pub previous_comments: i64,
     pub previous_shares: i64,
-    pub saves: i64,
-    pub previous_saves: i64,
-    pub followers: Option<i64>,
-    pub previous_followers: Option<i64>,
-    #[serde(with = "clickhouse::serde::chrono::datetime64::micros::option")]
-    pub as_of: Option<DateTime<Utc>>,
 }
 
 pub async fn gains(client: &Client, scope: Scope<'_>, window: Window) -> Result<Gains, Error> {
-    let rows: Vec<Gains> = fetch(scoped(client, include_str!("overview.sql"), scope, window)).await?;
-    rows.into_iter().next().ok_or(Error::Clickhouse(clickhouse::error::Error::RowNotFound))
+    fetch_one(scoped(client, include_str!("overview.sql"), scope, window)).await
 }

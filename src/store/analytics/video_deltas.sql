@@ -1,4 +1,4 @@
--- Gains in views of up to 1,000 videos over the last n days, one row per video that was observed by then.
+-- Gains in views of up to 1,000 videos over the last n days, one row per video with a snapshot between `since` and `end`.
 --
 -- org        organization
 -- videos     (subject_id, video_id) of each video
@@ -12,8 +12,7 @@ SELECT
     video_id,
     arrayMap(
         days -> ifNull(
-            argMax(view_count, date)
-            - coalesce(
+            known[-1].2 - coalesce(
                 arrayLast(snapshot -> snapshot.1 <= {end:Date} - days, known).2,
                 if(video_id IN {from_zero:Array(UInt64)} AND known[1].1 = min(date), 0, known[1].2)),
             0),
@@ -24,3 +23,4 @@ WHERE org_id = {org:UUID}
     AND (subject_id, video_id) IN {videos:Array(Tuple(UInt64, UInt64))}
     AND date BETWEEN {since:Date} AND {end:Date}
 GROUP BY video_id
+SETTINGS local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

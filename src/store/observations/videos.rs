@@ -12,7 +12,6 @@ use uuid::Uuid;
 
 use super::{AccountRef, FoundOn, ObservedVideo, sums};
 use crate::model::counters::Counters;
-use crate::model::identifier::video_url;
 use crate::model::latest::{KnownAt, VideoLatest, value};
 use crate::model::platform::Platform;
 use crate::model::snapshot::VideoSnapshot;
@@ -391,9 +390,7 @@ impl Draft {
             subject_id: self.subject_id,
             is_tracked: self.is_tracked,
             is_active: self.is_active,
-            url: value(&latest.url).or_else(|| {
-                video_url(self.platform, None, self.shortcode.as_deref(), self.external_id.as_deref())
-            }),
+            url: value(&latest.url),
             description_key: description.as_deref().map(folded),
             description,
             media_type: value(&latest.media_type),

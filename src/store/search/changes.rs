@@ -15,7 +15,7 @@ use crate::store::Error;
 use crate::store::write::Entity;
 
 /// Changes that are read at once.
-const BATCH: i64 = 5_000;
+const BATCH: i64 = 20_000;
 /// Documents that are read at once when an index is built.
 const PAGE: i64 = 5_000;
 /// How long a change is kept for indexes that are away.
@@ -93,8 +93,9 @@ pub async fn can_follow(pg: &PgPool, position: &Position) -> Result<bool, Error>
 
 /// Reads the changes after a position, in the order of their transactions, as far as none can still come in between.
 pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
-    let horizon: i64 =
-        sqlx::query_scalar("select pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetch_one(pg).await?;
+    let horizon: i64 = sqlx::query_scalar("select pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        .fetch_one(pg)
+        .await?;
     let rows: Vec<(i64, i64, String, Uuid)> = sqlx::query_as(
         "select txid::text::bigint, position, entity, entity_id
          from search_changes
@@ -113,7 +114,8 @@ pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
         Some(&(txid, position, ..)) if !complete => (txid, position),
         _ => (horizon.max(after.txid), if horizon > after.txid { 0 } else { after.position }),
     };
-    let named: BTreeSet<_> = rows.into_iter().filter_map(|(.., entity, id)| Some((parse(&entity)?, id))).collect();
+    let named: BTreeSet<_> =
+        rows.into_iter().filter_map(|(.., entity, id)| Some((parse(&entity)?, id))).collect();
     let next = Position { database: after.database.clone(), txid, position };
     Ok(Batch { named: named.into_iter().collect(), next, complete })
 }
@@ -145,8 +147,12 @@ pub async fn documents(pg: &PgPool, named: &[(Entity, Uuid)]) -> Result<Vec<Docu
 /// Reads the next documents of one kind in the order of their ids; none are left when there are none.
 pub async fn page(pg: &PgPool, entity: Entity, after: Uuid) -> Result<Vec<Document>, Error> {
     let statement = match entity {
-        Entity::Account => "select id, organization_id, username from accounts where id > $1 order by id limit $2",
-        Entity::Creator => "select id, organization_id, name_key from creators where id > $1 order by id limit $2",
+        Entity::Account => {
+            "select id, organization_id, username from accounts where id > $1 order by id limit $2"
+        }
+        Entity::Creator => {
+            "select id, organization_id, name_key from creators where id > $1 order by id limit $2"
+        }
         Entity::Video => {
             "select id, organization_id, description_key from videos
              where id > $1 and description_key <> '' order by id limit $2"

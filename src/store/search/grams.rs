@@ -90,9 +90,10 @@ mod tests {
 
     #[test]
     fn every_run_of_up_to_three_characters_is_a_term() {
-        assert_eq!(terms("añ\u{1F600}b"), [
-            "a", "añ", "añ\u{1F600}", "ñ", "ñ\u{1F600}", "ñ\u{1F600}b", "\u{1F600}", "\u{1F600}b", "b"
-        ]);
+        assert_eq!(
+            terms("añ\u{1F600}b"),
+            ["a", "añ", "añ\u{1F600}", "ñ", "ñ\u{1F600}", "ñ\u{1F600}b", "\u{1F600}", "\u{1F600}b", "b"]
+        );
         assert!(terms("").is_empty());
     }
 

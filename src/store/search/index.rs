@@ -13,8 +13,8 @@ use tantivy::schema::{
     BytesOptions, FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions, Value,
 };
 use tantivy::{
-    DocAddress, DocId, DocSet, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TERMINATED, TantivyDocument,
-    TantivyError, Term,
+    DocAddress, DocId, DocSet, IndexReader, IndexWriter, ReloadPolicy, SegmentReader, TERMINATED,
+    TantivyDocument, TantivyError, Term,
 };
 use uuid::Uuid;
 
@@ -122,7 +122,7 @@ impl Index {
         };
         drop(lock);
         let index = Index {
-            reader: index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?,
+            reader: reader(&index)?,
             position: RwLock::new(index.load_metas()?.payload.as_deref().and_then(Position::decode)),
             fields: schema().1,
             writer: Mutex::new(None),
@@ -236,8 +236,12 @@ fn existing(directory: &MmapDirectory) -> Result<Option<tantivy::Index>, String>
     if let Some(file) = damaged.iter().next() {
         return Err(format!("{} is damaged", file.display()));
     }
-    index.reader().map_err(|error| error.to_string())?;
+    reader(&index).map_err(|error| error.to_string())?;
     Ok(Some(index))
+}
+
+fn reader(index: &tantivy::Index) -> tantivy::Result<IndexReader> {
+    index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()
 }
 
 fn create(directory: MmapDirectory) -> Result<tantivy::Index, Error> {
@@ -269,11 +273,22 @@ pub(super) struct Searcher {
 }
 
 impl Searcher {
+    pub(super) fn documents(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
     /// Returns the ids of an organization's documents of one kind whose text contains the query, in no order.
-    pub(super) fn containing(&self, organization: Uuid, entity: Entity, query: &str) -> Result<Vec<Uuid>, Error> {
+    pub(super) fn containing(
+        &self,
+        organization: Uuid,
+        entity: Entity,
+        query: &str,
+    ) -> Result<Vec<Uuid>, Error> {
         let scope = Term::from_field_bytes(self.fields.scope, &scope(entity, organization));
-        let terms: Vec<_> =
-            grams::required(query).into_iter().map(|gram| Term::from_field_text(self.fields.text, gram)).collect();
+        let terms: Vec<_> = grams::required(query)
+            .into_iter()
+            .map(|gram| Term::from_field_text(self.fields.text, gram))
+            .collect();
         let mut ids = Vec::new();
         for (ordinal, segment) in (0..).zip(self.searcher.segment_readers()) {
             let candidates = self.candidates(segment, &scope, &terms)?;
@@ -292,7 +307,12 @@ impl Searcher {
     }
 
     /// Returns the living documents of a segment that have the rarest of the terms, in the scope.
-    fn candidates(&self, segment: &SegmentReader, scope: &Term, terms: &[Term]) -> tantivy::Result<Vec<DocId>> {
+    fn candidates(
+        &self,
+        segment: &SegmentReader,
+        scope: &Term,
+        terms: &[Term],
+    ) -> tantivy::Result<Vec<DocId>> {
         let texts = segment.inverted_index(self.fields.text)?;
         let mut infos = Vec::with_capacity(terms.len());
         for term in terms {
@@ -301,7 +321,8 @@ impl Searcher {
         }
         infos.sort_by_key(|info| info.doc_freq);
         infos.truncate(TERMS_PER_QUERY);
-        let Some(scope) = segment.inverted_index(self.fields.scope)?.read_postings(scope, IndexRecordOption::Basic)?
+        let Some(scope) =
+            segment.inverted_index(self.fields.scope)?.read_postings(scope, IndexRecordOption::Basic)?
         else {
             return Ok(Vec::new());
         };

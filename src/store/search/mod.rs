@@ -53,7 +53,11 @@ impl EffectiveCaps {
     fn new(query: &str, limit: usize) -> Self {
         let cap = limit.min(CAP);
         let short = query.chars().nth(2).is_none();
-        EffectiveCaps { accounts: cap, creators: cap, videos: if short { cap.min(SHORT_QUERY_VIDEO_CAP) } else { cap } }
+        EffectiveCaps {
+            accounts: cap,
+            creators: cap,
+            videos: if short { cap.min(SHORT_QUERY_VIDEO_CAP) } else { cap },
+        }
     }
 }
 
@@ -128,6 +132,11 @@ impl SearchIndex {
         self.progress.borrow().caught_up.map(|at| at.elapsed())
     }
 
+    /// The number of records that can be found, of all organizations.
+    pub fn documents(&self) -> u64 {
+        self.index.searcher().documents()
+    }
+
     /// The place in the change sequence that the index on disk has; `None` when it was never complete.
     pub fn position(&self) -> Option<Position> {
         self.index.position()
@@ -167,7 +176,8 @@ impl SearchIndex {
     /// Notes that nothing is left to apply of the transactions below a number.
     pub fn reached(&self, txid: i64) {
         let caught_up = Some(Instant::now());
-        self.progress.send_modify(|progress| *progress = Progress { applied: progress.applied.max(txid), caught_up });
+        self.progress
+            .send_modify(|progress| *progress = Progress { applied: progress.applied.max(txid), caught_up });
     }
 }
 

@@ -1,12 +1,16 @@
--- The latest observation of the subjects on or before the window's end; no row without any.
+-- Followers at the end of a window and on the eve of it, null before their first observation, and the latest observation
+-- by the end of the window, null without any. Always one row.
 --
 -- org         organization
--- end         the window's last day
+-- start, end  the window, both inclusive
 -- whole_org   true = every subject of the organization, false = only `subjects`
 -- subjects    accounts (their internal ids) and individually tracked videos (their subject ids)
 -- deleted     subjects that are deleted in Postgres and may not be removed here yet
 -- platform    instagram, tiktok, or empty for both
-SELECT maxOrNull(observed_at) AS as_of
+SELECT
+    sum(follower_gain + follower_base) AS followers,
+    sumIf(follower_gain + follower_base, date < {start:Date}) AS previous_followers,
+    maxOrNull(observed_at) AS as_of
 FROM account_daily FINAL
 WHERE org_id = {org:UUID} AND date <= {end:Date}
     AND ({whole_org:Bool} OR subject_id IN {subjects:Array(UInt64)})

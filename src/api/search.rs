@@ -1,0 +1,51 @@
+//! Search over usernames, creator names and captions at once.
+
+use salvo::{Router, Writer, handler};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::http::extract::{FromQuery, Parts};
+use crate::http::fields::Params;
+use crate::http::route::read;
+use crate::http::{Caller, Problem, Query, WithMeta};
+use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
+use crate::store::search::{EffectiveCaps, Sections};
+
+pub(super) fn router() -> Router {
+    Router::with_path("search").push(read(search))
+}
+
+struct SearchQuery {
+    q: String,
+    limit: i64,
+}
+
+impl FromQuery for SearchQuery {
+    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+        SearchQuery {
+            q: query.search_text("q").unwrap_or_default(),
+            limit: query.integer("limit", &SHORT_LIST).unwrap_or(SHORT_LIST_DEFAULT),
+        }
+    }
+}
+
+/// What was searched for, and how many matches each section may have.
+#[derive(Debug, Serialize)]
+struct SearchMeta {
+    query: String,
+    limit_per_section: i64,
+    effective_caps: EffectiveCaps,
+}
+
+#[handler]
+async fn search(
+    app: App,
+    caller: Caller,
+    query: Query<SearchQuery>,
+) -> Result<WithMeta<Sections, SearchMeta>, Problem> {
+    let SearchQuery { q, limit } = query.0;
+    let most = usize::try_from(limit).unwrap_or_default();
+    let data = app.search.search(&app.pg, caller.organization, &q, most).await?;
+    let meta = SearchMeta { query: q, limit_per_section: limit, effective_caps: data.effective_caps };
+    Ok(WithMeta { data, meta })
+}

@@ -1,0 +1,65 @@
+//! Organizations and keys, as the command line makes and changes them.
+
+use serde_json::{Value, json};
+use tidemark::model::organization::{KeyStatus, Scope, Subscription};
+use tidemark::store::keys::{self, NewKey};
+use tidemark::store::organizations::{self, OrganizationChange};
+use uuid::Uuid;
+
+use crate::harness::postgres;
+
+#[tokio::test]
+async fn an_organization_keeps_what_a_change_leaves_out() {
+    let pg = postgres().await;
+    let options = OrganizationChange { account_cap: Some(Some(5)), ..Default::default() };
+    let made = organizations::create(&pg, "Acme", &options).await.unwrap();
+    assert_eq!(
+        serde_json::to_value(&made).unwrap(),
+        json!({"id": made.id, "name": "Acme", "subscription": "active", "account_cap": 5, "rate_limit": null,
+               "default_max_recent_posts": 500, "default_post_lookback_days": 365,
+               "created_at": serde_json::to_value(made.created_at).unwrap()})
+    );
+    let change = OrganizationChange {
+        subscription: Some(Subscription::Inactive),
+        account_cap: Some(None),
+        default_max_recent_posts: Some(50),
+        ..Default::default()
+    };
+    let set = organizations::set(&pg, made.id, &change).await.unwrap();
+    assert_eq!(
+        (set.subscription, set.account_cap, set.default_max_recent_posts),
+        (Subscription::Inactive, None, 50)
+    );
+    assert_eq!((&set.name, set.default_post_lookback_days), (&made.name, 365));
+    assert!(organizations::list(&pg).await.unwrap().contains(&set));
+    let nobody = organizations::set(&pg, Uuid::now_v7(), &change).await.unwrap_err();
+    assert_eq!(nobody.to_string(), "no such organization");
+}
+
+#[tokio::test]
+async fn a_key_is_shown_once_and_stored_nowhere() {
+    let pg = postgres().await;
+    let organization = organizations::create(&pg, "Acme", &OrganizationChange::default()).await.unwrap().id;
+    let new = NewKey { scopes: vec![Scope::Write, Scope::Read, Scope::Read], ..NewKey::named("ci") };
+    let made = keys::create(&pg, organization, &new).await.unwrap();
+    let shown = serde_json::to_value(&made).unwrap();
+    assert_eq!(
+        shown,
+        json!({"id": made.record.id, "organization_id": organization, "name": "ci", "scopes": ["read", "write"],
+               "status": "active", "rate_limit": null, "expires_at": null, "created_at": shown["created_at"],
+               "key": made.key})
+    );
+    let disabled = keys::set(&pg, made.record.id, KeyStatus::Disabled).await.unwrap();
+    assert_eq!(serde_json::to_value(&disabled).unwrap().get("key"), None);
+    assert_eq!(keys::list(&pg, organization).await.unwrap(), [disabled]);
+    let stored: Value = sqlx::query_scalar("select to_jsonb(k) from api_keys k where id = $1")
+        .bind(made.record.id)
+        .fetch_one(&pg)
+        .await
+        .unwrap();
+    assert!(!stored.to_string().contains(&made.key[4..36]));
+    let nobody = Uuid::now_v7();
+    assert!(keys::create(&pg, nobody, &new).await.is_err());
+    assert!(keys::list(&pg, nobody).await.is_err());
+    assert!(keys::set(&pg, nobody, KeyStatus::Active).await.is_err());
+}

@@ -1,0 +1,274 @@
+//! What every request meets, in the order in which it meets it.
+
+use reqwest::{Method, StatusCode};
+use salvo::{Router, Server, conn::tcp::TcpAcceptor, handler};
+use serde_json::{Value, json};
+use tidemark::app::Settings;
+use tidemark::http;
+use tidemark::model::organization::Scope;
+use tidemark::store::keys::NewKey;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use uuid::Uuid;
+
+use crate::harness::api::Answer;
+use crate::harness::{TestApi, send};
+
+/// Asserts that an answer is a problem with every field that one has.
+fn assert_problem(answer: &Answer, status: u16, code: &str, path: &str) {
+    assert_eq!(answer.status, status, "{}", answer.text);
+    assert_eq!(answer.header("content-type"), "application/problem+json");
+    assert_eq!(answer.header("cache-control"), "no-store");
+    let problem = answer.json();
+    let status_text = StatusCode::from_u16(status).unwrap().canonical_reason().unwrap();
+    assert_eq!(problem["title"], status_text);
+    assert_eq!(problem["status"], status);
+    assert_eq!(problem["code"], code);
+    assert_eq!(problem["instance"], path);
+    assert_eq!(problem["request_id"], answer.header("x-request-id"));
+    let name = code.to_lowercase().replace('_', "-");
+    assert_eq!(problem["type"], format!("urn:tidemark:error:{name}"));
+    assert!(!problem["detail"].as_str().unwrap().is_empty());
+    assert_eq!(problem.get("errors").is_some(), status == 422);
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_told_without_a_key() {
+    let api = TestApi::start().await;
+    let ask =
+        |method: Method, path: &'static str| send(api.client.request(method, format!("{}{path}", api.url)));
+    for path in ["/", "/v2", "/v2/nothing", "/v2/accounts/a/b/c", "/v3/accounts"] {
+        assert_problem(&ask(Method::GET, path).await, 404, "NOT_FOUND", path);
+    }
+    for (method, path, allow) in [
+        (Method::DELETE, "/v2/accounts", "GET, HEAD, POST"),
+        (Method::PUT, "/v2/accounts/x", "DELETE, GET, HEAD, PATCH"),
+        (Method::POST, "/v2/health", "GET, HEAD"),
+        (Method::POST, "/v2/creators/x/accounts/y", "DELETE, GET, HEAD, PUT"),
+        // A literal segment is no id, whatever the method.
+        (Method::DELETE, "/v2/accounts/stats", "GET, HEAD"),
+        (Method::PATCH, "/v2/accounts/stats", "GET, HEAD"),
+        (Method::OPTIONS, "/v2/accounts", "GET, HEAD, POST"),
+    ] {
+        let answer = ask(method.clone(), path).await;
+        assert_problem(&answer, 405, "METHOD_NOT_ALLOWED", path);
+        assert_eq!(answer.header("allow"), allow, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_carries_a_request_id() {
+    let api = TestApi::start().await;
+    let ask = |path: &str, id: &str| {
+        let request = api.request(Method::GET, path);
+        send(if id.is_empty() { request } else { request.header("X-Request-ID", id) })
+    };
+    for path in ["/v2/health", "/v2/accounts", "/v2/nothing", "/v2/accounts/x"] {
+        assert_eq!(ask(path, "Mine-1._:/").await.header("x-request-id"), "Mine-1._:/");
+        for id in ["", "with space", &"x".repeat(129), "quote\""] {
+            let given = ask(path, id).await.header("x-request-id").to_owned();
+            assert!(
+                given != id && Uuid::try_parse(&given).is_ok_and(|id| id.get_version_num() == 7),
+                "{given}"
+            );
+        }
+    }
+    let tag = ask("/v2/accounts", "").await.header("etag").to_owned();
+    let known = send(api.request(Method::GET, "/v2/accounts").header("If-None-Match", tag)).await;
+    assert_eq!(known.status, 304);
+    assert!(Uuid::try_parse(known.header("x-request-id")).is_ok());
+}
+
+/// A request with everything wrong, mended step by step: each step's answer shows which check comes next.
+#[tokio::test]
+async fn checks_come_in_the_order_of_the_contract() {
+    let api = TestApi::start().await;
+    let reader = api.other_key(NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") }).await;
+    let spent = api
+        .other_key(NewKey { rate_limit: Some(1), scopes: vec![Scope::Read], ..NewKey::named("spent") })
+        .await;
+    send(api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(&spent)).await;
+    let ask = |key: &str, accept: &str, kind: &str, body: Vec<u8>, query: &str| {
+        let request = api.client.post(format!("{}/v2/accounts{query}", api.url));
+        let request = request.header("Authorization", format!("Bearer {key}")).header("Accept", accept);
+        send(request.header("Content-Type", kind).header("Idempotency-Key", "ключ".as_bytes()).body(body))
+    };
+    let long = || vec![b'{'; 1024 * 1024 + 1];
+    let good = &api.key;
+    for (answer, status, code) in [
+        (ask("none", "text/html", "text/plain", long(), "?x=%ff").await, 401, "UNAUTHORIZED"),
+        (ask(&spent, "text/html", "text/plain", long(), "?x=%ff").await, 429, "RATE_LIMITED"),
+        (ask(&reader, "text/html", "text/plain", long(), "?x=%ff").await, 403, "INSUFFICIENT_SCOPE"),
+        (ask(good, "text/html", "text/plain", long(), "?x=%ff").await, 406, "NOT_ACCEPTABLE"),
+        (ask(good, "*/*", "text/plain", long(), "?x=%ff").await, 415, "UNSUPPORTED_MEDIA_TYPE"),
+        (ask(good, "*/*", "application/json", long(), "?x=%ff").await, 413, "PAYLOAD_TOO_LARGE"),
+        (ask(good, "*/*", "application/json", b"{".to_vec(), "?x=%ff").await, 400, "BAD_REQUEST"),
+        (ask(good, "*/*", "application/json", b"{}".to_vec(), "?x=%ff").await, 400, "BAD_REQUEST"),
+        (ask(good, "*/*", "application/json", b"{}".to_vec(), "").await, 422, "VALIDATION_ERROR"),
+    ] {
+        assert_problem(&answer, status, code, "/v2/accounts");
+    }
+}
+
+#[tokio::test]
+async fn one_answer_names_everything_that_is_wrong() {
+    let api = TestApi::start().await;
+    let lists = api
+        .get(
+            "/v2/accounts?limit=0&cursor=!&include_total=1&order_by=x&order_direction=up&sort=-y&platform=x\
+                         &is_active=&q=a&q=b&creator_id=1&category=&unknown=",
+        )
+        .await;
+    let mut fields = lists.fields();
+    fields.sort_unstable();
+    assert_eq!(
+        fields,
+        [
+            "creator_id",
+            "cursor",
+            "include_total",
+            "is_active",
+            "limit",
+            "order_by",
+            "order_direction",
+            "platform",
+            "q",
+            "sort"
+        ]
+    );
+    let long = "x".repeat(256);
+    let body = json!({
+        "is_active": "yes", "category": "ü".repeat(129), "scrape_interval_hours": 5, "creator_id": "x",
+        "max_recent_posts_per_account": 49.5, "post_lookback_days": 1e30, "color": 1, "platform": "tiktok",
+        "metadata": {"team": 7, "long": long, "nul": "\u{0}", "": "x", long.as_str(): "x"},
+    });
+    let mut fields = api.patch("/v2/accounts/nobody?platform=x", body).await.fields();
+    fields.sort_unstable();
+    let long_key = format!("metadata.{long}");
+    let mut expected = vec![
+        "account_id",
+        "category",
+        "color",
+        "creator_id",
+        "is_active",
+        "max_recent_posts_per_account",
+        "metadata.",
+        "metadata.long",
+        "metadata.nul",
+        "metadata.team",
+        long_key.as_str(),
+        "platform",
+        "platform",
+        "post_lookback_days",
+        "scrape_interval_hours",
+    ];
+    expected.sort_unstable();
+    assert_eq!(fields, expected);
+    for body in [json!([]), json!("x"), Value::Null] {
+        assert_eq!(api.post("/v2/creators", body).await.fields(), ["body"]);
+    }
+    let nulls = json!({"is_active": null, "metadata": null, "scrape_interval_hours": null, "category": null});
+    let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "ab"})).await;
+    let path = format!("/v2/accounts/{id}");
+    assert_eq!(api.patch(&path, nulls).await.fields(), ["is_active", "metadata", "scrape_interval_hours"]);
+}
+
+#[tokio::test]
+async fn bodies_are_json_of_a_bounded_size_and_puts_take_none() {
+    let api = TestApi::start().await;
+    let post = |kind: &str, body: Vec<u8>| {
+        send(api.request(Method::POST, "/v2/creators").header("Content-Type", kind).body(body))
+    };
+    for (kind, body, status) in [
+        ("application/json; charset=utf-8", r#"{"name": "É"}"#.as_bytes(), 201),
+        ("Application/JSON", br#"{"name": "b"}"#, 201),
+        ("text/json", br#"{"name": "c"}"#, 415),
+        ("application/x-www-form-urlencoded", b"name=d", 415),
+        ("application/json", b"", 400),
+        ("application/json", b"{\"name\": \"\xff\"}", 400),
+        ("application/json", b"{\"name\": \"x\",}", 400),
+        ("application/json", br#"{"name": "\ud800"}"#, 400),
+    ] {
+        assert_eq!(post(kind, body.to_vec()).await.status, status, "{kind} {body:?}");
+    }
+    assert_eq!(send(api.request(Method::POST, "/v2/creators")).await.status, 415);
+    let zipped = api.request(Method::POST, "/v2/creators").header("Content-Encoding", "gzip");
+    assert_eq!(send(zipped.json(&json!({"name": "x"}))).await.status, 415);
+    let id = Uuid::now_v7();
+    assert_eq!(api.put(&format!("/v2/creators/{id}/accounts/{id}")).await.status, 404);
+    assert_eq!(api.delete(&format!("/v2/creators/{id}")).await.status, 404);
+    let body =
+        api.request(Method::DELETE, &format!("/v2/creators/{id}")).header("Content-Type", "text/plain");
+    assert_eq!(send(body.body("x")).await.status, 415);
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_long_is_answered_however_it_comes() {
+    let api = TestApi::start().await;
+    let host = api.url.strip_prefix("http://").unwrap().to_owned();
+    let head = format!(
+        "POST /v2/creators HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\n",
+        api.key
+    );
+    let size = 3 * 1024 * 1024;
+    let declared = format!("{head}Content-Length: {size}\r\n\r\n{}", "x".repeat(size));
+    let chunk = format!("{:x}\r\n{}\r\n", 65536, "x".repeat(65536));
+    let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n", chunk.repeat(size / 65536));
+    for request in [declared, chunked] {
+        let mut connection = tokio::net::TcpStream::connect(&host).await.unwrap();
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+        assert!(answer.contains("\"title\":\"Payload Too Large\""), "{answer}");
+    }
+    let name = "x".repeat(1024 * 1024 - 11);
+    let just_fits = format!("{{\"name\":\"{name}\"}}");
+    assert_eq!(just_fits.len(), 1024 * 1024);
+    let request = api.request(Method::POST, "/v2/creators").header("Content-Type", "application/json");
+    assert_eq!(send(request.body(just_fits)).await.fields(), ["name"]);
+}
+
+#[tokio::test]
+async fn pages_may_read_answers_only_from_listed_origins() {
+    let api = TestApi::start().await;
+    let with_origin = |api: &TestApi, method: Method, path: &str| {
+        let request = api.client.request(method, format!("{}{path}", api.url));
+        send(request.header("Origin", "https://app.example").header("Access-Control-Request-Method", "GET"))
+    };
+    let closed = with_origin(&api, Method::OPTIONS, "/v2/accounts").await;
+    assert_eq!((closed.status.as_u16(), closed.header("access-control-allow-origin")), (405, ""));
+    let origins = vec!["https://other.example".to_owned(), "https://app.example".to_owned()];
+    let api = TestApi::start_with(Settings { cors_origins: origins, ..Settings::default() }).await;
+    let preflight = with_origin(&api, Method::OPTIONS, "/v2/accounts").await;
+    assert_eq!(preflight.status, 204);
+    assert_eq!(preflight.header("access-control-allow-origin"), "https://app.example");
+    assert!(preflight.header("access-control-allow-headers").to_lowercase().contains("authorization"));
+    for path in ["/v2/meta", "/v2/accounts", "/v2/nothing"] {
+        let answer = with_origin(&api, Method::GET, path).await;
+        assert_eq!(answer.header("access-control-allow-origin"), "https://app.example", "{path}");
+        let exposed = answer.header("access-control-expose-headers").to_lowercase();
+        for name in ["x-request-id", "x-ratelimit-reset", "etag", "link", "location", "retry-after"] {
+            assert!(exposed.contains(name), "{path} {exposed}");
+        }
+    }
+}
+
+#[handler]
+async fn explode() -> &'static str {
+    panic!("the secret reason")
+}
+
+#[tokio::test]
+async fn a_panic_is_an_answer_that_tells_nothing() {
+    let api = TestApi::start().await;
+    let app = api.app.clone();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/boom", listener.local_addr().unwrap());
+    let service = http::service(Router::with_path("boom").get(explode), &app);
+    tokio::spawn(Server::new(TcpAcceptor::try_from(listener).unwrap()).serve(service));
+    let answer = send(api.client.get(url).header("X-Request-ID", "boom-1")).await;
+    assert_problem(&answer, 500, "INTERNAL_ERROR", "/boom");
+    assert_eq!(answer.header("x-request-id"), "boom-1");
+    assert!(!answer.text.contains("secret"), "{}", answer.text);
+}

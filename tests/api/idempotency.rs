@@ -1,0 +1,109 @@
+//! Retries of creates under an `Idempotency-Key`.
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tidemark::store::Write;
+use tidemark::store::idempotency::{RequestName, claim};
+
+use crate::harness::api::Answer;
+use crate::harness::{TestApi, send};
+
+async fn create(api: &TestApi, path: &str, key: &str, body: Value) -> Answer {
+    send(api.request(Method::POST, path).header("Idempotency-Key", key).json(&body)).await
+}
+
+#[tokio::test]
+async fn a_retry_gets_the_first_answer_byte_for_byte() {
+    let api = TestApi::start().await;
+    let body = json!({"platform": "tiktok", "username": "one", "metadata": {"a": "1", "b": "2"}});
+    let first = create(&api, "/v2/accounts", "k-1", body).await;
+    assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (201, ""));
+    api.patch("/v2/accounts/@one", json!({"category": "changed since"})).await;
+    let reordered = r#"{"username":"one", "metadata":{"b":"2","a":"1"},"platform":"tiktok"}"#;
+    let request = api.request(Method::POST, "/v2/accounts").header("Idempotency-Key", "k-1");
+    let retry = send(request.header("Content-Type", "application/json").body(reordered)).await;
+    assert_eq!((retry.status, &retry.text), (first.status, &first.text));
+    assert_eq!(retry.header("location"), first.header("location"));
+    assert_eq!(retry.header("idempotent-replayed"), "true");
+    let other = create(&api, "/v2/accounts", "k-1", json!({"platform": "tiktok", "username": "two"})).await;
+    assert_eq!(other.fields(), ["Idempotency-Key"]);
+    // Another path and another organization are other requests.
+    assert_eq!(create(&api, "/v2/creators", "k-1", json!({"name": "one"})).await.status, 201);
+    let foreign = TestApi::start().await;
+    let theirs =
+        create(&foreign, "/v2/accounts", "k-1", json!({"platform": "tiktok", "username": "two"})).await;
+    assert_eq!(theirs.status, 201);
+}
+
+#[tokio::test]
+async fn only_what_was_done_is_kept() {
+    let api = TestApi::start().await;
+    let wrong = create(&api, "/v2/creators", "k", json!({"name": ""})).await;
+    assert_eq!(wrong.fields(), ["name"]);
+    assert_eq!(create(&api, "/v2/creators", "k", json!({"name": "x"})).await.status, 201);
+    let taken = json!({"platform": "tiktok", "username": "one"});
+    api.create("/v2/accounts", taken.clone()).await;
+    assert_eq!(create(&api, "/v2/accounts", "again", taken.clone()).await.status, 409);
+    api.delete("/v2/accounts/@one").await;
+    assert_eq!(create(&api, "/v2/accounts", "again", taken).await.status, 201);
+    for key in [" ", "a b", "é", &"x".repeat(256)] {
+        assert_eq!(
+            create(&api, "/v2/creators", key, json!({"name": "x"})).await.fields(),
+            ["Idempotency-Key"],
+            "{key:?}"
+        );
+    }
+    assert_eq!(create(&api, "/v2/creators", &"~".repeat(255), json!({"name": "x"})).await.status, 201);
+}
+
+#[tokio::test]
+async fn of_many_at_once_one_creates_and_none_doubles() {
+    let api = TestApi::start().await;
+    let answers =
+        join_all((0..10).map(|_| create(&api, "/v2/creators", "same", json!({"name": "one"})))).await;
+    assert!(answers.iter().all(|answer| [201, 409].contains(&answer.status.as_u16())));
+    let first = answers.iter().find(|answer| answer.status == 201).unwrap();
+    assert!(answers.iter().filter(|answer| answer.status == 201).all(|answer| answer.text == first.text));
+    assert_eq!(api.get("/v2/creators").await.json()["data"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn while_the_first_is_in_flight_a_retry_is_told_so_and_a_crash_leaves_nothing() {
+    let api = TestApi::start().await;
+    let mut first = Write::begin(&api.pg, api.organization).await.unwrap();
+    let name = RequestName {
+        method: "POST",
+        path: "/v2/creators".to_owned(),
+        key: "slow".to_owned(),
+        body_hash: [0; 32],
+    };
+    claim(&mut first, &name).await.unwrap();
+    let retry = create(&api, "/v2/creators", "slow", json!({"name": "one"})).await;
+    assert_eq!((retry.status.as_u16(), retry.json()["code"].as_str()), (409, Some("CONFLICT")));
+    drop(first);
+    let mut status = 409;
+    for _ in 0..50 {
+        status = create(&api, "/v2/creators", "slow", json!({"name": "one"})).await.status.as_u16();
+        if status != 409 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(status, 201);
+}
+
+#[tokio::test]
+async fn after_a_day_a_key_is_free_again() {
+    let api = TestApi::start().await;
+    create(&api, "/v2/creators", "old", json!({"name": "one"})).await;
+    sqlx::query("update idempotency_keys set created_at = created_at - interval '24 hours' where organization_id = $1")
+        .bind(api.organization)
+        .execute(&api.pg)
+        .await
+        .unwrap();
+    let again = create(&api, "/v2/creators", "old", json!({"name": "two"})).await;
+    assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (201, ""));
+    let replay = create(&api, "/v2/creators", "old", json!({"name": "two"})).await;
+    assert_eq!((replay.text == again.text, replay.header("idempotent-replayed")), (true, "true"));
+}

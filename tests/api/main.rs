@@ -1,0 +1,18 @@
+//! The API over HTTP, against a real Postgres: what every endpoint shares, then resource by resource.
+
+#![recursion_limit = "256"]
+
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod account_videos;
+mod accounts;
+mod administration;
+mod authentication;
+mod conventions;
+mod creators;
+mod idempotency;
+mod outage;
+mod paging;
+mod representation;
+mod search;

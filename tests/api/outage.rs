@@ -1,0 +1,83 @@
+//! What is answered while a store is out.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tidemark::app::{App, Clock, Settings, Stores};
+use tidemark::config::{PostgresArgs, Secret};
+use tidemark::model::platform::{Platform, Readable};
+
+use crate::harness::{TestApi, client, send, serve};
+
+/// An API whose Postgres is at the given address.
+async fn api_over(api: &TestApi, address: &str) -> String {
+    let args = PostgresArgs {
+        database_url: Secret::new(format!("postgres://nobody@{address}/nothing")),
+        database_connections: 4,
+    };
+    let stores = Stores {
+        pg: tidemark::app::postgres(&args).unwrap(),
+        clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
+        clock: Clock::new(None),
+    };
+    let readable = Readable::new(Platform::ALL);
+    serve(&App::new(stores, api.app.search.clone(), readable, Settings::default())).await
+}
+
+#[tokio::test]
+async fn without_postgres_the_answer_is_503_within_five_seconds() {
+    let api = TestApi::start().await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = "127.0.0.1:1".to_owned();
+    for address in [closed, silent.local_addr().unwrap().to_string()] {
+        let url = api_over(&api, &address).await;
+        let started = Instant::now();
+        let answer = send(client().get(format!("{url}/v2/accounts")).bearer_auth(&api.key)).await;
+        assert!(started.elapsed() < Duration::from_secs(5), "{address} {:?}", started.elapsed());
+        assert_eq!(answer.status, 503, "{}", answer.text);
+        assert_eq!(answer.json()["code"], "SERVICE_UNAVAILABLE");
+        assert_eq!(answer.header("retry-after"), "1");
+        let health = send(client().get(format!("{url}/v2/health"))).await;
+        assert_eq!(health.status, 503);
+        assert_eq!(health.json()["data"]["checks"]["postgres"]["status"], "down");
+        assert_eq!(send(client().get(format!("{url}/v2/meta"))).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_stops_answering_within_a_request_is_told_in_time() {
+    let api = TestApi::start().await;
+    api.create("/v2/creators", json!({"name": "locked"})).await;
+    let mut blocking = api.pg.begin().await.unwrap();
+    sqlx::query("select from creators where organization_id = $1 for update")
+        .bind(api.organization)
+        .execute(&mut *blocking)
+        .await
+        .unwrap();
+    let creator = api.get("/v2/creators").await.json()["data"][0]["id"].as_str().unwrap().to_owned();
+    let started = Instant::now();
+    let answer = api.patch(&format!("/v2/creators/{creator}"), json!({"name": "x"})).await;
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"));
+    assert_ne!(answer.header("x-ratelimit-remaining"), "");
+    blocking.rollback().await.unwrap();
+    assert_eq!(api.patch(&format!("/v2/creators/{creator}"), json!({"name": "y"})).await.status, 200);
+}
+
+#[tokio::test]
+async fn records_go_on_without_clickhouse_and_health_says_so() {
+    let api = TestApi::start().await;
+    let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;
+    assert_eq!(api.delete(&format!("/v2/accounts/{id}")).await.status, 204);
+    let health = api.get("/v2/health").await;
+    let data = health.json()["data"].clone();
+    assert_eq!(
+        (health.status.as_u16(), &data["type"], &data["status"]),
+        (200, &json!("health"), &json!("degraded"))
+    );
+    for (check, status) in [("postgres", "ok"), ("clickhouse", "down")] {
+        assert_eq!(data["checks"][check]["status"], status, "{data}");
+        assert!(data["checks"][check]["latency_ms"].is_u64());
+    }
+    assert!(data["checks"].get("search").is_some() && data["checks"].get("tracker").is_some());
+}

@@ -1,0 +1,229 @@
+//! Paging by key: every row once, whatever ties, is null, comes or goes.
+
+use chrono::{TimeDelta, Utc};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{TestApi, send};
+
+/// Walks a list to its end by cursors and returns the ids in order.
+async fn walk(api: &TestApi, path: &str, limit: usize) -> Vec<String> {
+    let (mut ids, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = api.get(&format!("{path}limit={limit}{cursor}")).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        let page = page.json();
+        let rows = page["data"].as_array().unwrap();
+        assert!(rows.len() <= limit);
+        ids.extend(rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()));
+        match &page["pagination"] {
+            Value::Object(pagination) if pagination["has_next"] == true => {
+                cursor = format!("&cursor={}", pagination["next_cursor"].as_str().unwrap());
+            }
+            pagination => {
+                assert_eq!(pagination["next_cursor"], Value::Null);
+                return ids;
+            }
+        }
+    }
+}
+
+async fn accounts(api: &TestApi, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    for n in 0..count {
+        ids.push(
+            api.create("/v2/accounts", json!({"platform": "tiktok", "username": format!("user{n:02}")}))
+                .await,
+        );
+    }
+    ids
+}
+
+#[tokio::test]
+async fn ties_break_on_the_id_in_the_direction_of_the_sort() {
+    let api = TestApi::start().await;
+    let ids = accounts(&api, 11).await;
+    let reversed: Vec<_> = ids.iter().rev().cloned().collect();
+    for limit in [1, 2, 3, 10, 11, 200] {
+        assert_eq!(walk(&api, "/v2/accounts?order_by=view_count&order_direction=asc&", limit).await, ids);
+        assert_eq!(walk(&api, "/v2/accounts?order_by=view_count&", limit).await, reversed);
+        assert_eq!(walk(&api, "/v2/accounts?sort=-follower_count&", limit).await, reversed);
+    }
+}
+
+#[tokio::test]
+async fn rows_without_a_value_come_last_in_both_directions() {
+    let api = TestApi::start().await;
+    let ids = accounts(&api, 9).await;
+    // The first five have a time, two of them the same one; the last four have none.
+    for (id, hours) in ids.iter().zip([3, 1, 2, 2, 5]) {
+        sqlx::query("update accounts set last_scrape_time = $2 where id = $1")
+            .bind(id.parse::<uuid::Uuid>().unwrap())
+            .bind(Utc::now() - TimeDelta::hours(hours))
+            .execute(&api.pg)
+            .await
+            .unwrap();
+    }
+    sqlx::query("update accounts set last_scrape_time = (select last_scrape_time from accounts where id = $1) where id = $2")
+        .bind(ids[2].parse::<uuid::Uuid>().unwrap())
+        .bind(ids[3].parse::<uuid::Uuid>().unwrap())
+        .execute(&api.pg)
+        .await
+        .unwrap();
+    let pick = |places: [usize; 9]| places.map(|place| ids[place].clone()).to_vec();
+    for limit in 1..=9 {
+        let ascending = walk(&api, "/v2/accounts?sort=last_scrape_time&", limit).await;
+        assert_eq!(ascending, pick([4, 0, 2, 3, 1, 5, 6, 7, 8]), "{limit}");
+        let descending = walk(&api, "/v2/accounts?sort=-last_scrape_time&", limit).await;
+        assert_eq!(descending, pick([1, 3, 2, 0, 4, 8, 7, 6, 5]), "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn rows_that_come_and_go_disturb_no_others() {
+    let api = TestApi::start().await;
+    let ids = accounts(&api, 6).await;
+    let first = api.get("/v2/accounts?order_by=username&order_direction=asc&limit=3").await.json();
+    let cursor = first["pagination"]["next_cursor"].as_str().unwrap().to_owned();
+    // Gone: one that was seen, the very one at which the page ended, and one to come. New: one behind, one ahead.
+    for id in [&ids[0], &ids[2], &ids[4]] {
+        assert_eq!(api.delete(&format!("/v2/accounts/{id}")).await.status, 204);
+    }
+    api.create("/v2/accounts", json!({"platform": "tiktok", "username": "user00a"})).await;
+    let ahead = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "user04a"})).await;
+    let path = format!("/v2/accounts?order_by=username&order_direction=asc&limit=200&cursor={cursor}");
+    let rest = api.get(&path).await.json();
+    let rest: Vec<_> =
+        rest["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(rest, [&ids[3], &ahead, &ids[5]]);
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_its_list_filters_and_sort_in_any_spelling() {
+    let api = TestApi::start().await;
+    accounts(&api, 3).await;
+    for n in 0..2 {
+        api.create("/v2/creators", json!({"name": format!("c{n}")})).await;
+    }
+    let page = api.get("/v2/accounts?limit=1&sort=-username&platform=tiktok&q=USER").await.json();
+    let cursor = page["pagination"]["next_cursor"].as_str().unwrap();
+    let with = |query: &str, cursor: &str| {
+        let path = format!("/v2/accounts?{query}&cursor={cursor}");
+        let api = &api;
+        async move { api.get(&path).await }
+    };
+    for same in [
+        "sort=-username&platform=tiktok&q=USER",
+        "order_by=username&order_direction=desc&platform=tiktok&q=USER&limit=2&include_total=true&unknown=1",
+        "order_by=username&platform=tiktok&q=%20USER%20&category",
+    ] {
+        let same = same.strip_suffix("&category").unwrap_or(same);
+        let answer = with(same, cursor).await;
+        assert_eq!(answer.status, 200, "{same} {}", answer.text);
+        assert_eq!(answer.json()["data"][0]["username"], "user01");
+    }
+    for other in [
+        "sort=username&platform=tiktok&q=USER",
+        "sort=-added_at&platform=tiktok&q=USER",
+        "sort=-username&platform=tiktok",
+        "sort=-username&q=USER",
+        "sort=-username&platform=tiktok&q=USER&is_active=true",
+    ] {
+        assert_eq!(with(other, cursor).await.fields(), ["cursor"], "{other}");
+    }
+    let own = "sort=-username&platform=tiktok&q=USER";
+    for garbage in [
+        &cursor[..cursor.len() - 1],
+        &cursor[1..],
+        "x",
+        "%F0%9F%98%80",
+        "",
+        "AAAA",
+        &format!("{cursor}{cursor}"),
+    ] {
+        assert_eq!(with(own, garbage).await.fields(), ["cursor"], "{garbage}");
+    }
+    let foreign = TestApi::start().await;
+    assert_eq!(foreign.get(&format!("/v2/accounts?{own}&cursor={cursor}")).await.fields(), ["cursor"]);
+    assert_eq!(api.get(&format!("/v2/creators?q=USER&cursor={cursor}")).await.fields(), ["cursor"]);
+}
+
+#[tokio::test]
+async fn sorts_and_defaults_are_resolved_and_echoed() {
+    let api = TestApi::start().await;
+    for (query, order_by, direction) in [
+        ("", "added_at", "desc"),
+        ("order_by=username", "username", "desc"),
+        ("order_direction=asc", "added_at", "asc"),
+        ("sort=username", "username", "asc"),
+        ("sort=-username", "username", "desc"),
+        ("sort=username&order_by=added_at", "added_at", "asc"),
+        ("sort=-username&order_direction=asc", "username", "asc"),
+        ("sort=-username&order_by=view_count&order_direction=asc", "view_count", "asc"),
+    ] {
+        let filters = api.get(&format!("/v2/accounts?{query}")).await.json()["filters"].clone();
+        assert_eq!(filters, json!({"order_by": order_by, "order_direction": direction}), "{query}");
+    }
+    let creators = api.get("/v2/creators?q=%20%20&is_active=false").await.json();
+    assert_eq!(
+        creators["filters"],
+        json!({"is_active": false, "order_by": "name", "order_direction": "asc"})
+    );
+    assert_eq!(creators["pagination"], json!({"next_cursor": null, "has_next": false, "limit": 50}));
+    assert_eq!(api.get("/v2/accounts?sort=views&order_by=username").await.fields(), ["sort"]);
+    assert_eq!(api.get("/v2/accounts?sort=--username").await.fields(), ["sort"]);
+}
+
+#[tokio::test]
+async fn links_lead_through_the_list_and_keep_every_parameter() {
+    let api = TestApi::start().await;
+    accounts(&api, 3).await;
+    let page = api.get("/v2/accounts?limit=2&include_total=true&q=user&mine=a%26b").await;
+    assert_eq!(page.json()["pagination"]["total_count"], 3);
+    let links: Vec<_> = page.header("link").split(", ").map(str::to_owned).collect();
+    let base = format!("<{}/v2/accounts?limit=2&include_total=true&q=user&mine=a%26b", api.url);
+    assert_eq!(links[0], format!("{base}>; rel=\"first\""));
+    assert!(
+        links[1].starts_with(&format!("{base}&cursor=")) && links[1].ends_with(">; rel=\"next\""),
+        "{links:?}"
+    );
+    let next = links[1].trim_start_matches('<').split('>').next().unwrap();
+    let last = send(api.client.request(Method::GET, next).bearer_auth(&api.key)).await;
+    assert_eq!(last.json()["data"].as_array().unwrap().len(), 1);
+    assert_eq!(last.header("link"), links[0]);
+    let settings =
+        tidemark::app::Settings { public_url: Some("https://api.example".to_owned()), ..Default::default() };
+    let public = TestApi::start_with(settings).await;
+    assert_eq!(
+        public.get("/v2/creators").await.header("link"),
+        "<https://api.example/v2/creators>; rel=\"first\""
+    );
+}
+
+#[tokio::test]
+async fn text_sorts_by_code_point_of_its_lower_case() {
+    let api = TestApi::start().await;
+    let names = ["zebra", "Äpfel", "apfel", "Zoo", "_x", "ä", "B", "É1", "é0"];
+    for name in names {
+        api.create("/v2/creators", json!({"name": name})).await;
+    }
+    let mut expected: Vec<_> = names.to_vec();
+    expected.sort_by_key(|name| name.to_lowercase());
+    for limit in [1, 4] {
+        let ids = walk(&api, "/v2/creators?", limit).await;
+        let mut walked = Vec::new();
+        for id in ids {
+            walked.push(
+                api.get(&format!("/v2/creators/{id}")).await.json()["data"]["name"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned(),
+            );
+        }
+        assert_eq!(walked, expected);
+    }
+    let found = api.get("/v2/creators?q=%C3%89").await.json();
+    let found: Vec<_> =
+        found["data"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(found, ["é0", "É1"]);
+}

@@ -1,0 +1,247 @@
+//! Imports: what rows may say, in any order, twice, with mistakes in them, and which numbers follow from them.
+
+mod harness;
+
+use std::path::{Path, PathBuf};
+
+use harness::{Organization, Stack};
+use serde_json::{Value, json};
+use tidemark::import::{self, Options, Summary};
+use tidemark::store;
+
+const HEADER: &str = "platform,username,external_id,observed_at,create_time,description,view_count,like_count,\
+    comment_count,share_count,saved_count,follower_count,creator,category,name";
+
+/// A folder with one CSV file of the given rows.
+struct File {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl File {
+    fn csv(rows: &[&str]) -> Self {
+        Self::with("history.csv", &format!("{HEADER}\n{}\n", rows.join("\n")))
+    }
+
+    fn with(name: &str, text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        File { folder, path }
+    }
+
+    fn report(&self) -> PathBuf {
+        self.folder.path().join("history.csv.refused.jsonl")
+    }
+}
+
+async fn load(organization: &Organization, path: &Path) -> Summary {
+    load_with(organization, path, &Options::default()).await
+}
+
+async fn load_with(organization: &Organization, path: &Path, options: &Options) -> Summary {
+    import::load(&organization.stack.stores, organization.id, vec![path.to_owned()], options).await.unwrap()
+}
+
+/// Gains of one day or window by the organization's overview.
+async fn gains(organization: &Organization, start: &str, end: &str) -> [i64; 3] {
+    let overview = organization.get(&format!("/overview?start_date={start}&end_date={end}")).await.ok(200);
+    ["views", "likes", "comments"].map(|figure| overview.integer(&format!("/data/{figure}/current")))
+}
+
+/// The columns that rows decide, of every account and every video.
+async fn records(organization: &Organization) -> (Vec<Value>, Vec<Value>) {
+    let accounts = organization.get("/accounts?order_by=username&order_direction=asc").await.ok(200);
+    let videos = organization.get("/account-videos?order_by=view_count").await.ok(200);
+    let only = |rows: &[Value], fields: &[&str]| -> Vec<Value> {
+        rows.iter().map(|row| fields.iter().map(|field| row[*field].clone()).collect()).collect()
+    };
+    (
+        only(
+            accounts.list("/data"),
+            &["username", "name", "follower_count", "view_count", "saved_count", "creator_name", "category"],
+        ),
+        only(
+            videos.list("/data"),
+            &["external_id", "description", "create_time", "view_count", "like_count", "saved_count"],
+        ),
+    )
+}
+
+/// Two videos of one account: one posted before tracking began, one after.
+const ROWS: [&str; 8] = [
+    "tiktok,ann,,2026-01-10,,,,,,,,100,First,old,Ann",
+    "tiktok,ann,,2026-01-14,,,,,,,,90,Second,new,Ann B",
+    "tiktok,ann,1,2026-01-10,2025-12-01T10:00:00Z,before,1000,10,1,0,5,,,,",
+    "tiktok,ann,1,2026-01-12,,after,1500,30,,0,,,,,",
+    "tiktok,ann,1,2026-01-13,,,1400,,4,0,,,,,",
+    "tiktok,ann,2,2026-01-12,2026-01-11T23:59:59Z,late,40,4,,,,,,,",
+    "tiktok,ann,2,2026-01-12T15:00:00Z,2026-01-11T23:59:59Z,later,50,5,,,,,,,",
+    "tiktok,ann,2,2026-01-14,,,70,5,3,,,,,,",
+];
+
+#[tokio::test]
+async fn gains_follow_the_rules_of_days_baselines_and_starts() {
+    let organization = Stack::shared().organization().await;
+    let file = File::csv(&ROWS);
+    let summary = load(&organization, &file.path).await;
+    assert_eq!((summary.rows_read, summary.accounts, summary.videos, summary.refused), (8, 1, 2, 0));
+    assert_eq!(summary.report_file, None);
+
+    // The old video's first snapshot is a baseline; nothing is invented for the time before.
+    assert_eq!(gains(&organization, "2026-01-10", "2026-01-10").await, [0, 0, 0]);
+    assert_eq!(gains(&organization, "2026-01-11", "2026-01-11").await, [0, 0, 0]);
+    // It gains 500; the one posted after tracking began counts in full, by the later observation of the day.
+    assert_eq!(gains(&organization, "2026-01-12", "2026-01-12").await, [550, 25, 0]);
+    // A counter that falls is reported so; one that is not told keeps its value.
+    assert_eq!(gains(&organization, "2026-01-13", "2026-01-13").await, [-100, 0, 3]);
+    // Comments of the second video appear late: a baseline and no jump.
+    assert_eq!(gains(&organization, "2026-01-14", "2026-01-14").await, [20, 0, 0]);
+    assert_eq!(gains(&organization, "2026-01-01", "2026-01-31").await, [470, 25, 3]);
+
+    let overview = organization.get("/overview?start_date=2026-01-11&end_date=2026-01-13").await.ok(200);
+    assert_eq!(overview.integer("/data/followers/current"), 100);
+    let overview = organization.get("/overview?start_date=2026-01-14&end_date=2026-01-14").await.ok(200);
+    assert_eq!(overview.at("/data/followers"), &json!({"current": 90, "previous": 100, "change": -10, "change_percent": -10.0}));
+    assert_eq!(overview.text("/meta/data_as_of"), "2026-01-14T00:00:00Z");
+    let before = organization.get("/overview?start_date=2026-01-01&end_date=2026-01-09").await.ok(200);
+    assert_eq!(before.at("/data/followers/current"), &Value::Null);
+    assert_eq!(before.at("/meta/data_as_of"), &Value::Null);
+}
+
+#[tokio::test]
+async fn an_older_row_moves_the_start_and_the_numbers_follow() {
+    let organization = Stack::shared().organization().await;
+    load(&organization, &File::csv(&ROWS).path).await;
+    assert_eq!(gains(&organization, "2026-01-01", "2026-01-31").await, [470, 25, 3]);
+    // The account turns out to have been known before the first video was posted: it starts from zero after all.
+    load(&organization, &File::csv(&["tiktok,ann,,2025-11-30,,,,,,,,10,,,"]).path).await;
+    assert_eq!(gains(&organization, "2026-01-10", "2026-01-10").await, [1000, 10, 1]);
+    assert_eq!(gains(&organization, "2026-01-01", "2026-01-31").await, [1470, 35, 4]);
+}
+
+#[tokio::test]
+async fn rows_mean_the_same_in_any_order_in_pieces_and_twice() {
+    let stack = Stack::shared();
+    let straight = stack.organization().await;
+    load(&straight, &File::csv(&ROWS).path).await;
+    let (expected, sums) = (records(&straight).await, gains(&straight, "2026-01-01", "2026-01-31").await);
+    assert_eq!(expected.0[0], json!(["ann", "Ann B", 90, 1470, 5, "Second", "new"]));
+    assert_eq!(expected.1[0], json!(["1", "after", "2025-12-01T10:00:00Z", 1400, 30, 5]));
+
+    let backwards = stack.organization().await;
+    let reversed: Vec<_> = ROWS.iter().rev().copied().collect();
+    let file = File::csv(&reversed);
+    load(&backwards, &file.path).await;
+    load(&backwards, &file.path).await;
+    assert_eq!((records(&backwards).await, gains(&backwards, "2026-01-01", "2026-01-31").await), (expected.clone(), sums));
+
+    // Piece by piece, the newest first; creator and category are decided by the first piece that names them.
+    let pieces = stack.organization().await;
+    for row in reversed {
+        load(&pieces, &File::csv(&[row]).path).await;
+    }
+    assert_eq!((records(&pieces).await, gains(&pieces, "2026-01-01", "2026-01-31").await), (expected, sums));
+}
+
+#[tokio::test]
+async fn refused_rows_are_reported_and_good_ones_loaded() {
+    let organization = Stack::shared().organization().await;
+    let file = File::csv(&[
+        "tiktok,ann,1,2026-01-10,,,10,,,,,,,,",
+        "youtube,ann,1,2026-01-10,,,10,,,,,,,,",
+        "tiktok,no such name,1,2026-01-10,,,10,,,,,,,,",
+        "tiktok,ann,1,2026-01-11,,,-5,,,,,,,,",
+        "tiktok,ann,1,2999-01-01,,,5,,,,,,,,",
+        "tiktok,ann,1,2026-01-12,,\"two\nlines\",12,,,,,,,,",
+        "tiktok,,,2026-01-12,,,,,,,,5,,,",
+        "tiktok,ann,1,2026-01-12,too,few",
+    ]);
+    let summary = load(&organization, &file.path).await;
+    assert_eq!((summary.rows_read, summary.refused, summary.snapshots_written), (8, 6, 2));
+    assert_eq!(summary.report_file.as_deref(), Some(file.report().as_path()));
+    let report = std::fs::read_to_string(file.report()).unwrap();
+    let entries: Vec<Value> = report.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<_> = entries.iter().map(|entry| entry["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [3, 4, 5, 6, 9, 10], "line 1 is the header, and a row may have several lines");
+    assert!(entries.iter().all(|entry| entry["file"] == file.path.to_str().unwrap()));
+    assert!(entries[0]["reason"].as_str().unwrap().starts_with("platform"), "{}", entries[0]);
+    assert_eq!(records(&organization).await.1, [json!(["1", "two\nlines", null, 12, 0, null])]);
+
+    // A clean run leaves no report, not even an old one.
+    std::fs::write(&file.path, format!("{HEADER}\ntiktok,ann,1,2026-01-10,,,10,,,,,,,,\n")).unwrap();
+    assert_eq!(load(&organization, &file.path).await.report_file, None);
+    assert!(!file.report().exists());
+}
+
+#[tokio::test]
+async fn json_lines_say_the_same_as_csv() {
+    let organization = Stack::shared().organization().await;
+    let file = File::with(
+        "history.jsonl",
+        "{\"platform\":\"tiktok\",\"username\":\"ann\",\"external_id\":7507934733892865323,\"observed_at\":\"2026-01-10\",\
+         \"view_count\":12,\"like_count\":null}\n\n{\"platform\":\"tiktok\"\n",
+    );
+    let summary = load(&organization, &file.path).await;
+    assert_eq!((summary.rows_read, summary.refused), (2, 1));
+    assert_eq!(records(&organization).await.1[0][0], "7507934733892865323");
+}
+
+#[tokio::test]
+async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_binds() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    sqlx::query("update organizations set account_cap = 1 where id = $1")
+        .bind(organization.id)
+        .execute(&stack.stores.pg)
+        .await
+        .unwrap();
+    load(&organization, &File::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,", "tiktok,bob,,2026-01-10,,,,,,,,1,,,"]).path).await;
+    let paused = organization.get("/accounts?include_total=true").await.ok(200);
+    assert_eq!(paused.integer("/pagination/total_count"), 2);
+    assert_eq!((paused.at("/data/0/is_active"), paused.text("/data/0/tracking/status")), (&json!(false), "paused"));
+    assert_eq!(paused.at("/data/0/last_scrape_time"), &Value::Null);
+    organization
+        .post("/accounts", json!({"platform": "tiktok", "username": "carl"}))
+        .await
+        .problem(403, "QUOTA_EXCEEDED");
+
+    let tracked = stack.organization().await;
+    let options = Options { track: true, ..Options::default() };
+    load_with(&tracked, &File::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,"]).path, &options).await;
+    assert_eq!(tracked.get("/accounts/@ann").await.ok(200).at("/data/is_active"), &json!(true));
+}
+
+#[tokio::test]
+async fn what_cannot_be_loaded_is_said_before_anything_is() {
+    let organization = Stack::shared().organization().await;
+    let stores = &organization.stack.stores;
+    let load = async |id, path: &Path| import::load(stores, id, vec![path.to_owned()], &Options::default()).await;
+    let csv = File::csv(&[]);
+    assert!(matches!(load(uuid::Uuid::now_v7(), &csv.path).await, Err(import::Error::NoOrganization(_))));
+    assert!(matches!(load(organization.id, Path::new("/nowhere.csv")).await, Err(import::Error::File(..))));
+    let other = File::with("history.xls", "");
+    assert!(matches!(load(organization.id, &other.path).await, Err(import::Error::Format(_))));
+    let headless = File::with("history.csv", "a,b\n1,2\n");
+    assert!(matches!(load(organization.id, &headless.path).await, Err(import::Error::Header(_))));
+}
+
+#[tokio::test]
+async fn two_imports_of_the_same_accounts_at_once_lose_nothing() {
+    let organization = Stack::shared().organization().await;
+    let rows = |day: &str| -> Vec<String> {
+        (0..200).map(|n| format!("tiktok,user{},{n},2026-01-{day},2026-01-01,,{n},,,,,,,,", n % 20)).collect()
+    };
+    let files = ["10", "11", "12"].map(|day| {
+        let rows = rows(day);
+        File::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>())
+    });
+    let loads = files.iter().map(|file| load(&organization, &file.path));
+    futures_util::future::join_all(loads).await;
+    let listed = organization.get("/account-videos?include_total=true&limit=1").await.ok(200);
+    assert_eq!(listed.integer("/pagination/total_count"), 200);
+    let accounts = organization.get("/accounts?limit=200").await.ok(200);
+    let views: i64 = accounts.list("/data").iter().map(|account| account["view_count"].as_i64().unwrap()).sum();
+    assert_eq!((accounts.list("/data").len(), views), (20, (0..200).sum()));
+    assert_eq!(store::analytics::removed_subjects(&organization.stack.stores.pg, organization.id).await.unwrap(), Vec::<i64>::new());
+}

@@ -1,0 +1,88 @@
+//! Real posts and followers of 6,905 accounts, imported into an organization of their own: the numbers that they are
+//! known to have. Without `../shared/data` there is nothing to test.
+
+mod harness;
+
+use std::path::{Path, PathBuf};
+
+use harness::{Organization, Stack};
+use serde_json::json;
+use tidemark::import::{self, Options};
+
+const WINDOW: &str = "period=custom&start_date=2025-05-14&end_date=2025-06-30";
+
+fn data() -> Option<Vec<PathBuf>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/real");
+    folder.is_dir().then(|| vec![folder.join("accounts.csv"), folder.join("videos.csv")])
+}
+
+async fn load(organization: &Organization, files: Vec<PathBuf>) -> import::Summary {
+    let report = tempfile::tempdir().unwrap();
+    let options = Options { report: Some(report.path().join("refused.jsonl")), ..Options::default() };
+    import::load(&organization.stack.stores, organization.id, files, &options).await.unwrap()
+}
+
+#[tokio::test]
+async fn real_data_has_its_known_numbers() {
+    let Some(files) = data() else {
+        println!("skipped: there is no ../shared/data/real");
+        return;
+    };
+    let organization = Stack::shared().organization().await;
+    let summary = load(&organization, files.clone()).await;
+    assert_eq!((summary.rows_read, summary.accounts, summary.videos, summary.refused), (23_175, 6_905, 10_129, 0));
+    known_numbers(&organization).await;
+
+    // Loading the same again changes nothing.
+    assert_eq!(load(&organization, files).await, summary);
+    known_numbers(&organization).await;
+}
+
+async fn known_numbers(organization: &Organization) {
+    let overview = organization.get(&format!("/overview?{WINDOW}")).await.ok(200);
+    for (figure, expected) in [
+        ("/data/totals/accounts", 6_905),
+        ("/data/totals/videos", 10_129),
+        ("/data/views/current", 2_114_537_300),
+        ("/data/plays/current", 2_114_537_300),
+        ("/data/engagement/current", 177_770_629),
+        ("/data/new_posts/current", 1_583),
+        ("/data/followers/current", 3_492_158_491),
+        ("/meta/days", 48),
+    ] {
+        assert_eq!(overview.integer(figure), expected, "{figure}");
+    }
+    assert_eq!(overview.at("/data/views/change_percent"), &json!(null), "nothing was observed before");
+
+    let top = organization.get(&format!("/creators/top?{WINDOW}&limit=3")).await.ok(200);
+    let ranked: Vec<_> = top.list("/data").iter().map(|entry| (entry["name"].clone(), entry["views"].clone())).collect();
+    assert_eq!(
+        ranked,
+        [
+            (json!("Roster T"), json!(170_615_300)),
+            (json!("Roster C"), json!(137_219_600)),
+            (json!("Roster L"), json!(113_862_300)),
+        ]
+    );
+    assert_eq!(top.integer("/data/0/engagement"), 21_474_676);
+
+    // The days of a creator add up to its window, and the daily series has a row for every day.
+    let roster = top.text("/data/0/id");
+    let series = organization.get(&format!("/creators/{roster}/analytics/timeseries?{WINDOW}")).await.ok(200);
+    assert_eq!(series.list("/data").len(), 48);
+    let sum = |field: &str| series.list("/data").iter().map(|day| day[field].as_i64().unwrap()).sum::<i64>();
+    assert_eq!((sum("views"), sum("engagement")), (170_615_300, 21_474_676));
+
+    let found = organization.get("/account-videos?q=vi%E1%BB%87t%20nam&include_total=true&limit=1").await.ok(200);
+    assert_eq!(found.integer("/pagination/total_count"), 83);
+
+    let most_viewed = organization.get("/account-videos?order_by=view_count&limit=200").await.ok(200);
+    let video = most_viewed.list("/data").iter().find(|video| video["external_id"] == "7507934733892865323");
+    let id = video.expect("the most viewed posts include it")["internal_id"].as_i64().unwrap();
+    let body = json!({
+        "tiktok_video_ids": [id], "instagram_post_ids": [id],
+        "period": "custom", "start_date": "2025-05-14", "end_date": "2025-06-30",
+    });
+    let metrics = organization.post("/account-videos/metrics", body).await.ok(200);
+    assert_eq!(metrics.integer(&format!("/data/{id}/views")), 51_100_000);
+}

@@ -1,0 +1,154 @@
+//! How changes reach the index: soon, all of them, in whatever order they commit.
+
+use std::time::{Duration, Instant};
+
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+use tempfile::TempDir;
+use tidemark::store::search::changes;
+use tidemark::store::{Write, applied};
+
+use crate::setup::{Followed, OwnDatabase, add_creator, insert_creator, organization, postgres};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rename_and_a_removal_show_at_once_and_stay() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let followed = Followed::open(&pg, folder.path()).await;
+    let renamed = add_creator(&pg, organization, "Before").await;
+    let removed = add_creator(&pg, organization, "Before too").await;
+    followed.current(&pg).await;
+    assert_eq!(followed.creators(&pg, organization, "before").await, ["Before", "Before too"]);
+
+    let written = Instant::now();
+    let mut write = Write::begin(&pg, organization).await.unwrap();
+    sqlx::query("update creators set name = 'After', name_key = 'after' where id = $1")
+        .bind(renamed)
+        .execute(write.connection())
+        .await
+        .unwrap();
+    sqlx::query("delete from creators where id = $1")
+        .bind(removed)
+        .execute(write.connection())
+        .await
+        .unwrap();
+    write.creator_changed(renamed);
+    write.creator_removed(removed);
+    write.commit().await.unwrap();
+    // By the old name not even while the index is behind.
+    assert!(followed.creators(&pg, organization, "before").await.is_empty());
+    while followed.creators(&pg, organization, "after").await.is_empty() {
+        assert!(written.elapsed() < Duration::from_secs(2), "a rename must be findable within two seconds");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(followed.creators(&pg, organization, "before").await.is_empty());
+    followed.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_commits_late_is_not_skipped() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let followed = Followed::open(&pg, folder.path()).await;
+    followed.current(&pg).await;
+
+    let mut late = Write::begin(&pg, organization).await.unwrap();
+    let id = insert_creator(&mut late, "Late").await;
+    late.creator_changed(id);
+    let txid: i64 = sqlx::query_scalar("select pg_current_xact_id()::text::bigint")
+        .fetch_one(late.connection())
+        .await
+        .unwrap();
+    add_creator(&pg, organization, "Early").await;
+    // Long enough for the follower to look several times.
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(followed.index.applied_txid() <= txid, "nothing may count as applied beyond an open transaction");
+    late.commit().await.unwrap();
+    followed.current(&pg).await;
+    assert_eq!(followed.creators(&pg, organization, "late").await, ["Late"]);
+    assert_eq!(followed.creators(&pg, organization, "early").await, ["Early"]);
+    followed.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_postgres_delays_and_loses_nothing() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let name = format!("search outage {organization}");
+    let options = pg.connect_options().as_ref().clone().application_name(&name);
+    let follower_pg = PgPoolOptions::new()
+        .acquire_timeout(Duration::from_millis(200))
+        .connect_with(options.clone())
+        .await
+        .unwrap();
+    let followed = Followed::open(&follower_pg, folder.path()).await;
+    followed.current(&pg).await;
+
+    follower_pg.set_connect_options(options.clone().port(1));
+    let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = $1";
+    let connections: i64 = sqlx::query_scalar(cut).bind(&name).fetch_one(&pg).await.unwrap();
+    assert!(connections > 0, "the follower must have been connected");
+    add_creator(&pg, organization, "Meanwhile").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(followed.creators(&pg, organization, "meanwhile").await.is_empty());
+    follower_pg.set_connect_options(options);
+    followed.current(&pg).await;
+    assert_eq!(followed.creators(&pg, organization, "meanwhile").await, ["Meanwhile"]);
+    followed.close().await;
+}
+
+/// Waits until no transaction is open that began before now, in whatever database of the server.
+async fn settled(pg: &PgPool) {
+    let next = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint";
+    let next: i64 = sqlx::query_scalar(next).fetch_one(pg).await.unwrap();
+    while changes::start(pg).await.unwrap().txid < next {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pruning_leaves_what_tells_who_can_follow() {
+    let own = OwnDatabase::create().await;
+    let organization = organization(&own.pg).await;
+    let before = changes::start(&own.pg).await.unwrap();
+    add_creator(&own.pg, organization, "One").await;
+    add_creator(&own.pg, organization, "Two").await;
+    settled(&own.pg).await;
+    let after = changes::read(&own.pg, &before).await.unwrap();
+    assert_eq!(after.named.len(), 2);
+    assert!(after.complete);
+    assert_eq!(changes::prune(&own.pg).await.unwrap(), 0, "what is recent stays");
+
+    sqlx::query("update search_changes set created_at = now() - interval '8 days'")
+        .execute(&own.pg)
+        .await
+        .unwrap();
+    assert_eq!(changes::prune(&own.pg).await.unwrap(), 1, "the last change stays, however old it is");
+    assert!(!changes::can_follow(&own.pg, &before).await.unwrap());
+    assert!(changes::can_follow(&own.pg, &after.next).await.unwrap());
+
+    add_creator(&own.pg, organization, "Three").await;
+    settled(&own.pg).await;
+    assert_eq!(changes::prune(&own.pg).await.unwrap(), 1);
+    assert!(!changes::can_follow(&own.pg, &before).await.unwrap());
+    own.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn others_can_wait_for_every_follower() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let followed = Followed::open(&pg, folder.path()).await;
+    followed.current(&pg).await;
+    for number in 0..5 {
+        let name = format!("Waited for {number}");
+        add_creator(&pg, organization, &name).await;
+        applied::wait_for_search(&pg, organization).await.unwrap();
+        assert_eq!(followed.creators(&pg, organization, &name).await, [name.as_str()]);
+    }
+    followed.close().await;
+}

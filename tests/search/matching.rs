@@ -1,0 +1,233 @@
+//! What is found and in which order, compared with a scan of everything.
+
+use std::path::PathBuf;
+
+use sqlx::PgPool;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use crate::setup::{
+    Caption, Followed, Random, add_account, add_creator, add_videos, lower, organization, postgres,
+};
+
+/// What a search has to find, by looking at every caption.
+fn naive(captions: &[Caption], query: &str, limit: usize) -> Vec<Uuid> {
+    let query = lower(query.trim());
+    if query.is_empty() {
+        return Vec::new();
+    }
+    let mut found: Vec<_> = captions
+        .iter()
+        .filter_map(|caption| {
+            let text = lower(&caption.text);
+            text.contains(&query)
+                .then(|| (text != query, !text.starts_with(&query), -caption.views, caption.id))
+        })
+        .collect();
+    found.sort_unstable();
+    found.into_iter().take(limit).map(|(.., id)| id).collect()
+}
+
+const PIECES: &[&str] = &[
+    "a",
+    "b",
+    "B",
+    "ab",
+    "é",
+    "É",
+    "e\u{301}",
+    "İ",
+    "ı",
+    "ß",
+    "Σ",
+    "ς",
+    "👩\u{200D}🚀",
+    "👨\u{200D}👩\u{200D}👧",
+    "👍🏽",
+    "🇻🇳",
+    "\u{FE0F}",
+    "漢",
+    "字",
+    "漢字",
+    "سلام",
+    "لا",
+    "กำ",
+    "ก",
+    "ที่",
+    "Привет",
+    "п",
+    "%",
+    "_",
+    "\\",
+    "'",
+    "\"",
+    "''",
+    "\n",
+    "\r\n",
+    "\t",
+    " ",
+    "  ",
+    "$1",
+    "{",
+    "*",
+    "\u{10FFFF}",
+    "\u{1}",
+    "\u{A0}",
+    "\u{FEFF}",
+    "ǅ",
+];
+
+async fn agrees_with_naive(
+    followed: &Followed,
+    pg: &PgPool,
+    organization: Uuid,
+    captions: &[Caption],
+    queries: impl Iterator<Item = String>,
+) {
+    let mut found = 0;
+    for query in queries {
+        let limit = if query.trim().chars().count() < 3 { 10 } else { 25 };
+        let hits = followed.search(pg, organization, &query).await;
+        let ids: Vec<_> = hits.videos.iter().map(|hit| hit.id).collect();
+        assert_eq!(ids, naive(captions, &query, limit), "{query:?}");
+        assert_eq!(hits.effective_caps.videos, limit, "{query:?}");
+        found += ids.len();
+    }
+    assert!(found > 100, "the queries must find something");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn search_agrees_with_a_naive_scan_over_random_texts() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let (organization, other) = (organization(&pg).await, organization(&pg).await);
+    let followed = Followed::open(&pg, folder.path()).await;
+    let mut random = Random(0x5eed_cafe);
+    let captions: Vec<_> = (0..600)
+        .map(|_| Caption {
+            id: Uuid::now_v7(),
+            text: random.text(PIECES, 24),
+            views: random.below(40) as i64,
+        })
+        .collect();
+    // Half of them come later, so that they lie in another part of the index.
+    add_videos(&pg, organization, None, &captions[..300]).await;
+    followed.current(&pg).await;
+    add_videos(&pg, organization, None, &captions[300..]).await;
+    let foreign: Vec<_> = captions
+        .iter()
+        .map(|c| Caption { id: Uuid::now_v7(), text: c.text.clone(), views: c.views })
+        .collect();
+    add_videos(&pg, other, None, &foreign).await;
+    followed.current(&pg).await;
+    let mut queries = Vec::new();
+    for _ in 0..500 {
+        let text = &captions[random.below(captions.len())].text;
+        queries.push(random.run_of(text, 12));
+        queries.push(text.chars().take(128).collect());
+        queries.push(random.text(PIECES, 5));
+    }
+    agrees_with_naive(&followed, &pg, organization, &captions, queries.into_iter()).await;
+    followed.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn search_agrees_with_a_naive_scan_over_real_captions() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data/real/videos.csv");
+    let mut texts = Vec::new();
+    if file.exists() {
+        let mut reader = csv::Reader::from_path(file).unwrap();
+        let column = reader.headers().unwrap().iter().position(|name| name == "description").unwrap();
+        texts.extend(reader.records().map(|record| record.unwrap()[column].to_owned()));
+    } else {
+        let mut random = Random(7);
+        texts.extend((0..3000).map(|_| random.text(PIECES, 60)));
+    }
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let followed = Followed::open(&pg, folder.path()).await;
+    let mut random = Random(0xbeef_f00d);
+    let captions: Vec<_> = texts
+        .into_iter()
+        .map(|text| Caption { id: Uuid::now_v7(), text, views: random.below(1_000_000) as i64 })
+        .collect();
+    add_videos(&pg, organization, None, &captions).await;
+    followed.current(&pg).await;
+    let queries: Vec<_> = [1, 2, 3, 5, 20, 128]
+        .into_iter()
+        .flat_map(|longest| (0..40).map(move |_| longest))
+        .map(|longest| {
+            let text = &captions[random.below(captions.len())].text;
+            random.run_of(text, longest)
+        })
+        .collect();
+    agrees_with_naive(&followed, &pg, organization, &captions, queries.into_iter()).await;
+    followed.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sections_are_filled_and_ranked() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let followed = Followed::open(&pg, folder.path()).await;
+    let small = add_creator(&pg, organization, "Élan Small").await;
+    let big = add_creator(&pg, organization, "Bigger ÉLAN").await;
+    let exact = add_creator(&pg, organization, "élan").await;
+    let biggest = add_creator(&pg, organization, "Biggest élan").await;
+    add_account(&pg, organization, "other.one", 900, Some(biggest)).await;
+    add_account(&pg, organization, "other.two", 200, Some(biggest)).await;
+    let inside = add_account(&pg, organization, "the_elan", 1000, Some(big)).await;
+    let prefix = add_account(&pg, organization, "elan.two", 10, None).await;
+    let bigger_prefix = add_account(&pg, organization, "elan.one", 20, None).await;
+    let exact_account = add_account(&pg, organization, "elan", 0, None).await;
+    let captions = [
+        Caption { id: Uuid::now_v7(), text: "An ELAN\nof two lines".into(), views: 5 },
+        Caption { id: Uuid::now_v7(), text: "ELAN".into(), views: 1 },
+    ];
+    add_videos(&pg, organization, Some(inside), &captions[..1]).await;
+    add_videos(&pg, organization, None, &captions[1..]).await;
+    followed.current(&pg).await;
+
+    let found = followed.search(&pg, organization, " éLan ").await;
+    assert_eq!(found.creators.iter().map(|hit| hit.id).collect::<Vec<_>>(), [exact, small, biggest, big]);
+    assert!(found.accounts.is_empty() && found.videos.is_empty());
+
+    let found = followed.search(&pg, organization, "ELAN").await;
+    let ids: Vec<_> = found.accounts.iter().map(|hit| hit.id).collect();
+    assert_eq!(ids, [exact_account, bigger_prefix, prefix, inside]);
+    assert_eq!(found.accounts[0].display_name.as_deref(), Some("Shown"));
+    assert!(found.creators.is_empty());
+    let videos: Vec<_> =
+        found.videos.iter().map(|hit| (hit.id, hit.account_id, hit.account_username.as_deref())).collect();
+    assert_eq!(videos, [(captions[1].id, None, None), (captions[0].id, Some(inside), Some("the_elan"))]);
+    assert_eq!(found.videos[1].caption.as_deref(), Some("An ELAN\nof two lines"));
+
+    // The display name is shown, not searched.
+    assert!(followed.search(&pg, organization, "Shown").await.accounts.is_empty());
+    // A counter alone moves the rank at once, without a change of the index.
+    sqlx::query("update accounts set follower_count = 30 where id = $1")
+        .bind(prefix)
+        .execute(&pg)
+        .await
+        .unwrap();
+    let found = followed.search(&pg, organization, "elan").await;
+    assert_eq!(
+        found.accounts.iter().map(|hit| hit.id).collect::<Vec<_>>(),
+        [exact_account, prefix, bigger_prefix, inside]
+    );
+
+    let caps = followed.index.search(&pg, organization, "el", 40).await.unwrap().effective_caps;
+    assert_eq!((caps.accounts, caps.creators, caps.videos), (25, 25, 10));
+    let few = followed.index.search(&pg, organization, "elan", 2).await.unwrap();
+    assert_eq!((few.effective_caps.videos, few.accounts.len()), (2, 2));
+    for nothing in ["", "  \t", "\0", "elan\0"] {
+        let found = followed.search(&pg, organization, nothing).await;
+        assert!(
+            found.accounts.is_empty() && found.creators.is_empty() && found.videos.is_empty(),
+            "{nothing:?}"
+        );
+    }
+    followed.close().await;
+}

@@ -1,0 +1,223 @@
+//! What the tests of search stand on: Postgres, records in it, a followed index, and repeatable randomness.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{AssertSqlSafe, PgPool};
+use tidemark::app::{Clock, Stores};
+use tidemark::store::Write;
+use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::search::{SearchIndex, Sections};
+use tidemark::worker::indexer;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+pub(crate) use crate::harness::postgres;
+use crate::harness::tenant;
+
+/// A database without other tests' records, beside the shared one.
+pub(crate) struct OwnDatabase {
+    pub(crate) pg: PgPool,
+    pub(crate) name: String,
+    server: PgPool,
+}
+
+impl OwnDatabase {
+    pub(crate) async fn create() -> Self {
+        let server = postgres().await;
+        let name = format!("tidemark_search_{}", Uuid::now_v7().simple());
+        sqlx::query(AssertSqlSafe(format!("create database {name}"))).execute(&server).await.unwrap();
+        let options = server.connect_options().as_ref().clone().database(&name);
+        let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
+        sqlx::migrate!().run(&pg).await.unwrap();
+        OwnDatabase { pg, name, server }
+    }
+
+    pub(crate) async fn remove(self) {
+        self.pg.close().await;
+        let drop = format!("drop database {} with (force)", self.name);
+        sqlx::query(AssertSqlSafe(drop)).execute(&self.server).await.unwrap();
+    }
+}
+
+pub(crate) async fn organization(pg: &PgPool) -> Uuid {
+    tenant(pg, OrganizationChange::default()).await.0
+}
+
+/// An index in a folder of its own, followed by a task until it is closed.
+pub(crate) struct Followed {
+    pub(crate) index: SearchIndex,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Followed {
+    /// Opens the folder, which may still be held for a moment by who had it before.
+    pub(crate) async fn open(pg: &PgPool, folder: &Path) -> Self {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let index = loop {
+            match SearchIndex::open(folder) {
+                Ok(index) => break index,
+                Err(error) => assert!(Instant::now() < deadline, "{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        let stores =
+            Stores { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::new(None) };
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(indexer::follow(stores, index.clone(), stop.clone()));
+        Followed { index, stop, task }
+    }
+
+    pub(crate) async fn close(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
+
+    /// Waits until everything committed so far is applied.
+    pub(crate) async fn current(&self, pg: &PgPool) {
+        let next: i64 = sqlx::query_scalar("select pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+            .fetch_one(pg)
+            .await
+            .unwrap();
+        tokio::time::timeout(Duration::from_secs(60), self.index.wait_applied(next - 1))
+            .await
+            .expect("the index must apply what was committed");
+    }
+
+    pub(crate) async fn search(&self, pg: &PgPool, organization: Uuid, query: &str) -> Sections {
+        self.index.search(pg, organization, query, 25).await.unwrap()
+    }
+
+    pub(crate) async fn creators(&self, pg: &PgPool, organization: Uuid, query: &str) -> Vec<String> {
+        self.search(pg, organization, query).await.creators.into_iter().map(|hit| hit.name).collect()
+    }
+}
+
+/// The one lower-casing, written down a second time.
+pub(crate) fn lower(text: &str) -> String {
+    text.chars().filter_map(|character| character.to_lowercase().next()).collect()
+}
+
+pub(crate) async fn insert_creator(write: &mut Write, name: &str) -> Uuid {
+    let id = Uuid::now_v7();
+    sqlx::query(
+        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
+         values ($1, $2, $3, $4, now(), now())",
+    )
+    .bind(id)
+    .bind(write.organization())
+    .bind(name)
+    .bind(lower(name))
+    .execute(write.connection())
+    .await
+    .unwrap();
+    id
+}
+
+pub(crate) async fn add_creator(pg: &PgPool, organization: Uuid, name: &str) -> Uuid {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    let id = insert_creator(&mut write, name).await;
+    write.creator_changed(id);
+    write.commit().await.unwrap();
+    id
+}
+
+/// Adds a creator behind the back of every follower: only an index that is built afterwards has it.
+pub(crate) async fn add_unannounced_creator(pg: &PgPool, organization: Uuid, name: &str) {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    insert_creator(&mut write, name).await;
+    write.commit().await.unwrap();
+}
+
+pub(crate) async fn add_account(
+    pg: &PgPool,
+    organization: Uuid,
+    username: &str,
+    followers: i64,
+    creator: Option<Uuid>,
+) -> Uuid {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    let id = Uuid::now_v7();
+    sqlx::query(
+        "insert into accounts (id, organization_id, platform, username, name, follower_count, creator_id, added_at, updated_at)
+         values ($1, $2, 'tiktok', $3, 'Shown', $4, $5, now(), now())",
+    )
+    .bind(id)
+    .bind(organization)
+    .bind(username)
+    .bind(followers)
+    .bind(creator)
+    .execute(write.connection())
+    .await
+    .unwrap();
+    write.account_changed(id);
+    write.commit().await.unwrap();
+    id
+}
+
+pub(crate) struct Caption {
+    pub(crate) id: Uuid,
+    pub(crate) text: String,
+    pub(crate) views: i64,
+}
+
+pub(crate) async fn add_videos(pg: &PgPool, organization: Uuid, account: Option<Uuid>, captions: &[Caption]) {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    let (ids, rest): (Vec<_>, Vec<_>) =
+        captions.iter().map(|c| (c.id, (c.text.clone(), (lower(&c.text), c.views)))).unzip();
+    let (texts, rest): (Vec<_>, Vec<_>) = rest.into_iter().unzip();
+    let (keys, views): (Vec<_>, Vec<_>) = rest.into_iter().unzip();
+    sqlx::query(
+        "insert into videos (id, organization_id, platform, external_id, subject_id, account_id, is_tracked, description,
+             description_key, view_count, added_at, updated_at)
+         select id, $1, 'tiktok', id::text, 0, $2, $2 is null, description, description_key, view_count, now(), now()
+         from unnest($3::uuid[], $4::text[], $5::text[], $6::bigint[]) as x (id, description, description_key, view_count)",
+    )
+    .bind(organization)
+    .bind(account)
+    .bind(&ids)
+    .bind(texts)
+    .bind(keys)
+    .bind(views)
+    .execute(write.connection())
+    .await
+    .unwrap();
+    ids.into_iter().for_each(|id| write.video_changed(id));
+    write.commit().await.unwrap();
+}
+
+/// Small, and the same everywhere for the same seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+
+    pub(crate) fn text(&mut self, pieces: &[&str], longest: usize) -> String {
+        (0..self.below(longest)).map(|_| pieces[self.below(pieces.len())]).collect()
+    }
+
+    /// A run of characters of a text, in another case here and there.
+    pub(crate) fn run_of(&mut self, text: &str, longest: usize) -> String {
+        let characters: Vec<char> = text.chars().collect();
+        if characters.is_empty() {
+            return String::new();
+        }
+        let start = self.below(characters.len());
+        let length = 1 + self.below(longest.min(characters.len() - start));
+        let mut run = String::new();
+        for &character in &characters[start..start + length] {
+            let upper: Vec<char> = character.to_uppercase().collect();
+            let same = upper.len() == 1 && lower(&String::from(upper[0])) == lower(&String::from(character));
+            run.push(if same && self.below(2) == 0 { upper[0] } else { character });
+        }
+        run
+    }
+}

@@ -1,0 +1,171 @@
+//! Tracking from the outside: an account that is added is read from the platform by the real clients, its numbers
+//! become history, and days that pass become gains. The sandbox says what it served.
+
+mod harness;
+
+use clickhouse::Row;
+use harness::private::PrivateStack;
+use harness::{Organization, SandboxAccount, Stack, eventually};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// What the sandbox would serve of an account now.
+async fn served(stack: &Stack, account: &SandboxAccount) -> Value {
+    let url = format!(
+        "{}/_control?platform={}&username={}",
+        stack.connection.sandbox_url, account.platform, account.username
+    );
+    let answer: Value = stack.client.get(url).send().await.unwrap().json().await.unwrap();
+    answer["accounts"][0].clone()
+}
+
+fn one_of(stack: &Stack, platform: &str) -> SandboxAccount {
+    stack.connection.sandbox_accounts.iter().find(|account| account.platform == platform).unwrap().clone()
+}
+
+#[derive(Row, Deserialize)]
+struct Facts {
+    rows: u64,
+    videos: u64,
+    days: u64,
+}
+
+/// How many snapshots ClickHouse holds of the organization's videos.
+async fn facts(organization: &Organization) -> Facts {
+    organization
+        .stack
+        .stores
+        .clickhouse
+        .query_raw(
+            "select count() as rows, uniqExact(video_id) as videos, uniqExact(date) as days
+             from video_snapshots final where org_id = {org:UUID}",
+        )
+        .param("org", organization.id)
+        .fetch_one()
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn an_added_account_is_read_and_becomes_history_within_seconds() {
+    let stack = Stack::shared();
+    for platform in ["instagram", "tiktok"] {
+        let organization = stack.organization().await;
+        let account = one_of(&stack, platform);
+        let tracked = organization.track(&account).await;
+        let served = served(&stack, &account).await;
+        assert_eq!(tracked["username"], account.username.as_str());
+        assert_eq!(tracked["tracking"]["status"], "active");
+        assert!(tracked["follower_count"].as_i64().unwrap() > 0);
+        assert!(tracked["name"].is_string(), "the profile was read: {tracked}");
+
+        let count = tracked["total_post_count"].as_u64().unwrap();
+        assert!(count > 10, "posts were read: {tracked}");
+        let facts = facts(&organization).await;
+        assert_eq!((facts.rows, facts.videos, facts.days), (count, count, 1));
+
+        // Every post that is listed is one that the sandbox serves, with its id, its caption's time and its counters.
+        let list = organization.get("/account-videos?limit=200&include_total=true").await.ok(200);
+        assert_eq!(list.integer("/pagination/total_count"), count as i64);
+        for video in list.list("/data") {
+            let posts = served["posts"].as_array().unwrap();
+            let post = posts.iter().find(|post| post["id"] == video["external_id"]).expect("the sandbox knows it");
+            assert_eq!(post["create_time"], video["create_time"]);
+            assert!(video["view_count"].as_i64() <= post["view_count"].as_i64().or(Some(i64::MAX)), "{video} {post}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_creator_is_made_linked_and_ranked() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let account = organization.track(&one_of(&stack, "tiktok")).await;
+    let account = account["id"].as_str().unwrap();
+    let creator = organization.post("/creators", json!({"name": "Mara"})).await.ok(201);
+    let creator = creator.text("/data/id");
+    let link = format!("/creators/{creator}/accounts/{account}");
+    assert_eq!(organization.put(&link).await.ok(201).text("/data/account_id"), account);
+    organization.put(&link).await.ok(200);
+
+    let top = organization.get("/creators/top?period=7d").await.ok(200);
+    assert_eq!(top.list("/data").len(), 1);
+    assert_eq!((top.text("/data/0/id"), top.integer("/data/0/account_count")), (creator, 1));
+    let series = organization.get(&format!("/creators/{creator}/analytics/timeseries?period=7d")).await.ok(200);
+    let days: Vec<_> = series.list("/data").iter().map(|day| day["views"].as_i64().unwrap()).collect();
+    assert_eq!((days.len(), days.iter().sum::<i64>()), (7, top.integer("/data/0/views")));
+
+    // Unlinking takes the numbers away at once.
+    organization.delete(&link).await.ok(204);
+    let top = organization.get("/creators/top?period=7d").await.ok(200);
+    assert_eq!((top.integer("/data/0/views"), top.integer("/data/0/account_count")), (0, 0));
+}
+
+#[tokio::test]
+async fn a_deleted_account_leaves_every_total_at_once() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let account = organization.track(&one_of(&stack, "instagram")).await;
+    let followers = |overview: &harness::answer::Answer| overview.at("/data/followers/current").clone();
+    let overview = organization.get("/overview").await.ok(200);
+    assert_eq!(followers(&overview), account["follower_count"]);
+    assert!(overview.integer("/data/totals/videos") > 0);
+
+    organization.delete(&format!("/accounts/{}", account["id"].as_str().unwrap())).await.ok(204);
+    let overview = organization.get("/overview").await.ok(200);
+    assert_eq!(followers(&overview), Value::Null);
+    assert_eq!((overview.integer("/data/totals/videos"), overview.integer("/data/totals/accounts")), (0, 0));
+    let username = account["username"].as_str().unwrap();
+    assert_eq!(organization.get(&format!("/search?q={username}")).await.ok(200).list("/data/accounts").len(), 0);
+    organization.wait_applied().await;
+    assert_eq!(facts(&organization).await.rows, 0);
+    assert_eq!(followers(&organization.get("/overview").await.ok(200)), Value::Null);
+}
+
+#[tokio::test]
+async fn an_account_that_the_platform_does_not_know_fails_and_says_why() {
+    let organization = Stack::shared().organization().await;
+    let made = organization.post("/accounts", json!({"platform": "instagram", "username": "nobody.of.that.name"})).await;
+    let path = format!("/accounts/{}", made.ok(201).text("/data/id"));
+    let failing = eventually("the first attempt has failed", async || {
+        let account = organization.get(&path).await.ok(200);
+        (account.text("/data/tracking/status") == "failing").then_some(account)
+    })
+    .await;
+    assert!(failing.text("/data/tracking/last_error").contains("not found"), "{failing}");
+    assert_eq!(failing.at("/data/is_unavailable"), &json!(false), "once is not enough");
+}
+
+/// Days pass by the sandbox's clock: what it served on each of them is what the organization gained.
+#[tokio::test]
+async fn own_stores_days_that_pass_become_gains() {
+    let stack = PrivateStack::start().await;
+    let shared = &stack.stack;
+    let organization = shared.organization().await;
+    let account = one_of(shared, "tiktok");
+    let first = organization.track(&account).await;
+    let path = format!("/accounts/{}", first["id"].as_str().unwrap());
+    let before = organization.get("/overview?period=7d").await.ok(200).integer("/data/views/current");
+    let first_views = first["view_count"].as_i64().unwrap();
+    let mut scraped = first;
+    for day in 2..=3 {
+        shared.sandbox(json!({"op": "advance", "hours": 24})).await;
+        let last = scraped["last_scrape_time"].clone();
+        scraped = eventually("the next day's scrape is in", async || {
+            let account = organization.get(&path).await.ok(200);
+            (account.at("/data/last_scrape_time") != &last).then(|| account.at("/data").clone())
+        })
+        .await;
+        organization.wait_applied().await;
+        assert_eq!(facts(&organization).await.days, day);
+    }
+    let after = organization.get("/overview?period=7d").await.ok(200);
+    let posts = organization.get(&format!("{path}/videos?limit=200")).await.ok(200);
+    let latest: i64 = posts.list("/data").iter().map(|post| post["view_count"].as_i64().unwrap()).sum();
+    assert_eq!(scraped["view_count"].as_i64(), Some(latest));
+    // What known posts gained and, in full, what was posted meanwhile: exactly the rise of the latest counters.
+    let gained = after.integer("/data/views/current") - before;
+    assert_eq!(gained, latest - first_views, "{after}");
+    assert!(gained > 0, "{after}");
+    assert_eq!(after.at("/data/followers/current"), &scraped["follower_count"]);
+}
