@@ -9,9 +9,9 @@ CREATE TABLE IF NOT EXISTS accounts
     name       Nullable(String) COMMENT 'Display name',
     creator_id Nullable(UUID) COMMENT 'Creator it is linked to now, see creators',
     category   Nullable(String) COMMENT 'Label given by the organization',
-    is_active  Bool COMMENT 'False = tracking is paused; its history still counts',
+    is_active  Bool COMMENT 'False = tracking is paused, its history still counts',
     added_at   DateTime64(6, 'UTC') COMMENT 'When it was added',
-    version    UInt64 COMMENT 'Position in the outbox; the highest wins',
+    version    UInt64 COMMENT 'Position in the outbox, the highest wins',
     is_deleted UInt8 DEFAULT 0 COMMENT '1 = deleted'
 )
 ENGINE = ReplacingMergeTree(version, is_deleted)

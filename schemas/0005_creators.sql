@@ -4,9 +4,9 @@ CREATE TABLE IF NOT EXISTS creators
     org_id     UUID COMMENT 'Organization that owns the row',
     id         UUID COMMENT 'Id of the creator in the API',
     name       String COMMENT 'Name',
-    is_active  Bool COMMENT 'False = collecting is paused; the history still counts',
+    is_active  Bool COMMENT 'False = collecting is paused, the history still counts',
     added_at   DateTime64(6, 'UTC') COMMENT 'When it was added',
-    version    UInt64 COMMENT 'Position in the outbox; the highest wins',
+    version    UInt64 COMMENT 'Position in the outbox, the highest wins',
     is_deleted UInt8 DEFAULT 0 COMMENT '1 = deleted'
 )
 ENGINE = ReplacingMergeTree(version, is_deleted)

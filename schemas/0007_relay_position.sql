@@ -9,4 +9,4 @@ CREATE TABLE IF NOT EXISTS relay_position
 ENGINE = ReplacingMergeTree(position)
 ORDER BY relay
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1
-COMMENT 'Position of the outbox that has been applied; read with max(position)'
+COMMENT 'Position of the outbox that has been applied, read with max(position)'

@@ -54,13 +54,13 @@ struct Totals {
 impl Totals {
     const ZERO: Totals = Totals { views: 0, plays: 0, likes: 0, comments: 0, shares: 0, engagement: 0 };
 
-    const fn of(totals: &VideoTotals) -> Self {
+    fn of(totals: &VideoTotals) -> Self {
         Totals {
-            views: totals.view_gain,
-            plays: totals.play_gain,
-            likes: totals.like_gain,
-            comments: totals.comment_gain,
-            shares: totals.share_gain,
+            views: totals.views(),
+            plays: totals.plays(),
+            likes: totals.likes(),
+            comments: totals.comments(),
+            shares: totals.shares(),
             engagement: totals.engagement(),
         }
     }

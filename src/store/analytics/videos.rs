@@ -47,22 +47,39 @@ pub async fn discovered(
 #[derive(Debug, Clone, Row, Deserialize)]
 pub struct VideoTotals {
     pub video_id: u64,
-    pub view_gain: i64,
-    pub like_gain: i64,
-    pub comment_gain: i64,
-    pub share_gain: i64,
-    pub saved_gain: i64,
-    pub play_gain: i64,
-    pub ig_play_gain: i64,
-    pub fb_play_gain: i64,
-    pub fb_like_gain: i64,
+    /// In the order of [`crate::model::counters::Counters::NAMES`].
+    gains: Vec<i64>,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     pub as_of: DateTime<Utc>,
 }
 
 impl VideoTotals {
-    pub const fn engagement(&self) -> i64 {
-        self.like_gain + self.comment_gain + self.share_gain
+    fn gain(&self, counter: usize) -> i64 {
+        self.gains.get(counter).copied().unwrap_or_default()
+    }
+
+    pub fn views(&self) -> i64 {
+        self.gain(0)
+    }
+
+    pub fn likes(&self) -> i64 {
+        self.gain(1)
+    }
+
+    pub fn comments(&self) -> i64 {
+        self.gain(2)
+    }
+
+    pub fn shares(&self) -> i64 {
+        self.gain(3)
+    }
+
+    pub fn plays(&self) -> i64 {
+        self.gain(5)
+    }
+
+    pub fn engagement(&self) -> i64 {
+        self.likes() + self.comments() + self.shares()
     }
 }
 
