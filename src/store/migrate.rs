@@ -200,14 +200,27 @@ mod tests {
     fn the_files_of_this_version_are_numbered_and_each_holds_one_statement() {
         let files = numbered(CLICKHOUSE).unwrap();
         for (_, name, statement) in files {
-            let code: String = statement
-                .lines()
-                .map(|line| line.split("--").next().unwrap_or(""))
-                .collect::<Vec<_>>()
-                .join("\n");
+            let code = without_comments_and_strings(statement);
             assert!(!code.trim().is_empty(), "{name} is empty");
             assert!(!code.trim().trim_end_matches(';').contains(';'), "{name} holds several statements");
         }
+    }
+
+    fn without_comments_and_strings(statement: &str) -> String {
+        let mut code = String::new();
+        for line in statement.lines() {
+            for (index, part) in line.split('\'').enumerate() {
+                let (part, comment) = part.split_once("--").map_or((part, false), |(part, _)| (part, true));
+                if index % 2 == 0 {
+                    code.push_str(part);
+                    if comment {
+                        break;
+                    }
+                }
+            }
+            code.push('\n');
+        }
+        code
     }
 
     #[test]

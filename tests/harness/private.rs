@@ -76,6 +76,8 @@ impl PrivateStack {
 impl Up {
     /// Starts `tidemark up` on a folder. It ends with the test, however that ends.
     pub fn start(dir: &Path, options: &[&str]) -> Self {
+        // One that a killed run left behind would be taken for this one's.
+        let _ = std::fs::remove_file(dir.join("state/demo.json"));
         let mut child = command()
             .arg("--lifeline")
             .arg(dir.join("test.lock"))

@@ -48,6 +48,7 @@ pub(super) struct UpArgs {
 pub(super) async fn run(args: UpArgs) -> Result<(), Failure> {
     let stop = StopRequest::listen()?;
     let home = Home::take(&args.dir)?;
+    Connection::remove(&home.dir)?;
     let supervisor = Supervisor::new(home.dir.join("logs"), home.lifeline());
     let result = tokio::select! {
         result = serve(&args, &home, &supervisor) => result,
@@ -70,7 +71,6 @@ async fn serve(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
             ))
         })?;
     }
-    Connection::remove(&home.dir)?;
     let mut plan = plan(args, home).await?;
     tokio::try_join!(
         supervisor.start(plan.postgres(), plan.postgres_is_ready()),
