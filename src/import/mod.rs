@@ -81,7 +81,7 @@ pub enum Error {
 
 /// What the reading thread hands over.
 enum Piece {
-    Row(Row),
+    Row(Box<Row>),
     Refused { file: usize, line: u64, reason: String },
 }
 
@@ -112,7 +112,7 @@ pub async fn load(
         for piece in received.drain(..) {
             load.rows_read += 1;
             match piece {
-                Piece::Row(row) => load.add(row),
+                Piece::Row(row) => load.add(*row),
                 Piece::Refused { file, line, reason } => report.add(&files[file], line, &reason)?,
             }
         }
@@ -169,7 +169,7 @@ fn read_files(
         read::lines(path, bytes, |line| {
             let row = line.row.and_then(|raw| Row::read(raw, now).map_err(|refused| refused.to_string()));
             let piece = match row {
-                Ok(row) => Piece::Row(row),
+                Ok(row) => Piece::Row(Box::new(row)),
                 Err(reason) => Piece::Refused { file, line: line.number, reason },
             };
             sender.blocking_send(piece).is_ok()
