@@ -1,5 +1,6 @@
 -- Moves the snapshots of a video to another subject (found on an account, left behind by a deleted one) or to another
--- video (two records of one post merge). Where both have a day the latest observation wins. Running it twice changes nothing.
+-- video (two records of one post merge). Where both have a day the latest observation wins.
+-- Running it twice changes nothing.
 -- The old pair is gone for good: a video that leaves an account gets a subject id that was never used before.
 --
 -- org                       organization

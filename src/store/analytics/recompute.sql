@@ -1,5 +1,6 @@
 -- Recomputes the rollup of whole subjects from their snapshots and writes the days that changed; a day without any
--- observation left is removed. Running it twice changes nothing. Recomputes of one subject must not overlap, and `version` must never fall.
+-- observation left is removed. Running it twice changes nothing.
+-- Recomputes of one subject must not overlap, and `version` must never fall.
 -- The rows of the snapshots' videos and accounts in the dimensions have to be there first (posted_at, platform).
 --
 -- org       organization
@@ -69,7 +70,8 @@ WITH
         -- A video posted on or after the start of tracking starts from zero: the counters of its first snapshot are gains.
         -- Any other first known value is a base. An unknown posted_at is 1970-01-01 here, before every start.
         SELECT
-            subject_id, date, video.platform AS platform, observed_at, true AS is_observed, CAST(NULL, 'Nullable(UInt64)') AS old_digest,
+            subject_id, date, video.platform AS platform, observed_at, true AS is_observed,
+            CAST(NULL, 'Nullable(UInt64)') AS old_digest,
             is_first AND video.posted_on >= started_on AS from_zero,
             arrayMap((now, before) -> now - coalesce(before, if(from_zero, 0, now)), counters, known) AS gains,
             arrayMap((now, before) -> if(before IS NULL AND NOT from_zero, now, 0), counters, known) AS bases
@@ -85,7 +87,8 @@ WITH
         UNION ALL
 
         SELECT
-            subject_id, date, account.platform AS platform, observed_at, true AS is_observed, CAST(NULL, 'Nullable(UInt64)') AS old_digest,
+            subject_id, date, account.platform AS platform, observed_at, true AS is_observed,
+            CAST(NULL, 'Nullable(UInt64)') AS old_digest,
             false AS from_zero,
             arrayConcat(arrayResize(CAST([], 'Array(Nullable(Int64))'), 9, NULL),
                 [follower_count - coalesce(known, follower_count)]) AS gains,

@@ -1,6 +1,6 @@
 -- Subjects together, day by day: `gains`, and `counts` at the end of each day (sums of the last known values; null where
 -- none is known yet). Both hold view, like, comment, share, saved, play, ig_play, fb_play, fb_like, follower.
--- One row per day of the window, ascending; `as_of` is the latest observation up to that day.
+-- One row per day of the window, ascending; `as_of` is the latest observation up to that day, 1970-01-01 without any.
 --
 -- org         organization
 -- subjects    accounts (their internal ids) and individually tracked videos (their subject ids)

@@ -1,6 +1,6 @@
 -- One video day by day: `gains`, and `counts` at the end of each day (last known values; null before the first).
 -- Both hold view, like, comment, share, saved, play, ig_play, fb_play, fb_like.
--- One row per day of the window, ascending; `as_of` is the latest observation up to that day.
+-- One row per day of the window, ascending; `as_of` is the latest observation up to that day, 1970-01-01 without any.
 --
 -- org         organization
 -- subject     subject of the video

@@ -19,7 +19,7 @@ SELECT
                 if(video_id IN {from_zero:Array(UInt64)} AND known[1].1 = min(date), 0, known[1].2)),
             0),
         {windows:Array(UInt16)}) AS gains,
-    empty(known) OR known[1].1 <= {end:Date} - arrayMax({windows:Array(UInt16)}) AS settled,
+    toBool(empty(known) OR known[1].1 <= {end:Date} - arrayMax({windows:Array(UInt16)})) AS settled,
     max(observed_at) AS as_of
 FROM
 (

@@ -21,7 +21,7 @@ SELECT
         (last, before, first, is_start) -> ifNull(
             last - coalesce(before, if(is_start AND video_id IN {from_zero:Array(UInt64)}, 0, first)), 0),
         at_end, at_start, at_first, in_first_snapshot) AS gains,
-    arrayAll((last, before) -> last IS NULL OR before IS NOT NULL, at_end, at_start) AS settled,
+    toBool(arrayAll((last, before) -> last IS NULL OR before IS NOT NULL, at_end, at_start)) AS settled,
     max(observed_at) AS as_of
 FROM
 (
