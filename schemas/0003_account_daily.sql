@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS account_daily
     fb_like_base  Int64 COMMENT 'First known fb_like_count that are baselines, on the day they appeared' CODEC(T64, LZ4),
     follower_base Int64 COMMENT 'First known follower_count that are baselines, on the day they appeared' CODEC(T64, LZ4),
     observed_at   DateTime64(6, 'UTC') COMMENT 'Latest observation of this day, of the account or any of its videos' CODEC(LZ4),
+    digest        UInt64 COMMENT 'Hash of the columns before, by which a recompute knows what changed' CODEC(LZ4),
     version       UInt64 COMMENT 'Given by the recompute, the highest wins, the later of equal ones' CODEC(Delta, LZ4),
     is_deleted    UInt8 DEFAULT 0 COMMENT '1 = the day has no observation any more' CODEC(LZ4)
 )

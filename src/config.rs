@@ -48,13 +48,24 @@ pub struct PostgresArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub struct ClickhouseArgs {
     /// ClickHouse's HTTP interface
-    #[arg(long, env = "TIDEMARK_CLICKHOUSE_URL", default_value = "http://127.0.0.1:8123", value_name = "URL")]
+    #[arg(
+        long,
+        env = "TIDEMARK_CLICKHOUSE_URL",
+        default_value = "http://127.0.0.1:8123",
+        value_name = "URL"
+    )]
     pub clickhouse_url: String,
     /// The user as whom the service speaks to ClickHouse
     #[arg(long, env = "TIDEMARK_CLICKHOUSE_USER", default_value = "default", value_name = "NAME")]
     pub clickhouse_user: String,
     /// That user's password
-    #[arg(long, env = "TIDEMARK_CLICKHOUSE_PASSWORD", default_value = "", hide_env_values = true, value_name = "SECRET")]
+    #[arg(
+        long,
+        env = "TIDEMARK_CLICKHOUSE_PASSWORD",
+        default_value = "",
+        hide_env_values = true,
+        value_name = "SECRET"
+    )]
     pub clickhouse_password: Secret,
     /// The database that holds Tidemark's tables
     #[arg(long, env = "TIDEMARK_CLICKHOUSE_DATABASE", default_value = "tidemark", value_name = "NAME")]

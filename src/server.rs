@@ -34,7 +34,13 @@ pub struct ServeArgs {
     #[arg(long, env = "TIDEMARK_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
     /// Origins whose web pages may read answers, separated by commas; * for all
-    #[arg(long, env = "TIDEMARK_CORS_ORIGINS", default_value = "", hide_default_value = true, value_name = "LIST")]
+    #[arg(
+        long,
+        env = "TIDEMARK_CORS_ORIGINS",
+        default_value = "",
+        hide_default_value = true,
+        value_name = "LIST"
+    )]
     pub cors_origins: String,
     /// Unknown API keys that one address may try in a minute
     #[arg(long, env = "TIDEMARK_AUTH_FAILURE_LIMIT", default_value_t = 60, value_name = "N")]
@@ -178,7 +184,8 @@ mod tests {
 
     #[test]
     fn options_are_read_and_empty_ones_count_as_none() {
-        let args = parse(&["--public-url", "https://api.example/v2/", "--cors-origins", "https://a, *,"]).unwrap();
+        let args =
+            parse(&["--public-url", "https://api.example/v2/", "--cors-origins", "https://a, *,"]).unwrap();
         let settings = args.settings();
         assert_eq!(settings.public_url.as_deref(), Some("https://api.example"));
         assert_eq!(settings.cors_origins, ["https://a", "*"]);
@@ -188,7 +195,9 @@ mod tests {
         assert!(settings.trusted_proxies.is_empty());
         let proxies = parse(&["--trusted-proxies", "10.0.0.0/8, ::1"]).unwrap().settings().trusted_proxies;
         assert_eq!(proxies.len(), 2);
-        for wrong in [["--public-url", "ftp://x"], ["--public-url", "x"], ["--trusted-proxies", "10.0.0.0/40"]] {
+        for wrong in
+            [["--public-url", "ftp://x"], ["--public-url", "x"], ["--trusted-proxies", "10.0.0.0/40"]]
+        {
             assert!(parse(&wrong).is_err(), "{wrong:?}");
         }
     }
@@ -198,6 +207,9 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
         let told = listen(address).unwrap_err().to_string();
-        assert!(told.starts_with(&format!("cannot listen on {address}: ")) && told.contains("--listen"), "{told}");
+        assert!(
+            told.starts_with(&format!("cannot listen on {address}: ")) && told.contains("--listen"),
+            "{told}"
+        );
     }
 }

@@ -102,7 +102,10 @@ async fn gains_follow_the_rules_of_days_baselines_and_starts() {
     let overview = organization.get("/overview?start_date=2026-01-11&end_date=2026-01-13").await.ok(200);
     assert_eq!(overview.integer("/data/followers/current"), 100);
     let overview = organization.get("/overview?start_date=2026-01-14&end_date=2026-01-14").await.ok(200);
-    assert_eq!(overview.at("/data/followers"), &json!({"current": 90, "previous": 100, "change": -10, "change_percent": -10.0}));
+    assert_eq!(
+        overview.at("/data/followers"),
+        &json!({"current": 90, "previous": 100, "change": -10, "change_percent": -10.0})
+    );
     assert_eq!(overview.text("/meta/data_as_of"), "2026-01-14T00:00:00Z");
     let before = organization.get("/overview?start_date=2026-01-01&end_date=2026-01-09").await.ok(200);
     assert_eq!(before.at("/data/followers/current"), &Value::Null);
@@ -134,7 +137,10 @@ async fn rows_mean_the_same_in_any_order_in_pieces_and_twice() {
     let file = File::csv(&reversed);
     load(&backwards, &file.path).await;
     load(&backwards, &file.path).await;
-    assert_eq!((records(&backwards).await, gains(&backwards, "2026-01-01", "2026-01-31").await), (expected.clone(), sums));
+    assert_eq!(
+        (records(&backwards).await, gains(&backwards, "2026-01-01", "2026-01-31").await),
+        (expected.clone(), sums)
+    );
 
     // Piece by piece, the newest first; creator and category are decided by the first piece that names them.
     let pieces = stack.organization().await;
@@ -196,10 +202,17 @@ async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_bi
         .execute(&stack.stores.pg)
         .await
         .unwrap();
-    load(&organization, &File::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,", "tiktok,bob,,2026-01-10,,,,,,,,1,,,"]).path).await;
+    load(
+        &organization,
+        &File::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,", "tiktok,bob,,2026-01-10,,,,,,,,1,,,"]).path,
+    )
+    .await;
     let paused = organization.get("/accounts?include_total=true").await.ok(200);
     assert_eq!(paused.integer("/pagination/total_count"), 2);
-    assert_eq!((paused.at("/data/0/is_active"), paused.text("/data/0/tracking/status")), (&json!(false), "paused"));
+    assert_eq!(
+        (paused.at("/data/0/is_active"), paused.text("/data/0/tracking/status")),
+        (&json!(false), "paused")
+    );
     assert_eq!(paused.at("/data/0/last_scrape_time"), &Value::Null);
     organization
         .post("/accounts", json!({"platform": "tiktok", "username": "carl"}))
@@ -216,7 +229,8 @@ async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_bi
 async fn what_cannot_be_loaded_is_said_before_anything_is() {
     let organization = Stack::shared().organization().await;
     let stores = &organization.stack.stores;
-    let load = async |id, path: &Path| import::load(stores, id, vec![path.to_owned()], &Options::default()).await;
+    let load =
+        async |id, path: &Path| import::load(stores, id, vec![path.to_owned()], &Options::default()).await;
     let csv = File::csv(&[]);
     assert!(matches!(load(uuid::Uuid::now_v7(), &csv.path).await, Err(import::Error::NoOrganization(_))));
     assert!(matches!(load(organization.id, Path::new("/nowhere.csv")).await, Err(import::Error::File(..))));
@@ -241,7 +255,11 @@ async fn two_imports_of_the_same_accounts_at_once_lose_nothing() {
     let listed = organization.get("/account-videos?include_total=true&limit=1").await.ok(200);
     assert_eq!(listed.integer("/pagination/total_count"), 200);
     let accounts = organization.get("/accounts?limit=200").await.ok(200);
-    let views: i64 = accounts.list("/data").iter().map(|account| account["view_count"].as_i64().unwrap()).sum();
+    let views: i64 =
+        accounts.list("/data").iter().map(|account| account["view_count"].as_i64().unwrap()).sum();
     assert_eq!((accounts.list("/data").len(), views), (20, (0..200).sum()));
-    assert_eq!(store::analytics::removed_subjects(&organization.stack.stores.pg, organization.id).await.unwrap(), Vec::<i64>::new());
+    assert_eq!(
+        store::analytics::removed_subjects(&organization.stack.stores.pg, organization.id).await.unwrap(),
+        Vec::<i64>::new()
+    );
 }

@@ -30,7 +30,10 @@ async fn real_data_has_its_known_numbers() {
     };
     let organization = Stack::shared().organization().await;
     let summary = load(&organization, files.clone()).await;
-    assert_eq!((summary.rows_read, summary.accounts, summary.videos, summary.refused), (23_175, 6_905, 10_129, 0));
+    assert_eq!(
+        (summary.rows_read, summary.accounts, summary.videos, summary.refused),
+        (23_175, 6_905, 10_129, 0)
+    );
     known_numbers(&organization).await;
 
     // Loading the same again changes nothing.
@@ -55,7 +58,8 @@ async fn known_numbers(organization: &Organization) {
     assert_eq!(overview.at("/data/views/change_percent"), &json!(null), "nothing was observed before");
 
     let top = organization.get(&format!("/creators/top?{WINDOW}&limit=3")).await.ok(200);
-    let ranked: Vec<_> = top.list("/data").iter().map(|entry| (entry["name"].clone(), entry["views"].clone())).collect();
+    let ranked: Vec<_> =
+        top.list("/data").iter().map(|entry| (entry["name"].clone(), entry["views"].clone())).collect();
     assert_eq!(
         ranked,
         [
@@ -73,7 +77,8 @@ async fn known_numbers(organization: &Organization) {
     let sum = |field: &str| series.list("/data").iter().map(|day| day[field].as_i64().unwrap()).sum::<i64>();
     assert_eq!((sum("views"), sum("engagement")), (170_615_300, 21_474_676));
 
-    let found = organization.get("/account-videos?q=vi%E1%BB%87t%20nam&include_total=true&limit=1").await.ok(200);
+    let found =
+        organization.get("/account-videos?q=vi%E1%BB%87t%20nam&include_total=true&limit=1").await.ok(200);
     assert_eq!(found.integer("/pagination/total_count"), 83);
 
     let most_viewed = organization.get("/account-videos?order_by=view_count&limit=200").await.ok(200);

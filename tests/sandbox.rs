@@ -35,7 +35,11 @@ fn written(population: &Population, options: &HistoryOptions) -> (Vec<u8>, Vec<u
 #[test]
 fn the_same_seed_writes_the_same_bytes_and_another_does_not() {
     let first = written(&Population::new(7, 12), &options(6, 40));
-    assert_eq!(first, written(&Population::new(7, 30), &options(6, 40)), "a larger population begins the same");
+    assert_eq!(
+        first,
+        written(&Population::new(7, 30), &options(6, 40)),
+        "a larger population begins the same"
+    );
     assert_ne!(first, written(&Population::new(8, 12), &options(6, 40)));
 }
 
@@ -45,7 +49,8 @@ fn a_population_is_one_that_the_platforms_could_have() {
     let now = time("2026-11-21T12:00:00Z");
     let (mut names, mut ids, mut posts) = (HashSet::new(), HashSet::new(), HashSet::new());
     for account in population.accounts() {
-        let parsed = Username::parse(account.platform, &account.username).expect("a username of the platform");
+        let parsed =
+            Username::parse(account.platform, &account.username).expect("a username of the platform");
         assert_eq!(parsed.as_str(), account.username);
         assert!(names.insert((account.platform, account.username.clone())), "{} twice", account.username);
         assert!(ids.insert(account.id.clone()), "{} twice", account.id);
@@ -53,7 +58,8 @@ fn a_population_is_one_that_the_platforms_could_have() {
         assert!(profile.follower_count > 0 && profile.following_count > 0);
         let newest: Vec<_> = account.posts_at(now).collect();
         assert_eq!(newest.len() as i64, profile.post_count);
-        let within_a_year = newest.iter().filter(|post| now - post.create_time <= TimeDelta::days(365)).count();
+        let within_a_year =
+            newest.iter().filter(|post| now - post.create_time <= TimeDelta::days(365)).count();
         assert!((46..=50).contains(&within_a_year), "{within_a_year} posts in a year");
         assert!(newest.is_sorted_by(|a, b| a.create_time > b.create_time), "newest first");
         for post in newest {
@@ -98,7 +104,10 @@ fn history_is_a_year_of_days_of_fifty_posts() {
     let mut days: HashMap<String, HashSet<String>> = HashMap::new();
     for row in csv::Reader::from_reader(accounts.as_slice()).records() {
         let row = row.expect("a row");
-        assert!(days.entry(row[0].to_owned() + &row[1]).or_default().insert(row[2][..10].to_owned()), "one row a day");
+        assert!(
+            days.entry(row[0].to_owned() + &row[1]).or_default().insert(row[2][..10].to_owned()),
+            "one row a day"
+        );
     }
     assert_eq!(days.len(), 10);
     for observed in days.values() {
@@ -156,7 +165,8 @@ async fn get(sandbox: &Running, path: &str) -> Value {
 }
 
 async fn order(sandbox: &Running, order: Value) -> (u16, Value) {
-    let answer = client().post(format!("{}/_control", sandbox.url)).json(&order).send().await.expect("an answer");
+    let answer =
+        client().post(format!("{}/_control", sandbox.url)).json(&order).send().await.expect("an answer");
     (answer.status().as_u16(), answer.json().await.expect("JSON"))
 }
 
@@ -177,7 +187,8 @@ async fn control_shows_everyone_and_the_clock_tells_the_time() {
         assert!(posts.len() > 50);
         for post in posts {
             assert!(
-                post["id"].is_string() && time(post["create_time"].as_str().expect("a time")) <= sandbox.world.now()
+                post["id"].is_string()
+                    && time(post["create_time"].as_str().expect("a time")) <= sandbox.world.now()
             );
             assert!(Counters::NAMES.iter().all(|name| post.get(*name).is_some()), "{post}");
             assert_eq!(post["shortcode"].is_string(), account["platform"] == "instagram");
@@ -206,13 +217,17 @@ async fn orders_are_obeyed() {
         json!({"op": "set", "platform": "instagram", "username": name, "counter": "followers", "value": 7}),
     )
     .await;
-    obeyed(&sandbox, json!({"op": "rename", "platform": "instagram", "username": name, "to": "Brand.New"})).await;
+    obeyed(&sandbox, json!({"op": "rename", "platform": "instagram", "username": name, "to": "Brand.New"}))
+        .await;
     obeyed(&sandbox, json!({"op": "advance", "hours": 24.5})).await;
     let after = get(&sandbox, "/_control?username=brand.new").await;
     let renamed = &after["accounts"][0];
     assert_eq!((&renamed["id"], &renamed["followers"]), (id, &json!(7)));
     let find = |post: &Value| {
-        renamed["posts"].as_array().and_then(|posts| posts.iter().find(|seen| seen["id"] == post["id"])).cloned()
+        renamed["posts"]
+            .as_array()
+            .and_then(|posts| posts.iter().find(|seen| seen["id"] == post["id"]))
+            .cloned()
     };
     assert_eq!(find(post).expect("the post")["like_count"], 123_456);
     assert_eq!(find(&account["posts"][5]).expect("the post")["like_count"], Value::Null);
@@ -249,7 +264,10 @@ async fn orders_that_make_no_sense_are_refused_and_change_nothing() {
             json!({"op": "set", "platform": "instagram", "username": name, "post": "1", "counter": "loves", "value": 1}),
             400,
         ),
-        (json!({"op": "set", "platform": "instagram", "username": name, "counter": "like_count", "value": 1}), 400),
+        (
+            json!({"op": "set", "platform": "instagram", "username": name, "counter": "like_count", "value": 1}),
+            400,
+        ),
         (json!({"op": "fail", "platform": "instagram", "kind": "explode", "count": 1}), 400),
         (json!({"op": "fail", "platform": "instagram", "kind": "html", "count": -1}), 400),
         (json!({"op": "advance", "hours": -1}), 400),
@@ -317,7 +335,8 @@ fn a_restart_goes_on_where_it_stopped() {
     assert!(again.find(first.platform, &first.username).is_none());
     assert!(again.find(second.platform, &second.username).is_none());
 
-    let other = World::open(Population::new(6, 8), Some(file.clone()), None).err().expect("another population");
+    let other =
+        World::open(Population::new(6, 8), Some(file.clone()), None).err().expect("another population");
     assert!(other.to_string().contains("--seed 5"), "{other}");
     std::fs::write(&file, b"nonsense").expect("a file");
     let broken = new_world(Some(file.clone())).err().expect("no state");
@@ -339,9 +358,13 @@ fn command(line: &[&str]) -> Result<SandboxArgs, clap::Error> {
 async fn a_port_that_is_taken_is_one_clear_sentence() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let listen = format!("--listen={}", taken.local_addr().expect("an address"));
-    let error = run(command(&[&listen, "--size=2"]).expect("a command")).await.expect_err("the port is taken");
+    let error =
+        run(command(&[&listen, "--size=2"]).expect("a command")).await.expect_err("the port is taken");
     let said = error.to_string();
-    assert!(said.starts_with("the sandbox cannot listen on 127.0.0.1:") && said.ends_with("with --listen"), "{said}");
+    assert!(
+        said.starts_with("the sandbox cannot listen on 127.0.0.1:") && said.ends_with("with --listen"),
+        "{said}"
+    );
     for line in [&["--listen=nowhere"] as &[&str], &["--size=0"], &["--size=9000"], &["--start=tomorrow"]] {
         assert!(command(line).is_err(), "{line:?}");
     }
@@ -364,7 +387,8 @@ async fn the_command_writes_the_same_history_as_the_function() {
 #[test]
 fn the_server_goes_on_where_history_ends() {
     let population = Population::new(5, 8);
-    let (_, videos) = written(&population, &HistoryOptions { instagram: InstagramCounters::Http, ..options(8, 2) });
+    let (_, videos) =
+        written(&population, &HistoryOptions { instagram: InstagramCounters::Http, ..options(8, 2) });
     let world = World::open(population, None, Some(time("2026-11-21T00:00:00Z"))).expect("a new world");
     let mut last: HashMap<String, Vec<Option<i64>>> = HashMap::new();
     for row in csv::Reader::from_reader(videos.as_slice()).records() {

@@ -69,9 +69,13 @@ async fn an_added_account_is_read_and_becomes_history_within_seconds() {
         assert_eq!(list.integer("/pagination/total_count"), count as i64);
         for video in list.list("/data") {
             let posts = served["posts"].as_array().unwrap();
-            let post = posts.iter().find(|post| post["id"] == video["external_id"]).expect("the sandbox knows it");
+            let post =
+                posts.iter().find(|post| post["id"] == video["external_id"]).expect("the sandbox knows it");
             assert_eq!(post["create_time"], video["create_time"]);
-            assert!(video["view_count"].as_i64() <= post["view_count"].as_i64().or(Some(i64::MAX)), "{video} {post}");
+            assert!(
+                video["view_count"].as_i64() <= post["view_count"].as_i64().or(Some(i64::MAX)),
+                "{video} {post}"
+            );
         }
     }
 }
@@ -91,7 +95,8 @@ async fn a_creator_is_made_linked_and_ranked() {
     let top = organization.get("/creators/top?period=7d").await.ok(200);
     assert_eq!(top.list("/data").len(), 1);
     assert_eq!((top.text("/data/0/id"), top.integer("/data/0/account_count")), (creator, 1));
-    let series = organization.get(&format!("/creators/{creator}/analytics/timeseries?period=7d")).await.ok(200);
+    let series =
+        organization.get(&format!("/creators/{creator}/analytics/timeseries?period=7d")).await.ok(200);
     let days: Vec<_> = series.list("/data").iter().map(|day| day["views"].as_i64().unwrap()).collect();
     assert_eq!((days.len(), days.iter().sum::<i64>()), (7, top.integer("/data/0/views")));
 
@@ -116,7 +121,10 @@ async fn a_deleted_account_leaves_every_total_at_once() {
     assert_eq!(followers(&overview), Value::Null);
     assert_eq!((overview.integer("/data/totals/videos"), overview.integer("/data/totals/accounts")), (0, 0));
     let username = account["username"].as_str().unwrap();
-    assert_eq!(organization.get(&format!("/search?q={username}")).await.ok(200).list("/data/accounts").len(), 0);
+    assert_eq!(
+        organization.get(&format!("/search?q={username}")).await.ok(200).list("/data/accounts").len(),
+        0
+    );
     organization.wait_applied().await;
     assert_eq!(facts(&organization).await.rows, 0);
     assert_eq!(followers(&organization.get("/overview").await.ok(200)), Value::Null);
@@ -125,7 +133,9 @@ async fn a_deleted_account_leaves_every_total_at_once() {
 #[tokio::test]
 async fn an_account_that_the_platform_does_not_know_fails_and_says_why() {
     let organization = Stack::shared().organization().await;
-    let made = organization.post("/accounts", json!({"platform": "instagram", "username": "nobody.of.that.name"})).await;
+    let made = organization
+        .post("/accounts", json!({"platform": "instagram", "username": "nobody.of.that.name"}))
+        .await;
     let path = format!("/accounts/{}", made.ok(201).text("/data/id"));
     let failing = eventually("the first attempt has failed", async || {
         let account = organization.get(&path).await.ok(200);

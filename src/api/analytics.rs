@@ -75,10 +75,15 @@ pub(super) async fn top_creators(
     let window = filter.window.at(now);
     let ranked = creators::ranked(&app.pg, caller.organization, filter.platform).await?;
     let removed = analytics::removed_subjects(&app.pg, caller.organization).await?;
-    let scope =
-        Scope { organization: caller.organization, platform: filter.platform, subjects: None, removed: &removed };
+    let scope = Scope {
+        organization: caller.organization,
+        platform: filter.platform,
+        subjects: None,
+        removed: &removed,
+    };
     let totals = analytics::subject_totals(&app.clickhouse, scope, window).await?;
-    let totals: HashMap<_, _> = totals.into_iter().map(|totals| (totals.subject_id.cast_signed(), totals)).collect();
+    let totals: HashMap<_, _> =
+        totals.into_iter().map(|totals| (totals.subject_id.cast_signed(), totals)).collect();
 
     let mut data_as_of = None::<DateTime<Utc>>;
     let mut top: Vec<_> = ranked
@@ -151,7 +156,11 @@ pub(super) async fn creator_timeseries(
 }
 
 /// One row for every day of the window, ascending.
-fn filled<T>(window: Window, days: Vec<DayTotals>, row: impl Fn(NaiveDate, Option<&DayTotals>) -> T) -> Vec<T> {
+fn filled<T>(
+    window: Window,
+    days: Vec<DayTotals>,
+    row: impl Fn(NaiveDate, Option<&DayTotals>) -> T,
+) -> Vec<T> {
     let days: HashMap<_, _> = days.into_iter().map(|day| (day.date, day)).collect();
     window.iter_days().map(|date| row(date, days.get(&date))).collect()
 }

@@ -14,9 +14,9 @@ use crate::http::{
 };
 use crate::model::creator::Creator;
 use crate::model::limits::NAME_CHARACTERS;
+use crate::store::Write;
 use crate::store::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
 use crate::store::keyset::Direction;
-use crate::store::Write;
 
 /// Segments beside `{creator_id}` that are no creators.
 const LITERALS: &[&str] = &["top"];
@@ -37,7 +37,8 @@ pub(super) fn router() -> Router {
 }
 
 impl Word for CreatorSort {
-    const WORDS: &'static [(&'static str, Self)] = &[("name", CreatorSort::Name), ("added_at", CreatorSort::AddedAt)];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("name", CreatorSort::Name), ("added_at", CreatorSort::AddedAt)];
 }
 
 impl ListSort for CreatorSort {

@@ -27,7 +27,8 @@ impl FromBody for AccountVideosBody {
         let mut ids = |field| body.list(field, BATCH_IDS, integer).unwrap_or_default();
         let (instagram, tiktok) = (ids("instagram_post_ids"), ids("tiktok_video_ids"));
         if instagram.len() + tiktok.len() > BATCH_IDS {
-            body.violations.add("tiktok_video_ids", format!("both lists together must have at most {BATCH_IDS} ids"));
+            body.violations
+                .add("tiktok_video_ids", format!("both lists together must have at most {BATCH_IDS} ids"));
         }
         AccountVideosBody { instagram, tiktok, window: WindowParams::read_body(body) }
     }
@@ -92,7 +93,12 @@ pub(super) async fn account_videos(
     let gained: HashMap<_, _> = totals.iter().map(|totals| (totals.video_id.cast_signed(), totals)).collect();
     let data: BTreeMap<_, _> = found
         .iter()
-        .map(|video| (video.internal_id, gained.get(&video.internal_id).map_or(Totals::ZERO, |totals| Totals::of(totals))))
+        .map(|video| {
+            (
+                video.internal_id,
+                gained.get(&video.internal_id).map_or(Totals::ZERO, |totals| Totals::of(totals)),
+            )
+        })
         .collect();
     let asked: BTreeSet<_> = body.instagram.iter().chain(&body.tiktok).copied().collect();
     let not_found = asked.into_iter().filter(|id| !data.contains_key(id)).collect();

@@ -57,8 +57,7 @@ impl WindowParams {
     pub fn at(&self, now: DateTime<Utc>) -> Window {
         let today = now.date_naive();
         // A request with an impossible window was answered before it came here.
-        Window::resolve(self.0, today)
-            .unwrap_or(Window { period: Period::Custom, start: today, end: today })
+        Window::resolve(self.0, today).unwrap_or(Window { period: Period::Custom, start: today, end: today })
     }
 }
 

@@ -88,7 +88,9 @@ impl Batch {
             .accounts
             .keys()
             .cloned()
-            .chain(self.videos.keys().filter_map(|(platform, _, username)| Some((*platform, username.clone()?))))
+            .chain(
+                self.videos.keys().filter_map(|(platform, _, username)| Some((*platform, username.clone()?))),
+            )
             .collect();
         let names: Vec<_> = names.into_iter().collect();
         let accounts = imports::accounts(&mut write, &names, active, now).await?;

@@ -119,7 +119,8 @@ fn json_lines(path: &Path, mut file: impl BufRead, take: &mut dyn FnMut(Line) ->
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let row = serde_json::from_slice(&line).map_err(|error| format!("is no JSON object of a row: {error}"));
+        let row =
+            serde_json::from_slice(&line).map_err(|error| format!("is no JSON object of a row: {error}"));
         if !take(Line { number, row }) {
             break;
         }

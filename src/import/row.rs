@@ -176,7 +176,8 @@ impl Row {
         if raw.external_id.as_deref().is_some() {
             raw.video(platform, username, observed_at).map(Row::Video)
         } else {
-            let username = username.ok_or_else(|| refused("username", "is required in a row without external_id"))?;
+            let username =
+                username.ok_or_else(|| refused("username", "is required in a row without external_id"))?;
             raw.account(platform, username, observed_at).map(Row::Account)
         }
     }
@@ -190,8 +191,13 @@ impl RawRow {
         observed_at: DateTime<Utc>,
     ) -> Result<VideoRow, Refused> {
         let external_id = required("external_id", &self.external_id)?;
-        if external_id.len() > 64 || !external_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-            return Err(refused("external_id", "is no id of a platform: up to 64 letters, digits and underscores"));
+        if external_id.len() > 64
+            || !external_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            return Err(refused(
+                "external_id",
+                "is no id of a platform: up to 64 letters, digits and underscores",
+            ));
         }
         let counters = Counters {
             view_count: count("view_count", &self.view_count)?,
@@ -257,7 +263,10 @@ impl RawRow {
 }
 
 fn required<'a>(column: &'static str, text: &'a Text) -> Result<&'a str, Refused> {
-    text.as_deref().map(str::trim).filter(|text| !text.is_empty()).ok_or_else(|| refused(column, "is required"))
+    text.as_deref()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .ok_or_else(|| refused(column, "is required"))
 }
 
 /// Reads a date, which means its first moment, or an RFC 3339 time.
@@ -314,19 +323,29 @@ mod tests {
     #[test]
     fn rows_are_told_apart_and_unknown_is_not_zero() {
         let base = [("platform", "tiktok"), ("username", "@Ab"), ("observed_at", "2026-03-01")];
-        let Ok(Row::Account(account)) = row(&[base.as_slice(), &[("follower_count", "7")]].concat()) else { panic!() };
-        assert_eq!((account.username.as_str(), account.follower_count, account.following_count), ("ab", Some(7), None));
-        let Ok(Row::Video(video)) = row(&[base.as_slice(), &[("external_id", "99"), ("view_count", "5")]].concat())
+        let Ok(Row::Account(account)) = row(&[base.as_slice(), &[("follower_count", "7")]].concat()) else {
+            panic!()
+        };
+        assert_eq!(
+            (account.username.as_str(), account.follower_count, account.following_count),
+            ("ab", Some(7), None)
+        );
+        let Ok(Row::Video(video)) =
+            row(&[base.as_slice(), &[("external_id", "99"), ("view_count", "5")]].concat())
         else {
             panic!()
         };
-        assert_eq!((video.counters.view_count, video.counters.play_count, video.counters.like_count), (Some(5), Some(5), None));
+        assert_eq!(
+            (video.counters.view_count, video.counters.play_count, video.counters.like_count),
+            (Some(5), Some(5), None)
+        );
         assert_eq!(video.observed_at, "2026-03-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap());
     }
 
     #[test]
     fn every_refusal_names_its_column() {
-        let base = [("platform", "tiktok"), ("username", "ab"), ("external_id", "9"), ("observed_at", "2026-03-01")];
+        let base =
+            [("platform", "tiktok"), ("username", "ab"), ("external_id", "9"), ("observed_at", "2026-03-01")];
         for (column, text) in [
             ("platform", "youtube"),
             ("username", "no such name"),
@@ -353,7 +372,9 @@ mod tests {
                 "follower_count":12,"name":null,"unknown":{"x":1}}"#,
         )
         .unwrap();
-        let Ok(Row::Account(account)) = Row::read(raw, "2026-03-03T12:00:00Z".parse().unwrap()) else { panic!() };
+        let Ok(Row::Account(account)) = Row::read(raw, "2026-03-03T12:00:00Z".parse().unwrap()) else {
+            panic!()
+        };
         assert_eq!((account.is_verified, account.follower_count, account.name), (Some(true), Some(12), None));
         assert_eq!(account.observed_at, "2026-03-01T03:00:00Z".parse::<DateTime<Utc>>().unwrap());
     }

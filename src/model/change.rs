@@ -38,8 +38,8 @@ pub fn rate(engagement: i64, views: i64) -> Option<i64> {
 }
 
 fn percent(change: i64, previous: i64) -> Option<f64> {
-    let tenths = (previous != 0)
-        .then(|| rounded_quotient(i128::from(change) * 1_000, i128::from(previous).abs()))?;
+    let tenths =
+        (previous != 0).then(|| rounded_quotient(i128::from(change) * 1_000, i128::from(previous).abs()))?;
     Some(tenths as f64 / 10.0)
 }
 
@@ -68,7 +68,10 @@ mod tests {
     #[test]
     fn unknown_levels_have_no_change() {
         assert_eq!(of_levels(Some(5), None).change, None);
-        assert_eq!(of_levels(Some(5), Some(0)), Change { current: Some(5), previous: Some(0), change: Some(5), change_percent: None });
+        assert_eq!(
+            of_levels(Some(5), Some(0)),
+            Change { current: Some(5), previous: Some(0), change: Some(5), change_percent: None }
+        );
     }
 
     #[test]
@@ -78,6 +81,9 @@ mod tests {
         assert_eq!(rate(1, 2_000_000), Some(1), "half a millionth rounds away from zero");
         assert_eq!((rate(1, 0), rate(1, -5)), (None, None));
         let compared = of_rates(rate(1, 4), rate(1, 2));
-        assert_eq!((compared.current, compared.change, compared.change_percent), (Some(0.25), Some(-0.25), Some(-50.0)));
+        assert_eq!(
+            (compared.current, compared.change, compared.change_percent),
+            (Some(0.25), Some(-0.25), Some(-50.0))
+        );
     }
 }

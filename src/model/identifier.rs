@@ -97,7 +97,12 @@ mod tests {
 
     #[test]
     fn usernames_are_normalised() {
-        for text in ["Some.One_1", "@some.one_1", " https://www.instagram.com/Some.One_1/?igsh=x ", "instagram.com/some.one_1"] {
+        for text in [
+            "Some.One_1",
+            "@some.one_1",
+            " https://www.instagram.com/Some.One_1/?igsh=x ",
+            "instagram.com/some.one_1",
+        ] {
             assert_eq!(name(Platform::Instagram, text).as_deref(), Some("some.one_1"), "{text}");
         }
         assert_eq!(name(Platform::Tiktok, "https://m.tiktok.com/@Ab").as_deref(), Some("ab"));
@@ -105,7 +110,15 @@ mod tests {
 
     #[test]
     fn what_is_no_username_is_refused() {
-        for text in ["", "@", "é", "a b", "https://www.tiktok.com/@ab", "https://www.instagram.com/p/abc", &"a".repeat(31)] {
+        for text in [
+            "",
+            "@",
+            "é",
+            "a b",
+            "https://www.tiktok.com/@ab",
+            "https://www.instagram.com/p/abc",
+            &"a".repeat(31),
+        ] {
             assert_eq!(name(Platform::Instagram, text), None, "{text}");
         }
         for text in ["a", "https://www.tiktok.com/ab", "https://evil.com/@ab", &"a".repeat(25)] {

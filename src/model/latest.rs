@@ -190,8 +190,11 @@ mod tests {
 
     #[test]
     fn every_order_of_arrival_ends_the_same() {
-        let observations =
-            [observation(1, Some(10), Some(1)), observation(2, Some(20), Some(2)), observation(3, Some(30), None)];
+        let observations = [
+            observation(1, Some(10), Some(1)),
+            observation(2, Some(20), Some(2)),
+            observation(3, Some(30), None),
+        ];
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             let mut latest = VideoLatest::default();
             for n in order {
@@ -201,12 +204,33 @@ mod tests {
                 let known_at = latest.known_at(observed_at);
                 let none = None::<i64>;
                 latest = VideoLatest::restore(
-                    &known_at, observed_at, views, none, none, none, saves, none, none, none, none, None, None, None,
-                    None, None, None, None, None,
+                    &known_at,
+                    observed_at,
+                    views,
+                    none,
+                    none,
+                    none,
+                    saves,
+                    none,
+                    none,
+                    none,
+                    none,
+                    None,
+                    None,
+                    None,
+                    None,
+                    None,
+                    None,
+                    None,
+                    None,
                 );
                 latest.merge(observations[n].clone());
             }
-            assert_eq!((value(&latest.view_count), value(&latest.saved_count)), (Some(30), Some(2)), "{order:?}");
+            assert_eq!(
+                (value(&latest.view_count), value(&latest.saved_count)),
+                (Some(30), Some(2)),
+                "{order:?}"
+            );
         }
     }
 

@@ -43,7 +43,12 @@ pub struct SourceArgs {
     #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY", value_name = "KEY", hide_env_values = true)]
     pub tiktok_research_client_key: Option<Secret>,
     /// The client secret of the TikTok Research API
-    #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET", value_name = "SECRET", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET",
+        value_name = "SECRET",
+        hide_env_values = true
+    )]
     pub tiktok_research_client_secret: Option<Secret>,
     /// Requests to the TikTok Research API that a process may make in a UTC day
     #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", value_name = "N", default_value_t = 1000)]
@@ -98,7 +103,9 @@ impl fmt::Display for SourceKind {
 /// What is wrong with the configuration of the sources.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    #[error("{variable} names the source {name}, which does not exist for {platform}; it can hold {allowed}, or none")]
+    #[error(
+        "{variable} names the source {name}, which does not exist for {platform}; it can hold {allowed}, or none"
+    )]
     Unknown { variable: &'static str, name: String, platform: Platform, allowed: String },
     #[error("{list} names {kind}, which needs {variable}: set it, or take {kind} out of the list")]
     Missing { list: &'static str, kind: SourceKind, variable: &'static str },
@@ -125,7 +132,8 @@ impl SourceArgs {
         }
         let mut order = Vec::new();
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            let kind = SourceKind::ALL.into_iter().find(|kind| kind.as_str() == name && allowed.contains(kind));
+            let kind =
+                SourceKind::ALL.into_iter().find(|kind| kind.as_str() == name && allowed.contains(kind));
             let kind = kind.ok_or_else(|| ConfigError::Unknown {
                 variable: Self::list_variable(platform),
                 name: name.to_owned(),

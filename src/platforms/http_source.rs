@@ -14,7 +14,9 @@ use url::Url;
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::secret::Secret;
-use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source};
+use super::source::{
+    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
+};
 use crate::model::counters::Counters;
 use crate::model::identifier::{Username, video_url};
 use crate::model::platform::Platform;
@@ -49,7 +51,12 @@ impl HttpSource {
         Ok(HttpSource { config, platform, outbound, gate: Gate::default() })
     }
 
-    async fn read(&self, key: &AccountKey, depth: Depth, now: DateTime<Utc>) -> Result<AccountAnswer, Refusal> {
+    async fn read(
+        &self,
+        key: &AccountKey,
+        depth: Depth,
+        now: DateTime<Utc>,
+    ) -> Result<AccountAnswer, Refusal> {
         self.gate.check(now)?;
         let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
         let mut profile = None;
@@ -126,7 +133,9 @@ impl HttpSource {
         let answer = self.outbound.send(request).await?;
         let body = answer.json(now)?;
         match body {
-            Value::Object(body) if answer.status.is_success() && body.get("error").is_none_or(Value::is_null) => {
+            Value::Object(body)
+                if answer.status.is_success() && body.get("error").is_none_or(Value::is_null) =>
+            {
                 Ok(body)
             }
             body => Err(self.refusal(body.get("error"), &answer, now)),
@@ -135,7 +144,8 @@ impl HttpSource {
 
     /// Says what an error means for us: by its code, or by the status when the code is none of ours.
     fn refusal(&self, error: Option<&Value>, answer: &Answer, now: DateTime<Utc>) -> Refusal {
-        let text = |name: &str| error.and_then(|error| error.get(name)).and_then(Value::as_str).unwrap_or_default();
+        let text =
+            |name: &str| error.and_then(|error| error.get(name)).and_then(Value::as_str).unwrap_or_default();
         let code = text("code");
         let status = answer.status.as_u16();
         let mut said = lenient::excerpt(text("message"));
@@ -156,7 +166,9 @@ impl HttpSource {
             ("unauthorized", _) | (_, 401) => Refusal::Credentials(said),
             ("unsupported", _) => Refusal::Unsupported,
             ("unavailable", _) | (_, 500..=599) => Refusal::Transient(said),
-            _ => Refusal::Malformed(format!("the collector answered HTTP {status} without a code of the contract")),
+            _ => Refusal::Malformed(format!(
+                "the collector answered HTTP {status} without a code of the contract"
+            )),
         }
     }
 
@@ -165,7 +177,8 @@ impl HttpSource {
             return Err(Refusal::Malformed("the answer has no profile".to_owned()));
         };
         let get = |name: &str| profile.get(name);
-        let username = lenient::text(get("username")).and_then(|name| Username::parse(self.platform, &name).ok());
+        let username =
+            lenient::text(get("username")).and_then(|name| Username::parse(self.platform, &name).ok());
         let username = username.map(Username::into_string);
         Ok(Profile {
             platform_id: lenient::id(get("id")),
@@ -188,7 +201,8 @@ impl HttpSource {
         let external_id = lenient::id(take("id").as_ref()).ok_or_else(malformed)?;
         let shortcode = lenient::id(take("shortcode").as_ref());
         let url = lenient::filled_text(take("url").as_ref()).or_else(|| {
-            username.and_then(|_| video_url(self.platform, username, shortcode.as_deref(), Some(&external_id)))
+            username
+                .and_then(|_| video_url(self.platform, username, shortcode.as_deref(), Some(&external_id)))
         });
         let counters = Counters::from_array(Counters::NAMES.map(|name| lenient::count(take(name).as_ref())));
         let data = match take("platform_data") {

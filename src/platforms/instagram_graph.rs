@@ -16,7 +16,9 @@ use url::Url;
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::secret::Secret;
-use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source};
+use super::source::{
+    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
+};
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
 use crate::model::platform::Platform;
@@ -61,7 +63,13 @@ impl InstagramGraph {
             .map_err(|_| "the access token holds characters that no header can carry".to_owned())?;
         authorization.set_sensitive(true);
         let outbound = Outbound::new(&config.base, config.limits)?;
-        Ok(InstagramGraph { config, outbound, gate: Gate::default(), authorization, asks_views: AtomicBool::new(true) })
+        Ok(InstagramGraph {
+            config,
+            outbound,
+            gate: Gate::default(),
+            authorization,
+            asks_views: AtomicBool::new(true),
+        })
     }
 
     async fn read(&self, username: &str, depth: Depth, now: DateTime<Utc>) -> Result<AccountAnswer, Refusal> {
@@ -84,7 +92,8 @@ impl InstagramGraph {
             }
             let page = read_page(discovered.get("media"))?;
             // The order is the platform's, newest first; an old post among newer ones does not end the walk.
-            let past_depth = page.posts.last().and_then(|post| post.create_time).is_some_and(|time| time < oldest);
+            let past_depth =
+                page.posts.last().and_then(|post| post.create_time).is_some_and(|time| time < oldest);
             let before = seen.len();
             for post in page.posts {
                 let in_depth = post.create_time.is_none_or(|time| time >= oldest);
@@ -102,7 +111,8 @@ impl InstagramGraph {
                 _ => break,
             }
         }
-        let profile = profile.ok_or_else(|| Refusal::Malformed("the answer has no business_discovery".to_owned()))?;
+        let profile =
+            profile.ok_or_else(|| Refusal::Malformed("the answer has no business_discovery".to_owned()))?;
         Ok(AccountAnswer { profile, posts })
     }
 
@@ -124,7 +134,9 @@ impl InstagramGraph {
             let fields = format!("business_discovery.username({username}){{{fields}}}");
             match self.ask(&fields, now).await {
                 Err(Asked::UnknownField) if with_views => {
-                    tracing::warn!("the Graph API refuses a field; posts are read without view_count from now on");
+                    tracing::warn!(
+                        "the Graph API refuses a field; posts are read without view_count from now on"
+                    );
                     self.asks_views.store(false, Ordering::Relaxed);
                 }
                 Err(Asked::UnknownField) => {
@@ -170,18 +182,26 @@ impl InstagramGraph {
     fn refusal(&self, error: &Value, usage: &Usage, answer: &Answer, now: DateTime<Utc>) -> Asked {
         let number = |name: &str| lenient::count(error.get(name)).unwrap_or(0);
         let (code, subcode) = (number("code"), number("error_subcode"));
-        let said = error.get("error_user_msg").or_else(|| error.get("message")).and_then(Value::as_str).unwrap_or("");
+        let said = error
+            .get("error_user_msg")
+            .or_else(|| error.get("message"))
+            .and_then(Value::as_str)
+            .unwrap_or("");
         let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
         let said = format!("{} (code {code})", lenient::excerpt(&self.config.token.scrub(said)));
         let wait = || usage.regain.or_else(|| answer.retry_after());
         let refusal = match (code, subcode) {
             (110, _) | (_, 2_207_013) => Refusal::NotFound(said),
             (190 | 102 | 3 | 10 | 200..=299, _) => Refusal::Credentials(said),
-            (4 | 17 | 32 | 613 | 80_000..=80_099, _) => Refusal::RateLimited { until: now + wait().unwrap_or(LIMITED) },
+            (4 | 17 | 32 | 613 | 80_000..=80_099, _) => {
+                Refusal::RateLimited { until: now + wait().unwrap_or(LIMITED) }
+            }
             (368, _) => Refusal::RateLimited { until: now + wait().unwrap_or(BLOCKED) },
             (100, _) if message.contains("supported fields") => return Asked::UnknownField,
             // Our own account cannot be seen, or a feature was not granted: both are told as a bad parameter.
-            (100, _) if message.contains("ermission") || message.contains("requires") => Refusal::Credentials(said),
+            (100, _) if message.contains("ermission") || message.contains("requires") => {
+                Refusal::Credentials(said)
+            }
             (1 | 2 | 341, _) => Refusal::Transient(said),
             _ if error.get("is_transient") == Some(&Value::Bool(true)) => Refusal::Transient(said),
             _ if answer.status.is_server_error() => Refusal::Transient(said),
@@ -268,7 +288,9 @@ struct Page {
 
 /// Reads a page of media; an account without posts has none.
 fn read_page(media: Option<&Value>) -> Result<Page, Refusal> {
-    let Some(media) = media.filter(|media| !media.is_null()) else { return Ok(Page { posts: vec![], after: None }) };
+    let Some(media) = media.filter(|media| !media.is_null()) else {
+        return Ok(Page { posts: vec![], after: None });
+    };
     let rows = media
         .get("data")
         .and_then(Value::as_array)
@@ -279,8 +301,9 @@ fn read_page(media: Option<&Value>) -> Result<Page, Refusal> {
     }
     let after = media.pointer("/paging/cursors/after").and_then(Value::as_str);
     // The cursor goes into the field expression, so only what can be one may.
-    let after = after
-        .filter(|cursor| !rows.is_empty() && !cursor.is_empty() && !cursor.contains(['(', ')', '{', '}', ',', '.']));
+    let after = after.filter(|cursor| {
+        !rows.is_empty() && !cursor.is_empty() && !cursor.contains(['(', ')', '{', '}', ',', '.'])
+    });
     Ok(Page { posts, after: after.map(str::to_owned) })
 }
 
@@ -320,7 +343,8 @@ fn read_post(mut row: Map<String, Value>) -> Option<Post> {
 /// The shortcode in a post's public address.
 fn shortcode(permalink: &str) -> Option<String> {
     let url = Url::parse(permalink).ok()?;
-    let mut segments = url.path_segments()?.skip_while(|segment| !matches!(*segment, "p" | "reel" | "reels" | "tv"));
+    let mut segments =
+        url.path_segments()?.skip_while(|segment| !matches!(*segment, "p" | "reel" | "reels" | "tv"));
     let code = segments.nth(1)?;
     let fits = (1..=64).contains(&code.len())
         && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
@@ -335,7 +359,8 @@ struct Usage {
 
 impl Usage {
     fn of(headers: &HeaderMap) -> Self {
-        let read = |name: &str| -> Option<Value> { serde_json::from_slice(headers.get(name)?.as_bytes()).ok() };
+        let read =
+            |name: &str| -> Option<Value> { serde_json::from_slice(headers.get(name)?.as_bytes()).ok() };
         let mut usage = Usage { percent: 0, regain: None };
         if let Some(app) = read("x-app-usage") {
             usage.add(&app);
@@ -358,7 +383,8 @@ impl Usage {
 
     /// The pause to make before the next call: as told, or longer and longer from 80 percent on.
     fn pause(&self) -> Option<TimeDelta> {
-        let braking = (self.percent >= 80).then(|| TimeDelta::seconds(30) * (self.percent.min(120) - 79) as i32);
+        let braking =
+            (self.percent >= 80).then(|| TimeDelta::seconds(30) * (self.percent.min(120) - 79) as i32);
         self.regain.or(braking)
     }
 }

@@ -72,8 +72,8 @@ pub fn seconds(value: Option<&Value>) -> Option<f64> {
 pub fn time(value: Option<&Value>) -> Option<DateTime<Utc>> {
     let value = value?;
     if let Some(text) = value.as_str()
-        && let Ok(time) =
-            DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%z"))
+        && let Ok(time) = DateTime::parse_from_rfc3339(text)
+            .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%z"))
     {
         return sensible(time.to_utc());
     }
@@ -101,8 +101,10 @@ fn scrub(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(scrub),
         Value::Object(fields) => {
             if fields.keys().any(|key| key.contains('\0')) {
-                *fields =
-                    std::mem::take(fields).into_iter().map(|(key, value)| (key.replace('\0', ""), value)).collect();
+                *fields = std::mem::take(fields)
+                    .into_iter()
+                    .map(|(key, value)| (key.replace('\0', ""), value))
+                    .collect();
             }
             fields.values_mut().for_each(scrub);
         }
@@ -152,7 +154,9 @@ mod tests {
     fn ids_keep_all_their_digits() {
         assert_eq!(id(Some(&json!(7_490_171_845_942_152_470_u64))).as_deref(), Some("7490171845942152470"));
         assert_eq!(id(Some(&json!("7490171845942152470"))).as_deref(), Some("7490171845942152470"));
-        for value in [json!(""), json!("a b"), json!(1.5), json!(-1), json!("a\u{0}b"), json!("x".repeat(129))] {
+        for value in
+            [json!(""), json!("a b"), json!(1.5), json!(-1), json!("a\u{0}b"), json!("x".repeat(129))]
+        {
             assert_eq!(id(Some(&value)), None, "{value}");
         }
     }
@@ -176,7 +180,10 @@ mod tests {
     #[test]
     fn texts_hold_nothing_that_a_store_refuses() {
         assert_eq!(text(Some(&json!("a\u{0}b"))).as_deref(), Some("ab"));
-        assert_eq!(text(Some(&json!("é".repeat(MAX_TEXT + 5)))).map(|text| text.chars().count()), Some(MAX_TEXT));
+        assert_eq!(
+            text(Some(&json!("é".repeat(MAX_TEXT + 5)))).map(|text| text.chars().count()),
+            Some(MAX_TEXT)
+        );
         assert_eq!(filled_text(Some(&json!("  "))), None);
         let data = json!({"a\u{0}": ["x\u{0}y"], "gone": null});
         assert_eq!(platform_data(data.as_object().cloned().unwrap_or_default()), json!({"a": ["xy"]}));

@@ -68,9 +68,10 @@ impl Outbound {
     pub async fn send(&self, request: RequestBuilder) -> Result<Answer, Refusal> {
         self.exchange(request).await.map_err(|failure| match failure {
             Failure::Refused(refusal) => refusal,
-            Failure::Http(error) if error.is_timeout() => {
-                Refusal::Transient(format!("no complete answer within {} s", self.limits.timeout.as_secs_f64()))
-            }
+            Failure::Http(error) if error.is_timeout() => Refusal::Transient(format!(
+                "no complete answer within {} s",
+                self.limits.timeout.as_secs_f64()
+            )),
             Failure::Http(error) => Refusal::Transient(describe(&error.without_url())),
         })
     }
@@ -104,7 +105,9 @@ impl Answer {
         serde_json::from_slice(&self.body).map_err(|_| {
             let status = self.status.as_u16();
             match status {
-                429 => Refusal::RateLimited { until: now + self.retry_after().unwrap_or(TimeDelta::minutes(1)) },
+                429 => {
+                    Refusal::RateLimited { until: now + self.retry_after().unwrap_or(TimeDelta::minutes(1)) }
+                }
                 500..=599 => Refusal::Transient(format!("HTTP {status} without a JSON body")),
                 _ => Refusal::Malformed(format!("HTTP {status} whose body is not JSON")),
             }
@@ -184,9 +187,10 @@ static TLS: LazyLock<Result<rustls::ClientConfig, String>> = LazyLock::new(|| {
     if roots.is_empty() {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
-    let config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS cannot be set up: {error}"))?;
+    let config =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| format!("TLS cannot be set up: {error}"))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 });
 

@@ -55,7 +55,10 @@ mod tests {
     fn a_secret_shows_itself_nowhere() {
         let secret = Secret::new("EAAB-very-secret");
         assert_eq!(format!("{secret:?}"), "[redacted]");
-        assert_eq!(secret.scrub("malformed access token EAAB-very-secret!"), "malformed access token [redacted]!");
+        assert_eq!(
+            secret.scrub("malformed access token EAAB-very-secret!"),
+            "malformed access token [redacted]!"
+        );
         assert_eq!(Secret::new("").scrub("kept"), "kept");
     }
 }

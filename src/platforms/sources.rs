@@ -29,7 +29,9 @@ impl Sources {
             for kind in order {
                 match build(kind, platform, args)? {
                     Built::Ready(source) => sources.push(source),
-                    Built::Lacks(variable) if named => return Err(ConfigError::Missing { list, kind, variable }),
+                    Built::Lacks(variable) if named => {
+                        return Err(ConfigError::Missing { list, kind, variable });
+                    }
                     Built::Lacks(_) => {}
                 }
             }
@@ -39,7 +41,8 @@ impl Sources {
 
     /// Orders sources by platform; within one, their order stays.
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Sources {
-        let (instagram, tiktok) = sources.into_iter().partition(|source| source.platform() == Platform::Instagram);
+        let (instagram, tiktok) =
+            sources.into_iter().partition(|source| source.platform() == Platform::Instagram);
         Sources { instagram, tiktok }
     }
 
@@ -86,11 +89,13 @@ impl Sources {
             let by_id = sources.find(|later| later.capabilities().account_by_id);
             return match by_id {
                 Some(later) if lost => match later.account(account, depth, now).await {
-                    Err(Refusal::Transient(_) | Refusal::RateLimited { .. }) => Err(Refusal::Transient(format!(
-                        "{} does not find the account, and {} cannot say now whether it was renamed",
-                        source.name(),
-                        later.name()
-                    ))),
+                    Err(Refusal::Transient(_) | Refusal::RateLimited { .. }) => {
+                        Err(Refusal::Transient(format!(
+                            "{} does not find the account, and {} cannot say now whether it was renamed",
+                            source.name(),
+                            later.name()
+                        )))
+                    }
                     followed => followed.or(first),
                 },
                 _ => first,
@@ -100,7 +105,12 @@ impl Sources {
     }
 
     /// Reads a post by the first source that can.
-    pub async fn post(&self, platform: Platform, post: &PostKey, now: DateTime<Utc>) -> Result<Post, Refusal> {
+    pub async fn post(
+        &self,
+        platform: Platform,
+        post: &PostKey,
+        now: DateTime<Utc>,
+    ) -> Result<Post, Refusal> {
         for source in self.of(platform).iter().filter(|source| understands(source.capabilities(), post)) {
             match source.post(post, now).await {
                 Err(Refusal::Unsupported) => {}

@@ -64,7 +64,12 @@ impl From<Refusal> for Failure {
 }
 
 impl Call {
-    pub(super) fn new(base: Url, client_key: String, client_secret: Secret, limits: Limits) -> Result<Self, String> {
+    pub(super) fn new(
+        base: Url,
+        client_key: String,
+        client_secret: Secret,
+        limits: Limits,
+    ) -> Result<Self, String> {
         let outbound = Outbound::new(&base, limits)?;
         Ok(Call { base, client_key, client_secret, outbound, token: tokio::sync::Mutex::new(None) })
     }
@@ -105,10 +110,13 @@ impl Call {
         let answer = self.outbound.send(request).await?;
         let mut parsed = answer.json(now)?;
         let error = parsed.get("error");
-        let code = error.and_then(|error| error.as_str().or_else(|| error.get("code")?.as_str())).unwrap_or_default();
+        let code = error
+            .and_then(|error| error.as_str().or_else(|| error.get("code")?.as_str()))
+            .unwrap_or_default();
         let is_ok = code == "ok" || (code.is_empty() && answer.status.is_success());
         if !is_ok {
-            let message = error.and_then(|error| error.get("message")).and_then(Value::as_str).unwrap_or_default();
+            let message =
+                error.and_then(|error| error.get("message")).and_then(Value::as_str).unwrap_or_default();
             let said = format!("{} ({code})", lenient::excerpt(&token.scrub(message)));
             return Err(refusal(code, message, said, &answer, now));
         }
@@ -141,9 +149,11 @@ impl Call {
             ("client_secret", self.client_secret.reveal()),
             ("grant_type", "client_credentials"),
         ];
-        let answer = self.outbound.send(self.outbound.client().post(self.url("oauth/token/")?).form(&form)).await?;
+        let answer =
+            self.outbound.send(self.outbound.client().post(self.url("oauth/token/")?).form(&form)).await?;
         let parsed = answer.json(now)?;
-        if let Some(text) = parsed.get("access_token").and_then(Value::as_str).filter(|text| !text.is_empty()) {
+        if let Some(text) = parsed.get("access_token").and_then(Value::as_str).filter(|text| !text.is_empty())
+        {
             let life = lenient::count(parsed.get("expires_in")).unwrap_or(7200);
             let life = Duration::from_secs(u64::try_from(life).unwrap_or(7200).min(30 * 86_400));
             let renew_after = life.saturating_sub(EARLY.min(life / 10));
@@ -151,9 +161,12 @@ impl Call {
         }
         // OAuth has a text here, the API itself an object.
         let error = parsed.get("error");
-        let code = error.and_then(|error| error.as_str().or_else(|| error.get("code")?.as_str())).unwrap_or_default();
+        let code = error
+            .and_then(|error| error.as_str().or_else(|| error.get("code")?.as_str()))
+            .unwrap_or_default();
         let text = parsed.get("error_description").or_else(|| error?.get("message")).and_then(Value::as_str);
-        let said = format!("{} ({code})", lenient::excerpt(&self.client_secret.scrub(text.unwrap_or("no token"))));
+        let said =
+            format!("{} ({code})", lenient::excerpt(&self.client_secret.scrub(text.unwrap_or("no token"))));
         Err(match (code, answer.status) {
             ("rate_limit_exceeded", _) | (_, StatusCode::TOO_MANY_REQUESTS) => {
                 Refusal::RateLimited { until: now + answer.retry_after().unwrap_or(LIMITED) }

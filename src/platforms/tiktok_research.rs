@@ -15,7 +15,9 @@ use url::Url;
 use super::lenient;
 use super::outbound::{Gate, Limits};
 use super::secret::Secret;
-use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source};
+use super::source::{
+    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
+};
 use super::tiktok_call::{Call, Failure};
 use crate::model::counters::Counters;
 use crate::model::identifier::video_url;
@@ -70,7 +72,8 @@ impl TiktokResearch {
     }
 
     async fn read(&self, username: &str, depth: Depth, now: DateTime<Utc>) -> Result<AccountAnswer, Refusal> {
-        let data = self.request("research/user/info/", USER_FIELDS, &json!({"username": username}), now).await?;
+        let data =
+            self.request("research/user/info/", USER_FIELDS, &json!({"username": username}), now).await?;
         let profile = read_profile(&data, username)?;
         let mut found: HashMap<String, Post> = HashMap::new();
         let oldest = BEGINNING.map_or(depth.not_before, |beginning| depth.not_before.max(beginning));
@@ -138,14 +141,18 @@ impl TiktokResearch {
             };
             let before = found.len();
             found.extend(videos.iter().filter_map(read_post).map(|post| (post.external_id.clone(), post)));
-            if found.len() == before && !videos.is_empty() && videos.iter().all(|video| read_post(video).is_none()) {
+            if found.len() == before
+                && !videos.is_empty()
+                && videos.iter().all(|video| read_post(video).is_none())
+            {
                 return Err(malformed("no video of the page has an id"));
             }
             // A page may be short or even empty, for what was deleted is dropped from it: only this flag ends a walk.
             if data.get("has_more").and_then(Value::as_bool) != Some(true) {
                 return Ok(());
             }
-            let (Some(cursor), Some(search)) = (lenient::count(data.get("cursor")), lenient::id(data.get("search_id")))
+            let (Some(cursor), Some(search)) =
+                (lenient::count(data.get("cursor")), lenient::id(data.get("search_id")))
             else {
                 return Err(malformed("there is more, but no cursor or search_id to go on with"));
             };

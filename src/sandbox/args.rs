@@ -99,8 +99,9 @@ pub async fn run(args: SandboxArgs) -> Result<(), SandboxError> {
         return say(&json!({"event": "written", "history": summary}));
     }
     let world = Arc::new(World::open(population, args.state, args.start)?);
-    let mut running =
-        server::start(args.listen, world).await.map_err(|reason| SandboxError::Listen(args.listen, reason))?;
+    let mut running = server::start(args.listen, world)
+        .await
+        .map_err(|reason| SandboxError::Listen(args.listen, reason))?;
     say(&json!({"event": "ready", "url": running.url}))?;
     tokio::select! {
         () = told_to_stop() => running.stop().await,

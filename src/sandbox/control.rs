@@ -30,7 +30,8 @@ pub struct Show(pub Arc<World>);
 #[handler]
 impl Show {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
-        let platform = match req.query::<String>("platform").map(|name| name.parse::<Platform>()).transpose() {
+        let platform = match req.query::<String>("platform").map(|name| name.parse::<Platform>()).transpose()
+        {
             Ok(platform) => platform,
             Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()).send(res),
         };

@@ -68,11 +68,15 @@ mod tests {
     #[test]
     fn expressions_nest() {
         let fields =
-            parse("business_discovery.username(some.one){id,media.after(QVFI_x).limit(5){id,caption}}").unwrap();
+            parse("business_discovery.username(some.one){id,media.after(QVFI_x).limit(5){id,caption}}")
+                .unwrap();
         assert_eq!(fields[0].argument("username"), Some("some.one"));
         let media = &fields[0].fields[1];
         assert_eq!((media.argument("after"), media.argument("limit")), (Some("QVFI_x"), Some("5")));
-        assert_eq!(media.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>(), ["id", "caption"]);
+        assert_eq!(
+            media.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>(),
+            ["id", "caption"]
+        );
     }
 
     #[test]

@@ -36,13 +36,19 @@ impl Graph {
 
 fn refused(refused: Refused) -> Reply {
     match refused {
-        Refused::RateLimit => error(StatusCode::FORBIDDEN, 4, 0, "(#4) Application request limit reached", None)
-            .with("x-app-usage", r#"{"call_count":100,"total_time":41,"total_cputime":38}"#)
-            .with(
-                "x-business-use-case-usage",
-                json!({USER_ID: [{"type": "instagram", "call_count": 100, "total_cputime": 38, "total_time": 41,
+        Refused::RateLimit => error(
+            StatusCode::FORBIDDEN,
+            4,
+            0,
+            "(#4) Application request limit reached",
+            None,
+        )
+        .with("x-app-usage", r#"{"call_count":100,"total_time":41,"total_cputime":38}"#)
+        .with(
+            "x-business-use-case-usage",
+            json!({USER_ID: [{"type": "instagram", "call_count": 100, "total_cputime": 38, "total_time": 41,
                     "estimated_time_to_regain_access": 1}]}),
-            ),
+        ),
         Refused::Error => error(
             StatusCode::INTERNAL_SERVER_ERROR,
             2,
@@ -85,11 +91,14 @@ fn discover(world: &World, user: &str, token: Option<&str>, fields: &str) -> Rep
         return error(StatusCode::BAD_REQUEST, 190, 0, "The access token could not be decrypted", None);
     }
     if user != USER_ID {
-        let message = "(#100) Object does not exist, cannot be loaded due to missing permission or reviewable feature";
+        let message =
+            "(#100) Object does not exist, cannot be loaded due to missing permission or reviewable feature";
         return error(StatusCode::BAD_REQUEST, 100, 33, message, None);
     }
     let Some(asked) = parse(fields) else { return bad_field() };
-    let Some(discovery) = asked.iter().find(|field| field.name == "business_discovery") else { return bad_field() };
+    let Some(discovery) = asked.iter().find(|field| field.name == "business_discovery") else {
+        return bad_field();
+    };
     let Some(username) = discovery.argument("username") else { return bad_field() };
     let Some(seen) = world.find(Platform::Instagram, username) else {
         let said = format!("The user with username: {username} cannot be found.");
@@ -119,7 +128,9 @@ fn profile_field(seen: &Seen<'_>, field: &Field) -> Result<Option<Value>, ()> {
         "name" => Some(json!(account.name)),
         "biography" => Some(json!(account.bio)).filter(|_| !account.bio.is_empty()),
         "website" => account.link.as_ref().map(|link| json!(link)),
-        "profile_picture_url" => Some(json!(format!("https://scontent.example/{}.jpg?oe=6121FCC2", account.id))),
+        "profile_picture_url" => {
+            Some(json!(format!("https://scontent.example/{}.jpg?oe=6121FCC2", account.id)))
+        }
         "followers_count" => Some(json!(seen.profile.follower_count)),
         "follows_count" => Some(json!(seen.profile.following_count)),
         "media_count" => Some(json!(seen.profile.post_count)),
@@ -168,13 +179,14 @@ fn media_row(seen: &Seen<'_>, post: &SandboxPost, counters: Counters, fields: &[
                 _ => "IMAGE",
             })),
             "media_product_type" => Some(json!(if plays { "REELS" } else { "FEED" })),
-            "media_url" => {
-                Some(json!(format!("https://scontent.example/{}.{}", post.id, if plays { "mp4" } else { "jpg" })))
-            }
-            "permalink" => post
-                .shortcode
-                .as_ref()
-                .map(|code| json!(format!("https://www.instagram.com/{}/{code}/", if plays { "reel" } else { "p" }))),
+            "media_url" => Some(json!(format!(
+                "https://scontent.example/{}.{}",
+                post.id,
+                if plays { "mp4" } else { "jpg" }
+            ))),
+            "permalink" => post.shortcode.as_ref().map(|code| {
+                json!(format!("https://www.instagram.com/{}/{code}/", if plays { "reel" } else { "p" }))
+            }),
             "timestamp" => Some(json!(post.create_time.format("%Y-%m-%dT%H:%M:%S+0000").to_string())),
             "children" if post.media_type == "carousel" => {
                 Some(json!({"data": [{"id": format!("{}1", seen.account.id), "media_type": "IMAGE"}]}))

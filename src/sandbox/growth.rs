@@ -144,9 +144,12 @@ impl Curve {
                     ..Counters::default()
                 }
             }
-            Kind::Still => {
-                Counters { like_count, comment_count: Some(comments), share_count: Some(shares), ..Counters::default() }
-            }
+            Kind::Still => Counters {
+                like_count,
+                comment_count: Some(comments),
+                share_count: Some(shares),
+                ..Counters::default()
+            },
         }
     }
 

@@ -50,8 +50,16 @@ pub struct HistorySummary {
     pub files: Vec<PathBuf>,
 }
 
-const VIDEO_COLUMNS: [&str; 8] =
-    ["platform", "username", "external_id", "observed_at", "create_time", "description", "media_type", "duration"];
+const VIDEO_COLUMNS: [&str; 8] = [
+    "platform",
+    "username",
+    "external_id",
+    "observed_at",
+    "create_time",
+    "description",
+    "media_type",
+    "duration",
+];
 const ACCOUNT_COLUMNS: [&str; 11] = [
     "platform",
     "username",
@@ -95,8 +103,14 @@ pub fn history(
     let mut video_rows = csv::Writer::from_writer(video_rows);
     account_rows.write_record(ACCOUNT_COLUMNS)?;
     video_rows.write_record(VIDEO_COLUMNS.iter().chain(&Counters::NAMES))?;
-    let mut summary =
-        HistorySummary { accounts: 0, creators: 0, videos: 0, account_rows: 0, video_rows: 0, files: Vec::new() };
+    let mut summary = HistorySummary {
+        accounts: 0,
+        creators: 0,
+        videos: 0,
+        account_rows: 0,
+        video_rows: 0,
+        files: Vec::new(),
+    };
     let mut creators = std::collections::HashSet::new();
     for account in population.accounts().iter().take(options.accounts) {
         let observations = observations(account, options);
@@ -137,12 +151,18 @@ fn observations(account: &Account, options: &HistoryOptions) -> Vec<(DateTime<Ut
 }
 
 /// The fifty newest posts at the end, and whatever else was published since the first day.
-fn posts(account: &Account, options: &HistoryOptions, last: DateTime<Utc>) -> impl Iterator<Item = SandboxPost> {
+fn posts(
+    account: &Account,
+    options: &HistoryOptions,
+    last: DateTime<Utc>,
+) -> impl Iterator<Item = SandboxPost> {
     let first_day = options.until - TimeDelta::days(i64::from(options.days) - 1);
     account
         .posts_at(last)
         .enumerate()
-        .take_while(move |(place, post)| *place < POSTS_PER_ACCOUNT || post.create_time.date_naive() >= first_day)
+        .take_while(move |(place, post)| {
+            *place < POSTS_PER_ACCOUNT || post.create_time.date_naive() >= first_day
+        })
         .map(|(_, post)| post)
 }
 
@@ -200,7 +220,9 @@ fn write_video(
     rows.write_field(if last { post.media_type } else { "" })?;
     match post.duration {
         // The Graph API does not say how long a reel is.
-        Some(seconds) if last && (account.platform, instagram) != (Platform::Instagram, InstagramCounters::Graph) => {
+        Some(seconds)
+            if last && (account.platform, instagram) != (Platform::Instagram, InstagramCounters::Graph) =>
+        {
             rows.write_field(seconds.to_string())?
         }
         _ => rows.write_field("")?,

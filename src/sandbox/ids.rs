@@ -99,9 +99,9 @@ mod tests {
         let created: DateTime<Utc> = "2026-03-01T08:00:00Z".parse().unwrap();
         let code = shortcode(created, 12, 34);
         assert_eq!(code.len(), 11);
-        let key = code
-            .bytes()
-            .fold(0_u64, |key, digit| key << 6 | ALPHABET.iter().position(|&known| known == digit).unwrap() as u64);
+        let key = code.bytes().fold(0_u64, |key, digit| {
+            key << 6 | ALPHABET.iter().position(|&known| known == digit).unwrap() as u64
+        });
         assert_eq!((key >> 23) as i64 + INSTAGRAM_EPOCH, created.timestamp_millis());
         assert_eq!((shortcode_account(&code), key & 0x3ff), (Some(12), 34));
         assert_eq!(shortcode_account("not a code"), None);

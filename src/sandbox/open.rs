@@ -81,7 +81,9 @@ fn refused(world: &World, how: Refused) -> Reply {
             let body = json!({"error": {"code": "rate_limited", "message": message, "retry_at": retry_at}});
             Reply::new(StatusCode::TOO_MANY_REQUESTS, body).with("retry-after", 60)
         }
-        Refused::Error => error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the collector is out of order"),
+        Refused::Error => {
+            error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the collector is out of order")
+        }
         Refused::Unauthorized => error(StatusCode::UNAUTHORIZED, "unauthorized", "the token was revoked"),
     }
 }

@@ -106,7 +106,8 @@ impl Account {
     fn new(seed: u64, index: usize, taken: &mut HashSet<(Platform, String)>) -> Self {
         let platform = if index.is_multiple_of(2) { Platform::Instagram } else { Platform::Tiktok };
         let person = index / ACCOUNTS_PER_CREATOR;
-        let (given, family) = (GIVEN[person % GIVEN.len()], FAMILY[(person * 7 + person / GIVEN.len()) % FAMILY.len()]);
+        let (given, family) =
+            (GIVEN[person % GIVEN.len()], FAMILY[(person * 7 + person / GIVEN.len()) % FAMILY.len()]);
         let creator = format!("{} {}", given.1, family.1);
         let mut dice = Dice::new(seed, &[1, index as u64]);
         let topic = (person + dice.below(2) as usize) % TOPICS.len();
@@ -195,9 +196,10 @@ impl Account {
         };
         let curve = Curve::draw(&mut dice, kind, self.audience.reach(self.days(create_time)));
         let (id, shortcode) = match self.platform {
-            Platform::Instagram => {
-                (ids::instagram_post(self.index, number), Some(ids::shortcode(create_time, self.index, number)))
-            }
+            Platform::Instagram => (
+                ids::instagram_post(self.index, number),
+                Some(ids::shortcode(create_time, self.index, number)),
+            ),
             Platform::Tiktok => (ids::tiktok_post(create_time, self.index, dice.bits() as u16), None),
         };
         let (_, emoji, tags) = TOPICS[self.topic];

@@ -83,7 +83,9 @@ pub async fn answer(
         Some(Fault::Html) => {
             res.status_code(StatusCode::OK);
             res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-            res.body("<!doctype html><title>Please wait</title><p>Checking your browser before you go on…</p>");
+            res.body(
+                "<!doctype html><title>Please wait</title><p>Checking your browser before you go on…</p>",
+            );
         }
     }
 }

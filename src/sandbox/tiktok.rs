@@ -111,7 +111,10 @@ fn refused(refused: Refused) -> Reply {
 }
 
 fn error(status: StatusCode, code: &str, message: &str) -> Reply {
-    Reply::new(status, json!({"data": {}, "error": {"code": code, "message": message, "log_id": "2026sandbox"}}))
+    Reply::new(
+        status,
+        json!({"data": {}, "error": {"code": code, "message": message, "log_id": "2026sandbox"}}),
+    )
 }
 
 fn invalid(message: &str) -> Reply {
@@ -197,9 +200,14 @@ fn videos(world: &World, fields: &str, body: &Value) -> Reply {
     for row in rows.into_iter().skip(cursor).take(count).flatten() {
         let mut kept = Map::new();
         for field in fields.split(',') {
-            match row.get(field).or_else(|| row.get("favourites_count").filter(|_| field == "favorites_count")) {
+            match row
+                .get(field)
+                .or_else(|| row.get("favourites_count").filter(|_| field == "favorites_count"))
+            {
                 // Older rows spell this one in the British way, whatever was asked.
-                Some(value) if row.get(field).is_none() => drop(kept.insert("favourites_count".into(), value.clone())),
+                Some(value) if row.get(field).is_none() => {
+                    drop(kept.insert("favourites_count".into(), value.clone()))
+                }
                 Some(Value::Null) => {}
                 Some(value) => drop(kept.insert(field.to_owned(), value.clone())),
                 None => return invalid(&format!("the fields query param is invalid: {field}")),
@@ -223,7 +231,9 @@ struct Found {
 fn matches(world: &World, query: Option<&Value>) -> Result<Vec<Found>, &'static str> {
     let conditions =
         query.and_then(|query| query.get("and")).and_then(Value::as_array).ok_or("the query is invalid")?;
-    let [condition] = conditions.as_slice() else { return Err("the sandbox answers queries of one condition") };
+    let [condition] = conditions.as_slice() else {
+        return Err("the sandbox answers queries of one condition");
+    };
     let text = |name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default();
     if !matches!(text("operation"), "EQ" | "IN") {
         return Err("the operation is invalid");

@@ -96,7 +96,9 @@ pub enum WorldError {
 pub enum OpenError {
     #[error("the state file {0} cannot be read: {1}; mend it, or remove it to begin anew")]
     Read(PathBuf, String),
-    #[error("the state file {path} belongs to seed {theirs}, not {ours}: pass --seed {theirs}, or another --state")]
+    #[error(
+        "the state file {path} belongs to seed {theirs}, not {ours}: pass --seed {theirs}, or another --state"
+    )]
     Seed { path: PathBuf, theirs: u64, ours: u64 },
 }
 
@@ -114,7 +116,11 @@ impl World {
         };
         let saved = match (known, &file) {
             (Some(saved), Some(path)) if saved.seed != population.seed() => {
-                return Err(OpenError::Seed { path: path.clone(), theirs: saved.seed, ours: population.seed() });
+                return Err(OpenError::Seed {
+                    path: path.clone(),
+                    theirs: saved.seed,
+                    ours: population.seed(),
+                });
             }
             (Some(saved), _) => saved,
             (None, _) => {
@@ -208,8 +214,9 @@ impl World {
             return Err(WorldError::NoCounter(counter.to_owned()));
         }
         let account = &self.population.accounts()[index];
-        let known =
-            account.posts_at(self.now()).find(|known| known.id == post || known.shortcode.as_deref() == Some(post));
+        let known = account
+            .posts_at(self.now())
+            .find(|known| known.id == post || known.shortcode.as_deref() == Some(post));
         let known = known.ok_or_else(|| WorldError::NoPost(username.to_owned(), post.to_owned()))?;
         self.change(|saved| {
             let posts = saved.counters.entry(index).or_default();

@@ -17,11 +17,12 @@ const FOLLOWER_SILENCE: &str = "10 seconds";
 
 /// Waits until everything that the organization has committed so far is visible in every endpoint.
 pub async fn wait(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    let position: Option<i64> =
-        sqlx::query_scalar("select max(position) from outbox where organization_id = $1 and applied_at is null")
-            .bind(organization)
-            .fetch_one(pg)
-            .await?;
+    let position: Option<i64> = sqlx::query_scalar(
+        "select max(position) from outbox where organization_id = $1 and applied_at is null",
+    )
+    .bind(organization)
+    .fetch_one(pg)
+    .await?;
     if let Some(position) = position {
         wait_for_clickhouse(pg, organization, position).await?;
     }
@@ -49,12 +50,11 @@ pub async fn wait_for_clickhouse(pg: &PgPool, organization: Uuid, position: i64)
 
 /// Waits until every living search follower has passed the organization's latest change.
 pub async fn wait_for_search(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    let latest: Option<i64> = sqlx::query_scalar(
-        "select max(txid)::text::bigint from search_changes where organization_id = $1",
-    )
-    .bind(organization)
-    .fetch_one(pg)
-    .await?;
+    let latest: Option<i64> =
+        sqlx::query_scalar("select max(txid)::text::bigint from search_changes where organization_id = $1")
+            .bind(organization)
+            .fetch_one(pg)
+            .await?;
     let Some(latest) = latest else { return Ok(()) };
     loop {
         let behind: bool = sqlx::query_scalar(

@@ -19,9 +19,16 @@ pub enum Event {
     AccountSnapshots(Vec<AccountSnapshot>),
     VideoSnapshots(Vec<VideoSnapshot>),
     /// A video's history belongs elsewhere from now on: it was attached, detached or merged.
-    VideoMoved { from: VideoPlace, to: VideoPlace },
+    VideoMoved {
+        from: VideoPlace,
+        to: VideoPlace,
+    },
     /// A subject of tracking is gone with all its history.
-    SubjectRemoved { subject_id: i64, account: Option<Uuid>, videos: Vec<RemovedVideo> },
+    SubjectRemoved {
+        subject_id: i64,
+        account: Option<Uuid>,
+        videos: Vec<RemovedVideo>,
+    },
     CreatorRemoved(Uuid),
 }
 
@@ -45,7 +52,9 @@ const FORMAT: u8 = 1;
 /// Why stored events cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    #[error("events in format {0}, which this version does not know: run the version that wrote them until its outbox is empty")]
+    #[error(
+        "events in format {0}, which this version does not know: run the version that wrote them until its outbox is empty"
+    )]
     Format(u8),
     #[error("events are cut short")]
     Empty,

@@ -58,20 +58,22 @@ pub async fn last_delivery(pg: &PgPool) -> Result<i64, Error> {
 
 /// Opens again every kept delivery after the one that ClickHouse has; says how many rows that makes.
 pub async fn reopen_after(pg: &PgPool, delivery: i64) -> Result<u64, Error> {
-    let reopened = sqlx::query("update outbox set applied_at = null where delivery > $1 and applied_at is not null")
-        .bind(delivery)
-        .execute(pg)
-        .await?;
+    let reopened =
+        sqlx::query("update outbox set applied_at = null where delivery > $1 and applied_at is not null")
+            .bind(delivery)
+            .execute(pg)
+            .await?;
     Ok(reopened.rows_affected())
 }
 
 /// The next delivery: an unfinished one as it was numbered, else the oldest waiting rows, up to `bytes` of events.
 /// Numbers go on from whatever is higher, the last one here or `known`, the last one that ClickHouse has.
 pub async fn next(pg: &PgPool, known: i64, bytes: i64) -> Result<Option<Delivery>, Error> {
-    let unfinished: Option<i64> =
-        sqlx::query_scalar("select min(delivery) from outbox where applied_at is null and delivery is not null")
-            .fetch_one(pg)
-            .await?;
+    let unfinished: Option<i64> = sqlx::query_scalar(
+        "select min(delivery) from outbox where applied_at is null and delivery is not null",
+    )
+    .fetch_one(pg)
+    .await?;
     let number = match unfinished {
         Some(number) => number,
         None => match number_next(pg, known, bytes).await? {

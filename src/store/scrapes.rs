@@ -184,7 +184,11 @@ async fn give_up_username(write: &mut Write, account: Uuid) -> Result<(), Error>
 }
 
 /// Marks an account as one that the platform does not show, or shows again.
-pub async fn set_account_unavailable(write: &mut Write, account: Uuid, unavailable: bool) -> Result<(), Error> {
+pub async fn set_account_unavailable(
+    write: &mut Write,
+    account: Uuid,
+    unavailable: bool,
+) -> Result<(), Error> {
     sqlx::query("update accounts set is_unavailable = $3 where organization_id = $1 and id = $2")
         .bind(write.organization())
         .bind(account)

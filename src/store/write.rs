@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::event::{self, Event, RemovedVideo, VideoPlace};
 use super::Error;
+use super::event::{self, Event, RemovedVideo, VideoPlace};
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
 /// What can be found by search.

@@ -32,7 +32,9 @@ pub struct TrackArgs {
 /// Why a tracker does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("the database URL is not usable: {0}; set TIDEMARK_DATABASE_URL to postgres://user:password@host:port/database")]
+    #[error(
+        "the database URL is not usable: {0}; set TIDEMARK_DATABASE_URL to postgres://user:password@host:port/database"
+    )]
     Database(#[from] sqlx::Error),
     #[error(transparent)]
     Sources(#[from] ConfigError),

@@ -195,7 +195,9 @@ async fn apply(
                 dimensions::remove_video(clickhouse, organization, video.video_id, number).await?;
             }
         }
-        Event::CreatorRemoved(id) => dimensions::remove_creator(clickhouse, organization, *id, number).await?,
+        Event::CreatorRemoved(id) => {
+            dimensions::remove_creator(clickhouse, organization, *id, number).await?
+        }
     }
     Ok(())
 }

@@ -88,9 +88,14 @@ impl Scrape<'_> {
         let attempt = match self.identify(&mut write, &answer.profile).await? {
             Identity::Same => {
                 let account = AccountRef { id: self.target.id, subject_id };
-                observe_accounts(&mut write, self.now, vec![observed_profile(account, &answer.profile, self.now)])
-                    .await?;
-                let found = |post| observed_post(self.target.platform, FoundOn::Account(account), post, self.now);
+                observe_accounts(
+                    &mut write,
+                    self.now,
+                    vec![observed_profile(account, &answer.profile, self.now)],
+                )
+                .await?;
+                let found =
+                    |post| observed_post(self.target.platform, FoundOn::Account(account), post, self.now);
                 observe_videos(&mut write, self.now, answer.posts.iter().map(found).collect()).await?;
                 self.succeeded()
             }
@@ -105,7 +110,8 @@ impl Scrape<'_> {
     }
 
     async fn video(&self, video: scrapes::Video) -> Result<Outcome, Error> {
-        let key = PostKey { external_id: video.external_id, shortcode: video.shortcode, username: video.username };
+        let key =
+            PostKey { external_id: video.external_id, shortcode: video.shortcode, username: video.username };
         let post = match self.tracker.sources.post(self.target.platform, &key, self.now).await {
             Ok(post) => post,
             Err(refusal) => return self.refused(refusal).await,
@@ -160,7 +166,13 @@ impl Scrape<'_> {
     /// The next attempt follows after the interval, a little earlier or later than all others.
     fn succeeded(&self) -> Attempt {
         let interval = TimeDelta::hours(self.interval_hours.into());
-        Attempt { at: self.now, next: self.now + jittered(interval), error: None, failures: 0, not_found_runs: 0 }
+        Attempt {
+            at: self.now,
+            next: self.now + jittered(interval),
+            error: None,
+            failures: 0,
+            not_found_runs: 0,
+        }
     }
 
     fn failed(&self, error: String, not_found_runs: i32) -> Attempt {

@@ -89,7 +89,6 @@ async fn an_insert_is_all_or_nothing() {
     let mut stream = service.begin("POST", &[("query", "INSERT INTO all_CSV FORMAT CSV")], 2_000_000);
     stream.write_all("7,x\n".repeat(100_000).as_bytes()).unwrap();
     drop(stream);
-    // a body of frames that is cut between two of them still has a length, which it does not reach
     assert_eq!(service.post("SELECT count() FROM all_CSV WHERE id = 7 AND text = 'x'").ok(), "0\n");
 }
 
@@ -115,7 +114,7 @@ async fn data_follows_an_insert_by_every_way_that_clients_know() {
         .send("POST", &[("query", "INSERT INTO t FORMAT CSV")], &gzip)
         .ok();
     assert_eq!(service.post("SELECT groupArray(id), groupArray(text) FROM (SELECT * FROM t ORDER BY id) FORMAT JSONCompactEachRow").ok(),
-        "[[1,2,3,4,5,6,7,8,9], [\"a\",\"VALUES\",\"\\n\\n\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"]]\n".replace("], [", "], ["));
+        "[[1,2,3,4,5,6,7,8,9], [\"a\",\"VALUES\",\"\\n\\n\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"]]\n");
 
     // no data is no error, a missing table is one
     service.post_with(&[("query", "INSERT INTO t FORMAT RowBinary")], "").ok();

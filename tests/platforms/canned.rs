@@ -62,7 +62,8 @@ async fn serve(mut stream: TcpStream, say: Say, seen: &Mutex<Vec<String>>) {
     // Whoever asked may hang up before the end; that is what some tests are about.
     let _ = match say {
         Say::Answer(status, headers, body) => {
-            let mut head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+            let mut head =
+                format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
             for (name, value) in headers {
                 head.push_str(&format!("{name}: {value}\r\n"));
             }
@@ -73,7 +74,9 @@ async fn serve(mut stream: TcpStream, say: Say, seen: &Mutex<Vec<String>>) {
             let _ = stream.write_all(format!("{head} {}\r\n\r\n", body.len()).as_bytes()).await;
             stream.write_all(&body).await
         }
-        Say::CutOff => stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n{\"profile\":").await,
+        Say::CutOff => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n{\"profile\":").await
+        }
         Say::Endless => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n[\"").await;
             let filling = vec![b'x'; 64 * 1024];
@@ -89,8 +92,9 @@ async fn read(stream: &mut TcpStream) -> Option<String> {
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length =
-                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let length = head
+                .lines()
+                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
             if body.len() >= length.unwrap_or(0) {
                 return Some(text);
             }

@@ -51,7 +51,10 @@ fn credentials_make_sources_in_the_default_order_or_the_one_given() {
 fn what_is_named_but_cannot_work_is_an_error_that_names_the_variable() {
     for (parts, expected) in [
         (&["--instagram-sources=instagram-graph"] as &[&str], "TIDEMARK_INSTAGRAM_GRAPH_USER_ID"),
-        (&["--instagram-sources=instagram-graph", "--instagram-graph-user-id=1"], "TIDEMARK_INSTAGRAM_GRAPH_TOKEN"),
+        (
+            &["--instagram-sources=instagram-graph", "--instagram-graph-user-id=1"],
+            "TIDEMARK_INSTAGRAM_GRAPH_TOKEN",
+        ),
         (&["--tiktok-sources=tiktok-research"], "TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY"),
         (&["--tiktok-sources=http"], "TIDEMARK_HTTP_SOURCE_URL"),
         (&["--tiktok-sources=instagram-graph"], "TIDEMARK_TIKTOK_SOURCES"),
@@ -64,7 +67,8 @@ fn what_is_named_but_cannot_work_is_an_error_that_names_the_variable() {
         assert!(error.contains(expected), "{parts:?}: {error}");
         assert!(!error.contains("user:pass"), "{error}");
     }
-    let unreadable = Sources::from_args(&args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]));
+    let unreadable =
+        Sources::from_args(&args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]));
     assert!(matches!(unreadable, Err(ConfigError::Setup { .. })));
 }
 

@@ -23,7 +23,10 @@ async fn refusals(base: &Url, limits: Limits) -> Vec<(&'static str, Refusal)> {
 
 #[tokio::test]
 async fn nobody_there_is_temporary_and_tells_no_address() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a port").port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|bound| bound.local_addr())
+        .expect("a port")
+        .port();
     let base = Url::parse(&format!("http://127.0.0.1:{port}/some/where")).expect("a URL");
     for (name, refusal) in refusals(&base, LIMITS).await {
         assert!(matches!(refusal, Refusal::Transient(_)), "{name}: {refusal}");
@@ -37,7 +40,11 @@ async fn an_endless_answer_is_cut_at_the_limit() {
     let limits = Limits { timeout: Duration::from_secs(20), max_answer_bytes: 100_000 };
     let started = Instant::now();
     for (name, refusal) in refusals(&server.url, limits).await {
-        assert_eq!(refusal, Refusal::Malformed("the answer is larger than 100000 bytes".to_owned()), "{name}");
+        assert_eq!(
+            refusal,
+            Refusal::Malformed("the answer is larger than 100000 bytes".to_owned()),
+            "{name}"
+        );
     }
     assert!(started.elapsed() < Duration::from_secs(10), "the limit, not the clock, ends it");
 }
@@ -50,7 +57,11 @@ async fn an_answer_is_measured_after_it_was_unpacked() {
     assert!(packed.len() < 100_000);
     let server = Canned::start(vec![Say::Gzip(packed)]).await;
     for (name, refusal) in refusals(&server.url, Limits { max_answer_bytes: 100_000, ..LIMITS }).await {
-        assert_eq!(refusal, Refusal::Malformed("the answer is larger than 100000 bytes".to_owned()), "{name}");
+        assert_eq!(
+            refusal,
+            Refusal::Malformed("the answer is larger than 100000 bytes".to_owned()),
+            "{name}"
+        );
     }
 }
 
@@ -66,7 +77,10 @@ async fn https_is_spoken_in_earnest() {
             stream.read_exact(&mut hello).await.expect("the beginning of a handshake");
             heard.push([hello[0], hello[1]]);
             // Whoever speaks plainly after this is an impostor.
-            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.expect("the caller listens");
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+                .await
+                .expect("the caller listens");
         }
         heard
     });
@@ -91,9 +105,13 @@ async fn an_answer_that_never_ends_in_time_is_given_up() {
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
     let server =
-        Canned::start(vec![Say::Answer(302, vec![("location", "/base/again".to_owned())], String::new())]).await;
+        Canned::start(vec![Say::Answer(302, vec![("location", "/base/again".to_owned())], String::new())])
+            .await;
     for (name, refusal) in refusals(&server.url, LIMITS).await {
-        assert!(matches!(&refusal, Refusal::Malformed(said) if said.contains("redirects")), "{name}: {refusal}");
+        assert!(
+            matches!(&refusal, Refusal::Malformed(said) if said.contains("redirects")),
+            "{name}: {refusal}"
+        );
     }
     assert_eq!(server.requests().len(), 3, "one request each");
 }
@@ -129,8 +147,15 @@ async fn what_is_not_json_is_told_by_its_status() {
 
 #[tokio::test]
 async fn json_of_no_shape_at_all_is_no_reason_to_panic() {
-    for body in [json!(null), json!([]), json!("x"), json!(1), json!({}), json!({"error": null}), json!({"error": []})]
-    {
+    for body in [
+        json!(null),
+        json!([]),
+        json!("x"),
+        json!(1),
+        json!({}),
+        json!({"error": null}),
+        json!({"error": []}),
+    ] {
         for status in [200, 400] {
             let server = Canned::start(vec![canned::json(status, &body)]).await;
             for (name, refusal) in refusals(&server.url, LIMITS).await {

@@ -58,7 +58,8 @@ async fn the_code_of_an_error_decides_what_is_done() {
 #[tokio::test]
 async fn a_token_quoted_in_an_error_is_not_repeated() {
     let token = tidemark::sandbox::graph::TOKEN;
-    let refusal = refused(400, error(190, 0, json!({"message": format!("Malformed access token {token}")}))).await;
+    let refusal =
+        refused(400, error(190, 0, json!({"message": format!("Malformed access token {token}")}))).await;
     assert!(refusal.to_string().contains("[redacted]") && !refusal.to_string().contains(token), "{refusal}");
 }
 
@@ -92,12 +93,14 @@ async fn usage_near_its_limit_makes_a_pause_without_asking_again() {
 
 #[tokio::test]
 async fn a_limit_that_was_hit_says_when_it_ends() {
-    let case = r#"{"178":[{"type":"instagram","call_count":100,"estimated_time_to_regain_access":7}]}"#.to_owned();
+    let case =
+        r#"{"178":[{"type":"instagram","call_count":100,"estimated_time_to_regain_access":7}]}"#.to_owned();
     let body = error(80_002, 0, json!({})).to_string();
     let server = Canned::start(vec![Say::Answer(400, vec![("x-business-use-case-usage", case)], body)]).await;
     let source = graph_source(&server.url, LIMITS, 50);
     for later in [0, 60] {
-        let asked = source.account(&key("a"), depth(9, "2026-01-01"), now() + TimeDelta::seconds(later)).await;
+        let asked =
+            source.account(&key("a"), depth(9, "2026-01-01"), now() + TimeDelta::seconds(later)).await;
         assert_eq!(asked, Err(Refusal::RateLimited { until: now() + TimeDelta::minutes(7) }));
     }
     assert_eq!(server.requests().len(), 1);
@@ -105,12 +108,14 @@ async fn a_limit_that_was_hit_says_when_it_ends() {
 
 #[tokio::test]
 async fn a_version_without_view_counts_is_read_without_them() {
-    let no_field = error(100, 0, json!({"message": "(#100) Please read documentation for supported fields."}));
+    let no_field =
+        error(100, 0, json!({"message": "(#100) Please read documentation for supported fields."}));
     let good = json!({"business_discovery": {"id": "1", "media": {"data": [{"id": 5, "like_count": "7"}]}}});
     let server = Canned::start(vec![canned::json(400, &no_field), canned::json(200, &good)]).await;
     let source = graph_source(&server.url, LIMITS, 50);
     for _ in 0..2 {
-        let answer = source.account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect("an answer");
+        let answer =
+            source.account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect("an answer");
         assert_eq!(answer.posts[0].external_id, "5");
         assert_eq!(answer.posts[0].counters.like_count, Some(7));
     }
@@ -134,9 +139,14 @@ async fn impossible_numbers_are_unknown_and_the_rest_is_kept() {
     let answer = source.account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect("an answer");
     assert_eq!(answer.profile.platform_id.as_deref(), Some("17841401441775531"));
     assert_eq!((answer.profile.follower_count, answer.profile.link_in_bio), (None, None));
-    let [odd, reel] = answer.posts.as_slice() else { panic!("the row without an id is left out: {:?}", answer.posts) };
+    let [odd, reel] = answer.posts.as_slice() else {
+        panic!("the row without an id is left out: {:?}", answer.posts)
+    };
     assert!(odd.counters.is_empty());
-    assert_eq!((odd.create_time, odd.shortcode.as_deref(), odd.description.as_deref()), (None, None, Some("ab")));
+    assert_eq!(
+        (odd.create_time, odd.shortcode.as_deref(), odd.description.as_deref()),
+        (None, None, Some("ab"))
+    );
     assert_eq!(reel.media_type.as_deref(), Some("reel"));
     assert_eq!(reel.video_url.as_deref(), Some("https://scontent.example/2.mp4"));
     assert_eq!(reel.platform_data, json!({"media_product_type": "REELS"}));
@@ -148,7 +158,8 @@ async fn a_walk_that_cannot_end_ends() {
         "paging": {"cursors": {"after": "QVFIsame"}}}}});
     let server = Canned::start(vec![canned::json(200, &page)]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    let refusal = source.account(&key("some.one"), depth(500, "2026-01-01"), now()).await.expect_err("a refusal");
+    let refusal =
+        source.account(&key("some.one"), depth(500, "2026-01-01"), now()).await.expect_err("a refusal");
     assert!(matches!(refusal, Refusal::Malformed(_)), "{refusal}");
     assert_eq!(server.requests().len(), 2);
 }

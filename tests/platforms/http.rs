@@ -9,7 +9,10 @@ use tidemark::platforms::source::{AccountKey, PostKey, Refusal, Source};
 use crate::canned::{self, Canned, Say};
 use crate::{LIMITS, depth, http_source, key, now, time};
 
-async fn account(platform: Platform, script: Vec<Say>) -> Result<tidemark::platforms::source::AccountAnswer, Refusal> {
+async fn account(
+    platform: Platform,
+    script: Vec<Say>,
+) -> Result<tidemark::platforms::source::AccountAnswer, Refusal> {
     let server = Canned::start(script).await;
     http_source(&server.url, LIMITS, platform).account(&key("some.one"), depth(9, "2026-01-01"), now()).await
 }
@@ -26,8 +29,7 @@ async fn pages_are_followed_and_every_counter_is_kept() {
     }
     full["shortcode"] = json!("CSr71Gzlqo4");
     full["platform_data"] = json!({"audio": "x"});
-    let first =
-        json!({"profile": {"id": "9", "username": "other.name", "follower_count": 3}, "posts": [full], "next": "n2"});
+    let first = json!({"profile": {"id": "9", "username": "other.name", "follower_count": 3}, "posts": [full], "next": "n2"});
     let second = json!({"profile": {"id": "9"}, "posts": [row("1", "2026-03-01T00:00:00Z"), row("2", "2026-03-05T00:00:00Z"),
         row("3", "2025-12-31T23:59:59Z")], "next": null});
     let server = Canned::start(vec![canned::json(200, &first), canned::json(200, &second)]).await;
@@ -43,7 +45,8 @@ async fn pages_are_followed_and_every_counter_is_kept() {
     assert_eq!(answer.posts[1].platform_data, json!({"audio": "x"}));
     let requests = server.requests();
     assert!(
-        requests[0].starts_with("GET /base/v1/instagram/accounts/some.one?max_posts=9&not_before=2026-01-01&id=9 ")
+        requests[0]
+            .starts_with("GET /base/v1/instagram/accounts/some.one?max_posts=9&not_before=2026-01-01&id=9 ")
     );
     assert!(requests[1].contains("max_posts=8") && requests[1].contains("cursor=n2"));
     assert!(requests[0].to_lowercase().contains("authorization: bearer sandbox-http-token"));
@@ -54,7 +57,8 @@ async fn a_play_is_a_view_on_tiktok() {
     let mut post = row("1", "2026-03-01T00:00:00Z");
     post["view_count"] = json!(10);
     post["play_count"] = json!(99);
-    let answer = account(Platform::Tiktok, vec![canned::json(200, &json!({"profile": {}, "posts": [post]}))]).await;
+    let answer =
+        account(Platform::Tiktok, vec![canned::json(200, &json!({"profile": {}, "posts": [post]}))]).await;
     assert_eq!(answer.expect("an answer").posts[0].counters.play_count, Some(10));
 }
 
@@ -107,11 +111,13 @@ async fn answers_of_another_shape_are_malformed() {
 
 #[tokio::test]
 async fn a_post_is_asked_for_by_any_name() {
-    let server = Canned::start(vec![canned::json(200, &json!({"post": row("5", "2026-03-01T00:00:00Z")}))]).await;
+    let server =
+        Canned::start(vec![canned::json(200, &json!({"post": row("5", "2026-03-01T00:00:00Z")}))]).await;
     let source = http_source(&server.url, LIMITS, Platform::Instagram);
     let by_code = PostKey { external_id: None, shortcode: Some("CSr-_1".to_owned()), username: None };
     assert_eq!(source.post(&by_code, now()).await.expect("the post").external_id, "5");
-    let by_id = PostKey { external_id: Some("5".to_owned()), shortcode: None, username: Some("a b".to_owned()) };
+    let by_id =
+        PostKey { external_id: Some("5".to_owned()), shortcode: None, username: Some("a b".to_owned()) };
     source.post(&by_id, now()).await.expect("the post");
     let lines: Vec<String> =
         server.requests().iter().filter_map(|request| Some(request.lines().next()?.to_owned())).collect();

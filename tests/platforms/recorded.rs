@@ -10,8 +10,9 @@ use crate::canned::{self, Canned};
 use crate::{LIMITS, depth, graph_source, key, now, time};
 
 fn recorded(name: &str, fallback: Value) -> Value {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/platform-responses/instagram-graph").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../shared/data/platform-responses/instagram-graph")
+        .join(name);
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes).expect("a recorded answer is JSON"),
         Err(_) => fallback,
@@ -24,10 +25,13 @@ async fn a_profile_without_posts_is_read() {
         "name": "Facebook for Developers", "username": "facebookfordevelopers",
         "profile_picture_url": "https://scontent.example/1.jpg", "followers_count": 64976, "media_count": 436},
         "id": "17841406338772941"});
-    let server = Canned::start(vec![canned::json(200, &recorded("discovery_user_fields.json", fallback))]).await;
+    let server =
+        Canned::start(vec![canned::json(200, &recorded("discovery_user_fields.json", fallback))]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    let answer =
-        source.account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now()).await.expect("an answer");
+    let answer = source
+        .account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now())
+        .await
+        .expect("an answer");
     assert_eq!(answer.profile.platform_id.as_deref(), Some("17841407673135339"));
     assert_eq!(answer.profile.name.as_deref(), Some("Facebook for Developers"));
     assert_eq!(answer.profile.follower_count, Some(64976));
@@ -67,14 +71,17 @@ async fn pages_of_media_are_walked_by_their_cursors() {
         .iter()
         .flat_map(|page| page["business_discovery"]["media"]["data"].as_array().expect("a list of posts"))
         .collect();
-    let cursor = pages[0]["business_discovery"]["media"]["paging"]["cursors"]["after"].as_str().expect("a cursor");
+    let cursor =
+        pages[0]["business_discovery"]["media"]["paging"]["cursors"]["after"].as_str().expect("a cursor");
     // The recording ends in the middle of a walk: what comes after is an empty page.
     let end = json!({"business_discovery": {"media": {"data": []}, "id": "17841407673135339"}, "id": "1"});
     let script = pages.iter().chain([&end]).map(|page| canned::json(200, page)).collect();
     let server = Canned::start(script).await;
     let source = graph_source(&server.url, LIMITS, 2);
-    let answer =
-        source.account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now()).await.expect("an answer");
+    let answer = source
+        .account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now())
+        .await
+        .expect("an answer");
 
     assert_eq!(answer.posts.len(), rows.len());
     for (post, row) in answer.posts.iter().zip(rows) {
@@ -83,14 +90,19 @@ async fn pages_of_media_are_walked_by_their_cursors() {
         assert_eq!(post.counters.comment_count, row["comments_count"].as_i64());
         assert_eq!((post.counters.view_count, post.counters.share_count), (None, None));
         assert_eq!(post.description.as_deref(), row["caption"].as_str());
-        assert!(row["permalink"].as_str().is_some_and(|url| url.contains(post.shortcode.as_deref().unwrap_or("?"))));
+        assert!(
+            row["permalink"]
+                .as_str()
+                .is_some_and(|url| url.contains(post.shortcode.as_deref().unwrap_or("?")))
+        );
     }
     assert_eq!(answer.posts[0].shortcode.as_deref(), Some("CSr71Gzlqo4"));
     assert_eq!(answer.posts[0].create_time, Some(time("2021-08-17T19:00:42Z")));
     let requests = server.requests();
-    let asked: String = url::form_urlencoded::parse(requests[1].lines().next().unwrap_or_default().as_bytes())
-        .map(|(_, value)| value.into_owned())
-        .collect();
+    let asked: String =
+        url::form_urlencoded::parse(requests[1].lines().next().unwrap_or_default().as_bytes())
+            .map(|(_, value)| value.into_owned())
+            .collect();
     assert!(asked.contains(&format!("media.after({cursor}).limit(2)")), "{asked}");
 }
 
@@ -100,8 +112,9 @@ async fn a_permission_that_is_missing_is_a_matter_of_credentials() {
         or an app token", "type": "OAuthException", "code": 100, "fbtrace_id": "A1"}});
     for name in ["error.json", "error_data.json"] {
         let server = Canned::start(vec![canned::json(400, &recorded(name, fallback.clone()))]).await;
-        let refusal =
-            graph_source(&server.url, LIMITS, 50).account(&key("some.one"), depth(9, "2020-01-01"), now()).await;
+        let refusal = graph_source(&server.url, LIMITS, 50)
+            .account(&key("some.one"), depth(9, "2020-01-01"), now())
+            .await;
         assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{name}: {refusal:?}");
     }
 }

@@ -34,7 +34,9 @@ fn page(ids: &[u64], cursor: u64, has_more: bool) -> Say {
         .iter()
         .map(|id| json!({"id": id, "create_time": 1_772_900_000 + id, "view_count": 5, "username": "joe"}))
         .collect();
-    good(json!({"videos": videos, "cursor": cursor, "has_more": has_more, "search_id": "7201388525814961198"}))
+    good(
+        json!({"videos": videos, "cursor": cursor, "has_more": has_more, "search_id": "7201388525814961198"}),
+    )
 }
 
 async fn refused(script: Vec<Say>) -> Refusal {
@@ -68,10 +70,14 @@ async fn an_account_is_read_with_what_the_platform_says() {
     assert_eq!(older.platform_data, json!({"region_code": "US", "hashtag_names": ["a"]}));
     let requests = server.requests();
     assert!(
-        requests[0].contains("grant_type=client_credentials") && requests[0].starts_with("POST /base/oauth/token/ ")
+        requests[0].contains("grant_type=client_credentials")
+            && requests[0].starts_with("POST /base/oauth/token/ ")
     );
     assert!(requests[1].starts_with("POST /base/research/user/info/?fields="));
-    assert!(requests[2].contains(r#""start_date":"20260301""#) && requests[2].contains(r#""end_date":"20260310""#));
+    assert!(
+        requests[2].contains(r#""start_date":"20260301""#)
+            && requests[2].contains(r#""end_date":"20260310""#)
+    );
 }
 
 #[tokio::test]
@@ -80,26 +86,38 @@ async fn windows_go_back_no_further_than_the_depth_or_the_number_of_videos() {
         let server = Canned::start(vec![token("clt.a", 7200), profile(videos), page(&[], 0, false)]).await;
         let source = research_source(&server.url, LIMITS, 100);
         source.account(&key("joe"), depth(50, not_before), now()).await.expect("an answer");
-        let day = |request: &String, name: &str| request.split_once(name).map(|(_, rest)| rest[..8].to_owned());
+        let day =
+            |request: &String, name: &str| request.split_once(name).map(|(_, rest)| rest[..8].to_owned());
         server.requests()[2..]
             .iter()
             .map(|request| (day(request, r#"start_date":""#), day(request, r#"end_date":""#)))
             .map(|(start, end)| format!("{}-{}", start.unwrap_or_default(), end.unwrap_or_default()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(windows(5, "2026-01-05").await, ["20260209-20260310", "20260110-20260208", "20260105-20260109"]);
+    assert_eq!(
+        windows(5, "2026-01-05").await,
+        ["20260209-20260310", "20260110-20260208", "20260105-20260109"]
+    );
     assert!(windows(0, "2026-01-05").await.is_empty(), "an account without videos costs no search");
 }
 
 #[tokio::test]
 async fn short_pages_go_on_until_there_is_no_more() {
-    let script =
-        vec![token("clt.a", 7200), profile(3), page(&[1], 2, true), page(&[], 4, true), page(&[2, 3], 6, false)];
+    let script = vec![
+        token("clt.a", 7200),
+        profile(3),
+        page(&[1], 2, true),
+        page(&[], 4, true),
+        page(&[2, 3], 6, false),
+    ];
     let server = Canned::start(script).await;
-    let answer = research_source(&server.url, LIMITS, 2).account(&key("joe"), depth(9, "2026-03-01"), now()).await;
+    let answer =
+        research_source(&server.url, LIMITS, 2).account(&key("joe"), depth(9, "2026-03-01"), now()).await;
     assert_eq!(answer.expect("an answer").posts.len(), 3);
     let requests = server.requests();
-    assert!(requests[3].contains(r#""cursor":2"#) && requests[3].contains(r#""search_id":"7201388525814961198""#));
+    assert!(
+        requests[3].contains(r#""cursor":2"#) && requests[3].contains(r#""search_id":"7201388525814961198""#)
+    );
     assert!(!requests[2].contains("search_id"));
 }
 
@@ -115,8 +133,10 @@ async fn a_search_that_expires_is_begun_again_and_counts_nothing_twice() {
             page(&[3], 4, false),
         ];
         let server = Canned::start(script).await;
-        let answer = research_source(&server.url, LIMITS, 2).account(&key("joe"), depth(9, "2026-03-01"), now()).await;
-        let ids: Vec<String> = answer.expect("an answer").posts.into_iter().map(|post| post.external_id).collect();
+        let answer =
+            research_source(&server.url, LIMITS, 2).account(&key("joe"), depth(9, "2026-03-01"), now()).await;
+        let ids: Vec<String> =
+            answer.expect("an answer").posts.into_iter().map(|post| post.external_id).collect();
         assert_eq!(ids, ["3", "2", "1"]);
         assert!(server.requests()[4].contains(r#""cursor":0"#));
     }
@@ -147,9 +167,13 @@ async fn one_token_serves_many_callers_and_a_dead_one_is_replaced_once() {
     assert_eq!((fetched, server.requests().len()), (1, 9));
 
     let dead = bad(401, "access_token_invalid", "The access token is invalid");
-    let server = Canned::start(vec![token("clt.a", 7200), dead.clone(), token("clt.b", 7200), profile(0)]).await;
+    let server =
+        Canned::start(vec![token("clt.a", 7200), dead.clone(), token("clt.b", 7200), profile(0)]).await;
     let source = research_source(&server.url, LIMITS, 100);
-    source.account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("an answer with the second token");
+    source
+        .account(&key("joe"), depth(9, "2026-03-01"), now())
+        .await
+        .expect("an answer with the second token");
     assert!(server.requests()[3].to_lowercase().contains("authorization: bearer clt.b"));
 
     let refusal = refused(vec![token("clt.a", 7200), dead.clone(), token("clt.b", 7200), dead]).await;
@@ -250,7 +274,10 @@ async fn a_post_is_found_by_the_day_in_its_id() {
         assert!(matches!(asked, Err(Refusal::NotFound(_))), "{id}: {asked:?}");
     }
     let other = ((1_772_900_000_u64 << 32) | 78).to_string();
-    assert!(matches!(source.post(&post(&other), now()).await, Err(Refusal::NotFound(_))), "not in the answer");
+    assert!(
+        matches!(source.post(&post(&other), now()).await, Err(Refusal::NotFound(_))),
+        "not in the answer"
+    );
     assert_eq!(server.requests().len(), 3);
     let nameless = PostKey { external_id: None, shortcode: Some("x".to_owned()), username: None };
     assert_eq!(source.post(&nameless, now()).await, Err(Refusal::Unsupported));

@@ -19,7 +19,8 @@ use url::Url;
 use crate::{LIMITS, depth, graph_source, http_source, key, research_source, time};
 
 async fn sandbox() -> Running {
-    let world = World::open(Population::new(5, 8), None, Some(time("2026-03-10T12:00:00Z"))).expect("a new world");
+    let world =
+        World::open(Population::new(5, 8), None, Some(time("2026-03-10T12:00:00Z"))).expect("a new world");
     start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.expect("a free port")
 }
 
@@ -40,11 +41,17 @@ fn sources(sandbox: &Running, limits: Limits) -> Vec<Arc<dyn Source>> {
 /// An account that the population has on a platform.
 fn someone(sandbox: &Running, platform: Platform) -> AccountKey {
     let population = sandbox.world.population();
-    let account = population.accounts().iter().rfind(|account| account.platform == platform).expect("an account");
+    let account =
+        population.accounts().iter().rfind(|account| account.platform == platform).expect("an account");
     AccountKey { username: account.username.clone(), platform_id: None }
 }
 
-fn expected(sandbox: &Running, name: &str, platform: Platform, now: DateTime<Utc>) -> Vec<(String, Counters)> {
+fn expected(
+    sandbox: &Running,
+    name: &str,
+    platform: Platform,
+    now: DateTime<Utc>,
+) -> Vec<(String, Counters)> {
     let seen = sandbox.world.find(platform, name).expect("the account");
     seen.account.posts_at(now).map(|post| (post.id.clone(), post.counters_at(now))).collect()
 }
@@ -65,7 +72,8 @@ async fn every_wire_format_tells_the_same_story() {
         let expected_ids: Vec<&str> = posts.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids(&answer.posts), expected_ids, "{} on {platform}", source.name());
         for (post, (_, counters)) in answer.posts.iter().zip(&posts) {
-            let visible = if source.name() == "instagram-graph" { graph_counters(*counters) } else { *counters };
+            let visible =
+                if source.name() == "instagram-graph" { graph_counters(*counters) } else { *counters };
             // A little time passes between the answer and this line.
             for (seen, meant) in post.counters.to_array().into_iter().zip(visible.to_array()) {
                 assert_eq!(seen.is_some(), meant.is_some(), "{} on {platform}: {post:?}", source.name());
@@ -110,7 +118,9 @@ async fn a_walk_stops_at_its_depth() {
 async fn every_ordered_failure_is_understood_and_passes() {
     let sandbox = sandbox().await;
     let limits = Limits { timeout: Duration::from_millis(700), ..LIMITS };
-    for fault in [Fault::Error, Fault::Hang, Fault::Html, Fault::Truncate, Fault::Unauthorized, Fault::RateLimit] {
+    for fault in
+        [Fault::Error, Fault::Hang, Fault::Html, Fault::Truncate, Fault::Unauthorized, Fault::RateLimit]
+    {
         for source in sources(&sandbox, limits) {
             let key = someone(&sandbox, source.platform());
             let now = sandbox.world.now();
@@ -164,7 +174,8 @@ async fn wrong_credentials_are_refused_as_such() {
     ]);
     let sources = Sources::from_args(&args).expect("a configuration");
     for platform in Platform::ALL {
-        let refusal = sources.account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now).await;
+        let refusal =
+            sources.account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now).await;
         assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{platform}: {refusal:?}");
     }
     let post = PostKey { external_id: None, shortcode: Some("abc".to_owned()), username: None };
@@ -207,9 +218,14 @@ async fn a_rename_is_followed_by_id_where_a_source_can() {
         Arc::new(http_source(&base(&sandbox, "/http"), LIMITS, Platform::Instagram)),
     ]);
     let mut known = someone(&sandbox, Platform::Instagram);
-    let first = names_only.account(Platform::Instagram, &known, depth(5, "2026-01-01"), now).await.expect("an answer");
+    let first = names_only
+        .account(Platform::Instagram, &known, depth(5, "2026-01-01"), now)
+        .await
+        .expect("an answer");
     known.platform_id = first.profile.platform_id.clone();
-    let ask = async |sources: &Sources| sources.account(Platform::Instagram, &known, depth(5, "2026-01-01"), now).await;
+    let ask = async |sources: &Sources| {
+        sources.account(Platform::Instagram, &known, depth(5, "2026-01-01"), now).await
+    };
 
     sandbox.world.rename(Platform::Instagram, &known.username, "another.name").expect("a rename");
     assert!(matches!(ask(&names_only).await, Err(Refusal::NotFound(_))));
@@ -232,7 +248,11 @@ async fn a_rename_is_followed_by_id_where_a_source_can() {
     sandbox.world.rename(Platform::Instagram, &known.username, "third.name").expect("a rename");
     let graph_then_broken = Sources::new(vec![
         Arc::new(graph_source(&base(&sandbox, "/graph/v25.0"), LIMITS, 50)),
-        Arc::new(http_source(&Url::parse("http://127.0.0.1:9/").expect("a URL"), LIMITS, Platform::Instagram)),
+        Arc::new(http_source(
+            &Url::parse("http://127.0.0.1:9/").expect("a URL"),
+            LIMITS,
+            Platform::Instagram,
+        )),
     ]);
     assert!(matches!(ask(&graph_then_broken).await, Err(Refusal::Transient(_))));
 
@@ -245,7 +265,8 @@ async fn a_rename_is_followed_by_id_where_a_source_can() {
 async fn unknown_accounts_are_not_found_by_any_source() {
     let sandbox = sandbox().await;
     for source in sources(&sandbox, LIMITS) {
-        let refusal = source.account(&key("nobody_at_all"), depth(5, "2026-01-01"), sandbox.world.now()).await;
+        let refusal =
+            source.account(&key("nobody_at_all"), depth(5, "2026-01-01"), sandbox.world.now()).await;
         assert!(matches!(refusal, Err(Refusal::NotFound(_))), "{}: {refusal:?}", source.name());
     }
     sandbox.stop().await;
@@ -269,7 +290,9 @@ async fn the_open_contract_is_what_its_document_says() {
         let answer = client.get(format!("{}/http{path}", sandbox.url)).send().await.expect("an answer");
         answer.json().await.expect("JSON")
     };
-    let keys = |value: &Value| -> BTreeSet<String> { value.as_object().expect("an object").keys().cloned().collect() };
+    let keys = |value: &Value| -> BTreeSet<String> {
+        value.as_object().expect("an object").keys().cloned().collect()
+    };
 
     let account = get(format!("/v1/instagram/accounts/{name}?max_posts=3")).await;
     assert_eq!(keys(&account), fields("AccountAnswer"));

@@ -1,9 +1,9 @@
 //! What the analysts' user may send: reads only, no way to files or to the network, and settings that change no more than limits and looks.
 //! The engine's `readonly=1` does most of it; here is what it leaves open. The service's user is not restricted here.
 
-use super::ffi::Class;
 use super::reply::Failure;
 use super::statement;
+use super::told::Class;
 
 /// Table functions that leave the database, by how their names begin. Under `readonly=1` a SELECT
 /// from them is refused by the engine, but DESCRIBE and some arguments are evaluated before that.

@@ -26,6 +26,9 @@ const OPTIONS: [&str; 7] = [
     "--async_insert=0",
 ];
 
+/// How many unused connections are kept ready.
+const SPARES: usize = 2;
+
 /// How long a folder that another process is just leaving is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(3);
 
@@ -58,6 +61,8 @@ pub struct Engine {
     api: &'static Api,
     arguments: Vec<CString>,
     base: Mutex<Option<Connection>>,
+    /// Connections that nobody has used yet.
+    spares: Mutex<Vec<Connection>>,
     version: String,
     /// Held until the engine is gone.
     _lock: File,
@@ -89,7 +94,14 @@ impl Engine {
             .query(b"SELECT version()", "TSVRaw", &[])
             .map_err(|error| EngineError::Silent(store.clone(), error))?;
         let version = String::from_utf8_lossy(version.as_ref()).trim().to_owned();
-        Ok(Self { api, arguments, base: Mutex::new(Some(base)), version, _lock: lock })
+        Ok(Self {
+            api,
+            arguments,
+            base: Mutex::new(Some(base)),
+            spares: Mutex::default(),
+            version,
+            _lock: lock,
+        })
     }
 
     /// ClickHouse's version, as `version()` tells it.
@@ -99,6 +111,21 @@ impl Engine {
 
     /// A fresh connection, without settings, temporary tables or leftovers of anybody.
     pub(super) fn connect(&self) -> Result<Connection, Failure> {
+        let spare = self.spares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.map_or_else(|| self.open_connection(), Ok)
+    }
+
+    /// Opens connections ahead of the requests that will want them.
+    pub(super) fn refill(&self) {
+        let missing = || self.spares.lock().unwrap_or_else(PoisonError::into_inner).len() < SPARES;
+        while missing() {
+            // opened without the lock, which requests wait for; one too many does no harm
+            let Ok(spare) = self.open_connection() else { return };
+            self.spares.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
+        }
+    }
+
+    fn open_connection(&self) -> Result<Connection, Failure> {
         Connection::open(self.api, &self.arguments).ok_or_else(|| {
             Failure::new(
                 210,
@@ -128,11 +155,12 @@ impl Engine {
         }
     }
 
-    /// Closes the base connection and stops the engine's threads; false while a query still runs.
-    pub(super) fn close(&self) -> bool {
+    /// Closes the connections that are kept and stops the engine's threads; no statement may be running.
+    pub(super) fn close(&self) {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(base);
-        self.api.shutdown()
+        self.api.shutdown();
     }
 }
 

@@ -6,33 +6,10 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
+use super::told::{Analysis, Class, Counters, Parameter};
+
 type Handle = *mut c_void;
 type Length = usize;
-
-/// What a statement does, as the engine's own parser decides it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Reads, and changes nothing that outlives it.
-    Read,
-    /// Changes tables or databases.
-    Write,
-    /// Changes what lies beside the databases: functions, users.
-    GlobalWrite,
-    /// Changes the session, writes files or governs the server.
-    Control,
-    /// Does not parse.
-    Unknown,
-}
-
-/// The answer of [`Connection::classify`].
-#[derive(Clone, Copy, Debug)]
-pub struct Analysis {
-    pub statements: u32,
-    pub class: Class,
-}
-
-/// A query parameter: name and value.
-pub type Parameter = (String, String);
 
 #[repr(C)]
 struct RawAnalysis {
@@ -98,10 +75,11 @@ impl Api {
         Ok(api)
     }
 
-    /// Joins the engine's threads; true when it stopped, false while anything is still open.
-    pub fn shutdown(&self) -> bool {
-        // SAFETY: takes no pointer, and answers an error while connections are open.
-        unsafe { (self.chdb_shutdown)() == 0 }
+    /// Asks the engine to join its threads once every connection is closed. It does not always, for
+    /// it keeps some for tables; those end with the process.
+    pub fn shutdown(&self) {
+        // SAFETY: takes no pointer; while a connection is open it does nothing.
+        unsafe { (self.chdb_shutdown)() };
     }
 }
 
@@ -241,27 +219,6 @@ impl Drop for Connection {
     fn drop(&mut self) {
         // SAFETY: opened by chdb_connect, closed once, and nothing borrows it any more.
         unsafe { (self.api.chdb_close_conn)(self.handle.as_ptr()) };
-    }
-}
-
-/// What a statement read, wrote and answered.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    pub read_rows: u64,
-    pub read_bytes: u64,
-    pub written_rows: u64,
-    pub written_bytes: u64,
-    pub result_rows: u64,
-}
-
-impl Counters {
-    /// Counts in what the next chunk of a stream adds.
-    pub fn add(&mut self, more: Self) {
-        self.read_rows += more.read_rows;
-        self.read_bytes += more.read_bytes;
-        self.written_rows += more.written_rows;
-        self.written_bytes += more.written_bytes;
-        self.result_rows += more.result_rows;
     }
 }
 

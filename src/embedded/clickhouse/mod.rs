@@ -15,6 +15,7 @@ mod session;
 mod spawn;
 mod statement;
 mod streaming;
+mod told;
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -152,11 +153,13 @@ pub async fn run(args: ClickhouseArgs) -> Result<(), ClickhouseError> {
     front.sessions.clear();
     let places = front.places.acquire_many(u32::from(args.max_queries));
     let all_ended = tokio::time::timeout(GRACE, places).await.is_ok();
-    let stopped = all_ended && tokio::task::spawn_blocking(move || engine.close()).await.unwrap_or(false);
-    if !stopped {
+    if !all_ended {
         tracing::warn!("statements were still running at the end");
         ffi::exit_now(0);
     }
+    tokio::task::spawn_blocking(move || engine.close())
+        .await
+        .map_err(|error| ClickhouseError::Setup(error.into()))?;
     Ok(())
 }
 

@@ -8,11 +8,12 @@ use super::access;
 use super::auth::Role;
 use super::cancel::Run;
 use super::engine::Engine;
-use super::ffi::{Analysis, Class, Connection, Counters, Parameter};
+use super::ffi::Connection;
 use super::reply::Failure;
 use super::session::Slot;
 use super::statement::{self, InsertKind};
 use super::streaming::Cutter;
+use super::told::{Analysis, Class, Counters, Parameter};
 
 /// How much of a result is gathered before it is streamed, so that an early error is a plain one.
 const GATHERED: usize = 4 << 20;
@@ -56,20 +57,35 @@ pub(super) type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 /// Runs `job` to its end and answers it through `waiting`.
 pub(super) fn run(engine: &Engine, mut job: Job, waiting: Waiting, run: &Run) {
     let mut waiting = Some(waiting);
-    let result = match job.session.take() {
-        Some(slot) => in_session(engine, slot, &job, &mut waiting, run),
-        // closing the connection after its one statement takes along what a failure leaves in it
-        None => engine.connect().and_then(|mut connection| execute(&mut connection, &job, &mut waiting, run)),
-    };
-    if let Some(waiting) = waiting {
-        let told = match result {
-            Ok(Some(answer)) => waiting.send(Ok(answer)),
-            Ok(None) => Ok(()),
-            Err(failure) => waiting.send(Err(failure)),
-        };
-        if told.is_err() {
-            tracing::debug!("the client went away before its answer");
+    match job.session.take() {
+        Some(slot) => {
+            let result = in_session(engine, slot, &job, &mut waiting, run);
+            tell(waiting, result);
         }
+        None => match engine.connect() {
+            Ok(mut connection) => {
+                let result = execute(&mut connection, &job, &mut waiting, run);
+                tell(waiting, result);
+                // closing it after its one statement takes along what a failure leaves in it;
+                // the client has its answer by now, and the next one finds a connection ready
+                drop(connection);
+                engine.refill();
+            }
+            Err(failure) => tell(waiting, Err(failure)),
+        },
+    }
+}
+
+/// Answers a request that has no answer yet.
+fn tell(waiting: Option<Waiting>, result: Result<Option<Answer>, Failure>) {
+    let Some(waiting) = waiting else { return };
+    let told = match result {
+        Ok(Some(answer)) => waiting.send(Ok(answer)),
+        Ok(None) => Ok(()),
+        Err(failure) => waiting.send(Err(failure)),
+    };
+    if told.is_err() {
+        tracing::debug!("the client went away before its answer");
     }
 }
 

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
-use super::ffi::Parameter;
 use super::frames::{self, FrameError};
 use super::reply::{Failure, too_large};
 use super::session;
+use super::told::Parameter;
 
 /// Names that steer the HTTP interface or that only a server with users, roles and quotas knows.
 const IGNORED: [&str; 11] = [

@@ -17,7 +17,11 @@ pub struct Ranked {
 }
 
 /// Every creator of the organization with its accounts.
-pub async fn ranked(pg: &PgPool, organization: Uuid, platform: Option<Platform>) -> Result<Vec<Ranked>, Error> {
+pub async fn ranked(
+    pg: &PgPool,
+    organization: Uuid,
+    platform: Option<Platform>,
+) -> Result<Vec<Ranked>, Error> {
     let creators = sqlx::query_as(
         "select c.id, c.name, c.name_key,
                 coalesce(array_agg(a.internal_id) filter (where a.id is not null), '{}') as subjects

@@ -128,12 +128,19 @@ pub async fn as_of(
 fn scoped(client: &Client, sql: &'static str, scope: Scope<'_>, window: Window) -> Query {
     bounded(client, sql)
         .param("org", scope.organization)
-        .param("start", window.start)
-        .param("end", window.end)
+        .param("start", stored_day(window.start))
+        .param("end", stored_day(window.end))
         .param("whole_org", scope.subjects.is_none())
         .param("subjects", scope.subjects.unwrap_or_default())
         .param("deleted", scope.removed)
         .param("platform", scope.platform.map_or("", Platform::as_str))
+}
+
+/// The nearest day that ClickHouse's `Date` and its differences can hold; nothing was observed beyond either end.
+fn stored_day(day: NaiveDate) -> NaiveDate {
+    let (first, last) = (NaiveDate::from_ymd_opt(1975, 1, 1), NaiveDate::from_ymd_opt(2145, 1, 1));
+    let day = first.map_or(day, |first| day.max(first));
+    last.map_or(day, |last| day.min(last))
 }
 
 /// A query that ends by itself, here and in ClickHouse.

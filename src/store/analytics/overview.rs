@@ -22,7 +22,11 @@ pub struct Holdings {
 }
 
 /// Counts what the organization has; with a platform, creators are those with an account there.
-pub async fn holdings(pg: &PgPool, organization: Uuid, platform: Option<Platform>) -> Result<Holdings, Error> {
+pub async fn holdings(
+    pg: &PgPool,
+    organization: Uuid,
+    platform: Option<Platform>,
+) -> Result<Holdings, Error> {
     let holdings = sqlx::query_as(
         "select accounts, active_accounts,
                 case when $2::text is null then (select count(*) from creators where organization_id = $1)

@@ -1,5 +1,5 @@
--- Recomputes the rollup of whole subjects from their snapshots; a day without any observation left is removed.
--- Running it twice changes nothing. Recomputes of one subject must not overlap, and `version` must never fall.
+-- Recomputes the rollup of whole subjects from their snapshots and writes the days that changed; a day without any
+-- observation left is removed. Running it twice changes nothing. Recomputes of one subject must not overlap, and `version` must never fall.
 -- The rows of the snapshots' videos and accounts in the dimensions have to be there first (posted_at, platform).
 --
 -- org       organization
@@ -12,7 +12,7 @@ INSERT INTO account_daily
     follower_gain,
     view_base, like_base, comment_base, share_base, saved_base, play_base, ig_play_base, fb_play_base, fb_like_base,
     follower_base,
-    observed_at, version, is_deleted
+    observed_at, digest, version, is_deleted
 )
 WITH
     -- Tracking of a subject starts with the earliest observation of the account or of any of its videos.
@@ -69,7 +69,7 @@ WITH
         -- A video posted on or after the start of tracking starts from zero: the counters of its first snapshot are gains.
         -- Any other first known value is a base. An unknown posted_at is 1970-01-01 here, before every start.
         SELECT
-            subject_id, date, video.platform AS platform, observed_at, true AS is_observed,
+            subject_id, date, video.platform AS platform, observed_at, true AS is_observed, CAST(NULL, 'Nullable(UInt64)') AS old_digest,
             is_first AND video.posted_on >= started_on AS from_zero,
             arrayMap((now, before) -> now - coalesce(before, if(from_zero, 0, now)), counters, known) AS gains,
             arrayMap((now, before) -> if(before IS NULL AND NOT from_zero, now, 0), counters, known) AS bases
@@ -85,7 +85,7 @@ WITH
         UNION ALL
 
         SELECT
-            subject_id, date, account.platform AS platform, observed_at, true AS is_observed,
+            subject_id, date, account.platform AS platform, observed_at, true AS is_observed, CAST(NULL, 'Nullable(UInt64)') AS old_digest,
             false AS from_zero,
             arrayConcat(arrayResize(CAST([], 'Array(Nullable(Int64))'), 9, NULL),
                 [follower_count - coalesce(known, follower_count)]) AS gains,
@@ -104,6 +104,7 @@ WITH
         -- Days rolled up before: where nothing else speaks for a day, it is removed.
         SELECT
             subject_id, date, platform, toDateTime64(0, 6, 'UTC') AS observed_at, false AS is_observed,
+            CAST(digest, 'Nullable(UInt64)') AS old_digest,
             false AS from_zero,
             CAST([], 'Array(Nullable(Int64))') AS gains,
             CAST([], 'Array(Nullable(Int64))') AS bases
@@ -117,9 +118,10 @@ WITH
             subject_id, date,
             max(platform) AS platform,
             arrayResize(sumForEach(gains), 10, NULL) AS sums,
-            arrayResize(sumForEach(bases), 10, NULL) AS bases,
+            arrayMap(base -> ifNull(base, 0), arrayResize(sumForEach(bases), 10, NULL)) AS bases,
             max(observed_at) AS observed_at,
-            max(is_observed) AS is_observed
+            max(is_observed) AS is_observed,
+            max(old_digest) AS old_digest
         FROM parts
         GROUP BY subject_id, date
     ),
@@ -130,7 +132,8 @@ WITH
         SELECT
             *,
             arrayMap((gain, times_known) -> coalesce(gain, if(times_known > 0, 0, NULL)), sums,
-                countForEach(sums) OVER up_to_here) AS gains
+                countForEach(sums) OVER up_to_here) AS gains,
+            cityHash64(toString((platform, gains, bases, observed_at))) AS digest
         FROM days
         WINDOW up_to_here AS
             (PARTITION BY subject_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
@@ -139,7 +142,7 @@ WITH
 SELECT
     {org:UUID}, date, subject_id, platform,
     gains[1], gains[2], gains[3], gains[4], gains[5], gains[6], gains[7], gains[8], gains[9], gains[10],
-    ifNull(bases[1], 0), ifNull(bases[2], 0), ifNull(bases[3], 0), ifNull(bases[4], 0), ifNull(bases[5], 0),
-    ifNull(bases[6], 0), ifNull(bases[7], 0), ifNull(bases[8], 0), ifNull(bases[9], 0), ifNull(bases[10], 0),
-    observed_at, {version:UInt64}, NOT is_observed
+    bases[1], bases[2], bases[3], bases[4], bases[5], bases[6], bases[7], bases[8], bases[9], bases[10],
+    observed_at, digest, {version:UInt64}, NOT is_observed
 FROM filled
+WHERE NOT is_observed OR ifNull(old_digest != digest, true)

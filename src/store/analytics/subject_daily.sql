@@ -5,13 +5,17 @@
 -- org         organization
 -- subjects    accounts (their internal ids) and individually tracked videos (their subject ids)
 -- start, end  the window, both inclusive
-SELECT day, arrayResize(day_gains, 10) AS gains, arrayResize(day_counts, 10, NULL) AS counts, day_as_of AS as_of
+SELECT
+    day,
+    arrayMap(gain -> ifNull(gain, 0), arrayResize(day_gains, 10, NULL)) AS gains,
+    arrayResize(day_counts, 10, NULL) AS counts,
+    day_as_of AS as_of
 FROM
 (
     SELECT
         day,
-        arrayMap(gain -> ifNull(gain, 0), sums) AS day_gains,
-        sumForEach(arrayMap((gain, base) -> gain + base, sums, bases)) OVER so_far AS day_counts,
+        sums AS day_gains,
+        sumForEach(steps) OVER so_far AS day_counts,
         max(latest) OVER so_far AS day_as_of
     FROM
     (
@@ -23,9 +27,10 @@ FROM
                 fb_like_gain, follower_gain
             ]) AS sums,
             sumForEach([
-                view_base, like_base, comment_base, share_base, saved_base, play_base, ig_play_base, fb_play_base,
-                fb_like_base, follower_base
-            ]) AS bases,
+                view_gain + view_base, like_gain + like_base, comment_gain + comment_base, share_gain + share_base,
+                saved_gain + saved_base, play_gain + play_base, ig_play_gain + ig_play_base,
+                fb_play_gain + fb_play_base, fb_like_gain + fb_like_base, follower_gain + follower_base
+            ]) AS steps,
             max(observed_at) AS latest
         FROM account_daily FINAL
         WHERE org_id = {org:UUID} AND date <= {end:Date} AND subject_id IN {subjects:Array(UInt64)}

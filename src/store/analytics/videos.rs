@@ -1,12 +1,14 @@
 //! Windowed totals of single videos, read from their snapshots.
 
-use chrono::{DateTime, Utc};
+use std::collections::HashSet;
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{bounded, fetch};
+use super::{bounded, fetch, stored_day};
 use crate::model::period::Window;
 use crate::store::Error;
 
@@ -49,6 +51,8 @@ pub struct VideoTotals {
     pub video_id: u64,
     /// In the order of [`crate::model::counters::Counters::NAMES`].
     gains: Vec<i64>,
+    /// Whether no snapshot before those that were looked at could change the gains.
+    settled: bool,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     pub as_of: DateTime<Utc>,
 }
@@ -83,12 +87,35 @@ impl VideoTotals {
     }
 }
 
+/// How far before a window its first look goes: a video that is scraped at all was seen within this time.
+const FIRST_LOOK: Days = Days::new(35);
+
 /// Gains of videos; those that were not observed by the window's end are absent.
+///
+/// Most videos were observed shortly before the window, so that is looked at first and costs the same however long
+/// the history is; only the others are looked up in all of theirs.
 pub async fn totals(
     client: &Client,
     organization: Uuid,
     videos: &[VideoRef],
     window: Window,
+) -> Result<Vec<VideoTotals>, Error> {
+    let near = stored_day(window.start) - FIRST_LOOK;
+    let mut totals = totals_since(client, organization, videos, window, near).await?;
+    totals.retain(|totals| totals.settled);
+    let settled: HashSet<_> = totals.iter().map(|totals| totals.video_id.cast_signed()).collect();
+    let others: Vec<_> =
+        videos.iter().filter(|video| !settled.contains(&video.internal_id)).copied().collect();
+    totals.extend(totals_since(client, organization, &others, window, NaiveDate::default()).await?);
+    Ok(totals)
+}
+
+async fn totals_since(
+    client: &Client,
+    organization: Uuid,
+    videos: &[VideoRef],
+    window: Window,
+    since: NaiveDate,
 ) -> Result<Vec<VideoTotals>, Error> {
     if videos.is_empty() {
         return Ok(Vec::new());
@@ -100,8 +127,8 @@ pub async fn totals(
         .param("org", organization)
         .param("videos", places)
         .param("from_zero", from_zero)
-        .param("since", "1970-01-01")
-        .param("start", window.start)
-        .param("end", window.end);
+        .param("since", since)
+        .param("start", stored_day(window.start))
+        .param("end", stored_day(window.end));
     fetch(query).await
 }

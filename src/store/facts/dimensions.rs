@@ -155,7 +155,12 @@ where
 }
 
 /// Removes an account from its table.
-pub async fn remove_account(client: &Client, organization: Uuid, subject_id: i64, version: i64) -> Result<(), Error> {
+pub async fn remove_account(
+    client: &Client,
+    organization: Uuid,
+    subject_id: i64,
+    version: i64,
+) -> Result<(), Error> {
     client
         .query_raw(include_str!("remove_account.sql"))
         .param("org", organization)
@@ -167,7 +172,12 @@ pub async fn remove_account(client: &Client, organization: Uuid, subject_id: i64
 }
 
 /// Removes a video from its table.
-pub async fn remove_video(client: &Client, organization: Uuid, video_id: i64, version: i64) -> Result<(), Error> {
+pub async fn remove_video(
+    client: &Client,
+    organization: Uuid,
+    video_id: i64,
+    version: i64,
+) -> Result<(), Error> {
     client
         .query_raw(include_str!("remove_video.sql"))
         .param("org", organization)
@@ -179,7 +189,12 @@ pub async fn remove_video(client: &Client, organization: Uuid, video_id: i64, ve
 }
 
 /// Removes a creator from its table.
-pub async fn remove_creator(client: &Client, organization: Uuid, id: Uuid, version: i64) -> Result<(), Error> {
+pub async fn remove_creator(
+    client: &Client,
+    organization: Uuid,
+    id: Uuid,
+    version: i64,
+) -> Result<(), Error> {
     client
         .query_raw(include_str!("remove_creator.sql"))
         .param("org", organization)

@@ -102,7 +102,12 @@ pub async fn insert_accounts(client: &Client, snapshots: &[(Uuid, AccountSnapsho
 }
 
 /// Moves a video's facts to where they belong now.
-pub async fn move_video(client: &Client, organization: Uuid, from: VideoPlace, to: VideoPlace) -> Result<(), Error> {
+pub async fn move_video(
+    client: &Client,
+    organization: Uuid,
+    from: VideoPlace,
+    to: VideoPlace,
+) -> Result<(), Error> {
     client
         .query_raw(include_str!("../analytics/move_video.sql"))
         .param("org", organization)
@@ -148,8 +153,11 @@ const RELAY: &str = "outbox";
 
 /// The last delivery that ClickHouse has; 0 when it has none.
 pub async fn position(client: &Client) -> Result<i64, Error> {
-    let position: u64 =
-        client.query("select max(position) from relay_position where relay = ?").bind(RELAY).fetch_one().await?;
+    let position: u64 = client
+        .query("select max(position) from relay_position where relay = ?")
+        .bind(RELAY)
+        .fetch_one()
+        .await?;
     Ok(position.cast_signed())
 }
 

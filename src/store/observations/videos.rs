@@ -138,7 +138,11 @@ struct Draft {
 
 /// Records what was observed of videos of the organization. Two units of work that make the same video at the
 /// same time contend: the later one gets [`Error::Contended`] and is to be tried again.
-pub async fn observe_videos(write: &mut Write, now: DateTime<Utc>, observed: Vec<ObservedVideo>) -> Result<(), Error> {
+pub async fn observe_videos(
+    write: &mut Write,
+    now: DateTime<Utc>,
+    observed: Vec<ObservedVideo>,
+) -> Result<(), Error> {
     if observed.is_empty() {
         return Ok(());
     }
@@ -195,7 +199,11 @@ async fn find(write: &mut Write, observed: &[ObservedVideo]) -> Result<Vec<Row>,
 }
 
 /// Brings every observation to the one video it means.
-async fn assemble(write: &mut Write, observed: Vec<ObservedVideo>, stored: Vec<Row>) -> Result<Vec<Draft>, Error> {
+async fn assemble(
+    write: &mut Write,
+    observed: Vec<ObservedVideo>,
+    stored: Vec<Row>,
+) -> Result<Vec<Draft>, Error> {
     let mut drafts: Vec<Draft> = Vec::with_capacity(observed.len());
     let mut by_external_id: HashMap<(Platform, String), usize> = HashMap::new();
     let mut by_shortcode: HashMap<(Platform, String), usize> = HashMap::new();
@@ -229,8 +237,12 @@ async fn assemble(write: &mut Write, observed: Vec<ObservedVideo>, stored: Vec<R
         by_shortcode.extend(short.map(|key| (key, n)));
         drafts[n].add(write, video);
     }
-    let mut drafts: Vec<_> =
-        drafts.into_iter().enumerate().filter(|(n, _)| !merged.contains_key(n)).map(|(_, draft)| draft).collect();
+    let mut drafts: Vec<_> = drafts
+        .into_iter()
+        .enumerate()
+        .filter(|(n, _)| !merged.contains_key(n))
+        .map(|(_, draft)| draft)
+        .collect();
     let new: Vec<_> = drafts.iter_mut().filter(|draft| draft.stored.is_none()).collect();
     let ids: Vec<i64> = sqlx::query_scalar("select nextval('internal_ids') from generate_series(1, $1)")
         .bind(new.len() as i32)
@@ -366,7 +378,10 @@ impl Draft {
         self.account = Some(account.id);
         self.subject_id = account.subject_id;
         if let Some(row) = &self.stored {
-            write.video_moved(row.place(), VideoPlace { subject_id: account.subject_id, video_id: row.internal_id });
+            write.video_moved(
+                row.place(),
+                VideoPlace { subject_id: account.subject_id, video_id: row.internal_id },
+            );
         }
     }
 
@@ -431,7 +446,12 @@ impl Draft {
             write.subject_changed(subject_id);
         }
         for (observed_at, counters) in self.observations.drain(..) {
-            write.video_observed(VideoSnapshot { subject_id, video_id: self.internal_id, observed_at, counters });
+            write.video_observed(VideoSnapshot {
+                subject_id,
+                video_id: self.internal_id,
+                observed_at,
+                counters,
+            });
         }
     }
 }
@@ -471,7 +491,8 @@ async fn insert(write: &mut Write, now: DateTime<Utc>, made: Vec<Columns>) -> Re
     if inserted.rows_affected() < count {
         return Err(Error::Contended);
     }
-    let tracked: Vec<_> = made.iter().filter(|columns| columns.is_tracked).map(|columns| columns.id).collect();
+    let tracked: Vec<_> =
+        made.iter().filter(|columns| columns.is_tracked).map(|columns| columns.id).collect();
     targets::add_videos(write, &tracked, now).await
 }
 
@@ -511,7 +532,8 @@ async fn update(write: &mut Write, now: DateTime<Utc>, changed: Vec<Columns>) ->
     .bind(now)
     .execute(write.connection())
     .await?;
-    let tracked: Vec<_> = changed.iter().filter(|columns| columns.is_tracked).map(|columns| columns.id).collect();
+    let tracked: Vec<_> =
+        changed.iter().filter(|columns| columns.is_tracked).map(|columns| columns.id).collect();
     targets::add_videos(write, &tracked, now).await
 }
 

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Generates some 26 million snapshots inside the engine and times every statement of src/store/analytics on them.
+
+    pip install chdb-core
+    python benches/schema/measure.py DIR generate [--tenth]    about two minutes; DIR needs 1.5 GB
+    python benches/schema/measure.py DIR read                  reads of four organizations side by side
+    python benches/schema/measure.py DIR write                 recompute, move, removal (changes the data)
+
+The first organization has 70 accounts with 100 videos each over 90 days; the next three are ten times that in days, in
+accounts and in videos; 45 more fill up. Nine counters move independently, 1 % of their values are unknown, 3 % of the
+days are missing. Times are CPU and wall milliseconds inside the engine, without HTTP; statements take turns, so that a
+busy machine is equally unfair to all. Random ids every time.
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import time
+
+import chdb
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SQL = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
+START, END, SINCE = "2026-06-01", "2026-06-30", "2026-04-22"
+RATES = dict(view=4000, like=300, comment=20, share=40, saved=60, play=5000, ig_play=3000, fb_play=600, fb_like=30)
+COUNTERS = [f"{name}_count" for name in RATES]
+SHAPES = {1: (70, 100, 90), 2: (70, 100, 900), 3: (700, 100, 90), 4: (70, 1000, 90)} | {n: (24, 80, 90) for n in range(5, 50)}
+NAMES = {1: "base", 2: "days x10", 3: "accounts x10", 4: "videos x10"}
+
+
+def org(number):
+    return f"018f0000-0000-7000-8000-{number:012x}"
+
+
+class Bench:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.db = chdb.connect(str(self.folder / "db"))
+        self.rng = random.Random(5)
+        kept = self.folder / "layout.json"
+        self.layout = {int(n): place for n, place in json.loads(kept.read_text()).items()} if kept.exists() else {}
+
+    def query(self, sql, **params):
+        return str(self.db.query(sql, "TSV", params=params))
+
+    def generate(self, tenth):
+        for path in sorted((ROOT / "schemas").glob("*.sql")):
+            self.query(path.read_text())
+        subject, video = 1, 1_000_000
+        for number, (accounts, per, days) in SHAPES.items():
+            accounts = max(2, accounts // 10) if tenth else accounts
+            self.fill(number, subject, accounts, video, per, days)
+            self.layout[number] = (subject, accounts, video, per, days)
+            subject, video = subject + accounts, video + accounts * per
+        for table in ["video_snapshots", "account_snapshots", "videos", "accounts"]:
+            self.query(f"OPTIMIZE TABLE {table} FINAL")
+        (self.folder / "layout.json").write_text(json.dumps(self.layout))
+        began = time.time()
+        for number, (subject, accounts, _, per, days) in self.layout.items():
+            step = max(1, 1_000_000 // (per * days))
+            for low in range(subject, subject + accounts, step):
+                self.query(SQL["recompute"], org=org(number), version=1,
+                           subjects=list(range(low, min(low + step, subject + accounts))))
+        print(f"whole rollup recomputed in {time.time() - began:.1f} s")
+        self.query("OPTIMIZE TABLE account_daily FINAL")
+        print(self.query("SELECT table, sum(rows), sum(bytes_on_disk), round(sum(bytes_on_disk) / sum(rows), 2), count() "
+                         "FROM system.parts WHERE active GROUP BY table ORDER BY table"))
+
+    def fill(self, number, subject, accounts, video, per, days):
+        total, step = accounts * per, max(1, 2_000_000 // days)
+        noon = f"toDateTime64('{END} 12:00:00', 6, 'UTC')"
+        moment = "(cityHash64(s) % 80000) * 1000000 + cityHash64(s, {k}) % 5400000000"  # one scrape per account and day
+        rates = ", ".join(f"toUInt64({rate} * exp(3 * (cityHash64(v, {i}, 'r') % 1000 / 1000. - 0.7))) + 1 AS rate{i}"
+                          for i, rate in enumerate(RATES.values()))
+        curves = ", ".join(f"arrayCumSum(arrayMap(k -> toInt64(intDiv(rate{i} * (cityHash64(v, k, {i}) % 2000), "
+                           f"1000 + 20 * k)), range({days}))) AS curve{i}" for i in range(9))
+        joined = ", ".join(f"curve{i} AS x{i}" for i in range(9))
+        values = ", ".join(f"if(cityHash64(v, k, {i}, 'n') % 100 = 0, NULL, x{i})" for i in range(9))
+        for low in range(0, total, step):
+            self.query(f"""INSERT INTO video_snapshots (org_id, subject_id, video_id, date, observed_at, {', '.join(COUNTERS)})
+                SELECT '{org(number)}', s, v, toDate('{END}') - {days - 1} + k AS d,
+                    toDateTime64(d, 6, 'UTC') + toIntervalMicrosecond({moment.format(k='k')}), {values}
+                FROM (SELECT {subject} + intDiv(number, {per}) AS s, {video} + number AS v, {rates}, {curves},
+                        range({days}) AS ks FROM numbers({low}, {min(step, total - low)}))
+                ARRAY JOIN ks AS k, {joined} WHERE cityHash64(v, k) % 100 >= 3""")
+        self.query(f"""INSERT INTO videos (org_id, video_id, id, subject_id, account_id, platform, external_id, posted_at,
+                description, is_tracked, added_at, version)
+            SELECT '{org(number)}', {video} + number, generateUUIDv7(number), {subject} + intDiv(number, {per}),
+                generateUUIDv7(number), if(intDiv(number, {per}) % 2 = 0, 'instagram', 'tiktok'),
+                toString(cityHash64(number)), {noon} - toIntervalDay(cityHash64(number) % ({days} + 60)),
+                concat('caption ', randomPrintableASCII(40)), 0, now64(6), 1 FROM numbers({total})""")
+        self.query(f"""INSERT INTO accounts (org_id, subject_id, id, platform, username, is_active, added_at, version)
+            SELECT '{org(number)}', {subject} + number, generateUUIDv7(number), if(number % 2 = 0, 'instagram', 'tiktok'),
+                concat('user', toString(number)), 1, now64(6), 1 FROM numbers({accounts})""")
+        self.query(f"""INSERT INTO account_snapshots (org_id, subject_id, date, observed_at, follower_count)
+            SELECT '{org(number)}', {subject} + intDiv(number, {days}) AS s, toDate('{END}') - number % {days} AS d,
+                toDateTime64(d, 6, 'UTC') + toIntervalMicrosecond({moment.format(k=f'number % {days}')}),
+                10000 + cityHash64(s) % 1000000 - (number % {days}) * (cityHash64(s, 1) % 100)
+            FROM numbers({accounts * days})""")
+
+    def ids(self, number, count):
+        subject, accounts, video, per, _ = self.layout[number]
+        return [(subject + i // per, video + i) for i in self.rng.sample(range(accounts * per), count)]
+
+    def turns(self, jobs, rounds):
+        times = {}
+        for turn in range(rounds):
+            for name, job in jobs.items():
+                wall, cpu = time.perf_counter(), time.process_time()
+                job(turn)
+                times.setdefault(name, []).append((time.process_time() - cpu, time.perf_counter() - wall))
+        for name, taken in times.items():
+            cpu, wall = (sorted(1000 * pair[i] for pair in taken[2 if rounds > 4 else 0:]) for i in (0, 1))
+            print(f"{name:<34} cpu {cpu[len(cpu) // 2]:7.1f}   wall {wall[len(wall) // 2]:7.1f}   least {wall[0]:7.1f}", flush=True)
+
+    def read(self):
+        window = dict(start=START, end=END)
+        scope = dict(window, deleted=[], platform="")
+
+        def video_totals(o, i, since=SINCE):
+            pairs = ",".join(f"({s},{v})" for s, v in self.ids(o, 100))
+            self.query(SQL["video_totals"], org=org(o), videos=f"[{pairs}]", from_zero=[], since=since, **window)
+
+        def video_deltas(o, i):
+            pairs = ",".join(f"({s},{v})" for s, v in self.ids(o, 100))
+            self.query(SQL["video_deltas"], org=org(o), videos=f"[{pairs}]", from_zero=[], since=SINCE, end=END,
+                       windows=[1, 7, 14, 30])
+
+        def video_daily(o, i):
+            ((subject, video),) = self.ids(o, 1)
+            self.query(SQL["video_daily"], org=org(o), subject=subject, video=video, from_zero=False, **window)
+
+        def some(o, count):
+            subject, accounts, *_ = self.layout[o]
+            return self.rng.sample(range(subject, subject + accounts), min(count, accounts))
+
+        jobs = {
+            "video_totals, 100": video_totals,
+            "video_totals, 100, all history": lambda o, i: video_totals(o, i, "1970-01-01"),
+            "video_deltas, 100 x 4": video_deltas,
+            "video_daily, 30 days": video_daily,
+            "overview": lambda o, i: self.query(SQL["overview"], org=org(o), **scope),
+            "levels": lambda o, i: self.query(SQL["levels"], org=org(o), whole_org=True, subjects=[], **scope),
+            "daily, organization": lambda o, i: self.query(SQL["daily"], org=org(o), whole_org=True, subjects=[], **scope),
+            "daily, 3 accounts": lambda o, i: self.query(SQL["daily"], org=org(o), whole_org=False, subjects=some(o, 3), **scope),
+            "subject_totals, organization": lambda o, i: self.query(
+                SQL["subject_totals"], org=org(o), whole_org=True, subjects=[], **scope),
+            "subject_totals, 50 accounts": lambda o, i: self.query(
+                SQL["subject_totals"], org=org(o), whole_org=False, subjects=some(o, 50), **scope),
+            "subject_daily, 1 account": lambda o, i: self.query(SQL["subject_daily"], org=org(o), subjects=some(o, 1), **window),
+        }
+        for name, job in jobs.items():
+            print(name)
+            self.turns({"  " + NAMES[o]: (lambda i, o=o: job(o, i)) for o in NAMES}, 13)
+
+    def write(self):
+        jobs = {}
+        for o in NAMES:
+            subject, accounts, *_ = self.layout[o]
+            for count in (1, 20):
+                jobs[f"recompute {count}, {NAMES[o]}"] = lambda i, o=o, s=subject, a=accounts, n=count: self.query(
+                    SQL["recompute"], org=org(o), version=2, subjects=[s + (i * n + j) % a for j in range(n)])
+        self.turns(jobs, 3)
+        subject, _, video, per, _ = self.layout[1]
+        self.turns({
+            "move a video": lambda i: self.query(
+                SQL["move_video"], org=org(1), from_subject=subject, from_video=video + i, to_subject=10**9 + i, to_video=video + i),
+            "remove a subject": lambda i: self.query(SQL["remove_video_snapshots"], org=org(1), subjects=[subject + 1 + i])}, 4)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("folder")
+    options.add_argument("what", choices=["generate", "read", "write"])
+    options.add_argument("--tenth", action="store_true", help="a tenth of the accounts, for trying it out")
+    options = options.parse_args()
+    bench = Bench(options.folder)
+    bench.generate(options.tenth) if options.what == "generate" else getattr(bench, options.what)()
+
+
+if __name__ == "__main__":
+    main()
