@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use harness::eventually;
-use harness::private::{PrivateStack, command, processes_of};
+use harness::private::{PrivateStack, Up, command, processes_of};
 
 /// Runs `tidemark up` on a folder where it has to fail, and returns how it ended.
 fn up_fails(dir: &Path, options: &[&str], environment: &[(&str, &str)]) -> Output {
@@ -176,4 +176,47 @@ async fn own_stores_tell_nobody_else_their_secrets() {
             assert!(!command.contains(secret), "process {pid} shows a password: {command}");
         }
     }
+}
+
+/// Accounts, creators and past views of the demo's organization, by the key that `demo.json` names. What the tracker adds
+/// meanwhile is of today.
+async fn demo_figures(stack: &harness::Stack) -> (i64, i64, i64) {
+    let key = stack.connection.api_key.clone().expect("a demo has a key");
+    let id = stack.connection.organization_id.expect("a demo has an organization");
+    let demo = harness::Organization { stack: stack.clone(), id, key };
+    let today = stack.stores.clock.now().await.date_naive();
+    let (start, end) = (today - chrono::Days::new(100), today - chrono::Days::new(1));
+    let window = format!("period=custom&start_date={start}&end_date={end}");
+    let overview = demo.get(&format!("/overview?{window}")).await.ok(200);
+    let figure = |pointer: &str| overview.integer(pointer);
+    (figure("/data/totals/accounts"), figure("/data/totals/creators"), figure("/data/views/current"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_stores_complete_a_first_load_that_was_killed() {
+    let options = ["--demo", "--demo-accounts", "40", "--demo-days", "120"];
+    let whole = PrivateStack::start_with(&options).await;
+    let expected = demo_figures(&whole.stack).await;
+    assert_eq!((expected.0, expected.1), (40, 8));
+    assert!(expected.2 > 0, "the demo has no history");
+    drop(whole);
+
+    // Killed as soon as the history begins to be loaded: files are written, rows are on their way.
+    let dir = tempfile::tempdir().unwrap();
+    let mut up = Up::start(dir.path(), &options);
+    let history = dir.path().join("state/history/videos.csv");
+    eventually("the history is written", || async { history.exists().then_some(()) }).await;
+    up.kill();
+    let state = dir.path().join("state");
+    let before = std::fs::read_to_string(state.join("demo-state.json")).unwrap();
+    assert!(before.contains("\"loaded\": false"), "{before}");
+    nothing_runs_in(&state);
+
+    let mut up = Up::start(dir.path(), &options);
+    let stack = up.ready().await;
+    assert_eq!(demo_figures(&stack).await, expected);
+    assert!(before.contains(stack.connection.api_key.as_deref().unwrap()), "the key changed");
+    assert!(!history.exists(), "the files of the history stayed");
+    up.stop();
+    nothing_runs_in(&state);
 }

@@ -36,6 +36,20 @@ pub async fn lead(connection: &mut PgConnection) -> Result<bool, Error> {
     Ok(leads)
 }
 
+/// Whether some process has the relay's place.
+pub async fn is_led(connection: &mut PgConnection) -> Result<bool, Error> {
+    let is_led = sqlx::query_scalar(
+        "select exists (
+             select from pg_locks l join pg_database d on d.oid = l.database
+             where d.datname = current_database() and l.locktype = 'advisory' and l.granted and l.objsubid = 1
+                 and l.objid::bigint = hashtext('tidemark.relay')::bigint & 4294967295
+         )",
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(is_led)
+}
+
 /// The last delivery that was numbered.
 pub async fn last_delivery(pg: &PgPool) -> Result<i64, Error> {
     let last: Option<i64> = sqlx::query_scalar("select max(delivery) from outbox").fetch_one(pg).await?;

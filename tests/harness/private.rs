@@ -16,6 +16,7 @@ pub struct PrivateStack {
     pub stack: Stack,
     up: Up,
     dir: TempDir,
+    options: Vec<String>,
 }
 
 /// A `tidemark up` and the pipe that it lives by.
@@ -36,7 +37,7 @@ impl PrivateStack {
         let dir = tempfile::tempdir().expect("a temporary folder can be made");
         let mut up = Up::start(dir.path(), options);
         let stack = up.ready().await;
-        PrivateStack { stack, up, dir }
+        PrivateStack { stack, up, dir, options: options.iter().map(ToString::to_string).collect() }
     }
 
     /// The folder of the installation.
@@ -57,7 +58,7 @@ impl PrivateStack {
 
     /// Starts the installation on its folder after it was stopped or killed.
     pub async fn start_again(&mut self) {
-        self.up = Up::start(self.dir.path(), &[]);
+        self.up = Up::start(self.dir.path(), &self.options);
         self.stack = self.up.ready().await;
     }
 
@@ -75,7 +76,7 @@ impl PrivateStack {
 
 impl Up {
     /// Starts `tidemark up` on a folder. It ends with the test, however that ends.
-    pub fn start(dir: &Path, options: &[&str]) -> Self {
+    pub fn start(dir: &Path, options: &[impl AsRef<std::ffi::OsStr>]) -> Self {
         // One that a killed run left behind would be taken for this one's.
         let _ = std::fs::remove_file(dir.join("state/demo.json"));
         let mut child = command()

@@ -79,8 +79,10 @@ async fn serve(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
     plan.learn_credentials()?;
     store::migrate::run(&plan.stores.postgres, &plan.stores.clickhouse).await?;
     supervisor.start(plan.sandbox(), plan.sandbox_is_ready()).await?;
-    supervisor.start(plan.tracker(), std::future::ready(Ok(()))).await?;
-    supervisor.start(plan.api(), plan.api_is_ready()).await?;
+    tokio::try_join!(
+        supervisor.start(plan.tracker(), plan.tracker_is_ready()),
+        supervisor.start(plan.api(), plan.api_is_ready()),
+    )?;
     let population = plan.population();
     let demo = if args.demo {
         let stores = Stores::connect(&plan.stores)?;

@@ -13,7 +13,7 @@ use crate::cli::Failure;
 use crate::config::{ClickhouseArgs, PostgresArgs, Secret, StoreArgs};
 use crate::embedded::postgres::Cluster;
 use crate::sandbox::population::{Account, Population};
-use crate::{embedded, sandbox};
+use crate::{embedded, sandbox, store};
 
 /// How long a part may take to stop before it is killed. Postgres' guard has its own, shorter patience.
 const GRACE: Duration = Duration::from_secs(15);
@@ -155,6 +155,16 @@ impl Plan {
             environment: self.environment(),
             grace: GRACE,
         }
+    }
+
+    /// Resolves once the tracker relays, which it does after it has understood its options and reached the stores.
+    pub(super) async fn tracker_is_ready(&self) -> Result<(), Failure> {
+        let url = self.stores.postgres.database_url.expose();
+        let mut connection = <PgConnection as sqlx::Connection>::connect(url).await?;
+        while !store::outbox::is_led(&mut connection).await? {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        Ok(())
     }
 
     pub(super) fn api(&self) -> Service {
