@@ -122,17 +122,23 @@ async fn own_stores_survive_a_kill_and_a_second_start_finds_them() {
 async fn own_stores_come_back_when_one_of_their_processes_is_killed() {
     let private = PrivateStack::start().await;
     let organization = private.stack.organization().await;
-    for (word, path) in
-        [("serve", "/whoami"), ("clickhouse", "/overview"), ("guard", "/accounts"), ("sandbox", "/whoami")]
-    {
-        organization.get(path).await.ok(200);
+    let api = |path: &str| format!("{}{path}", private.stack.connection.base_url);
+    let clock = format!("{}/_clock", private.stack.connection.sandbox_url);
+    for (word, url) in [
+        ("serve", api("/whoami")),
+        ("clickhouse", api("/overview")),
+        ("guard", api("/accounts")),
+        ("sandbox", clock),
+    ] {
+        let ask = || private.stack.client.get(&url).bearer_auth(&organization.key).send();
+        assert_eq!(ask().await.expect("it answers").status(), 200, "{url}");
         private.kill_process(word);
-        eventually(&format!("GET {path} works again after {word} was killed"), || async {
-            let response = organization.request(reqwest::Method::GET, path).send().await.ok()?;
-            response.status().is_success().then_some(())
+        eventually(&format!("{url} works again after {word} was killed"), || async {
+            ask().await.ok()?.status().is_success().then_some(())
         })
         .await;
     }
+    private.kill_process("track");
     let account = private.stack.connection.sandbox_accounts[0].clone();
     organization.track(&account).await;
 }
