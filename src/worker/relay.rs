@@ -20,8 +20,8 @@ use crate::store::{Error, outbox};
 const IDLE: Duration = Duration::from_millis(100);
 /// How long a process waits before it tries again to lead, or to reach a store that is down.
 const RETRY: Duration = Duration::from_secs(1);
-/// How much of the outbox one delivery takes: bytes of encoded events, about half a million snapshots.
-const DELIVERY_BYTES: i64 = 12 << 20;
+/// How much of the outbox one delivery takes: bytes of encoded events, a few hundred thousand snapshots.
+const DELIVERY_BYTES: i64 = 4 << 20;
 /// How long a delivery may take before it is made again: far more than one of that size needs.
 const DELIVERY_TIME: Duration = Duration::from_secs(300);
 /// Subjects whose gains are computed by one statement.
