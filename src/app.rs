@@ -80,7 +80,7 @@ pub fn postgres(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
     PgPoolOptions::new()
         .max_connections(args.database_connections)
         .acquire_timeout(Duration::from_secs(4))
-        .connect_lazy(args.database_url.expose())
+        .connect_lazy(args.database_url.reveal())
 }
 
 /// A client of ClickHouse's HTTP interface.
@@ -88,7 +88,7 @@ pub fn clickhouse(args: &ClickhouseArgs) -> clickhouse::Client {
     clickhouse::Client::default()
         .with_url(&args.clickhouse_url)
         .with_user(&args.clickhouse_user)
-        .with_password(args.clickhouse_password.expose())
+        .with_password(args.clickhouse_password.reveal())
         .with_database(&args.clickhouse_database)
 }
 

@@ -1,37 +1,9 @@
 //! Where the stores are and how patient the service is with them: flags and `TIDEMARK_*` variables that every
 //! subcommand shares. Options of one subcommand alone stand beside its code.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-/// A value that is never printed.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    pub fn new(value: impl Into<String>) -> Self {
-        Secret(value.into())
-    }
-
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-impl FromStr for Secret {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Secret(text.to_owned()))
-    }
-}
+use crate::model::secret::Secret;
 
 /// How to reach Postgres.
 #[derive(Debug, Clone, clap::Args)]

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Failure;
@@ -11,10 +12,11 @@ use super::answer::AnswerArgs;
 use crate::app::Stores;
 use crate::config::StoreArgs;
 use crate::import;
+use crate::worker::relay;
 
 /// Load history from files into an organization
 ///
-/// Reads CSV with a header, JSON Lines or Parquet, by column names: rows with external_id are of videos, rows without of
+/// Reads CSV with a header or JSON Lines, by column names: rows with external_id are of videos, rows without of
 /// accounts. Ends when everything is visible in every endpoint. Running it again changes nothing.
 #[derive(Debug, clap::Args)]
 pub(super) struct ImportArgs {
@@ -42,7 +44,14 @@ pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
     let stores = Stores::connect(&args.stores)?;
     let options =
         import::Options { track: args.track, report: args.report, progress: std::io::stderr().is_terminal() };
-    let summary = import::load(&stores, args.org, args.files, &options).await?;
+    // Relays what it loads when no tracker runs that would; otherwise this one never leads.
+    let stop = CancellationToken::new();
+    let database_url = args.stores.postgres.database_url.reveal().to_owned();
+    let relay = tokio::spawn(relay::run(stores.clone(), database_url, stop.clone()));
+    let summary = import::load(&stores, args.org, args.files, &options).await;
+    stop.cancel();
+    let _ended = relay.await;
+    let summary = summary?;
     args.answer.one(&summary, &COLUMNS)?;
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

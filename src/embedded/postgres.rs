@@ -14,7 +14,7 @@ use std::{env, fs};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::{Pid, User, geteuid};
 
-use crate::config::Secret;
+use crate::model::secret::Secret;
 
 /// Why there is no Postgres to run.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +111,7 @@ impl Cluster {
 
     /// Where the server is reached once it listens on `port`.
     pub fn url(&self, port: u16) -> Secret {
-        Secret::new(format!("postgres://{SUPERUSER}:{}@127.0.0.1:{port}/{DATABASE}", self.password.expose()))
+        Secret::new(format!("postgres://{SUPERUSER}:{}@127.0.0.1:{port}/{DATABASE}", self.password.reveal()))
     }
 
     /// How the server is started on `port`.
@@ -245,7 +245,7 @@ fn initialize(
     make_private_folder(&unfinished)?;
     own(&unfinished, run_as)?;
     let password_file = dir.join("password");
-    write_private(&password_file, password.expose())?;
+    write_private(&password_file, password.reveal())?;
     own(&password_file, run_as)?;
 
     let Invocation { program, mut arguments, folder } = binaries.invocation("initdb", &unfinished, run_as);

@@ -44,7 +44,7 @@ impl Key {
     }
 
     /// The whole key, to be shown once.
-    pub fn expose(&self) -> &str {
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn a_generated_key_parses_and_no_two_are_alike() {
         let key = Key::generate().unwrap();
-        assert_eq!(key.expose().len(), PREFIX.len() + RANDOM + 1 + CHECKSUM);
-        assert!(Key::parse(key.expose()).is_some_and(|parsed| parsed.hash() == key.hash()));
-        assert_ne!(key.expose(), Key::generate().unwrap().expose());
+        assert_eq!(key.reveal().len(), PREFIX.len() + RANDOM + 1 + CHECKSUM);
+        assert!(Key::parse(key.reveal()).is_some_and(|parsed| parsed.hash() == key.hash()));
+        assert_ne!(key.reveal(), Key::generate().unwrap().reveal());
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_changed_key_is_refused_by_its_form() {
         let key = Key::generate().unwrap();
-        let text = key.expose();
+        let text = key.reveal();
         let other = if text.as_bytes()[10] == b'a' { "b" } else { "a" };
         let mut changed = text.to_owned();
         changed.replace_range(10..11, other);

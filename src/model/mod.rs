@@ -12,6 +12,7 @@ pub mod network;
 pub mod organization;
 pub mod period;
 pub mod platform;
+pub mod secret;
 pub mod snapshot;
 pub mod text;
 pub mod tracking;

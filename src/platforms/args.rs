@@ -10,8 +10,8 @@ use std::time::Duration;
 use url::Url;
 
 use super::outbound::Limits;
-use super::secret::Secret;
 use crate::model::platform::Platform;
+use crate::model::secret::Secret;
 
 const GRAPH_URL: &str = "https://graph.facebook.com/v25.0";
 const RESEARCH_URL: &str = "https://open.tiktokapis.com/v2";

@@ -13,13 +13,13 @@ use url::Url;
 
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
-use super::secret::Secret;
 use super::source::{
     AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
 };
 use crate::model::counters::Counters;
 use crate::model::identifier::{Username, video_url};
 use crate::model::platform::Platform;
+use crate::model::secret::Secret;
 
 /// The wait when a limit is hit and nothing says how long it lasts.
 const LIMITED: TimeDelta = TimeDelta::minutes(1);

@@ -15,13 +15,13 @@ use url::Url;
 
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
-use super::secret::Secret;
 use super::source::{
     AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
 };
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
 use crate::model::platform::Platform;
+use crate::model::secret::Secret;
 
 const PROFILE_FIELDS: &str =
     "biography,id,followers_count,follows_count,media_count,name,profile_picture_url,username,website";

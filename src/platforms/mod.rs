@@ -7,7 +7,6 @@ pub mod http_source;
 pub mod instagram_graph;
 pub mod lenient;
 pub mod outbound;
-pub mod secret;
 pub mod source;
 pub mod sources;
 mod tiktok_call;

@@ -7,10 +7,10 @@ use chrono::{DateTime, Utc};
 use super::args::{ConfigError, SourceArgs, SourceKind};
 use super::http_source::{HttpSource, HttpSourceConfig};
 use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
-use super::secret::Secret;
 use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Refusal, Source};
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use crate::model::platform::Platform;
+use crate::model::secret::Secret;
 
 /// Per platform, the sources in the order in which they are asked.
 #[derive(Clone, Default)]

@@ -13,9 +13,9 @@ use url::Url;
 
 use super::lenient;
 use super::outbound::{Answer, Limits, Outbound};
-use super::secret::Secret;
 use super::source::Refusal;
 use super::tiktok_research::next_midnight;
+use crate::model::secret::Secret;
 
 /// The wait when a limit is hit and nothing says how long it lasts.
 const LIMITED: TimeDelta = TimeDelta::minutes(1);

@@ -14,7 +14,6 @@ use url::Url;
 
 use super::lenient;
 use super::outbound::{Gate, Limits};
-use super::secret::Secret;
 use super::source::{
     AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
 };
@@ -22,6 +21,7 @@ use super::tiktok_call::{Call, Failure};
 use crate::model::counters::Counters;
 use crate::model::identifier::video_url;
 use crate::model::platform::Platform;
+use crate::model::secret::Secret;
 
 const USER_FIELDS: &str = "display_name,bio_description,avatar_url,is_verified,follower_count,following_count,likes_count,video_count,bio_url";
 const VIDEO_FIELDS: &str = "id,video_description,create_time,region_code,share_count,view_count,like_count,\

@@ -80,7 +80,7 @@ pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<Cre
     .fetch_optional(pg)
     .await?
     .ok_or(Error::NotFound("organization"))?;
-    Ok(CreatedKey { record, key: key.expose().to_owned() })
+    Ok(CreatedKey { record, key: key.reveal().to_owned() })
 }
 
 /// Lists the keys of an organization, oldest first.

@@ -57,7 +57,7 @@ pub struct Applied {
 
 /// Brings both stores to this version's schema, making their databases where they are missing.
 pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result<Applied, Error> {
-    let url = postgres.database_url.expose();
+    let url = postgres.database_url.reveal();
     create_postgres_database(url).await?;
     let mut connection = PgConnection::connect(url).await?;
     sqlx::query("select pg_advisory_lock($1)").bind(LOCK).execute(&mut connection).await?;

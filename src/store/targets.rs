@@ -131,10 +131,11 @@ pub async fn lease(
 /// How long a target stays in hand without a sign of life: a killed tracker's work is taken over within a minute.
 const LEASE: PgInterval = PgInterval { months: 0, days: 0, microseconds: 45_000_000 };
 
-/// Keeps what the process has in hand.
-pub async fn renew(pg: &PgPool, owner: Uuid) -> Result<(), Error> {
-    sqlx::query("update scrape_targets set lease_until = now() + $2 where lease_owner = $1 and lease_until is not null")
+/// Keeps in hand what the process works on; what it gave up without a word runs out.
+pub async fn renew(pg: &PgPool, owner: Uuid, in_hand: &[Uuid]) -> Result<(), Error> {
+    sqlx::query("update scrape_targets set lease_until = now() + $3 where lease_owner = $1 and id = any($2)")
         .bind(owner)
+        .bind(in_hand)
         .bind(LEASE)
         .execute(pg)
         .await?;

@@ -44,7 +44,7 @@ pub enum StartError {
 pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartError> {
     let stores = Stores::connect(&args.stores)?;
     let sources = Arc::new(Sources::from_args(&args.sources)?);
-    let database_url = args.stores.postgres.database_url.expose().to_owned();
+    let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let tracker = Tracker::new(stores.clone(), sources);
     tokio::join!(
         tracker.run(args.concurrency.max(1), stop.clone()),

@@ -20,8 +20,10 @@ use crate::store::{Error, outbox};
 const IDLE: Duration = Duration::from_millis(100);
 /// How long a process waits before it tries again to lead, or to reach a store that is down.
 const RETRY: Duration = Duration::from_secs(1);
-/// How much of the outbox one delivery takes: bytes of encoded events, about half a million snapshots.
-const DELIVERY_BYTES: i64 = 12 << 20;
+/// How much of the outbox one delivery takes: bytes of encoded events, a few hundred thousand snapshots.
+const DELIVERY_BYTES: i64 = 4 << 20;
+/// How long a delivery may take before it is made again: far more than one of that size needs.
+const DELIVERY_TIME: Duration = Duration::from_secs(300);
 /// Subjects whose gains are computed by one statement.
 const SUBJECTS: usize = 64;
 /// How often delivered rows are looked through for those that need not be kept.
@@ -67,7 +69,9 @@ async fn lead(
         leadership.ping().await?;
         match outbox::next(&stores.pg, known, DELIVERY_BYTES).await? {
             Some(delivery) => {
-                deliver(stores, &delivery).await?;
+                tokio::time::timeout(DELIVERY_TIME, deliver(stores, &delivery))
+                    .await
+                    .map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
                 outbox::finish(&stores.pg, &delivery).await?;
             }
             None => {

@@ -42,6 +42,7 @@ impl Tracker {
     /// Scrapes what is due until told to stop, at most `concurrency` targets at a time; what is in hand is finished.
     pub async fn run(&self, concurrency: usize, stop: CancellationToken) {
         let mut in_hand = JoinSet::new();
+        let mut ids = HashMap::new();
         let mut renewal = tokio::time::interval(RENEWAL);
         let mut down = false;
         while !stop.is_cancelled() {
@@ -52,8 +53,9 @@ impl Tracker {
                     down = false;
                     let idle = taken.is_empty();
                     for target in taken {
-                        let tracker = self.clone();
-                        in_hand.spawn(async move { tracker.attempt(target).await });
+                        let (tracker, id) = (self.clone(), target.id);
+                        let task = in_hand.spawn(async move { tracker.attempt(target).await });
+                        ids.insert(task.id(), id);
                     }
                     idle
                 }
@@ -66,10 +68,13 @@ impl Tracker {
             };
             tokio::select! {
                 () = stop.cancelled() => {}
-                Some(_) = in_hand.join_next() => {}
+                Some(ended) = in_hand.join_next_with_id() => {
+                    ids.remove(&ended.map_or_else(|panicked| panicked.id(), |(id, ())| id));
+                }
                 () = tokio::time::sleep(IDLE), if idle => {}
                 _ = renewal.tick() => {
-                    if let Err(error) = targets::renew(&self.stores.pg, self.owner).await {
+                    let ids: Vec<_> = ids.values().copied().collect();
+                    if let Err(error) = targets::renew(&self.stores.pg, self.owner, &ids).await {
                         tracing::warn!(%error, "cannot renew leases");
                     }
                 }

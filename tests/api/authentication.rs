@@ -37,7 +37,7 @@ async fn a_key_tells_whose_it_is_and_what_it_may() {
 #[tokio::test]
 async fn whatever_is_wrong_with_a_key_the_answer_is_the_same() {
     let api = TestApi::start().await;
-    let unknown = Key::generate().unwrap().expose().to_owned();
+    let unknown = Key::generate().unwrap().reveal().to_owned();
     let expired = NewKey { expires_at: Some(Utc::now() - TimeDelta::hours(1)), ..NewKey::named("old") };
     let expired = api.other_key(expired).await;
     let mut details = Vec::new();
@@ -176,7 +176,7 @@ async fn unknown_keys_are_limited_by_address_and_never_cost_a_valid_one() {
         let request = api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(key);
         send(request.header("X-Forwarded-For", format!("203.0.113.9, {client}")))
     };
-    let unknown = || Key::generate().unwrap().expose().to_owned();
+    let unknown = || Key::generate().unwrap().reveal().to_owned();
     enough_of_a_minute().await;
     for _ in 0..5 {
         assert_eq!(attempt("tdm_malformed".to_owned(), "192.0.2.1").await.status, 401);

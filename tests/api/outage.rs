@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tidemark::app::{App, Clock, Settings, Stores};
-use tidemark::config::{PostgresArgs, Secret};
+use tidemark::config::PostgresArgs;
 use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::secret::Secret;
 
 use crate::harness::{TestApi, client, send, serve};
 

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use tidemark::model::platform::Platform;
+use tidemark::model::secret::Secret;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use tidemark::platforms::outbound::Limits;
-use tidemark::platforms::secret::Secret;
 use tidemark::platforms::source::{AccountKey, Depth, Source};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use url::Url;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidemark::platforms::secret::Secret;
+use tidemark::model::secret::Secret;
 use tidemark::platforms::source::{PostKey, Refusal, Source};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 

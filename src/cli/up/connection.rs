@@ -57,7 +57,6 @@ impl Connection {
         if let Some(key) = &self.api_key {
             text.push_str(&format!("  key       {key}\n"));
         }
-        text.push_str(&format!("  docs      {}\n", self.docs_url));
         text.push_str(&format!("  files     {0}/{JSON}, {0}/{SHELL}\n\n", dir.display()));
         match &self.api_key {
             Some(key) => text.push_str(&format!(

@@ -10,8 +10,9 @@ use super::connection::{Connection, SandboxAccount};
 use super::demo::Demo;
 use super::supervisor::Service;
 use crate::cli::Failure;
-use crate::config::{ClickhouseArgs, PostgresArgs, Secret, StoreArgs};
+use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::embedded::postgres::Cluster;
+use crate::model::secret::Secret;
 use crate::sandbox::population::{Account, Population};
 use crate::{embedded, sandbox, store};
 
@@ -98,7 +99,7 @@ impl Plan {
 
     /// Resolves once the server takes connections to its maintenance database.
     pub(super) async fn postgres_is_ready(&self) -> Result<(), Failure> {
-        let mut url = url::Url::parse(self.stores.postgres.database_url.expose())?;
+        let mut url = url::Url::parse(self.stores.postgres.database_url.reveal())?;
         url.set_path("/postgres");
         while <PgConnection as sqlx::Connection>::connect(url.as_str()).await.is_err() {
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -159,7 +160,7 @@ impl Plan {
 
     /// Resolves once the tracker relays, which it does after it has understood its options and reached the stores.
     pub(super) async fn tracker_is_ready(&self) -> Result<(), Failure> {
-        let url = self.stores.postgres.database_url.expose();
+        let url = self.stores.postgres.database_url.reveal();
         let mut connection = <PgConnection as sqlx::Connection>::connect(url).await?;
         while !store::outbox::is_led(&mut connection).await? {
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -190,10 +191,10 @@ impl Plan {
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
         let StoreArgs { postgres, clickhouse, .. } = &self.stores;
         let mut environment = vec![
-            ("TIDEMARK_DATABASE_URL", postgres.database_url.expose().to_owned()),
+            ("TIDEMARK_DATABASE_URL", postgres.database_url.reveal().to_owned()),
             ("TIDEMARK_CLICKHOUSE_URL", clickhouse.clickhouse_url.clone()),
             ("TIDEMARK_CLICKHOUSE_USER", clickhouse.clickhouse_user.clone()),
-            ("TIDEMARK_CLICKHOUSE_PASSWORD", clickhouse.clickhouse_password.expose().to_owned()),
+            ("TIDEMARK_CLICKHOUSE_PASSWORD", clickhouse.clickhouse_password.reveal().to_owned()),
             ("TIDEMARK_CLICKHOUSE_DATABASE", clickhouse.clickhouse_database.clone()),
         ];
         environment.extend(sandbox::server::environment(&self.sandbox_url));
@@ -210,13 +211,13 @@ impl Plan {
             base_url: format!("{api_url}/v2"),
             api_key: demo.map(|demo| demo.api_key.clone()),
             organization_id: demo.map(|demo| demo.organization_id),
-            database_url: postgres.database_url.expose().to_owned(),
+            database_url: postgres.database_url.reveal().to_owned(),
             clickhouse_url: clickhouse.clickhouse_url.clone(),
             clickhouse_database: clickhouse.clickhouse_database.clone(),
             clickhouse_user: clickhouse.clickhouse_user.clone(),
-            clickhouse_password: clickhouse.clickhouse_password.expose().to_owned(),
+            clickhouse_password: clickhouse.clickhouse_password.reveal().to_owned(),
             clickhouse_readonly_user: self.analyst.user.clone(),
-            clickhouse_readonly_password: self.analyst.password.expose().to_owned(),
+            clickhouse_readonly_password: self.analyst.password.reveal().to_owned(),
             sandbox_url: self.sandbox_url.clone(),
             docs_url: format!("{api_url}/docs"),
             sandbox_accounts: untracked

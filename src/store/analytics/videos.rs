@@ -88,7 +88,7 @@ impl VideoTotals {
 }
 
 /// How far before a window its first look goes: a video that is scraped at all was seen within this time.
-const FIRST_LOOK: Days = Days::new(35);
+const FIRST_LOOK: Days = Days::new(40);
 
 /// Gains of videos; those that were not observed by the window's end are absent.
 ///

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A credential: its text is only had by asking for it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
