@@ -66,6 +66,8 @@ create table accounts (
     creator_id uuid references creators on delete set null,
     linked_at timestamptz,
     category text check (char_length(category) <= 128),
+    -- when the category was observed, where an import brought it: a later one replaces it, and nothing else does
+    category_observed_at timestamptz,
     metadata jsonb not null default '{}',
     added_at timestamptz not null,
     updated_at timestamptz not null,

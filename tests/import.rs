@@ -181,6 +181,48 @@ async fn refused_rows_are_reported_and_good_ones_loaded() {
 }
 
 #[tokio::test]
+async fn lines_are_counted_alike_however_they_end_and_no_date_stops_the_others() {
+    let organization = Stack::shared().organization().await;
+    let rows = [
+        "tiktok,ann,1,1969-12-31",
+        "tiktok,ann,1,2026-01-01",
+        "tiktok,ann,1,+262142-12-31",
+        "tiktok,ann,1,0001-01-01",
+    ];
+    for end in ["\n", "\r\n"] {
+        let text = format!("platform,username,external_id,observed_at{end}{}{end}", rows.join(end));
+        let file = File::with("history.csv", &text);
+        let summary = load(&organization, &file.path).await;
+        assert_eq!((summary.rows_read, summary.refused), (4, 3));
+        let report = std::fs::read_to_string(file.report()).unwrap();
+        let lines: Vec<_> = report
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["line"].as_u64().unwrap())
+            .collect();
+        assert_eq!(lines, [2, 4, 5]);
+    }
+}
+
+#[tokio::test]
+async fn the_latest_category_stays_whichever_file_came_first_and_a_users_own_always() {
+    let stack = Stack::shared();
+    let (early, late) = ("tiktok,ann,,2026-01-10,,,,,,,,1,,Early,", "tiktok,ann,,2026-01-11,,,,,,,,1,,Late,");
+    let category = async |organization: &Organization| {
+        organization.get("/accounts/@ann").await.ok(200).text("/data/category").to_owned()
+    };
+    for order in [[early, late], [late, early]] {
+        let organization = stack.organization().await;
+        for row in order {
+            load(&organization, &File::csv(&[row]).path).await;
+        }
+        assert_eq!(category(&organization).await, "Late");
+        organization.patch("/accounts/@ann", json!({"category": "Mine"})).await.ok(200);
+        load(&organization, &File::csv(&[late]).path).await;
+        assert_eq!(category(&organization).await, "Mine");
+    }
+}
+
+#[tokio::test]
 async fn json_lines_say_the_same_as_csv() {
     let organization = Stack::shared().organization().await;
     let file = File::with(

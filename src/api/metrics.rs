@@ -36,8 +36,9 @@ impl FromBody for AccountVideosBody {
 
 fn integer(value: &Value) -> Result<i64, String> {
     match value {
-        // A number beyond 64 bits is an id that nobody has.
-        Value::Number(number) if !number.is_f64() => Ok(number.as_i64().unwrap_or(i64::MAX)),
+        Value::Number(number) if !number.is_f64() => {
+            number.as_i64().ok_or_else(|| "must be an integer of at most 64 bits".to_owned())
+        }
         _ => Err("must be an integer".to_owned()),
     }
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::model::account::Metadata;
 use crate::model::limits;
+use crate::model::period::read_day;
 
 /// What is wrong with one field, by its dotted path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -89,11 +90,7 @@ fn integer_within(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, Strin
 }
 
 fn date(text: &str) -> Result<NaiveDate, &'static str> {
-    // chrono alone would also take years of other lengths and single digits.
-    Some(text)
-        .filter(|text| text.len() == 10)
-        .and_then(|text| text.parse().ok())
-        .ok_or("must be a date, as 2026-01-31")
+    read_day(text).ok_or("must be a date from 1900 on, as 2026-01-31")
 }
 
 /// The parameters of a query string. What nobody asks for is ignored.

@@ -25,7 +25,7 @@ use self::batch::{Batch, Name};
 use self::report::Report;
 use self::row::{Row, VideoRow};
 use crate::app::Stores;
-use crate::model::latest::{Last, learn};
+use crate::model::latest::{Known, Last, learn};
 use crate::model::platform::Platform;
 use crate::store::{self, Write, applied, imports};
 
@@ -265,11 +265,11 @@ impl<'a> Load<'a> {
     }
 }
 
-fn named(names: HashMap<Name, Last<String>>) -> Vec<(Platform, String, String)> {
+fn named(names: HashMap<Name, Last<String>>) -> Vec<(Platform, String, Known<String>)> {
     let mut named: Vec<_> = names
         .into_iter()
-        .filter_map(|((platform, username), last)| Some((platform, username, last?.value)))
+        .filter_map(|((platform, username), last)| Some((platform, username, last?)))
         .collect();
-    named.sort_unstable();
+    named.sort_unstable_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
     named
 }

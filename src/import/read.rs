@@ -71,6 +71,11 @@ pub fn lines(path: &Path, bytes: &Arc<AtomicU64>, mut take: impl FnMut(Line) -> 
 }
 
 fn csv_lines(path: &Path, file: impl Read, take: &mut dyn FnMut(Line) -> bool) -> Result<(), Error> {
+    let mut file = BufReader::with_capacity(1 << 18, file);
+    let beginning = file.fill_buf().map_err(|error| Error::File(path.to_owned(), error))?;
+    // The reader says where a record starts before it has passed over the second half of a line's end.
+    let first_end = beginning.iter().position(|byte| *byte == b'\n');
+    let behind = u64::from(first_end.is_some_and(|end| end > 0 && beginning[end - 1] == b'\r'));
     let mut reader = csv::ReaderBuilder::new().flexible(true).buffer_capacity(1 << 18).from_reader(file);
     let header = reader.byte_headers().map_err(|error| Error::Csv(path.to_owned(), error))?.clone();
     let columns: Vec<String> = header
@@ -85,7 +90,7 @@ fn csv_lines(path: &Path, file: impl Read, take: &mut dyn FnMut(Line) -> bool) -
         match reader.read_byte_record(&mut record) {
             Ok(false) => return Ok(()),
             Ok(true) => {
-                let number = record.position().map_or(0, csv::Position::line);
+                let number = record.position().map_or(0, csv::Position::line) + behind;
                 if !take(Line { number, row: csv_row(&columns, &record) }) {
                     return Ok(());
                 }

@@ -1,10 +1,11 @@
 //! One row of an import: which columns it may have, and what makes it a row that is refused.
 
-use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use serde::{Deserialize, Deserializer};
 
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
+use crate::model::period::{can_be_kept, read_day};
 use crate::model::platform::Platform;
 
 /// The columns of a row as text; one that is absent or empty is unknown.
@@ -272,14 +273,16 @@ fn required<'a>(column: &'static str, text: &'a Text) -> Result<&'a str, Refused
 /// Reads a date, which means its first moment, or an RFC 3339 time.
 fn time(column: &'static str, text: &str) -> Result<DateTime<Utc>, Refused> {
     let text = text.trim();
-    if let Ok(date) = text.parse::<NaiveDate>() {
-        return Ok(date.and_time(NaiveTime::MIN).and_utc());
+    let time = match read_day(text) {
+        Some(day) => Some(day.and_time(NaiveTime::MIN).and_utc()),
+        None => DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()),
+    };
+    let time = time.ok_or_else(|| refused(column, "must be a date (YYYY-MM-DD) or an RFC 3339 time"))?;
+    if can_be_kept(time.date_naive()) {
+        Ok(time)
+    } else {
+        Err(refused(column, "must lie between 1975 and 2144"))
     }
-    DateTime::parse_from_rfc3339(text)
-        .map(|time| time.to_utc())
-        .ok()
-        .filter(|time| (1970..=9999).contains(&chrono::Datelike::year(time)))
-        .ok_or_else(|| refused(column, "must be a date (YYYY-MM-DD) or an RFC 3339 time"))
 }
 
 fn count(column: &'static str, text: &Text) -> Result<Option<i64>, Refused> {
@@ -356,6 +359,10 @@ mod tests {
             ("view_count", "99999999999999999999"),
             ("duration", "NaN"),
             ("create_time", "12:00"),
+            ("create_time", "+262142-12-31"),
+            ("create_time", "1960-05-05"),
+            ("observed_at", "1969-12-31"),
+            ("observed_at", "2026-3-1"),
             ("external_id", "a b"),
             ("description", "a\0b"),
         ] {

@@ -2,8 +2,27 @@
 //!
 //! Every endpoint that answers about a window takes it from here, so that they agree on where a day ends.
 
-use chrono::{DateTime, Days, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
+
+/// The days of which history can be kept: what ClickHouse's `Date` holds, with room for the windows around them.
+pub fn can_be_kept(day: NaiveDate) -> bool {
+    (1975..2145).contains(&day.year())
+}
+
+/// Reads a day in the one form of the contract, YYYY-MM-DD; chrono alone also takes signs and single digits.
+pub fn read_day(text: &str) -> Option<NaiveDate> {
+    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    match text.as_bytes() {
+        [year @ .., b'-', m1, m2, b'-', d1, d2]
+            if year.len() == 4 && digits(year) && digits(&[*m1, *m2, *d1, *d2]) =>
+        {
+            // From 1900, so that the window before any window still has a year of four digits.
+            text.parse().ok().filter(|day: &NaiveDate| day.year() >= 1900)
+        }
+        _ => None,
+    }
+}
 
 /// The longest custom window.
 pub const LONGEST_DAYS: u64 = 731;
@@ -146,6 +165,23 @@ mod tests {
             end_date: end.map(day),
             include_today: true,
             dates_imply_custom: true,
+        }
+    }
+
+    #[test]
+    fn a_day_is_read_in_one_form_only() {
+        assert_eq!(read_day("2026-01-31"), Some(day("2026-01-31")));
+        for text in [
+            "",
+            "2026-1-31",
+            "-001-01-01",
+            "+999-01-01",
+            "+2026-01-06",
+            "2026-02-30",
+            "1899-12-31",
+            "２026-01-1",
+        ] {
+            assert_eq!(read_day(text), None, "{text}");
         }
     }
 

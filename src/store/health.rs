@@ -20,15 +20,23 @@ pub async fn clickhouse(client: &clickhouse::Client) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether everything that is due is being looked at in time, at `now` of the service's clock.
+/// How long a committed change may wait for the relay before something is wrong with it.
+const UNDELIVERED: TimeDelta = TimeDelta::minutes(2);
+
+/// Whether everything that is due is being looked at in time, at `now` of the service's clock, and what was learned
+/// reaches ClickHouse.
 pub async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<bool, Error> {
     let late: bool = sqlx::query_scalar(
         "select exists (
              select from scrape_targets where enabled and next_attempt_at < $1 and (lease_until is null or lease_until < $2)
+         ) or exists (
+             select from (select created_at from outbox where applied_at is null order by position limit 1) oldest
+             where created_at < $2 - $3
          )",
     )
     .bind(now - LATE)
     .bind(Utc::now())
+    .bind(UNDELIVERED)
     .fetch_one(pg)
     .await?;
     Ok(!late)

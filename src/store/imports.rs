@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::observations::AccountRef;
 use super::{Error, Write, targets};
+use crate::model::latest::Known;
 use crate::model::platform::Platform;
 use crate::model::text::folded;
 
@@ -81,18 +82,19 @@ async fn find(
 /// Links accounts that have no creator to the oldest creator of the given name, made where it is missing.
 pub async fn link_creators(
     write: &mut Write,
-    links: &[(Platform, String, String)],
+    links: &[(Platform, String, Known<String>)],
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let mut creators: HashMap<&str, Uuid> = HashMap::new();
     for (_, _, creator) in links {
-        if !creators.contains_key(creator.as_str()) {
-            creators.insert(creator, oldest_creator(write, creator, now).await?);
+        let name = creator.value.as_str();
+        if !creators.contains_key(name) {
+            creators.insert(name, oldest_creator(write, name, now).await?);
         }
     }
     let platforms: Vec<_> = links.iter().map(|(platform, _, _)| platform.as_str()).collect();
     let usernames: Vec<_> = links.iter().map(|(_, username, _)| username.as_str()).collect();
-    let ids: Vec<_> = links.iter().map(|(_, _, creator)| creators[creator.as_str()]).collect();
+    let ids: Vec<_> = links.iter().map(|(_, _, creator)| creators[creator.value.as_str()]).collect();
     let linked: Vec<Uuid> = sqlx::query_scalar(
         "update accounts a set creator_id = x.creator_id, linked_at = $5, updated_at = $5
          from unnest($2::text[], $3::text[], $4::uuid[]) as x(platform, username, creator_id)
@@ -142,26 +144,29 @@ async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Re
     Ok(id)
 }
 
-/// Gives accounts that have no category the one that rows name.
+/// Gives accounts the category that rows name, unless a user or a later observation gave them another.
 pub async fn categorise(
     write: &mut Write,
-    categories: &[(Platform, String, String)],
+    categories: &[(Platform, String, Known<String>)],
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let platforms: Vec<_> = categories.iter().map(|(platform, _, _)| platform.as_str()).collect();
     let usernames: Vec<_> = categories.iter().map(|(_, username, _)| username.as_str()).collect();
-    let labels: Vec<_> = categories.iter().map(|(_, _, category)| category.as_str()).collect();
+    let labels: Vec<_> = categories.iter().map(|(_, _, category)| category.value.as_str()).collect();
+    let times: Vec<_> = categories.iter().map(|(_, _, category)| category.at).collect();
     let changed: Vec<Uuid> = sqlx::query_scalar(
-        "update accounts a set category = x.category, updated_at = $5
-         from unnest($2::text[], $3::text[], $4::text[]) as x(platform, username, category)
+        "update accounts a set category = x.category, category_observed_at = x.observed_at, updated_at = $6
+         from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) as x(platform, username, category, observed_at)
          where a.organization_id = $1 and a.platform = x.platform and a.username = x.username and a.holds_username
-           and a.category is null
+           and (a.category is null or a.category_observed_at <= x.observed_at)
+           and (a.category, a.category_observed_at) is distinct from (x.category, x.observed_at)
          returning a.id",
     )
     .bind(write.organization())
     .bind(platforms)
     .bind(usernames)
     .bind(labels)
+    .bind(times)
     .bind(now)
     .fetch_all(write.connection())
     .await?;

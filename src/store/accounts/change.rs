@@ -108,6 +108,7 @@ pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
         "update accounts set
              is_active = coalesce($2, is_active),
              category = case when $3 then $4 else category end,
+             category_observed_at = case when $3 then null else category_observed_at end,
              metadata = coalesce($5, metadata),
              scrape_interval_hours = coalesce($6, scrape_interval_hours),
              linked_at = case when $7 is null then null when creator_id is distinct from $7 then $12 else linked_at end,

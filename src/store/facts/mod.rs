@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::event::VideoPlace;
+use crate::model::period::can_be_kept;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
 #[derive(Row, Serialize)]
@@ -49,13 +50,22 @@ struct AccountSnapshotRow {
     profile_post_count: Option<i64>,
 }
 
+/// Whether a snapshot's day can be kept; one that cannot must not keep all others from being delivered.
+fn keeps(day: NaiveDate) -> bool {
+    let keeps = can_be_kept(day);
+    if !keeps {
+        tracing::error!(%day, "a snapshot is passed over: no history can be kept of its day");
+    }
+    keeps
+}
+
 /// Inserts snapshots of videos, each under its organization.
 pub async fn insert_videos(client: &Client, snapshots: &[(Uuid, VideoSnapshot)]) -> Result<(), Error> {
     if snapshots.is_empty() {
         return Ok(());
     }
     let mut insert = client.insert::<VideoSnapshotRow>("video_snapshots").await?;
-    for (org_id, snapshot) in snapshots {
+    for (org_id, snapshot) in snapshots.iter().filter(|(_, snapshot)| keeps(snapshot.date())) {
         let counters = snapshot.counters;
         let row = VideoSnapshotRow {
             org_id: *org_id,
@@ -85,7 +95,7 @@ pub async fn insert_accounts(client: &Client, snapshots: &[(Uuid, AccountSnapsho
         return Ok(());
     }
     let mut insert = client.insert::<AccountSnapshotRow>("account_snapshots").await?;
-    for (org_id, snapshot) in snapshots {
+    for (org_id, snapshot) in snapshots.iter().filter(|(_, snapshot)| keeps(snapshot.date())) {
         let row = AccountSnapshotRow {
             org_id: *org_id,
             subject_id: snapshot.subject_id.cast_unsigned(),
