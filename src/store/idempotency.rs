@@ -34,8 +34,12 @@ pub enum Claim {
     InFlight,
 }
 
-/// Claims a key for this unit of work.
+/// Claims a key for this unit of work. What was answered before is looked for first, so that only a first request
+/// ever holds the key.
 pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error> {
+    if let Some(claim) = answered(write, name).await? {
+        return Ok(claim);
+    }
     let organization = write.organization();
     let free: bool = sqlx::query_scalar(
         "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', 'idempotency', $1, $2, $3, $4), 0))",
@@ -46,9 +50,17 @@ pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error
     .bind(&name.key)
     .fetch_one(write.connection())
     .await?;
-    if !free {
-        return Ok(Claim::InFlight);
+    // The first request may have ended between the two looks.
+    match answered(write, name).await? {
+        Some(claim) => Ok(claim),
+        None if free => Ok(Claim::New),
+        None => Ok(Claim::InFlight),
     }
+}
+
+/// What was answered under a key within a day.
+async fn answered(write: &mut Write, name: &RequestName) -> Result<Option<Claim>, Error> {
+    let organization = write.organization();
     #[derive(sqlx::FromRow)]
     struct Kept {
         body_hash: Vec<u8>,
@@ -66,11 +78,9 @@ pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error
     .bind(&name.key)
     .fetch_optional(write.connection())
     .await?;
-    Ok(match kept {
-        None => Claim::New,
-        Some(kept) if kept.body_hash == name.body_hash => Claim::Answered(kept.answer),
-        Some(_) => Claim::OtherBody,
-    })
+    Ok(kept.map(|kept| {
+        if kept.body_hash == name.body_hash { Claim::Answered(kept.answer) } else { Claim::OtherBody }
+    }))
 }
 
 /// Keeps an answer, together with what it tells of.
