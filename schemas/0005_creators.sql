@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS creators
     name       String COMMENT 'Name',
     is_active  Bool COMMENT 'False = collecting is paused, the history still counts',
     added_at   DateTime64(6, 'UTC') COMMENT 'When it was added',
-    version    UInt64 COMMENT 'Position in the outbox, the highest wins',
+    version    UInt64 COMMENT 'Number of the delivery, the highest wins',
     is_deleted UInt8 DEFAULT 0 COMMENT '1 = deleted'
 )
 ENGINE = ReplacingMergeTree(version, is_deleted)

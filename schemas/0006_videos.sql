@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS videos
     description Nullable(String) COMMENT 'Caption',
     is_tracked  Bool COMMENT 'True = tracked individually',
     added_at    DateTime64(6, 'UTC') COMMENT 'When it was added or discovered',
-    version     UInt64 COMMENT 'Position in the outbox, the highest wins',
+    version     UInt64 COMMENT 'Number of the delivery, the highest wins',
     is_deleted  UInt8 DEFAULT 0 COMMENT '1 = deleted'
 )
 ENGINE = ReplacingMergeTree(version, is_deleted)

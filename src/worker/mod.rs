@@ -1,4 +1,4 @@
-//! The loops that keep the stores current: tracking, the relay to ClickHouse, the search follower, cleanup.
+//! The loops that keep the stores current: tracking, the relay to ClickHouse, the search follower.
 //!
 //! `tidemark track` runs the first two; each API process follows search for itself.
 

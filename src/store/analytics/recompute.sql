@@ -5,7 +5,7 @@
 --
 -- org       organization
 -- subjects  subjects whose snapshots changed, or a posted_at of whose videos changed
--- version   position of the outbox
+-- version   number of the delivery
 INSERT INTO account_daily
 (
     org_id, date, subject_id, platform,
