@@ -56,7 +56,7 @@ pub fn failure(operation: &mut Operation, status: &str, description: &str) {
 pub(super) fn parameters(operation: &mut Operation, place: ParameterIn, page: Page) {
     for Field { name, about, schema: value } in page.fields {
         let required = place == ParameterIn::Path || page.required.iter().any(|required| *required == name);
-        let mut parameter = Parameter::new(name).location(place.clone()).schema(schema(value));
+        let mut parameter = Parameter::new(name).location(place).schema(schema(value));
         parameter.required = if required { Required::True } else { Required::False };
         if !about.is_empty() {
             parameter.description = Some(about.to_owned());
