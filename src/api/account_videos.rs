@@ -3,7 +3,7 @@
 use salvo::{Router, Writer, handler};
 use uuid::Uuid;
 
-use super::fields::VideoPath;
+use super::fields::{VideoPath, VideosQuery};
 use super::metrics;
 use crate::app::App;
 use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
@@ -38,24 +38,6 @@ impl ListSort for VideoSort {
     const DEFAULT: (Self, Direction) = (VideoSort::CreateTime, Direction::Desc);
 }
 
-struct ListQuery {
-    filter: VideoFilter,
-    listing: Listing<VideoSort>,
-}
-
-impl FromQuery for ListQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        let filter = VideoFilter {
-            platform: query.word("platform"),
-            account_id: query.uuid("account_id"),
-            creator_id: query.uuid("creator_id"),
-            is_active: query.boolean("is_active"),
-            q: query.search_text("q"),
-        };
-        ListQuery { listing: Listing::read(query, parts, &filter), filter }
-    }
-}
-
 /// `{account_id}` where only an id will do.
 pub(super) struct AccountIdPath;
 
@@ -82,8 +64,12 @@ impl FromQuery for OfAccountQuery {
 }
 
 #[handler]
-async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Video>, Problem> {
-    let ListQuery { filter, listing } = query.0;
+async fn list(
+    app: App,
+    caller: Caller,
+    query: Query<VideosQuery<VideoSort>>,
+) -> Result<Collection<Video>, Problem> {
+    let VideosQuery { filter, listing } = query.0;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
     listing.answer(found)

@@ -9,6 +9,7 @@ mod links;
 mod metrics;
 mod search;
 mod system;
+mod videos;
 
 use salvo::Router;
 
@@ -29,6 +30,7 @@ fn private() -> Router {
         .push(system::private())
         .push(accounts::router())
         .push(account_videos::router())
+        .push(videos::router())
         .push(creators::router())
         .push(analytics::router())
         .push(search::router())

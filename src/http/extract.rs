@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::auth::Caller;
 use super::fields::{Object, Params, Violations, uuid};
 use super::problem::Problem;
+use super::time_left::Deadline;
 use crate::app::App;
 
 /// The query string and the body of a request, decoded but not yet understood.
@@ -167,4 +168,8 @@ macro_rules! from_depot {
         }
     )*};
 }
-from_depot!(App: "the application was not handed to the request", Caller: "a route without a key asks for its caller");
+from_depot!(
+    App: "the application was not handed to the request",
+    Caller: "a route without a key asks for its caller",
+    Deadline: "a route without a deadline asks for it"
+);
