@@ -284,8 +284,6 @@ async fn a_change_changes_what_it_names() {
     }
     let both = api.patch("/v2/videos/x", json!({"scrape_interval_hours": 1})).await.fields();
     assert_eq!(both, ["video_id", "scrape_interval_hours"]);
-    assert_eq!(api.patch("/v2/videos/metrics", json!({})).await.status, 405);
-    assert_eq!(api.delete("/v2/videos/deltas").await.status, 405);
 }
 
 #[tokio::test]
