@@ -1,6 +1,7 @@
 //! Videos that were found on tracked accounts.
 
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
 use uuid::Uuid;
 
 use super::fields::{VideoPath, VideosQuery};
@@ -43,7 +44,7 @@ pub(super) struct AccountIdPath;
 
 impl FromPath for AccountIdPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        path.uuid("account_id");
+        path.about("The id of the account.").uuid("account_id");
         AccountIdPath
     }
 }
@@ -63,7 +64,8 @@ impl FromQuery for OfAccountQuery {
     }
 }
 
-#[handler]
+/// Lists the videos that were found on tracked accounts.
+#[endpoint(operation_id = "listAccountVideos")]
 async fn list(
     app: App,
     caller: Caller,
@@ -75,7 +77,8 @@ async fn list(
     listing.answer(found)
 }
 
-#[handler]
+/// Lists the videos that were found on one account.
+#[endpoint(operation_id = "listVideosOfAccount")]
 pub(super) async fn list_of_account(
     app: App,
     caller: Caller,
@@ -87,7 +90,8 @@ pub(super) async fn list_of_account(
     listing.answer(found)
 }
 
-#[handler]
+/// Reads one video that was found on a tracked account.
+#[endpoint(operation_id = "getAccountVideo")]
 async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let data = videos::get(&app.pg, organization, view, &app.readable, path.0.video_id).await?;

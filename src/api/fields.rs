@@ -9,6 +9,9 @@ use crate::http::page::ListSort;
 use crate::model::platform::Platform;
 use crate::store::videos::VideoFilter;
 
+pub(super) const ON_PLATFORM: &str = "Only this platform.";
+pub(super) const TAGS: &str = "Tags of your own, text by text; they replace those that are there.";
+
 impl Word for Platform {
     const WORDS: &'static [(&'static str, Self)] =
         &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
@@ -21,7 +24,7 @@ pub(super) struct CreatorPath {
 
 impl FromPath for CreatorPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        CreatorPath { creator_id: path.uuid("creator_id") }
+        CreatorPath { creator_id: path.about("The id of the creator.").uuid("creator_id") }
     }
 }
 
@@ -32,7 +35,7 @@ pub(super) struct VideoPath {
 
 impl FromPath for VideoPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        VideoPath { video_id: path.uuid("video_id") }
+        VideoPath { video_id: path.about("The id of the video.").uuid("video_id") }
     }
 }
 
@@ -45,11 +48,11 @@ pub(super) struct VideosQuery<S> {
 impl<S: ListSort> FromQuery for VideosQuery<S> {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         let filter = VideoFilter {
-            platform: query.word("platform"),
-            account_id: query.uuid("account_id"),
-            creator_id: query.uuid("creator_id"),
-            is_active: query.boolean("is_active"),
-            q: query.search_text("q"),
+            platform: query.about(ON_PLATFORM).word("platform"),
+            account_id: query.about("Only the videos of this account.").uuid("account_id"),
+            creator_id: query.about("Only the videos of this creator's accounts.").uuid("creator_id"),
+            is_active: query.about("Only those with this value of `is_active`.").boolean("is_active"),
+            q: query.about("A part of the caption, in any case.").search_text("q"),
         };
         VideosQuery { listing: Listing::read(query, parts, &filter), filter }
     }

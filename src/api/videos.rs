@@ -2,9 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use serde_json::{Value, json};
 
-use super::fields::{VideoPath, VideosQuery};
+use super::fields::{TAGS, VideoPath, VideosQuery};
 use crate::app::App;
 use crate::http::extract::FromBody;
 use crate::http::fields::{Object, Word};
@@ -15,13 +17,13 @@ use crate::http::{
     TooSlow,
 };
 use crate::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, VideoName};
-use crate::model::limits::SCRAPE_INTERVAL_HOURS;
+use crate::model::limits::{SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS_DEFAULT};
 use crate::model::platform::Platform;
 use crate::model::video::{Video, VideoType};
 use crate::platforms::short_links::{self, Unresolved};
 use crate::store::Write;
 use crate::store::keyset::Direction;
-use crate::store::videos::change::{self, NewVideo, VideoChange};
+use crate::store::videos::change::{self, NewTracking, NewVideo, VideoChange};
 use crate::store::videos::{self, TrackedVideoSort, VideoSort};
 
 /// Segments beside `{video_id}` that are no videos.
@@ -52,36 +54,45 @@ impl ListSort for TrackedVideoSort {
     const DEFAULT: (Self, Direction) = (TrackedVideoSort::AddedAt, Direction::Desc);
 }
 
-/// The fields that a create and a change share.
-fn read_change(body: &mut Object<'_>) -> VideoChange {
-    VideoChange {
-        is_active: body.boolean("is_active"),
-        metadata: body.metadata("metadata"),
-        scrape_interval_hours: body.integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
-    }
-}
+const IS_ACTIVE: &str = "False pauses tracking, true resumes it.";
+const INTERVAL: &str = "Hours from one scrape to the next.";
 
 /// A video to be tracked: its platform and whatever names it there.
 struct CreateBody {
     /// Absent only from bodies that are refused.
     named: Option<(Platform, VideoIdentifier)>,
-    change: VideoChange,
+    tracking: NewTracking,
 }
 
 impl FromBody for CreateBody {
+    fn example() -> Value {
+        let identifier = "https://www.tiktok.com/@salt.and.tide/video/7301234567890123456";
+        json!({"platform": "tiktok", "identifier": identifier, "metadata": {"campaign": "spring"}})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
         body.require("platform");
         body.require("identifier");
-        let platform = body.word::<Platform>("platform");
-        let text = body.text("identifier", &IDENTIFIER);
-        let change = read_change(body);
+        let platform = body.about("Where the video is.").word::<Platform>("platform");
+        let text = body
+            .about("The video's URL, an Instagram shortcode, the platform's id, or a short link of TikTok.")
+            .text("identifier", &IDENTIFIER);
+        let tracking = NewTracking {
+            is_active: body.about("False adds it paused.").boolean_or("is_active", true),
+            metadata: body.about("Tags of your own, text by text.").metadata("metadata").unwrap_or_default(),
+            scrape_interval_hours: body.about(INTERVAL).integer_or(
+                "scrape_interval_hours",
+                &SCRAPE_INTERVAL_HOURS,
+                SCRAPE_INTERVAL_HOURS_DEFAULT,
+            ),
+        };
         let named = platform.zip(text).and_then(|(platform, text)| {
             VideoIdentifier::parse(platform, &text)
                 .map(|identifier| (platform, identifier))
                 .map_err(|error| body.violations.add("identifier", error.to_string()))
                 .ok()
         });
-        CreateBody { named, change }
+        CreateBody { named, tracking }
     }
 }
 
@@ -90,13 +101,24 @@ struct PatchBody {
 }
 
 impl FromBody for PatchBody {
+    fn example() -> Value {
+        json!({"is_active": false, "metadata": {"campaign": "summer"}})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
-        PatchBody { change: read_change(body) }
+        let change = VideoChange {
+            is_active: body.about(IS_ACTIVE).boolean("is_active"),
+            metadata: body.about(TAGS).metadata("metadata"),
+            scrape_interval_hours: body
+                .about(INTERVAL)
+                .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
+        };
+        PatchBody { change }
     }
 }
 
 /// Lists the videos that are tracked individually.
-#[handler]
+#[endpoint(operation_id = "listVideos")]
 async fn list(
     app: App,
     caller: Caller,
@@ -108,16 +130,22 @@ async fn list(
     listing.answer(found)
 }
 
-/// Tracks a video on its own: its first scrape follows within seconds. One that was found on a tracked account keeps
-/// its id and is in both lists from then on.
-#[handler]
+/// Tracks a video on its own.
+///
+/// It is there at once; its first scrape follows within seconds. One that was found on a tracked account keeps its id
+/// and is in both lists from then on. `409` names the video when the organization tracks it individually already. A
+/// short link is resolved by asking TikTok, which may take up to ten seconds.
+#[endpoint(
+    operation_id = "createVideo",
+    responses((status_code = 502, description = "TikTok did not say where the short link leads."))
+)]
 async fn create(
     app: App,
     caller: Caller,
     deadline: Deadline,
     args: Args<(Body<CreateBody>, Idempotency)>,
 ) -> Result<Created<Video>, Problem> {
-    let Args((Body(CreateBody { named, change }), idempotency)) = args;
+    let Args((Body(CreateBody { named, tracking }), idempotency)) = args;
     let (platform, identifier) =
         named.ok_or_else(|| Problem::internal("a body without a video was taken for valid"))?;
     refuse_unreadable(&app, platform, &identifier)?;
@@ -134,7 +162,7 @@ async fn create(
     if let Some(first) = idempotency.replay(&mut write).await? {
         return Ok(first);
     }
-    let new = NewVideo { platform, video, change };
+    let new = NewVideo { platform, video, tracking };
     let id = change::create(&mut write, &new, app.clock.now().await).await?;
     let video = read_one(&app, &mut write, id).await?;
     let created = Created::at(format!("/v2/videos/{id}"), &video)?;
@@ -188,7 +216,7 @@ async fn read_one(app: &App, write: &mut Write, id: uuid::Uuid) -> Result<Video,
 }
 
 /// Reads one individually tracked video.
-#[handler]
+#[endpoint(operation_id = "getVideo")]
 async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
     let (organization, view) = (caller.organization, VideoType::Video);
     let data = videos::get(&app.pg, organization, view, &app.readable, path.0.video_id).await?;
@@ -196,7 +224,7 @@ async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Vid
 }
 
 /// Changes how a video is tracked: only the fields that are sent.
-#[handler]
+#[endpoint(operation_id = "updateVideo")]
 async fn patch(
     app: App,
     caller: Caller,
@@ -210,9 +238,10 @@ async fn patch(
     Ok(Data { data })
 }
 
-/// Stops tracking a video on its own and deletes it with its history, unless it was found on a tracked account:
-/// then it stays there.
-#[handler]
+/// Stops tracking a video on its own.
+///
+/// It is deleted with its history, unless it was found on a tracked account: then it stays there.
+#[endpoint(operation_id = "deleteVideo")]
 async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent, Problem> {
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     change::delete(&mut write, path.0.video_id).await?;

@@ -20,12 +20,20 @@ pub struct VideoChange {
     pub scrape_interval_hours: Option<i32>,
 }
 
+/// How a video is to be tracked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTracking {
+    pub is_active: bool,
+    pub metadata: Metadata,
+    pub scrape_interval_hours: i32,
+}
+
 /// A video that is to be tracked on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewVideo {
     pub platform: Platform,
     pub video: NamedVideo,
-    pub change: VideoChange,
+    pub tracking: NewTracking,
 }
 
 /// A stored video, locked against scrapes and other changes.
@@ -85,9 +93,9 @@ async fn track(write: &mut Write, new: &NewVideo, known: Locked) -> Result<Uuid,
     )
     .bind(id)
     .bind(Utc::now())
-    .bind(new.change.is_active.unwrap_or(true))
-    .bind(Json(new.change.metadata.clone().unwrap_or_default()))
-    .bind(new.change.scrape_interval_hours.unwrap_or(SCRAPE_INTERVAL_HOURS_DEFAULT))
+    .bind(new.tracking.is_active)
+    .bind(Json(&new.tracking.metadata))
+    .bind(new.tracking.scrape_interval_hours)
     .execute(write.connection())
     .await?;
     Ok(id)
@@ -114,9 +122,9 @@ async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error
     .bind(name.external_id())
     .bind(name.shortcode())
     .bind(url)
-    .bind(new.change.is_active.unwrap_or(true))
-    .bind(Json(new.change.metadata.clone().unwrap_or_default()))
-    .bind(new.change.scrape_interval_hours.unwrap_or(SCRAPE_INTERVAL_HOURS_DEFAULT))
+    .bind(new.tracking.is_active)
+    .bind(Json(&new.tracking.metadata))
+    .bind(new.tracking.scrape_interval_hours)
     .bind(Utc::now())
     .fetch_optional(write.connection())
     .await?;
