@@ -162,7 +162,8 @@ impl Table {
             let path = operation.path.replace(&format!("{{{name}}}"), "none");
             let filled = good.path.split('/').zip(path.split('/'));
             // The other parameters as they were.
-            let path: Vec<_> = filled.map(|(own, new)| if new.starts_with('{') { own } else { new }).collect();
+            let path: Vec<_> =
+                filled.map(|(own, new)| if new.starts_with('{') { own } else { new }).collect();
             refused.push((name.to_owned(), Ask { path: path.join("/"), ..good.clone() }));
         }
         for parameter in operation.parameters("query") {
@@ -173,7 +174,8 @@ impl Table {
                 ask.query.extend(values.iter().map(|value| (name.to_owned(), (*value).to_owned())));
                 ask
             };
-            let is_text = parameter["schema"]["type"] == "string" && parameter["schema"].get("maxLength").is_some();
+            let is_text =
+                parameter["schema"]["type"] == "string" && parameter["schema"].get("maxLength").is_some();
             if !is_text {
                 refused.push((name.to_owned(), with(&[""])));
                 refused.push((name.to_owned(), with(&["no such value"])));
@@ -230,7 +232,10 @@ impl Table {
         let headed = self.stack.send(head.request_of(&self.own.organization, &ask)).await.ok(whole.status);
         assert!(headed.body.is_empty(), "{headed}");
         let described = |answer: &Answer| -> BTreeMap<String, String> {
-            let headers = answer.headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
+            let headers = answer
+                .headers
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
             headers.filter(|(name, _)| !OF_ONE_ANSWER.contains(&name.as_str())).collect()
         };
         // Every look at the service's health is a new one.

@@ -50,8 +50,10 @@ impl Told {
 
     /// Asserts that the document says so of all of them.
     pub fn hold_against(self, document: &Value) {
-        let python = std::env::var_os("TIDEMARK_TEST_PYTHON").expect("no Python to test with: run `make test`");
-        let mut check = Command::new(python).arg(VALIDATOR).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let python =
+            std::env::var_os("TIDEMARK_TEST_PYTHON").expect("no Python to test with: run `make test`");
+        let mut check =
+            Command::new(python).arg(VALIDATOR).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let told = json!({"document": document, "answers": self.0}).to_string();
         check.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
         let checked = check.wait_with_output().unwrap();

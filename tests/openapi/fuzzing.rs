@@ -62,7 +62,8 @@ async fn fuzz(examples: usize, seed: u64) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
 
-    let verdict: Value = serde_json::from_slice(&std::fs::read(folder.path().join("verdict.json")).unwrap()).unwrap();
+    let verdict: Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("verdict.json")).unwrap()).unwrap();
     let rates = success_rates(&verdict);
     assert!(!rates.is_empty() && rates.values().all(|rate| *rate >= SUCCESSFUL), "{rates:#?}");
     let requests = std::fs::read_to_string(folder.path().join("requests.ndjson")).unwrap();

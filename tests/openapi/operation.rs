@@ -13,7 +13,7 @@ use crate::tenant::Tenant;
 pub struct Operation {
     pub method: Method,
     pub path: String,
-    said: Value,
+    pub said: Value,
 }
 
 /// The parts of a request that name things.

@@ -23,7 +23,8 @@ async fn file() -> tempfile::NamedTempFile {
 #[track_caller]
 fn passes(check: &mut Command) {
     let output = check.current_dir(FOLDER).output().unwrap_or_else(|error| panic!("{check:?}: {error}"));
-    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{check:?}: {}\n{said}\n{complained}", output.status);
 }
 

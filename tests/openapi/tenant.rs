@@ -82,7 +82,11 @@ async fn history(stack: &Stack, size: usize) -> String {
             // Once as found on the account, once as tracked on its own.
             for username in [format!("tide.{n}"), String::new()] {
                 let posted = today - Days::new(5);
-                writeln!(rows, "{platform},{username},73{n:05},{day},{posted}T10:00:00Z,Tide {n},{views},7,,").unwrap();
+                writeln!(
+                    rows,
+                    "{platform},{username},73{n:05},{day},{posted}T10:00:00Z,Tide {n},{views},7,,"
+                )
+                .unwrap();
             }
         }
     }
