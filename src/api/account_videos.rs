@@ -3,10 +3,10 @@
 use salvo::{Router, Writer, handler};
 use uuid::Uuid;
 
-use super::fields::VideoPath;
+use super::fields::{AccountIdPath, VideoPath};
 use super::metrics;
 use crate::app::App;
-use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
+use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::{Params, Word, uuid};
 use crate::http::page::ListSort;
 use crate::http::route::{parameter, read};
@@ -21,7 +21,7 @@ const LITERALS: &[&str] = &["metrics"];
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
         .push(read(list))
-        .push(Router::with_path("metrics").post(metrics::account_videos))
+        .push(metrics::of_account_videos())
         .push(parameter("{video_id}", LITERALS).push(read(get)))
 }
 
@@ -53,16 +53,6 @@ impl FromQuery for ListQuery {
             q: query.search_text("q"),
         };
         ListQuery { listing: Listing::read(query, parts, &filter), filter }
-    }
-}
-
-/// `{account_id}` where only an id will do.
-pub(super) struct AccountIdPath;
-
-impl FromPath for AccountIdPath {
-    fn read(path: &mut PathParams<'_>) -> Self {
-        path.uuid("account_id");
-        AccountIdPath
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use salvo::{Router, Writer, handler};
 use serde::Serialize;
 
-use super::account_videos;
+use super::{account_videos, daily, metrics};
 use crate::app::App;
 use crate::http::extract::{FromBody, FromPath, FromQuery, Parts, PathParams};
 use crate::http::fields::{Object, Params, Word, uuid};
@@ -36,12 +36,14 @@ pub(super) fn router() -> Router {
         .push(read(list))
         .push(Router::new().post(create))
         .push(Router::with_path("stats").push(read(stats)))
+        .push(metrics::of_accounts())
         .push(
             parameter("{account_id}", LITERALS)
                 .push(read(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
-                .push(Router::with_path("videos").push(read(account_videos::list_of_account))),
+                .push(Router::with_path("videos").push(read(account_videos::list_of_account)))
+                .push(Router::with_path("analytics").push(read(daily::of_account))),
         )
 }
 

@@ -32,3 +32,14 @@ impl FromPath for VideoPath {
         VideoPath { video_id: path.uuid("video_id") }
     }
 }
+
+/// `{account_id}` of a path where only an id will do.
+pub(super) struct AccountIdPath {
+    pub(super) account_id: Uuid,
+}
+
+impl FromPath for AccountIdPath {
+    fn read(path: &mut PathParams<'_>) -> Self {
+        AccountIdPath { account_id: path.uuid("account_id") }
+    }
+}

@@ -2,13 +2,18 @@
 
 mod account_videos;
 mod accounts;
-mod analytics;
 mod creators;
+mod daily;
+mod deltas;
 mod fields;
 mod links;
 mod metrics;
+mod overview;
 mod search;
 mod system;
+mod timeseries;
+mod top_creators;
+mod videos;
 
 use salvo::Router;
 
@@ -29,7 +34,9 @@ fn private() -> Router {
         .push(system::private())
         .push(accounts::router())
         .push(account_videos::router())
+        .push(videos::router())
         .push(creators::router())
-        .push(analytics::router())
+        .push(timeseries::router())
+        .push(overview::router())
         .push(search::router())
 }

@@ -1,6 +1,8 @@
 //! Reads single values out of a query string, a path or a JSON body, and collects everything that is wrong with
 //! them, so that one answer names every violation. A value that is wrong reads as its default and is never used.
 
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
@@ -81,7 +83,22 @@ pub fn characters(text: &str, bounds: &RangeInclusive<usize>) -> Result<(), Stri
     }
 }
 
-fn integer_within(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, String> {
+/// Leaves out what was there before.
+fn distinct<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.filter(|value| seen.insert(*value)).collect()
+}
+
+/// Reads a whole number; one beyond 64 bits counts as out of every range.
+pub fn integer(value: &Value) -> Result<i64, String> {
+    match value {
+        Value::Number(number) if !number.is_f64() => Ok(number.as_i64().unwrap_or(i64::MAX)),
+        _ => Err("must be an integer".to_owned()),
+    }
+}
+
+/// Refuses a number out of range.
+pub fn integer_within(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, String> {
     if bounds.contains(&value) {
         Ok(value)
     } else {
@@ -117,7 +134,7 @@ impl<'a> Params<'a> {
     fn parsed<T, E: Into<String>>(
         &mut self,
         name: &str,
-        parse: impl FnOnce(&str) -> Result<T, E>,
+        parse: impl FnOnce(&'a str) -> Result<T, E>,
     ) -> Option<T> {
         let text = self.single(name)?;
         if text.is_empty() {
@@ -125,6 +142,17 @@ impl<'a> Params<'a> {
             return None;
         }
         parse(text).map_err(|message| self.violations.add(name, message)).ok()
+    }
+
+    /// Notes that a parameter has to be there, whatever reads it.
+    pub fn require(&mut self, name: &str) {
+        if !self.has(name) {
+            self.violations.add(name, "is required");
+        }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(key, _)| key == name)
     }
 
     pub fn boolean(&mut self, name: &str) -> Option<bool> {
@@ -149,6 +177,25 @@ impl<'a> Params<'a> {
 
     pub fn date(&mut self, name: &str) -> Option<NaiveDate> {
         self.parsed(name, date)
+    }
+
+    /// Values with commas between them, each counted once; what is wrong with one is told by its place.
+    pub fn list<T: Copy + Eq + Hash>(
+        &mut self,
+        name: &str,
+        most: usize,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        let texts = self.parsed(name, |text| Ok::<_, String>(text.split(',')))?;
+        let read_values = texts.enumerate().filter_map(|(place, text)| {
+            read(text).map_err(|message| self.violations.add(format!("{name}[{place}]"), message)).ok()
+        });
+        let values = distinct(read_values);
+        if values.len() > most {
+            self.violations.add(name, format!("must have at most {most} entries"));
+            return None;
+        }
+        Some(values)
     }
 
     /// A text that is read by a rule of its own and must not be empty.
@@ -238,13 +285,8 @@ impl<'a> Object<'a> {
 
     pub fn integer(&mut self, name: &'static str, bounds: &RangeInclusive<i64>) -> Option<i32> {
         self.parsed(name, |value| {
-            let integer = match value {
-                Value::Number(number) if number.is_f64() => Err("must be an integer".to_owned()),
-                // A number beyond 64 bits is an integer out of every range.
-                Value::Number(number) => Ok(number.as_i64().unwrap_or(i64::MAX)),
-                _ => Err("must be an integer".to_owned()),
-            }?;
-            integer_within(integer, bounds)
+            integer(value)
+                .and_then(|value| integer_within(value, bounds))
                 .and_then(|value| i32::try_from(value).map_err(|error| error.to_string()))
         })
     }
@@ -268,27 +310,26 @@ impl<'a> Object<'a> {
         self.parsed(name, |value| date(value.as_str().unwrap_or_default()).map_err(str::to_owned))
     }
 
-    /// A list of at most `most` values; what is wrong with one is told by its place.
-    pub fn list<T>(
+    /// A list of so many values, each answered once; what is wrong with one is told by its place.
+    pub fn list<T: Copy + Eq + Hash>(
         &mut self,
         name: &'static str,
-        most: usize,
+        bounds: &RangeInclusive<usize>,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Option<Vec<T>> {
         let values =
             self.parsed(name, |value| value.as_array().ok_or_else(|| "must be a list".to_owned()))?;
-        if values.len() > most {
-            self.violations.add(name, format!("must have at most {most} entries"));
+        if !bounds.contains(&values.len()) {
+            let message = match (bounds.start(), bounds.end()) {
+                (0, most) => format!("must have at most {most} entries"),
+                (least, most) => format!("must have {least} to {most} entries"),
+            };
+            self.violations.add(name, message);
             return None;
         }
-        let mut read_values = Vec::with_capacity(values.len());
-        for (place, value) in values.iter().enumerate() {
-            match read(value) {
-                Ok(value) => read_values.push(value),
-                Err(message) => self.violations.add(format!("{name}[{place}]"), message),
-            }
-        }
-        Some(read_values)
+        Some(distinct(values.iter().enumerate().filter_map(|(place, value)| {
+            read(value).map_err(|message| self.violations.add(format!("{name}[{place}]"), message)).ok()
+        })))
     }
 
     /// Tags: text by text.

@@ -5,72 +5,91 @@ use serde::Serialize;
 
 use super::extract::{FromQuery, Parts};
 use super::fields::{Object, Params, Violations, Word};
-use crate::model::period::{Period, Window, WindowRequest};
+use super::problem::Problem;
+use crate::model::period::{BadWindow, Manner, Period, Window, WindowRequest};
 
 impl Word for Period {
     const WORDS: &'static [(&'static str, Self)] =
         &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
 }
 
-/// A window that a request may ask for.
+/// The window that a request asks for, without the day on which it is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowParams(WindowRequest);
 
 impl FromQuery for WindowParams {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+        Self::read_query(query, Manner::Query)
+    }
+}
+
+impl WindowParams {
+    /// Reads the window of a query.
+    pub fn read_query(query: &mut Params<'_>, manner: Manner) -> Self {
         let request = WindowRequest {
             period: query.word("period"),
             start_date: query.date("start_date"),
             end_date: query.date("end_date"),
             include_today: query.boolean("include_today").unwrap_or(true),
-            dates_imply_custom: true,
+            manner,
         };
         Self::checked(request, query.violations)
     }
-}
 
-impl WindowParams {
-    /// Reads the window of a body, where dates need `period` to be `custom`.
+    /// Reads the window of a body.
     pub fn read_body(body: &mut Object<'_>) -> Self {
         let request = WindowRequest {
             period: body.word("period"),
             start_date: body.date("start_date"),
             end_date: body.date("end_date"),
             include_today: true,
-            dates_imply_custom: false,
+            manner: Manner::Body,
         };
         Self::checked(request, body.violations)
     }
 
-    /// No rule of windows depends on the day, so any will do to find what is wrong.
+    /// Notes what is wrong on any day; a start without an end is judged when the day is known.
     fn checked(request: WindowRequest, violations: &mut Violations) -> Self {
         let misread = ["period", "start_date", "end_date"].iter().any(|field| violations.concern(field));
-        if !misread && let Err(wrong) = Window::resolve(request, NaiveDate::default()) {
-            for wrong in wrong {
-                violations.add(wrong.field, wrong.message);
-            }
+        if !misread
+            && !request.depends_on_today()
+            && let Err(wrong) = Window::resolve(request, NaiveDate::default())
+        {
+            note(wrong, violations);
         }
         WindowParams(request)
     }
 
     /// The days that are meant at `now`.
-    pub fn at(&self, now: DateTime<Utc>) -> Window {
-        let today = now.date_naive();
-        // A request with an impossible window was answered before it came here.
-        Window::resolve(self.0, today).unwrap_or(Window { period: Period::Custom, start: today, end: today })
+    pub fn at(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        Window::resolve(self.0, now.date_naive()).map_err(|wrong| {
+            let mut violations = Violations::default();
+            note(wrong, &mut violations);
+            Problem::invalid(violations)
+        })
+    }
+}
+
+fn note(wrong: Vec<BadWindow>, violations: &mut Violations) {
+    for BadWindow { field, message } in wrong {
+        violations.add(field, message);
     }
 }
 
 /// What an answer says of its window.
 #[derive(Debug, Clone, Serialize)]
 pub struct WindowMeta {
+    /// The period asked for, `custom` when dates were.
     pub period: Period,
+    /// First UTC day of the window, inclusive.
     pub start_date: NaiveDate,
+    /// Last UTC day of the window, inclusive.
     pub end_date: NaiveDate,
+    /// Number of days, both ends counted.
     pub days: u64,
     /// The last whole UTC day that is not after `end_date`.
     pub complete_through: NaiveDate,
-    /// The latest observation that entered the answer.
+    /// The latest observation, of videos or accounts, that entered the answer; null without any.
     pub data_as_of: Option<DateTime<Utc>>,
 }
 
