@@ -2,7 +2,9 @@
 //! of it.
 
 use chrono::NaiveDate;
-use salvo::{Writer, handler};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -17,8 +19,12 @@ use crate::model::period::{Manner, Window};
 use crate::store::analytics::days::{self, Day, Days};
 use crate::store::analytics::{Scope, accounts, videos};
 
+const VALUES: &str =
+    "Whether rows say what was gained on each day, or what the counters were at the end of it.";
+
 /// What the counters of a row say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 enum Values {
     /// What was gained on the day.
@@ -42,13 +48,13 @@ impl FromQuery for DailyQuery {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
         DailyQuery {
             window: WindowParams::read_query(query, Manner::Daily),
-            values: query.word("values").unwrap_or(Values::Gains),
+            values: query.about(VALUES).word_or("values", Values::Gains),
         }
     }
 }
 
 /// One UTC day of a video or a creator.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct VideoDay {
     /// UTC day.
     date: NaiveDate,
@@ -58,7 +64,7 @@ pub(super) struct VideoDay {
 }
 
 /// One UTC day of an account.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct AccountDay {
     #[serde(flatten)]
     counters: VideoDay,
@@ -67,7 +73,7 @@ pub(super) struct AccountDay {
 }
 
 /// What is told of daily rows beside them.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct DailyMeta {
     /// Id of the video, account or creator.
     id: Uuid,
@@ -81,8 +87,10 @@ pub(super) struct DailyMeta {
 
 type Answer<Row> = WithMeta<Vec<Row>, DailyMeta>;
 
-/// Returns the daily gains, or end-of-day counters, of a video of either kind.
-#[handler]
+/// Reads the daily gains, or end-of-day counters, of a video.
+///
+/// The video may be discovered, individually tracked, or both.
+#[endpoint(operation_id = "getVideoAnalytics")]
 pub(super) async fn of_video(
     app: App,
     caller: Caller,
@@ -96,8 +104,8 @@ pub(super) async fn of_video(
     Ok(answer(path.video_id, WindowMeta::new(window, now, days.as_of), query.values, &days, video_day))
 }
 
-/// Returns the daily gains, or end-of-day counters, of an account's videos together, and its followers.
-#[handler]
+/// Reads the daily gains, or end-of-day counters, of an account's videos together, and its followers.
+#[endpoint(operation_id = "getAccountAnalytics")]
 pub(super) async fn of_account(
     app: App,
     caller: Caller,
@@ -112,8 +120,10 @@ pub(super) async fn of_account(
     }))
 }
 
-/// Returns the daily gains, or end-of-day counters, of the videos of all of a creator's accounts together.
-#[handler]
+/// Reads the daily gains, or end-of-day counters, of the videos of all of a creator's accounts together.
+///
+/// The accounts are those that are linked now, with all their history.
+#[endpoint(operation_id = "getCreatorAnalytics")]
 pub(super) async fn of_creator(
     app: App,
     caller: Caller,

@@ -3,18 +3,24 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::fields::VIDEO_IDS;
 use crate::app::App;
 use crate::http::batch::{Batch, BatchSource, Entry};
-use crate::http::fields::{integer, integer_within};
+use crate::http::fields::{integer, integer_within, noted};
 use crate::http::route::read;
 use crate::http::{Body, Caller, Problem, Query, WithMeta};
 use crate::model::limits::{DELTA_DAYS, DELTA_WINDOWS, DELTA_WINDOWS_DEFAULT};
 use crate::store::analytics::videos;
+
+const WINDOWS: &str =
+    "Lengths of look-back windows in days, today included; 1, 7, 14 and 30 when nothing is said.";
 
 /// Below `videos`.
 pub(super) fn of_videos() -> Router {
@@ -33,6 +39,10 @@ impl Length {
 }
 
 impl Entry for Length {
+    fn schema() -> Value {
+        noted::integer(&DELTA_DAYS)
+    }
+
     fn of_text(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "must be an integer".to_owned()).and_then(Length::of_integer)
     }
@@ -49,16 +59,20 @@ struct Deltas {
 }
 
 impl Batch for Deltas {
+    fn example() -> Value {
+        json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "windows": [7, 30]})
+    }
+
     fn read<S: BatchSource>(source: &mut S) -> Self {
-        let ids = source.required_ids("video_ids");
-        let windows = source.list("windows", DELTA_WINDOWS);
+        let ids = source.about(VIDEO_IDS).required_ids("video_ids");
+        let windows = source.about(WINDOWS).list("windows", DELTA_WINDOWS);
         let windows = windows.map(|windows| windows.into_iter().map(|Length(days)| days).collect());
         Deltas { ids, windows: windows.unwrap_or_else(|| DELTA_WINDOWS_DEFAULT.to_vec()) }
     }
 }
 
 /// What is told of deltas beside them.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DeltasMeta {
     /// Lengths of the windows in days, today included.
     windows: Vec<u16>,
@@ -74,14 +88,16 @@ struct DeltasMeta {
 
 type Answer = WithMeta<BTreeMap<Uuid, BTreeMap<String, i64>>, DeltasMeta>;
 
-/// Returns what videos of either kind gained in views over windows that end today.
-#[handler]
+/// Says what videos gained in views over several windows that end today.
+///
+/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+#[endpoint(operation_id = "queryVideoDeltas")]
 async fn post_deltas(app: App, caller: Caller, body: Body<Deltas>) -> Result<Answer, Problem> {
     deltas(&app, &caller, body.0).await
 }
 
-/// Returns what videos of either kind gained in views over windows that end today, as the POST does.
-#[handler]
+/// Says what videos gained in views over several windows that end today, as the `POST` does.
+#[endpoint(operation_id = "getVideoDeltas")]
 async fn get_deltas(app: App, caller: Caller, query: Query<Deltas>) -> Result<Answer, Problem> {
     deltas(&app, &caller, query.0).await
 }

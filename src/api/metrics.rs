@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 
 use chrono::{DateTime, Utc};
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::fields::VIDEO_IDS;
 use crate::app::App;
 use crate::http::batch::{Batch, BatchSource};
 use crate::http::route::read;
@@ -19,6 +23,8 @@ use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::analytics::{Scope, accounts, subjects};
+
+const INTERNAL_IDS: &str = "Internal ids of videos that were found on accounts, as `internal_id` tells them.";
 
 /// Below `accounts`.
 pub(super) fn of_accounts() -> Router {
@@ -36,7 +42,8 @@ pub(super) fn of_account_videos() -> Router {
 }
 
 /// What is told of a batch beside its data.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 struct BatchMeta<Id> {
     #[serde(flatten)]
     window: WindowMeta,
@@ -64,13 +71,18 @@ struct Accounts {
 }
 
 impl Batch for Accounts {
+    fn example() -> Value {
+        json!({"account_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
+    }
+
     fn read<S: BatchSource>(source: &mut S) -> Self {
-        Accounts { ids: source.required_ids("account_ids"), window: source.window() }
+        let ids = source.about("Ids of accounts.").required_ids("account_ids");
+        Accounts { ids, window: source.window() }
     }
 }
 
 /// What an account gained over the window, all its videos together.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct AccountTotals {
     #[serde(flatten)]
     gains: Gains,
@@ -78,8 +90,10 @@ struct AccountTotals {
     followers: i64,
 }
 
-/// Returns what accounts gained over a window.
-#[handler]
+/// Totals what accounts gained over a window.
+///
+/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+#[endpoint(operation_id = "queryAccountMetrics")]
 async fn post_accounts(
     app: App,
     caller: Caller,
@@ -88,8 +102,8 @@ async fn post_accounts(
     account_totals(&app, &caller, body.0).await
 }
 
-/// Returns what accounts gained over a window, as the POST does.
-#[handler]
+/// Totals what accounts gained over a window, as the `POST` does.
+#[endpoint(operation_id = "getAccountMetrics")]
 async fn get_accounts(
     app: App,
     caller: Caller,
@@ -127,19 +141,26 @@ struct Videos {
 }
 
 impl Batch for Videos {
+    fn example() -> Value {
+        json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
+    }
+
     fn read<S: BatchSource>(source: &mut S) -> Self {
-        Videos { ids: source.required_ids("video_ids"), window: source.window() }
+        let ids = source.about(VIDEO_IDS).required_ids("video_ids");
+        Videos { ids, window: source.window() }
     }
 }
 
-/// Returns what videos of either kind gained over a window.
-#[handler]
+/// Totals what videos gained over a window, discovered and individually tracked ones alike.
+///
+/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+#[endpoint(operation_id = "queryVideoMetrics")]
 async fn post_videos(app: App, caller: Caller, body: Body<Videos>) -> Result<Totals<Uuid, Gains>, Problem> {
     video_totals(&app, &caller, body.0).await
 }
 
-/// Returns what videos of either kind gained over a window, as the POST does.
-#[handler]
+/// Totals what videos gained over a window, as the `POST` does.
+#[endpoint(operation_id = "getVideoMetrics")]
 async fn get_videos(app: App, caller: Caller, query: Query<Videos>) -> Result<Totals<Uuid, Gains>, Problem> {
     video_totals(&app, &caller, query.0).await
 }
@@ -160,12 +181,16 @@ struct AccountVideos {
 }
 
 impl Batch for AccountVideos {
+    fn example() -> Value {
+        json!({"instagram_post_ids": [1201, 1202], "tiktok_video_ids": [1301], "period": "30d"})
+    }
+
     fn read<S: BatchSource>(source: &mut S) -> Self {
         let lists @ [instagram, tiktok] = ["instagram_post_ids", "tiktok_video_ids"];
         source.require_either(lists);
         let ids = AccountVideos {
-            instagram: source.ids(instagram).unwrap_or_default(),
-            tiktok: source.ids(tiktok).unwrap_or_default(),
+            instagram: source.about(INTERNAL_IDS).ids(instagram).unwrap_or_default(),
+            tiktok: source.about(INTERNAL_IDS).ids(tiktok).unwrap_or_default(),
             window: source.window(),
         };
         if ids.instagram.len() + ids.tiktok.len() > S::MOST {
@@ -176,8 +201,10 @@ impl Batch for AccountVideos {
     }
 }
 
-/// Returns what account-discovered videos gained over a window.
-#[handler]
+/// Totals what account-discovered videos gained over a window.
+///
+/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+#[endpoint(operation_id = "queryAccountVideoMetrics")]
 async fn post_account_videos(
     app: App,
     caller: Caller,
@@ -186,8 +213,8 @@ async fn post_account_videos(
     account_video_totals(&app, &caller, body.0).await
 }
 
-/// Returns what account-discovered videos gained over a window, as the POST does.
-#[handler]
+/// Totals what account-discovered videos gained over a window, as the `POST` does.
+#[endpoint(operation_id = "getAccountVideoMetrics")]
 async fn get_account_videos(
     app: App,
     caller: Caller,

@@ -1,9 +1,12 @@
 //! The headline figures of an organization beside those of the window before.
 
 use chrono::NaiveDate;
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::fields::ON_PLATFORM;
 use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::Params;
@@ -29,12 +32,15 @@ struct OverviewQuery {
 
 impl FromQuery for OverviewQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        OverviewQuery { window: WindowParams::read(query, parts), platform: query.word("platform") }
+        OverviewQuery {
+            window: WindowParams::read(query, parts),
+            platform: query.about(ON_PLATFORM).word("platform"),
+        }
     }
 }
 
 /// What the organization has, and what it gained beside the window before.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Overview {
     /// What there is now, whatever the window.
     totals: Holdings,
@@ -59,7 +65,7 @@ struct Overview {
 }
 
 /// What is told of the figures beside them.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OverviewMeta {
     #[serde(flatten)]
     window: WindowMeta,
@@ -69,8 +75,8 @@ struct OverviewMeta {
     previous_end_date: NaiveDate,
 }
 
-/// Returns the organization's headline figures beside those of the window before.
-#[handler]
+/// Reads the organization's headline figures beside those of the window before.
+#[endpoint(operation_id = "getOverview")]
 async fn get(
     app: App,
     caller: Caller,

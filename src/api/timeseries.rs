@@ -1,11 +1,13 @@
 //! Series of daily gains: of the organization or a part of it, and of one creator.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::fields::CreatorPath;
+use super::fields::{CreatorPath, ON_PLATFORM};
 use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::Params;
@@ -33,15 +35,15 @@ impl FromQuery for SeriesQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         SeriesQuery {
             window: WindowParams::read(query, parts),
-            platform: query.word("platform"),
-            account_id: query.uuid("account_id"),
-            creator_id: query.uuid("creator_id"),
+            platform: query.about(ON_PLATFORM).word("platform"),
+            account_id: query.about("Only this account.").uuid("account_id"),
+            creator_id: query.about("Only the accounts of this creator.").uuid("creator_id"),
         }
     }
 }
 
 /// One UTC day of the organization, or of the part of it that was asked for.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SeriesDay {
     /// UTC day.
     date: NaiveDate,
@@ -49,9 +51,13 @@ struct SeriesDay {
     gains: Gains,
 }
 
-/// Returns what the organization gained on each day, videos without an account included; or one account, the accounts
-/// of one creator, one platform.
-#[handler]
+/// Reads what the organization gained on each day.
+///
+/// Individually tracked videos are included, unless only an account or a creator is asked for.
+#[endpoint(
+    operation_id = "getTimeseries",
+    responses((status_code = 404, description = "The organization has no such account or creator."))
+)]
 async fn of_organization(
     app: App,
     caller: Caller,
@@ -73,7 +79,7 @@ async fn of_organization(
 }
 
 /// One UTC day of a creator.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CreatorDay {
     /// UTC day.
     date: NaiveDate,
@@ -83,8 +89,10 @@ struct CreatorDay {
     engagement: i64,
 }
 
-/// Returns what a creator's accounts, as they are linked now, gained on each day.
-#[handler]
+/// Reads what a creator's accounts gained on each day.
+///
+/// The accounts are those that are linked now, with all their history.
+#[endpoint(operation_id = "getCreatorTimeseries")]
 pub(super) async fn of_creator(
     app: App,
     caller: Caller,

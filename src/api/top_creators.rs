@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use salvo::{Writer, handler};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::fields::ON_PLATFORM;
 use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::Params;
@@ -29,14 +32,18 @@ impl FromQuery for TopQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         TopQuery {
             window: WindowParams::read(query, parts),
-            platform: query.word("platform"),
-            limit: query.integer("limit", &SHORT_LIST).unwrap_or(SHORT_LIST_DEFAULT) as usize,
+            platform: query.about(ON_PLATFORM).word("platform"),
+            limit: query.about("How many creators the ranking has.").integer_or(
+                "limit",
+                &SHORT_LIST,
+                SHORT_LIST_DEFAULT,
+            ) as usize,
         }
     }
 }
 
 /// An entry of the leaderboard.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct TopCreator {
     /// Id of the creator.
     id: Uuid,
@@ -52,8 +59,8 @@ pub(super) struct TopCreator {
     account_count: usize,
 }
 
-/// Ranks the organization's creators by the views that their accounts gained.
-#[handler]
+/// Ranks the creators by the views that their accounts gained.
+#[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn list(
     app: App,
     caller: Caller,

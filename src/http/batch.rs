@@ -4,22 +4,26 @@
 use std::hash::Hash;
 use std::ops::RangeInclusive;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::extract::{FromBody, FromQuery, Parts};
-use super::fields::{Object, Params, Violations, uuid};
+use super::fields::{Object, Params, Violations, noted, uuid};
 use super::window::WindowParams;
 use crate::model::limits::{BATCH_IDS, BATCH_IDS_IN_QUERY};
 use crate::model::period::Manner;
 
 /// What is asked about at once.
 pub trait Batch: Send {
+    /// A body that is read without violations.
+    fn example() -> Value;
+
     fn read<S: BatchSource>(source: &mut S) -> Self;
 }
 
 /// A value that stands in a list of a batch.
 pub trait Entry: Copy + Eq + Hash {
+    fn schema() -> Value;
     fn of_text(text: &str) -> Result<Self, String>;
     fn of_json(value: &Value) -> Result<Self, String>;
 }
@@ -29,6 +33,8 @@ pub trait BatchSource {
     /// How many ids may be asked about, all lists together.
     const MOST: usize;
 
+    /// Says what the list that is read next means.
+    fn about(&mut self, text: &'static str) -> &mut Self;
     /// A list without repetitions; `None` when it is absent or refused.
     fn list<T: Entry>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>>;
     /// Notes that a list has to be there.
@@ -53,8 +59,12 @@ pub trait BatchSource {
 impl BatchSource for Object<'_> {
     const MOST: usize = BATCH_IDS;
 
+    fn about(&mut self, text: &'static str) -> &mut Self {
+        Object::about(self, text)
+    }
+
     fn list<T: Entry>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>> {
-        Object::list(self, name, &bounds, T::of_json)
+        Object::list(self, name, &bounds, T::schema, T::of_json)
     }
 
     fn require(&mut self, name: &'static str) {
@@ -75,8 +85,12 @@ impl BatchSource for Object<'_> {
 impl BatchSource for Params<'_> {
     const MOST: usize = BATCH_IDS_IN_QUERY;
 
+    fn about(&mut self, text: &'static str) -> &mut Self {
+        Params::about(self, text)
+    }
+
     fn list<T: Entry>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>> {
-        Params::list(self, name, *bounds.end(), T::of_text)
+        Params::list(self, name, *bounds.end(), T::schema, T::of_text)
     }
 
     fn require(&mut self, name: &'static str) {
@@ -99,6 +113,10 @@ impl BatchSource for Params<'_> {
 }
 
 impl<T: Batch> FromBody for T {
+    fn example() -> Value {
+        <T as Batch>::example()
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
         Batch::read(body)
     }
@@ -111,6 +129,10 @@ impl<T: Batch> FromQuery for T {
 }
 
 impl Entry for Uuid {
+    fn schema() -> Value {
+        noted::uuid()
+    }
+
     fn of_text(text: &str) -> Result<Self, String> {
         uuid(text).map_err(str::to_owned)
     }
@@ -121,6 +143,10 @@ impl Entry for Uuid {
 }
 
 impl Entry for i64 {
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int64"})
+    }
+
     fn of_text(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "must be an integer of at most 64 bits".to_owned())
     }

@@ -1,6 +1,7 @@
 //! The window that a request asks for: read with everything that is wrong with it, resolved on the service's day.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::extract::{FromQuery, Parts};
@@ -12,6 +13,18 @@ impl Word for Period {
     const WORDS: &'static [(&'static str, Self)] =
         &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
 }
+
+const PERIOD: &str = "The window, in UTC days: today and the 6, 29 or 89 days before, or `custom` with both dates. \
+                      `30d` when nothing is said.";
+const DAILY_PERIOD: &str = "The window, in UTC days: today and the 6, 29 or 89 days before, or `custom` with dates. \
+                            `7d` when nothing is said.";
+const START_DATE: &str = "The first day of a `custom` window, in UTC.";
+const END_DATE: &str = "The last day of a `custom` window, in UTC; at most 731 days with the first.";
+const START_DATE_ALONE: &str = "The first day of a `custom` window, in UTC; alone, the window ends today.";
+const END_DATE_ALONE: &str =
+    "The last day of a `custom` window, in UTC; alone, the window is the 7 days that end there.";
+const INCLUDE_TODAY: &str =
+    "With false, the 7, 30 or 90 whole days that end yesterday, without the unfinished one.";
 
 /// The window that a request asks for, without the day on which it is asked.
 #[derive(Debug, Clone, Copy)]
@@ -26,11 +39,12 @@ impl FromQuery for WindowParams {
 impl WindowParams {
     /// Reads the window of a query.
     pub fn read_query(query: &mut Params<'_>, manner: Manner) -> Self {
+        let (period, start_date, end_date) = about(manner);
         let request = WindowRequest {
-            period: query.word("period"),
-            start_date: query.date("start_date"),
-            end_date: query.date("end_date"),
-            include_today: query.boolean("include_today").unwrap_or(true),
+            period: query.about(period).word("period"),
+            start_date: query.about(start_date).date("start_date"),
+            end_date: query.about(end_date).date("end_date"),
+            include_today: query.about(INCLUDE_TODAY).boolean_or("include_today", true),
             manner,
         };
         Self::checked(request, query.violations)
@@ -38,10 +52,11 @@ impl WindowParams {
 
     /// Reads the window of a body.
     pub fn read_body(body: &mut Object<'_>) -> Self {
+        let (period, start_date, end_date) = about(Manner::Body);
         let request = WindowRequest {
-            period: body.word("period"),
-            start_date: body.date("start_date"),
-            end_date: body.date("end_date"),
+            period: body.about(period).word("period"),
+            start_date: body.about(start_date).date("start_date"),
+            end_date: body.about(end_date).date("end_date"),
             include_today: true,
             manner: Manner::Body,
         };
@@ -70,6 +85,14 @@ impl WindowParams {
     }
 }
 
+/// What the period and the two dates mean.
+const fn about(manner: Manner) -> (&'static str, &'static str, &'static str) {
+    match manner {
+        Manner::Body | Manner::Query => (PERIOD, START_DATE, END_DATE),
+        Manner::Daily => (DAILY_PERIOD, START_DATE_ALONE, END_DATE_ALONE),
+    }
+}
+
 fn note(wrong: Vec<BadWindow>, violations: &mut Violations) {
     for BadWindow { field, message } in wrong {
         violations.add(field, message);
@@ -77,7 +100,7 @@ fn note(wrong: Vec<BadWindow>, violations: &mut Violations) {
 }
 
 /// What an answer says of its window.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WindowMeta {
     /// The period asked for, `custom` when dates were.
     pub period: Period,

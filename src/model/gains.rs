@@ -2,10 +2,11 @@
 
 use std::ops::AddAssign;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Gains of a video, an account, or any number of them. Platforms correct counters, so a gain may be negative.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gains {
     /// Gain in views.
     pub views: i64,

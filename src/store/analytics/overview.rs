@@ -1,5 +1,6 @@
 //! The headline figures of an organization that Postgres knows: what it holds, and how much was posted.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -9,7 +10,7 @@ use crate::model::platform::Platform;
 use crate::store::Error;
 
 /// How much of everything an organization has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Holdings {
     /// Tracked accounts.
     pub accounts: i64,
