@@ -7,6 +7,7 @@ use tidemark::store::keys::NewKey;
 use tidemark::store::organizations::OrganizationChange;
 
 use super::model::{self, Dice, History, Ids, PLATFORMS, counters, days, figures};
+use crate::harness::answer::Answer;
 use crate::harness::{Organization, Stack};
 
 /// A random history in an organization of its own, which may be asked as often as a test likes.
@@ -43,10 +44,11 @@ fn all<T>(things: &[T]) -> Vec<usize> {
     (0..things.len()).collect()
 }
 
-async fn same(organization: &Organization, path: &str, data: Value, data_as_of: Value) {
+async fn same(organization: &Organization, path: &str, data: Value, data_as_of: Value) -> Answer {
     let answer = organization.get(path).await.ok(200);
     assert_eq!(answer.at("/data"), &data, "{path}");
     assert_eq!(instant(answer.at("/meta/data_as_of")), instant(&data_as_of), "{path}");
+    answer
 }
 
 fn instant(value: &Value) -> Option<chrono::DateTime<chrono::Utc>> {
@@ -131,8 +133,7 @@ async fn rows_agree(
             })
             .collect();
         let path = format!("{path}?values={values}&{}", query((start, end)));
-        same(organization, &path, json!(rows), h.as_of(accounts, videos, end)).await;
-        let answer = organization.get(&path).await;
+        let answer = same(organization, &path, json!(rows), h.as_of(accounts, videos, end)).await;
         assert_eq!(answer.at("/meta/totals"), &json!(counters(h.gains(videos, start, end))), "{path}");
     }
 }
@@ -375,7 +376,7 @@ async fn days_add_up_to_windows_and_accounts_to_the_organization() {
     let alone = organization.get(&format!("/videos/metrics?video_ids={alone}&{window}")).await.ok(200);
     let every = list(ids.videos.iter().map(|ids| ids.0));
     let every = organization.get(&format!("/videos/metrics?video_ids={every}&{window}")).await.ok(200);
-    let values = |answer: &crate::harness::answer::Answer| -> Vec<Value> {
+    let values = |answer: &Answer| -> Vec<Value> {
         answer.at("/data").as_object().unwrap().values().cloned().collect()
     };
     for figure in ["views", "plays", "likes", "comments", "shares", "engagement"] {
