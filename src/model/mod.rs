@@ -5,6 +5,7 @@ pub mod change;
 pub mod counters;
 pub mod creator;
 mod example;
+pub mod gains;
 pub mod identifier;
 mod identifier_pattern;
 pub mod key;

@@ -1,12 +1,10 @@
-//! The headline figures of an organization: what it holds, and what a window gained beside the one before it.
+//! The headline figures of an organization that Postgres knows: what it holds, and how much was posted.
 
-use clickhouse::{Client, Row};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Scope, fetch_one, scoped};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::Error;
@@ -85,23 +83,4 @@ pub async fn new_posts(
     .fetch_one(pg)
     .await?;
     Ok(counts)
-}
-
-/// Gains of a window and of the one before it.
-#[derive(Debug, Clone, Row, Deserialize)]
-pub struct Gains {
-    pub views: i64,
-    pub plays: i64,
-    pub likes: i64,
-    pub comments: i64,
-    pub shares: i64,
-    pub previous_views: i64,
-    pub previous_plays: i64,
-    pub previous_likes: i64,
-    pub previous_comments: i64,
-    pub previous_shares: i64,
-}
-
-pub async fn gains(client: &Client, scope: Scope<'_>, window: Window) -> Result<Gains, Error> {
-    fetch_one(scoped(client, include_str!("overview.sql"), scope, window)).await
 }
