@@ -97,6 +97,8 @@ async fn post_deltas(app: App, caller: Caller, body: Body<Deltas>) -> Result<Ans
 }
 
 /// Says what videos gained in views over several windows that end today, as the `POST` does.
+///
+/// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getVideoDeltas")]
 async fn get_deltas(app: App, caller: Caller, query: Query<Deltas>) -> Result<Answer, Problem> {
     deltas(&app, &caller, query.0).await

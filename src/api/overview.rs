@@ -76,6 +76,8 @@ struct OverviewMeta {
 }
 
 /// Reads the organization's headline figures beside those of the window before.
+///
+/// Gains of both windows are compared, and followers as they were at the ends of both.
 #[endpoint(operation_id = "getOverview")]
 async fn get(
     app: App,

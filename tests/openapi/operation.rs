@@ -172,7 +172,13 @@ fn names(name: &str, schema: &Value, list: bool) -> bool {
 
 /// What a parameter or member of that name is to be.
 fn value(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
-    let (creator, account) = &tenant.links[0];
+    // What is changed or taken away is nothing that others ask about.
+    let changes = [Method::PATCH, Method::DELETE].contains(&operation.method);
+    let (creator, account) = if changes && !operation.path.contains("{creator_id}/accounts/{account_id}") {
+        (&tenant.creators[0], &tenant.accounts[0])
+    } else {
+        (&tenant.links[0].0, &tenant.links[0].1)
+    };
     match name {
         "account_id" | "account_ids" => json!(account),
         "creator_id" | "creator_ids" => json!(creator),
