@@ -98,7 +98,7 @@ fn unexplained(place: &str, schema: &Value, document: &Value, found: &mut Vec<St
         }
         unexplained(&format!("{place}.{name}"), member, document, found);
     }
-    for part in [&schema["items"], &schema["additionalProperties"]] {
+    for part in ["items", "additionalProperties"].iter().filter_map(|part| schema.get(part)) {
         unexplained(place, part, document, found);
     }
 }

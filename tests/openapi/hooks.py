@@ -13,6 +13,7 @@ import re
 import uuid
 
 import schemathesis
+from schemathesis.generation.modes import GenerationMode
 
 with open(os.environ["TIDEMARK_TEST_IDS"], encoding="utf-8") as file:
     IDS = json.load(file)
@@ -74,6 +75,18 @@ def settle_window(values):
         values["end_date"] = str(today)
 
 
+def name_anew(body):
+    """Names an account or a video that is not tracked yet, most times. A short link that is made up leads nowhere, which
+    only the platform knows: there is always something else in its place."""
+    platform, identifier = body.get("platform"), body.get("identifier")
+    if "username" in body and next(count) % 4:
+        body["username"] = f"tide.{next(count)}.anew"
+    if platform == "instagram" and identifier and next(count) % 4:
+        body["identifier"] = f"Tide{next(count):07}"
+    if platform == "tiktok" and identifier and (next(count) % 4 or SHORT_LINK.search(identifier)):
+        body["identifier"] = str(7300000000000000000 + next(count))
+
+
 @schemathesis.hook
 def map_case(context, case):
     path = case.path_parameters
@@ -91,10 +104,8 @@ def map_case(context, case):
                     values[name] = known(kind, values[name], "GET")
             if next(count) % 5 and (case.query is not values or "start_date" in values or "period" in values):
                 settle_window(values)
-            # A short link that is made up leads nowhere, and only the platform knows.
-            identifier = values.get("identifier")
-            if isinstance(identifier, str) and SHORT_LINK.search(identifier) and values.get("platform") == "tiktok":
-                values["identifier"] = str(7300000000000000000 + next(count))
+            if case.method == "POST" and case.meta.generation.mode == GenerationMode.POSITIVE:
+                name_anew(values)
     # A cursor is what an answer said; no made-up one is good.
     if isinstance(case.query, dict) and isinstance(case.query.get("cursor"), str) and case.query["cursor"]:
         if next(count) % 5:

@@ -8,16 +8,28 @@ from openapi_schema_validator import OAS31Validator, oas31_format_checker
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+NAME = "urn:document"
+
+
+def named(value):
+    """A part of the document in which references name the document."""
+    if isinstance(value, list):
+        return [named(item) for item in value]
+    if isinstance(value, dict):
+        return {key: NAME + item if key == "$ref" else named(item) for key, item in value.items()}
+    return value
+
+
 told = json.load(sys.stdin)
-document = told["document"]
-registry = Registry().with_resource("", DRAFT202012.create_resource(document))
+document = named(told["document"])
+registry = Registry().with_resource(NAME, DRAFT202012.create_resource(document))
 
 
 def resolved(value):
     """What a reference refers to."""
     while "$ref" in value:
         reference, value = value["$ref"], document
-        for part in reference.removeprefix("#/").split("/"):
+        for part in reference.removeprefix(NAME + "#/").split("/"):
             value = value[part.replace("~1", "/").replace("~0", "~")]
     return value
 
