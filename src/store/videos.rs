@@ -4,7 +4,7 @@ use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::keyset::{self, Column, Key, List, Page, Position, Slice, Sort};
+use super::keyset::{self, Blocks, Column, Key, List, Page, Parents, Position, Search, Slice, Sort};
 use super::{Error, accounts, creators};
 use crate::model::platform::{Platform, Readable};
 use crate::model::text::folded;
@@ -113,14 +113,51 @@ pub async fn list(
     if let Some(creator) = filter.creator_id {
         creators::require(pg, organization, creator).await?;
     }
-    let conditions = |query: &mut QueryBuilder<Postgres>| conditions(query, organization, view, filter);
-    let list = List { table: "videos v", id: "v.id", conditions };
-    let mut query = list.page(page);
+    let rows = statement(organization, view, readable, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = records(organization, view, filter).total(pg, page).await?;
+    Ok(Slice::new(rows, total, page, |video| page.sort.position(video)))
+}
+
+/// The statement that reads a page.
+pub fn statement(
+    organization: Uuid,
+    view: VideoType,
+    readable: &Readable,
+    filter: &VideoFilter,
+    page: &Page<VideoSort>,
+) -> QueryBuilder<Postgres> {
+    let mut query = records(organization, view, filter).page(page);
     select(&mut query, view, readable);
     keyset::order(&mut query, page);
-    let rows = query.build_query_as().fetch_all(pg).await?;
-    let total = list.total(pg, page).await?;
-    Ok(Slice::new(rows, total, page, |video| page.sort.position(video)))
+    query
+}
+
+/// The records of a list. One creator's are read account by account; a text is looked for in the caption blocks where
+/// the range may be long, which an account's is not.
+fn records(
+    organization: Uuid,
+    view: VideoType,
+    filter: &VideoFilter,
+) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
+    let parents = filter.creator_id.map(|creator| Parents {
+        table: "accounts",
+        column: "creator_id",
+        value: creator,
+        reference: "v.account_id",
+    });
+    let search = filter.q.as_deref().map(|q| Search {
+        column: "v.description_key",
+        text: folded(q),
+        blocks: (filter.account_id.is_none() && filter.creator_id.is_none()).then_some(Blocks {
+            table: "caption_blocks",
+            texts: "captions",
+            numbers: "videos",
+            number: "v.internal_id",
+            organization,
+        }),
+    });
+    let conditions = move |query: &mut QueryBuilder<Postgres>| conditions(query, organization, view, filter);
+    List { table: "videos v", id: "v.id", conditions, parents, search }
 }
 
 fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, view: VideoType, filter: &VideoFilter) {
@@ -131,17 +168,8 @@ fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, view: Vide
     if let Some(account) = filter.account_id {
         query.push(" and v.account_id = ").push_bind(account);
     }
-    if let Some(creator) = filter.creator_id {
-        query
-            .push(" and v.account_id in (select id from accounts where creator_id = ")
-            .push_bind(creator)
-            .push(")");
-    }
     if let Some(active) = filter.is_active {
         query.push(" and v.is_active = ").push_bind(active);
-    }
-    if let Some(q) = &filter.q {
-        query.push(" and strpos(v.description_key, ").push_bind(folded(q)).push(") > 0");
     }
 }
 
