@@ -52,8 +52,10 @@ impl Population {
         .execute(pg)
         .await
         .unwrap();
-        let marks: String =
-            MARKS.iter().map(|(word, rows)| format!(" || case when {rows} then ' {word}' else '' end")).collect();
+        let marks: String = MARKS
+            .iter()
+            .map(|(word, rows)| format!(" || case when {rows} then ' {word}' else '' end"))
+            .collect();
         // In groups of 25 of one account, as scrapes bring them.
         sqlx::query(AssertSqlSafe(format!(
             "with account as (
@@ -90,10 +92,12 @@ impl Population {
             .execute(pg)
             .await
             .unwrap();
-        sqlx::query_scalar("select id from accounts where organization_id = $1 order by added_at desc, id limit 1")
-            .bind(organization)
-            .fetch_one(pg)
-            .await
-            .unwrap()
+        sqlx::query_scalar(
+            "select id from accounts where organization_id = $1 order by added_at desc, id limit 1",
+        )
+        .bind(organization)
+        .fetch_one(pg)
+        .await
+        .unwrap()
     }
 }

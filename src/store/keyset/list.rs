@@ -89,13 +89,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
 
     /// Defines `name` as the first `count` rows after the page's position: those without a sort value are read only
     /// as far as the others leave room.
-    fn range<S: Sort>(
-        &self,
-        query: &mut QueryBuilder<Postgres>,
-        page: &Page<S>,
-        name: &str,
-        count: i64,
-    ) {
+    fn range<S: Sort>(&self, query: &mut QueryBuilder<Postgres>, page: &Page<S>, name: &str, count: i64) {
         let after = page.after.as_ref();
         if page.sort.column().nulls == Nulls::None {
             query.push(format_args!("{name} as materialized ("));
@@ -190,7 +184,10 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
              ), page as (select id, sort_key from found where not (select short from short) union all (",
             page.direction.as_str()
         ));
-        query.push(format_args!("select {id}, {name} from {} where (select short from short) and ", self.table));
+        query.push(format_args!(
+            "select {id}, {name} from {} where (select short from short) and ",
+            self.table
+        ));
         (self.conditions)(query);
         search.contained(query);
         blocks.contained(query, &search.text);
@@ -205,7 +202,8 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             }
         }
         let direction = page.direction.as_str();
-        query.push(format_args!(" order by {name} {direction} nulls last, {id} {direction} limit {wanted}))"));
+        query
+            .push(format_args!(" order by {name} {direction} nulls last, {id} {direction} limit {wanted}))"));
     }
 
     fn select(&self, query: &mut QueryBuilder<Postgres>, sort_key: &str) {
