@@ -14,5 +14,7 @@ mod creators;
 mod idempotency;
 mod outage;
 mod paging;
+mod paging_exact;
+mod paging_plans;
 mod representation;
 mod search;
