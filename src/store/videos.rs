@@ -132,41 +132,48 @@ pub fn statement(
     query
 }
 
-/// The records of a list. One creator's are read account by account; a text is looked for in the caption blocks where
-/// the range may be long, which an account's is not.
+/// The records of a list. Those of an account or of a creator's accounts are read account by account.
 fn records(
     organization: Uuid,
     view: VideoType,
     filter: &VideoFilter,
-) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
-    let parents = filter.creator_id.map(|creator| Parents {
+) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+    let values = [("id", filter.account_id), ("creator_id", filter.creator_id)];
+    let values: Vec<_> = values.into_iter().filter_map(|(column, value)| Some((column, value?))).collect();
+    let parents = (!values.is_empty()).then_some(Parents {
         table: "accounts",
-        column: "creator_id",
-        value: creator,
+        organization,
+        values,
         reference: "v.account_id",
     });
+    let blocks = Blocks {
+        table: "caption_blocks",
+        texts: "captions",
+        numbers: "videos",
+        number: "v.internal_id",
+        organization,
+        // Most accounts are read to their end sooner than all captions of a large organization.
+        after: if filter.account_id.is_some() { 5_000 } else { 1_000 },
+    };
     let search = filter.q.as_deref().map(|q| Search {
         column: "v.description_key",
         text: folded(q),
-        blocks: (filter.account_id.is_none() && filter.creator_id.is_none()).then_some(Blocks {
-            table: "caption_blocks",
-            texts: "captions",
-            numbers: "videos",
-            number: "v.internal_id",
-            organization,
-        }),
+        blocks: Some(blocks),
     });
-    let conditions = move |query: &mut QueryBuilder<Postgres>| conditions(query, organization, view, filter);
+    let (within, filter) = (parents.is_none().then_some(organization), filter.clone());
+    let conditions = move |query: &mut QueryBuilder<Postgres>| {
+        conditions(query, view, &filter);
+        if let Some(organization) = within {
+            query.push(" and v.organization_id = ").push_bind(organization);
+        }
+    };
     List { table: "videos v", id: "v.id", conditions, parents, search }
 }
 
-fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, view: VideoType, filter: &VideoFilter) {
-    query.push("v.organization_id = ").push_bind(organization).push(" and ").push(membership(view));
+fn conditions(query: &mut QueryBuilder<Postgres>, view: VideoType, filter: &VideoFilter) {
+    query.push(membership(view));
     if let Some(platform) = filter.platform {
         query.push(" and v.platform = ").push_bind(platform);
-    }
-    if let Some(account) = filter.account_id {
-        query.push(" and v.account_id = ").push_bind(account);
     }
     if let Some(active) = filter.is_active {
         query.push(" and v.is_active = ").push_bind(active);

@@ -15,6 +15,8 @@ use crate::harness::TestApi;
 use crate::harness::population::Population;
 
 const LIMIT: i64 = 20;
+/// A page and the row beyond it. They may be sorted when they are all, as those of one account are.
+const PAGE: f64 = LIMIT as f64 + 1.0;
 const FEW_THOUSAND: Population = Population { accounts: 2_000, videos: 4_200, on_first_account: 4 };
 const DIRECTIONS: [Direction; 2] = [Direction::Asc, Direction::Desc];
 const VIDEO_SORTS: [VideoSort; 4] =
@@ -93,7 +95,8 @@ impl Plan {
     /// The rows of the list are found by an index range that the scope begins, in the order of the page.
     fn is_one_range(&self, table: &str, scope: &str) {
         let Plan { what, nodes, .. } = self;
-        assert!(!nodes.iter().any(|node| node.text("Node Type").contains("Sort")), "{what} sorts: {self}");
+        let sorts = nodes.iter().filter(|node| node.text("Node Type").contains("Sort"));
+        assert!(sorts.map(Node::examined).all(|rows| rows <= PAGE), "{what} sorts: {self}");
         let reads: Vec<_> = nodes.iter().filter(|node| node.text("Relation Name") == table).collect();
         assert!(!reads.is_empty(), "{what} reads nothing: {self}");
         for read in reads {
@@ -226,7 +229,7 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
 
     for (view, account_id, scope) in [
         (VideoType::AccountVideo, None, "organization_id = "),
-        (VideoType::AccountVideo, Some(account), "account_id = "),
+        (VideoType::AccountVideo, Some(account), "account_id = parent"),
         (VideoType::Video, None, "organization_id = "),
     ] {
         let filter = VideoFilter { account_id, ..VideoFilter::default() };
@@ -262,10 +265,10 @@ async fn filters_look_at_few_rows_for_a_page() {
         ("platform", AccountFilter { platform: Some(Platform::Instagram), ..all() }, most),
         ("is_active", AccountFilter { is_active: Some(false), ..all() }, most),
         ("a frequent q", AccountFilter { q: Some("a1".to_owned()), ..all() }, most),
-        // Four accounts have it.
-        ("category", AccountFilter { category: Some("category7".to_owned()), ..all() }, 4),
-        ("no category", AccountFilter { category: Some("none".to_owned()), ..all() }, 4),
-        ("creator", AccountFilter { creator_id: Some(creator), ..all() }, 1),
+        // Four accounts have it; they are looked at twice where the sort value may be missing.
+        ("category", AccountFilter { category: Some("category7".to_owned()), ..all() }, 8),
+        ("no category", AccountFilter { category: Some("none".to_owned()), ..all() }, 0),
+        ("creator", AccountFilter { creator_id: Some(creator), ..all() }, 2),
     ] {
         let statement = |page: &Page<AccountSort>| accounts::statement(organization, readable, &filter, page);
         let subject = Subject { pg, table: "accounts", scope: "", statement: &statement };

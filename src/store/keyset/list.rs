@@ -17,16 +17,17 @@ pub(in crate::store) struct List<F> {
     pub table: &'static str,
     pub id: &'static str,
     pub conditions: F,
-    /// Set when the list holds the rows of some of many parents: each parent's are a range of their own.
+    /// Set when the list holds the rows of one or some of many parents: each parent's are a range of their own.
     pub parents: Option<Parents>,
     pub search: Option<Search>,
 }
 
-/// The rows of `table` whose `column` has the `value`; a row of the list names its own by `reference`.
+/// The rows of `table` in the organization that have the `values` in their columns; a row of the list names its own
+/// by `reference`.
 pub(in crate::store) struct Parents {
     pub table: &'static str,
-    pub column: &'static str,
-    pub value: Uuid,
+    pub organization: Uuid,
+    pub values: Vec<(&'static str, Uuid)>,
     pub reference: &'static str,
 }
 
@@ -46,12 +47,8 @@ pub(in crate::store) struct Blocks {
     pub numbers: &'static str,
     pub number: &'static str,
     pub organization: Uuid,
-}
-
-/// How many rows of a range are read before a text is looked for in its blocks.
-const fn examined(limit: i64) -> i64 {
-    let limit = if limit < 50 { 50 } else { limit };
-    20 * limit
+    /// How many rows of the range are read before, at least; for a large page they are twenty for each of its rows.
+    pub after: i64,
 }
 
 impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
@@ -77,9 +74,8 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         let mut query = QueryBuilder::new("select count(*) from ");
         query.push(self.table).push(" where ");
         (self.conditions)(&mut query);
-        if let Some(Parents { table, column, value, reference }) = &self.parents {
-            query.push(format_args!(" and {reference} in (select id from {table} where {column} = "));
-            query.push_bind(*value).push(")");
+        if let Some(parents) = &self.parents {
+            parents.contain(&mut query);
         }
         if let Some(search) = &self.search {
             search.contained(&mut query);
@@ -116,12 +112,13 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         part: Part<'_>,
         count: impl Display,
     ) {
-        let Some(Parents { table, column, value, reference }) = &self.parents else {
-            return self.rows(query, page, part, None, count);
+        let Some(parents) = &self.parents else {
+            return self.rows(query, page, part, count);
         };
-        query.push(format_args!("select child.* from {table} parent cross join lateral ("));
-        self.rows(query, page, part, Some(reference), &count);
-        query.push(format_args!(") child where parent.{column} = ")).push_bind(*value);
+        query.push(format_args!("select child.* from {} parent cross join lateral (", parents.table));
+        self.rows(query, page, part, &count);
+        query.push(") child where ");
+        parents.chosen(query);
         let order = page.order("child.sort_key", "child.id");
         query.push(format_args!(" order by {order} limit {count}"));
     }
@@ -131,13 +128,12 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         query: &mut QueryBuilder<Postgres>,
         page: &Page<S>,
         part: Part<'_>,
-        reference: Option<&str>,
         count: impl Display,
     ) {
         let (column, id) = (page.sort.column(), self.id);
         let (name, beyond) = (column.name, page.beyond());
         self.select(query, name);
-        if let Some(reference) = reference {
+        if let Some(Parents { reference, .. }) = &self.parents {
             query.push(format_args!(" and {reference} = parent.id"));
         }
         match part {
@@ -174,8 +170,8 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         search: &Search,
         blocks: &Blocks,
     ) {
-        let (name, id, wanted, examined) =
-            (page.sort.column().name, self.id, page.limit + 1, examined(page.limit));
+        let (name, id, wanted) = (page.sort.column().name, self.id, page.limit + 1);
+        let examined = blocks.after.max(20 * page.limit);
         self.range(query, page, "beginning", examined);
         query.push(", found as materialized (select id, sort_key from beginning where strpos(text, ");
         query.push_bind(search.text.clone()).push(format_args!(
@@ -189,8 +185,11 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             self.table
         ));
         (self.conditions)(query);
+        if let Some(parents) = &self.parents {
+            parents.contain(query);
+        }
         search.contained(query);
-        blocks.contained(query, &search.text);
+        blocks.contain(query, &search.text);
         if let Some(Position { key, id: last }) = &page.after {
             let beyond = page.beyond();
             if *key == Key::Null {
@@ -229,9 +228,24 @@ impl Search {
     }
 }
 
+impl Parents {
+    fn chosen(&self, query: &mut QueryBuilder<Postgres>) {
+        query.push("parent.organization_id = ").push_bind(self.organization);
+        for (column, value) in &self.values {
+            query.push(format_args!(" and parent.{column} = ")).push_bind(*value);
+        }
+    }
+
+    fn contain(&self, query: &mut QueryBuilder<Postgres>) {
+        query.push(format_args!(" and {} in (select id from {} parent where ", self.reference, self.table));
+        self.chosen(query);
+        query.push(")");
+    }
+}
+
 impl Blocks {
-    fn contained(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
-        let Blocks { table, texts, numbers, number, organization } = self;
+    fn contain(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
+        let Blocks { table, texts, numbers, number, organization, .. } = self;
         query
             .push(format_args!(" and {number} = any(array(select entry.number from {table} block"))
             .push(format_args!(" cross join unnest(block.{numbers}, string_to_array(block.{texts}, 'A'))"))
