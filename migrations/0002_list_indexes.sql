@@ -43,7 +43,8 @@ begin
     return null;
 end $$;
 
-create function rebuild_caption_blocks(organization uuid, stale bigint[]) returns void language sql as $$
+create function rebuild_caption_blocks(organization uuid, stale bigint[]) returns void language plpgsql as $$
+begin
     delete from caption_blocks where organization_id = organization and block = any(stale);
     insert into caption_blocks
     select organization, place.block, array_agg(internal_id order by internal_id),
@@ -52,7 +53,7 @@ create function rebuild_caption_blocks(organization uuid, stale bigint[]) return
     join videos on internal_id between place.block * 16 and place.block * 16 + 15
     where organization_id = organization and description_key <> ''
     group by place.block;
-$$;
+end $$;
 
 create function change_caption() returns trigger language plpgsql as $$
 begin

@@ -44,7 +44,7 @@ const TEXTS: [(&str, &str); 9] = [
     ),
 ];
 
-const TIMES: usize = 60;
+const TIMES: usize = 40;
 
 #[tokio::main]
 async fn main() {

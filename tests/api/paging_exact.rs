@@ -242,7 +242,7 @@ async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
     for _ in 0..10 {
         add_videos(pg, organization, &mut dice, &accounts, 300).await;
     }
-    compare(&api, &mut dice, &accounts, 200).await;
+    compare(&api, &mut dice, &accounts, 120).await;
 
     // Captions change, come and go; videos and a whole account with its videos are deleted; others are made.
     let rows = stored(pg, organization).await;
@@ -263,7 +263,7 @@ async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
     for _ in 0..20 {
         add_videos(pg, organization, &mut dice, accounts, 3).await;
     }
-    compare(&api, &mut dice, accounts, 200).await;
+    compare(&api, &mut dice, accounts, 120).await;
 
     // Nothing is left of a caption that is gone.
     sqlx::query("delete from videos where organization_id = $1")
