@@ -47,8 +47,12 @@ pub(in crate::store) struct Blocks {
     pub numbers: &'static str,
     pub number: &'static str,
     pub organization: Uuid,
-    /// How many rows of the range are read before, at least; for a large page they are twenty for each of its rows.
-    pub after: i64,
+}
+
+/// How many rows of a range are read before a text is looked for in its blocks: twenty for each row of a page that is
+/// not small.
+fn examined(limit: i64) -> i64 {
+    20 * limit.max(50)
 }
 
 impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
@@ -171,7 +175,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         blocks: &Blocks,
     ) {
         let (name, id, wanted) = (page.sort.column().name, self.id, page.limit + 1);
-        let examined = blocks.after.max(20 * page.limit);
+        let examined = examined(page.limit);
         self.range(query, page, "beginning", examined);
         query.push(", found as materialized (select id, sort_key from beginning where strpos(text, ");
         query.push_bind(search.text.clone()).push(format_args!(
@@ -245,7 +249,7 @@ impl Parents {
 
 impl Blocks {
     fn contain(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
-        let Blocks { table, texts, numbers, number, organization, .. } = self;
+        let Blocks { table, texts, numbers, number, organization } = self;
         query
             .push(format_args!(" and {number} = any(array(select entry.number from {table} block"))
             .push(format_args!(" cross join unnest(block.{numbers}, string_to_array(block.{texts}, 'A'))"))
