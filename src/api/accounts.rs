@@ -176,11 +176,12 @@ async fn create(
 ) -> Result<Created<Account>, Problem> {
     let Args((Body(CreateBody { new }), idempotency)) = args;
     let new = new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
+    let now = app.clock.now().await;
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     if let Some(first) = idempotency.replay(&mut write).await? {
         return Ok(first);
     }
-    let id = change::create(&mut write, &new, app.clock.now().await).await?;
+    let id = change::create(&mut write, &new, now).await?;
     let account = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
     let created = Created::at(format!("/v2/accounts/{id}"), &account)?;
     idempotency.keep(&mut write, &created).await?;
@@ -207,11 +208,12 @@ async fn patch(
     args: Args<(Path<AccountPath>, Query<OnPlatform>, Body<PatchBody>)>,
 ) -> Result<Data<Account>, Problem> {
     let Args((Path(path), Query(query), Body(body))) = args;
+    let now = app.clock.now().await;
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
     change::change(&mut write, id, &body.change).await?;
     if let Some(username) = &body.username {
-        change::rename(&mut write, id, username, app.clock.now().await).await?;
+        change::rename(&mut write, id, username, now).await?;
     }
     let data = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
     write.commit().await?;

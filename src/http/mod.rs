@@ -9,6 +9,7 @@ pub mod envelope;
 pub mod extract;
 pub mod fields;
 pub mod idempotency;
+mod json;
 pub mod page;
 pub mod peer;
 pub mod problem;
@@ -47,7 +48,7 @@ pub fn service(routes: Router, app: &App) -> Service {
 pub fn public() -> Router {
     Router::new()
         .hoop(accept::RequireAccept) // 406
-        .hoop(receive::Receive) // 415, 413, 400
+        .hoop(receive::Receive::default()) // 415, 413, 400
         .hoop(time_left::BoundTime) // 503
 }
 
@@ -58,7 +59,7 @@ pub fn private() -> Router {
         .hoop(rate_limit::LimitRate::default()) // 429
         .hoop(auth::RequireScope) // 403
         .hoop(accept::RequireAccept) // 406
-        .hoop(receive::Receive) // 415, 413, 400
+        .hoop(receive::Receive::default()) // 415, 413, 400
         .hoop(time_left::BoundTime) // 503
 }
 
