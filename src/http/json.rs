@@ -117,15 +117,15 @@ mod tests {
 
     #[test]
     fn every_kind_of_value_reads_as_it_would_without_looking_for_repetitions() {
-        let text =
-            r#"{"a": [null, true, -1, 18446744073709551615, 1.5, "é\u00e9\ud83d\ude00", {}, [[]]], "": {"b": 0}}"#;
+        let text = r#"{"a": [null, true, -1, 18446744073709551615, 1.5, "é\u00e9\ud83d\ude00", {}, [[]]], "": {"b": 0}}"#;
         let sent = read(text.as_bytes()).unwrap();
         assert_eq!(sent, Sent { value: serde_json::from_str(text).unwrap(), repeated: Vec::new() });
     }
 
     #[test]
     fn repeated_members_are_named_by_their_paths() {
-        let text = r#"{"a": 1, "b": {"c": 1, "d": 2, "c": 3}, "e": [{}, {"f": 1, "f": 1}], "a": 2, "g": {"a": 1}}"#;
+        let text =
+            r#"{"a": 1, "b": {"c": 1, "d": 2, "c": 3}, "e": [{}, {"f": 1, "f": 1}], "a": 2, "g": {"a": 1}}"#;
         assert_eq!(read(text.as_bytes()).unwrap().repeated, ["b.c", "e[1].f", "a"]);
     }
 

@@ -42,9 +42,7 @@ impl Coding {
     /// Chooses the coding that an `Accept-Encoding` header likes best; `None` for identity.
     fn choose(accepted: &str) -> Option<Coding> {
         let own = |name: &str| {
-            weighted(accepted)
-                .find(|(coding, _)| coding.eq_ignore_ascii_case(name))
-                .map(|(_, weight)| weight)
+            weighted(accepted).find(|(coding, _)| coding.eq_ignore_ascii_case(name)).map(|(_, weight)| weight)
         };
         let others = own("*").unwrap_or(0);
         let mut best = None;

@@ -14,5 +14,6 @@ mod creators;
 mod idempotency;
 mod outage;
 mod paging;
+mod rate_limit;
 mod representation;
 mod search;
