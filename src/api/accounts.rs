@@ -134,19 +134,25 @@ struct CreateBody {
 
 impl FromBody for CreateBody {
     fn read(body: &mut Object<'_>) -> Self {
-        body.require("platform");
-        body.require("username");
-        let platform = body.word::<Platform>("platform");
-        let text = body.text("username", &USERNAME);
+        let named = read_named(body);
         let change = read_change(body);
-        let named = platform.zip(text).and_then(|(platform, text)| match Username::parse(platform, &text) {
-            Ok(username) => Some((platform, username)),
-            Err(error) => {
-                body.violations.add("username", error.to_string());
-                None
-            }
-        });
         CreateBody { new: named.map(|(platform, username)| NewAccount { platform, username, change }) }
+    }
+}
+
+/// Reads which account of which platform is meant.
+pub(super) fn read_named(body: &mut Object<'_>) -> Option<(Platform, Username)> {
+    body.require("platform");
+    body.require("username");
+    let platform = body.word::<Platform>("platform");
+    let text = body.text("username", &USERNAME);
+    let (platform, text) = platform.zip(text)?;
+    match Username::parse(platform, &text) {
+        Ok(username) => Some((platform, username)),
+        Err(error) => {
+            body.violations.add("username", error.to_string());
+            None
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod links;
 mod metrics;
 mod search;
 mod system;
+mod v1;
 
 use salvo::Router;
 
@@ -16,20 +17,24 @@ use crate::http;
 
 /// Every route of the service.
 pub fn routes() -> Router {
-    Router::new().push(Router::with_path("v2").push(public()).push(private()))
+    Router::new().push(public()).push(private())
 }
 
 /// What needs no key and is not rate limited.
 fn public() -> Router {
-    http::public().push(system::public())
+    http::public()
+        .push(Router::with_path("v2").push(system::public()))
+        .push(Router::with_path("v1").push(v1::public()))
 }
 
+/// What needs a key. Both versions know the same keys and count together.
 fn private() -> Router {
-    http::private()
+    let v2 = Router::with_path("v2")
         .push(system::private())
         .push(accounts::router())
         .push(account_videos::router())
         .push(creators::router())
         .push(analytics::router())
-        .push(search::router())
+        .push(search::router());
+    http::private().push(v2).push(Router::with_path("v1").push(v1::private()))
 }

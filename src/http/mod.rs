@@ -10,6 +10,7 @@ pub mod extract;
 pub mod fields;
 pub mod idempotency;
 mod json;
+pub mod legacy;
 pub mod page;
 pub mod peer;
 pub mod problem;
@@ -37,6 +38,7 @@ pub fn service(routes: Router, app: &App) -> Service {
     let mut service = Service::new(routes)
         .hoop(request_id::NameRequest)
         .hoop(HandOver(app.clone()))
+        .hoop(legacy::Retire)
         .hoop(route::CatchPanic);
     if let Some(cors) = cors::handler(&app.settings.cors_origins) {
         service = service.hoop(cors);

@@ -146,7 +146,8 @@ fn decode_query(query: &str) -> Option<Vec<(String, String)>> {
         .collect()
 }
 
-fn decode(text: &str) -> Option<String> {
+/// Decodes percent-encoded UTF-8.
+pub(super) fn decode(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -82,8 +82,17 @@ pub struct Page<S> {
     pub sort: S,
     pub direction: Direction,
     pub after: Option<Position>,
+    /// Rows to leave out from there on; everything before the page is read, so a position is the better way.
+    pub offset: i64,
     pub limit: i64,
     pub include_total: bool,
+}
+
+impl<S> Page<S> {
+    /// The rows to look at: those left out, the page, and one that tells whether there are more.
+    const fn reach(&self) -> i64 {
+        self.offset.saturating_add(self.limit + 1)
+    }
 }
 
 /// A page of a list, with the position at which the next one begins.
@@ -155,7 +164,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             (Nulls::Last, Direction::Desc) | (Nulls::First, Direction::Asc) => " nulls first",
         };
         query.push(format_args!(" order by {name} {direction}{nulls}, {id} {direction} limit "));
-        query.push_bind(page.limit + 1);
+        query.push_bind(page.reach());
     }
 
     /// The rows without a sort value.
@@ -174,7 +183,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             query.push(format_args!(" and {id} {beyond} ")).push_bind(position.id);
         }
         query.push(format_args!(" order by {id} {} limit ", page.direction.sql()));
-        query.push_bind(page.limit + 1);
+        query.push_bind(page.reach());
     }
 
     fn select(&self, query: &mut QueryBuilder<Postgres>, column: Column) {
@@ -214,8 +223,9 @@ impl Direction {
 pub(super) fn order<S>(query: &mut QueryBuilder<Postgres>, page: &Page<S>) {
     let direction = page.direction.sql();
     query.push(format_args!(
-        " order by page.sort_key {direction} nulls last, page.id {direction} limit {}",
-        page.limit + 1
+        " order by page.sort_key {direction} nulls last, page.id {direction} limit {} offset {}",
+        page.limit + 1,
+        page.offset
     ));
 }
 

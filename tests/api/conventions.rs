@@ -316,7 +316,7 @@ async fn pages_may_read_answers_only_from_listed_origins() {
 }
 
 /// Serves other routes with what every request meets.
-async fn serve_routes(api: &TestApi, routes: Router) -> String {
+pub(crate) async fn serve_routes(api: &TestApi, routes: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let service = http::service(routes, &api.app);
@@ -325,7 +325,7 @@ async fn serve_routes(api: &TestApi, routes: Router) -> String {
 }
 
 #[handler]
-async fn explode() -> &'static str {
+pub(crate) async fn explode() -> &'static str {
     panic!("the secret reason")
 }
 

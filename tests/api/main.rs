@@ -17,3 +17,4 @@ mod paging;
 mod rate_limit;
 mod representation;
 mod search;
+mod v1;

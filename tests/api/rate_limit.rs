@@ -62,6 +62,17 @@ async fn several_processes_share_one_exact_count() {
 }
 
 #[tokio::test]
+async fn a_store_that_does_not_count_is_an_outage_and_never_a_free_pass() {
+    let api = TestApi::start_with(shared()).await;
+    assert_eq!(api.get("/v2/whoami").await.status, 200);
+    // The key is still remembered, so the count is the first to miss Postgres.
+    api.pg.close().await;
+    let answer = api.get("/v2/whoami").await;
+    assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
+    assert_eq!(answer.json()["code"], "SERVICE_UNAVAILABLE");
+}
+
+#[tokio::test]
 async fn windows_that_are_over_are_removed_and_the_running_one_stays() {
     let api = TestApi::start_with(shared()).await;
     let minute = Utc::now().timestamp() / 60;
