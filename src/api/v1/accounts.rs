@@ -1,6 +1,7 @@
 //! Tracked accounts, as the first version speaks of them.
 
 use salvo::{Router, Writer, handler};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::PageQuery;
@@ -30,6 +31,10 @@ struct AddBody {
 }
 
 impl FromBody for AddBody {
+    fn example() -> Value {
+        json!({"platform": "tiktok", "username": "salt.and.tide"})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
         let new = read_named(body).map(|(platform, username)| NewAccount {
             platform,
@@ -45,6 +50,10 @@ struct AccountBody {
 }
 
 impl FromBody for AccountBody {
+    fn example() -> Value {
+        json!({"account_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
         body.require("account_id");
         AccountBody { account_id: body.uuid("account_id").unwrap_or_default() }
