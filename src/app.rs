@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
+use url::Url;
 
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::model::network::Network;
@@ -37,6 +38,8 @@ pub struct Settings {
     /// Proxies whose word about the client is taken.
     pub trusted_proxies: Vec<Network>,
     pub rate_limit_store: RateLimitStore,
+    /// Who is asked about short links in the platform's place.
+    pub short_link_url: Option<Url>,
 }
 
 /// Where requests are counted against a key's limit.
@@ -57,6 +60,7 @@ impl Default for Settings {
             auth_failure_limit: 60,
             trusted_proxies: Vec::new(),
             rate_limit_store: RateLimitStore::default(),
+            short_link_url: None,
         }
     }
 }

@@ -11,6 +11,7 @@ mod openapi;
 mod search;
 mod system;
 mod v1;
+mod videos;
 
 use salvo::Router;
 use salvo_oapi::RouterExt;
@@ -39,6 +40,7 @@ fn private() -> Router {
         .push(system::private().oapi_tag("System"))
         .push(accounts::router().oapi_tag("Accounts"))
         .push(account_videos::router().oapi_tag("Account videos"))
+        .push(videos::router().oapi_tag("Videos"))
         .push(creators::router().oapi_tag("Creators"))
         .push(analytics::router().oapi_tag("Analytics"))
         .push(search::router().oapi_tag("Search"))

@@ -18,4 +18,7 @@ mod paging;
 mod rate_limit;
 mod representation;
 mod search;
+mod short_links;
+mod video_merging;
 mod v1;
+mod videos;

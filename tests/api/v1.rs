@@ -83,6 +83,58 @@ async fn accounts_are_added_paused_resumed_and_listed_as_in_the_second_version()
 }
 
 #[tokio::test]
+async fn videos_are_added_paused_resumed_and_listed_as_in_the_second_version() {
+    let api = TestApi::start().await;
+    let instagram = "https://www.instagram.com/someone/reel/Cbb22_-/?igsh=1";
+    let tiktok = "https://m.tiktok.com/@someone/video/7301234567890123456";
+    for (verb, body, named, name) in [
+        ("addInstagramPost", json!({"shortcode": "Caa11_-"}), "shortcode", "Caa11_-"),
+        ("addInstagramPost", json!({"url": instagram}), "shortcode", "Cbb22_-"),
+        ("addTiktokVideo", json!({"video_id": "7301234567890123455"}), "external_id", "7301234567890123455"),
+        ("addTiktokVideo", json!({"url": tiktok}), "external_id", "7301234567890123456"),
+    ] {
+        let path = format!("/v1/{verb}");
+        let video = succeeded(&api.post(&path, body.clone()).await, "video");
+        assert_eq!((&video[named], &video["is_active"]), (&json!(name), &json!(true)), "{body}");
+        assert_eq!(
+            api.get(&format!("/v2/videos/{}", video["id"].as_str().unwrap())).await.json()["data"],
+            video
+        );
+        assert!(failed(&api.post(&path, body).await, 409).contains("already tracked"));
+    }
+    for (verb, list, platform) in
+        [("getInstagramPosts", "posts", "instagram"), ("getTiktokVideos", "videos", "tiktok")]
+    {
+        let all = succeeded(&api.get(&format!("/v1/{verb}")).await, list);
+        assert_eq!(all, api.get(&format!("/v2/videos?platform={platform}")).await.json()["data"]);
+        let second = succeeded(&api.get(&format!("/v1/{verb}?limit=1&offset=1")).await, list);
+        assert_eq!((all.as_array().unwrap().len(), &second), (2, &json!([all[1]])));
+        let id = json!({"video_id": all[0]["id"]});
+        for (verb, active) in [("deactivate", false), ("activate", true)] {
+            let video = succeeded(&api.post(&format!("/v1/{verb}Video"), id.clone()).await, "video");
+            assert_eq!((&video["id"], &video["is_active"]), (&all[0]["id"], &json!(active)));
+        }
+    }
+    for (verb, body, wrong) in [
+        ("addInstagramPost", json!({}), "shortcode is required, or else url"),
+        (
+            "addInstagramPost",
+            json!({"shortcode": "Caa11", "url": instagram}),
+            "url must not be given beside shortcode",
+        ),
+        ("addInstagramPost", json!({"shortcode": 7}), "shortcode must be a string"),
+        ("addInstagramPost", json!({"url": tiktok}), "url "),
+        ("addInstagramPost", json!({"video_id": "1"}), "video_id is not a field"),
+        ("addTiktokVideo", json!({"video_id": "x"}), "video_id "),
+        ("activateVideo", json!({"video_id": "7301234567890123456"}), "video_id must be a UUID"),
+    ] {
+        let told = failed(&api.post(&format!("/v1/{verb}"), body.clone()).await, 422);
+        assert!(told.contains(wrong), "{body} {told}");
+    }
+    failed(&api.post("/v1/activateVideo", json!({"video_id": Uuid::now_v7()})).await, 404);
+}
+
+#[tokio::test]
 async fn what_is_refused_is_refused_as_in_the_second_version() {
     let api = TestApi::start().await;
     let account = json!({"platform": "tiktok", "username": "one"});

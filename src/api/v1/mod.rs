@@ -2,6 +2,7 @@
 //! new. Its form, its errors included, and the headers that say that it goes are `http::legacy`'s.
 
 mod accounts;
+mod videos;
 
 use salvo::{Depot, Request, Router, handler};
 
@@ -19,7 +20,7 @@ pub(super) fn public() -> Router {
 }
 
 pub(super) fn private() -> Router {
-    Router::new().push(accounts::router())
+    Router::new().push(accounts::router()).push(videos::router())
 }
 
 /// Which part of a list is asked for.
