@@ -1,5 +1,6 @@
 //! Why a request was not done, as an RFC 9457 problem: one constructor for every kind of the contract, and the one
-//! place that writes the body, in the form of the version that was asked. What went wrong inside is logged here, once, and never told.
+//! place that writes the body, in the form of the version that was asked. What went wrong inside is logged here, once,
+//! and never told.
 
 use std::fmt;
 
