@@ -181,7 +181,7 @@ impl<S: Copy + std::fmt::Debug> Subject<'_, S> {
 }
 
 fn first<S>(sort: S, direction: Direction) -> Page<S> {
-    Page { sort, direction, after: None, limit: LIMIT, include_total: false }
+    Page { sort, direction, after: None, offset: 0, limit: LIMIT, include_total: false }
 }
 
 /// Where the next page begins after 1,000 rows.
