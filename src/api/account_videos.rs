@@ -4,7 +4,7 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::fields::{AccountIdPath, ON_PLATFORM, VideoPath};
+use super::fields::{AccountIdPath, VideoPath, VideosQuery};
 use super::metrics;
 use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
@@ -39,24 +39,6 @@ impl ListSort for VideoSort {
     const DEFAULT: (Self, Direction) = (VideoSort::CreateTime, Direction::Desc);
 }
 
-struct ListQuery {
-    filter: VideoFilter,
-    listing: Listing<VideoSort>,
-}
-
-impl FromQuery for ListQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        let filter = VideoFilter {
-            platform: query.about(ON_PLATFORM).word("platform"),
-            account_id: query.about("Only the videos of this account.").uuid("account_id"),
-            creator_id: query.about("Only the videos of this creator's accounts.").uuid("creator_id"),
-            is_active: query.about("Only those with this value of `is_active`.").boolean("is_active"),
-            q: query.about("A part of the caption, in any case.").search_text("q"),
-        };
-        ListQuery { listing: Listing::read(query, parts, &filter), filter }
-    }
-}
-
 /// The list of one account: its filter is the path.
 pub(super) struct OfAccountQuery {
     filter: VideoFilter,
@@ -74,8 +56,12 @@ impl FromQuery for OfAccountQuery {
 
 /// Lists the videos that were found on tracked accounts.
 #[endpoint(operation_id = "listAccountVideos")]
-async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Video>, Problem> {
-    let ListQuery { filter, listing } = query.0;
+async fn list(
+    app: App,
+    caller: Caller,
+    query: Query<VideosQuery<VideoSort>>,
+) -> Result<Collection<Video>, Problem> {
+    let VideosQuery { filter, listing } = query.0;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
     listing.answer(found)

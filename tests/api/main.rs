@@ -17,3 +17,6 @@ mod outage;
 mod paging;
 mod representation;
 mod search;
+mod short_links;
+mod video_merging;
+mod videos;

@@ -101,6 +101,12 @@ impl<'a> Object<'a> {
         })
     }
 
+    pub fn integer_or(&mut self, name: &'static str, bounds: &RangeInclusive<i64>, default: i32) -> i32 {
+        let value = self.integer(name, bounds);
+        self.notes.default(default);
+        value.unwrap_or(default)
+    }
+
     pub fn text(&mut self, name: &'static str, bounds: &RangeInclusive<usize>) -> Option<String> {
         self.notes.note(name, || noted::text(bounds));
         self.parsed(name, |value| {
