@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::keyset::{self, Column, Key, List, Page, Position, Search, Slice, Sort};
 use super::{Error, creators};
 use crate::model::account::{Account, AccountStats, stats_days};
-use crate::model::platform::{Platform, Readable};
+use crate::model::platform::{Platform, Readable, names};
 use crate::model::text::folded;
 
 /// Which accounts a list holds.
@@ -125,7 +125,7 @@ pub fn statement(
     page: &Page<AccountSort>,
 ) -> QueryBuilder<Postgres> {
     let mut query = records(organization, filter).page(page);
-    query.push("select ").push(COLUMNS).push_bind(readable.names()).push(JOINS);
+    query.push("select ").push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
     keyset::order(&mut query, page);
     query
 }
@@ -162,7 +162,7 @@ pub async fn get(
     let mut query =
         QueryBuilder::<Postgres>::new("with page as (select id from accounts where organization_id = ");
     query.push_bind(organization).push(" and id = ").push_bind(id).push(") select ");
-    query.push(COLUMNS).push_bind(readable.names()).push(JOINS);
+    query.push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
 }
 
