@@ -2,14 +2,18 @@
 
 mod account_videos;
 mod accounts;
-mod analytics;
 mod creators;
+mod daily;
+mod deltas;
 mod fields;
 mod links;
 mod metrics;
 mod openapi;
+mod overview;
 mod search;
 mod system;
+mod timeseries;
+mod top_creators;
 mod v1;
 mod videos;
 
@@ -42,7 +46,8 @@ fn private() -> Router {
         .push(account_videos::router().oapi_tag("Account videos"))
         .push(videos::router().oapi_tag("Videos"))
         .push(creators::router().oapi_tag("Creators"))
-        .push(analytics::router().oapi_tag("Analytics"))
+        .push(timeseries::router().oapi_tag("Analytics"))
+        .push(overview::router().oapi_tag("Analytics"))
         .push(search::router().oapi_tag("Search"))
 }
 

@@ -7,6 +7,7 @@ use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
 use super::fields::{TAGS, VideoPath, VideosQuery};
+use super::{daily, deltas, metrics};
 use crate::app::App;
 use crate::http::extract::FromBody;
 use crate::http::fields::{Object, Word};
@@ -32,12 +33,18 @@ const LITERALS: &[&str] = &["metrics", "deltas"];
 pub(super) const IDENTIFIER: RangeInclusive<usize> = 1..=2048;
 
 pub(super) fn router() -> Router {
-    Router::with_path("videos").push(read(list)).push(Router::new().post(create)).push(
-        parameter("{video_id}", LITERALS)
-            .push(read(get))
-            .push(Router::new().patch(patch))
-            .push(Router::new().delete(delete)),
-    )
+    Router::with_path("videos")
+        .push(read(list))
+        .push(Router::new().post(create))
+        .push(metrics::of_videos())
+        .push(deltas::of_videos())
+        .push(
+            parameter("{video_id}", LITERALS)
+                .push(read(get))
+                .push(Router::new().patch(patch))
+                .push(Router::new().delete(delete))
+                .push(Router::with_path("analytics").push(read(daily::of_video))),
+        )
 }
 
 impl Word for TrackedVideoSort {

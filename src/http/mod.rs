@@ -3,6 +3,7 @@
 
 pub mod accept;
 pub mod auth;
+pub mod batch;
 mod cors;
 pub mod cursor;
 pub mod envelope;

@@ -15,6 +15,8 @@ mod idempotency;
 mod openapi;
 mod outage;
 mod paging;
+mod paging_exact;
+mod paging_plans;
 mod rate_limit;
 mod representation;
 mod search;
