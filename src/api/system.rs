@@ -135,8 +135,8 @@ pub(super) struct Meta {
     openapi_url: String,
     whoami_url: String,
     /// Null while the version is fully supported.
-    deprecation: Option<NaiveDate>,
-    sunset: Option<NaiveDate>,
+    deprecation: Option<String>,
+    sunset: Option<String>,
 }
 
 impl Meta {
@@ -160,7 +160,7 @@ impl Meta {
         since: NaiveDate,
         until: NaiveDate,
     ) -> Self {
-        let (deprecation, sunset) = (Some(since), Some(until));
+        let (deprecation, sunset) = (Some(since.to_string()), Some(until.to_string()));
         Meta { api_version, status: "deprecated", deprecation, sunset, ..Meta::current(base) }
     }
 }
