@@ -161,10 +161,10 @@ pub(super) struct Meta {
     whoami_url: String,
     /// When the version was deprecated; null while it is fully supported.
     #[schemars(example = None::<()>)]
-    deprecation: Option<NaiveDate>,
+    deprecation: Option<String>,
     /// When the version will be gone; null while it is fully supported.
     #[schemars(example = None::<()>)]
-    sunset: Option<NaiveDate>,
+    sunset: Option<String>,
 }
 
 impl Meta {
@@ -188,7 +188,7 @@ impl Meta {
         since: NaiveDate,
         until: NaiveDate,
     ) -> Self {
-        let (deprecation, sunset) = (Some(since), Some(until));
+        let (deprecation, sunset) = (Some(since.to_string()), Some(until.to_string()));
         Meta { api_version, status: "deprecated", deprecation, sunset, ..Meta::current(base) }
     }
 }

@@ -56,7 +56,8 @@ fn examined(limit: i64) -> i64 {
 }
 
 impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
-    /// Begins a query with `with … page as (…)`: the ids and sort keys of the page and one row beyond it.
+    /// Begins a query with `with … page as (…)`: the ids and sort keys of the page, of what it leaves out and of one
+    /// row beyond it.
     /// The caller selects from `page` and ends with [`order`].
     pub fn page<S: Sort>(&self, page: &Page<S>) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("with ");
