@@ -118,6 +118,11 @@ def map_case(context, case):
                 settle_window(values)
             if case.method == "POST" and case.meta.generation.mode == GenerationMode.POSITIVE:
                 name_anew(values)
+    # One of two lists has to be there.
+    lists = {"instagram_post_ids", "tiktok_video_ids"}
+    if lists <= {parameter.name for parameter in case.operation.query} and mostly():
+        if case.meta.generation.mode == GenerationMode.POSITIVE and not lists & set(case.query or {}):
+            case.query = {**(case.query or {}), "instagram_post_ids": str(pick("internal_ids", case.method))}
     # A cursor is what an answer said; no made-up one is good.
     if isinstance(case.query, dict) and isinstance(case.query.get("cursor"), str) and case.query["cursor"]:
         if mostly():
