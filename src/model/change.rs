@@ -8,10 +8,13 @@ use serde::Serialize;
 #[schemars(inline)]
 pub struct Change<T> {
     /// Of the window; null when it is not known.
+    #[schemars(example = 54_000)]
     pub current: T,
     /// Of the window before; null when it is not known.
+    #[schemars(example = 48_000)]
     pub previous: T,
     /// The difference; null when one of them is not known.
+    #[schemars(example = 6_000)]
     pub change: T,
     /// The difference in percent of the previous figure, with one decimal; null when that is zero or not known.
     #[schemars(example = 12.5)]
