@@ -36,10 +36,12 @@ pub struct Scope<'a> {
 
 /// Subjects of tracking that every total has to leave out.
 pub async fn removed_subjects(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
-    let removed = sqlx::query_scalar("select subject_id from removed_subjects where organization_id = $1")
-        .bind(organization)
-        .fetch_all(pg)
-        .await?;
+    let removed = sqlx::query_scalar(
+        "select subject_id from removed_subjects where organization_id = $1 and delivery is null",
+    )
+    .bind(organization)
+    .fetch_all(pg)
+    .await?;
     Ok(removed)
 }
 
