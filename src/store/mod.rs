@@ -67,10 +67,10 @@ impl Error {
         }
     }
 
-    /// Whether a statement wanted more time or memory than ClickHouse gives it: less at a time may do.
+    /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
     pub fn is_too_much(&self) -> bool {
         matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
-            if ["Code: 159", "Code: 241"].iter().any(|code| text.contains(code)))
+            if ["Code: 158", "Code: 159", "Code: 241", "Code: 307"].iter().any(|code| text.contains(code)))
     }
 
     /// Whether a store could not be reached, or could not do it now: asking again later may help.

@@ -1,17 +1,19 @@
 //! What the tests of the relay stand on: a Postgres and a ClickHouse database without anybody else's rows, a relay in
 //! this process that is started and stopped at will, and scrapes without a platform.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Days, Utc};
 use sqlx::PgPool;
 use tidemark::app::Stores;
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use tidemark::model::counters::Counters;
 use tidemark::model::latest::VideoLatest;
+use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
+use tidemark::store::analytics::Scope;
 use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
 use tidemark::store::organizations::OrganizationChange;
-use tidemark::store::{Write, applied, imports, migrate};
+use tidemark::store::{Write, accounts, analytics, applied, facts, imports, migrate};
 use tidemark::worker::relay;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -70,10 +72,90 @@ impl OwnStores {
         Relay { stop, task }
     }
 
+    /// The last delivery that ClickHouse has.
+    pub(crate) async fn recorded(&self) -> i64 {
+        facts::recorded(&self.stores.clickhouse).await.unwrap().delivery
+    }
+
+    /// Copies all that ClickHouse holds, as its files of this moment.
+    pub(crate) async fn keep_files(&self, name: &str) {
+        for table in TABLES {
+            self.clickhouse(&format!("create table {name}_{table} as {table}")).await;
+            self.clickhouse(&format!("insert into {name}_{table} select * from {table}")).await;
+        }
+    }
+
+    /// Gives ClickHouse back what it held then, and only that.
+    pub(crate) async fn put_files_back(&self, name: &str) {
+        self.lose_files().await;
+        for table in TABLES {
+            self.clickhouse(&format!("insert into {table} select * from {name}_{table}")).await;
+        }
+    }
+
+    pub(crate) async fn lose_files(&self) {
+        for table in TABLES {
+            self.clickhouse(&format!("truncate table {table}")).await;
+        }
+    }
+
+    async fn clickhouse(&self, statement: &str) {
+        self.stores.clickhouse.query_raw(statement).execute().await.unwrap();
+    }
+
+    /// Every total of an organization, as text.
+    pub(crate) async fn totals(&self, organization: Uuid) -> String {
+        let removed = analytics::removed_subjects(self.pg(), organization).await.unwrap();
+        let scope = Scope { organization, platform: None, subjects: None, removed: &removed };
+        let today = Utc::now().date_naive();
+        let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
+        let clickhouse = &self.stores.clickhouse;
+        let daily = analytics::daily(clickhouse, scope, window).await.unwrap();
+        let levels = analytics::levels(clickhouse, scope, window).await.unwrap();
+        format!("{daily:?}\n{levels:?}")
+    }
+
+    /// Every total of an organization and everything else that ClickHouse holds of it, as text.
+    pub(crate) async fn figures(&self, organization: Uuid) -> Figures {
+        let rows: Vec<String> = self
+            .stores
+            .clickhouse
+            .query_raw(
+                "select row from (
+                 select toString(tuple(* except (version))) as row from accounts final where org_id = {org:UUID}
+                 union all select toString(tuple(* except (version))) from videos final where org_id = {org:UUID}
+                 union all select toString(tuple(*)) from video_snapshots final where org_id = {org:UUID}
+                 union all select toString(tuple(* except (version))) from account_daily final where org_id = {org:UUID}
+                 ) order by row",
+            )
+            .param("org", organization)
+            .fetch_all()
+            .await
+            .unwrap();
+        Figures { totals: self.totals(organization).await, rows }
+    }
+
     /// Waits until what an organization has committed is applied.
     pub(crate) async fn applied(&self, organization: Uuid) {
         tokio::time::timeout(PATIENCE * 10, applied::wait(self.pg(), organization)).await.unwrap().unwrap();
     }
+}
+
+const TABLES: [&str; 7] = [
+    "video_snapshots",
+    "account_snapshots",
+    "account_daily",
+    "accounts",
+    "creators",
+    "videos",
+    "relay_position",
+];
+
+/// What ClickHouse knows of an organization.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Figures {
+    pub(crate) totals: String,
+    pub(crate) rows: Vec<String>,
 }
 
 /// An organization and its accounts.
@@ -130,5 +212,28 @@ pub(crate) async fn scrape_at(
         .map(|n| post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at))
         .collect();
     observe_videos(&mut write, at, posts).await.unwrap();
+    write.commit().await.unwrap();
+}
+
+/// Tracks a post that is known on its own as well.
+pub(crate) async fn track_alone(pg: &PgPool, organization: Uuid, external_id: &str) {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    track_within(&mut write, external_id).await;
+    write.commit().await.unwrap();
+}
+
+/// Tracks a post on its own within a unit of work, so that it is left behind when its account is deleted.
+pub(crate) async fn track_within(write: &mut Write, external_id: &str) {
+    let at = Utc::now();
+    let mut told = post(FoundOn::Itself { active: false }, external_id.to_owned(), 0, at);
+    told.latest = VideoLatest::default();
+    told.observations.clear();
+    told.scraped_at = None;
+    observe_videos(write, at, vec![told]).await.unwrap();
+}
+
+pub(crate) async fn delete_account(pg: &PgPool, organization: Uuid, account: AccountRef) {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    accounts::change::delete(&mut write, account.id).await.unwrap();
     write.commit().await.unwrap();
 }

@@ -21,6 +21,8 @@ pub use snapshots::{insert_accounts, insert_videos};
 
 /// How long ClickHouse may take for one statement: far more than one of the size that the relay asks for needs.
 const LONGEST: Duration = Duration::from_secs(300);
+/// How long it may take to say or to note which delivery it has.
+const SHORT: Duration = Duration::from_secs(10);
 /// How much longer the answer may take to arrive.
 const GRACE: Duration = Duration::from_secs(5);
 /// How many records one statement names; they travel in the address of the request, which may hold 64 KiB.
@@ -95,7 +97,7 @@ async fn execute(
     if let Some(delivery) = delivery {
         query = query.param("version", delivery);
     }
-    within(query.execute()).await
+    within(LONGEST, query.execute()).await
 }
 
 /// Inserts rows, if there are any.
@@ -103,7 +105,7 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
     if rows.is_empty() {
         return Ok(());
     }
-    within(async {
+    within(LONGEST, async {
         let mut insert = client.insert::<T>(table).await?;
         for row in rows {
             insert.write(row).await?;
@@ -114,8 +116,11 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
 }
 
 /// Waits for ClickHouse no longer than it may take.
-async fn within<T>(work: impl Future<Output = clickhouse::error::Result<T>>) -> Result<T, Error> {
-    match tokio::time::timeout(LONGEST + GRACE, work).await {
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = clickhouse::error::Result<T>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(limit + GRACE, work).await {
         Ok(done) => Ok(done?),
         Err(_) => Err(Error::Clickhouse(clickhouse::error::Error::TimedOut)),
     }

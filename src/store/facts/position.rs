@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 
-use super::{LONGEST, within};
+use super::{SHORT, within};
 use crate::store::Error;
 
 /// The last delivery that ClickHouse has, and when it was made; number 0 when there is none.
@@ -27,8 +27,8 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
     }
     let statement = "select max(relay_position.position) as position, argMax(applied_at, relay_position.position) as applied_at
                      from relay_position where relay = 'outbox'";
-    let query = client.query_raw(statement).with_setting("max_execution_time", LONGEST.as_secs().to_string());
-    let last: Last = within(query.fetch_one()).await?;
+    let query = client.query_raw(statement).with_setting("max_execution_time", SHORT.as_secs().to_string());
+    let last: Last = within(SHORT, query.fetch_one()).await?;
     let delivery = last.position.cast_signed();
     Ok(Recorded { delivery, at: (delivery > 0).then_some(last.applied_at) })
 }
@@ -38,9 +38,9 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
 pub async fn record(client: &Client, before: i64, delivery: i64) -> Result<bool, Error> {
     let query = client
         .query_raw(include_str!("record_delivery.sql"))
-        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
+        .with_setting("max_execution_time", SHORT.as_secs().to_string())
         .param("before", before)
         .param("delivery", delivery);
-    within(query.execute()).await?;
+    within(SHORT, query.execute()).await?;
     Ok(recorded(client).await?.delivery == delivery)
 }
