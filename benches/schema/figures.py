@@ -67,7 +67,7 @@ def main():
             db.query(f"INSERT INTO {table} FORMAT JSONEachRow\n"
                      + "\n".join(json.dumps(dict(row, org_id=ORG)) for row in kept.values()))
         read = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
-        db.query(read["recompute"], params=dict(org=ORG, subjects=sorted(ids.values()), version=1))
+        db.query(read["recompute"], params=dict(subjects=[(ORG, subject) for subject in sorted(ids.values())], version=1))
         window = dict(org=ORG, start=options.start, end=options.end, deleted=[], platform="")
         print(db.query(read["overview"], "Vertical", params=window))
         print(db.query(read["levels"], "Vertical", params=dict(window, whole_org=True, subjects=[])))

@@ -151,7 +151,7 @@ class History:
         self.flush(engine)
         if self.touched:
             for _ in range(self.rng.choice([1, 1, 2])):
-                engine.run(SQL["recompute"], org=self.org, subjects=sorted(self.touched), version=self.version)
+                engine.run(SQL["recompute"], subjects=[(self.org, s) for s in sorted(self.touched)], version=self.version)
         self.touched = set()
 
     def relocate(self, engine, video, subject, into=None):
@@ -160,8 +160,9 @@ class History:
         old = (self.videos[video]["subject"], video)
         new = (subject, into or video)
         for _ in range(self.rng.choice([1, 2])):
-            engine.run(SQL["move_video"], org=self.org, from_subject=old[0], from_video=old[1], to_subject=new[0],
-                       to_video=new[1])
+            engine.run(SQL["copy_video_snapshots"], moves=[(self.org, *old, *new)])
+        for _ in range(self.rng.choice([1, 2])):
+            engine.run(SQL["remove_moved_snapshots"], places=[(self.org, *old)])
         moved = self.facts.pop(old)
         kept = self.facts.setdefault(new, {})
         for on, snapshot in moved.items():
@@ -221,8 +222,8 @@ class History:
 
     def remove(self, engine, subject):
         self.flush(engine)
-        engine.run(SQL["remove_video_snapshots"], org=self.org, subjects=[subject])
-        engine.run(SQL["remove_account_snapshots"], org=self.org, subjects=[subject])
+        engine.run(SQL["remove_video_snapshots"], subjects=[(self.org, subject)])
+        engine.run(SQL["remove_account_snapshots"], subjects=[(self.org, subject)])
         self.touched.add(subject)
 
     # The model: what the numbers mean, by definition.

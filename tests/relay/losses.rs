@@ -117,6 +117,7 @@ async fn a_delivery_is_not_recorded_by_a_clickhouse_that_changed_its_files_meanw
 async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored() {
     let own = OwnStores::create().await;
     let tenant = week(&own).await;
+    let at = Utc::now();
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.keep_files("backup").await;
@@ -126,7 +127,7 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
         .await
         .unwrap();
     assert!(outbox::forget_delivered(own.pg()).await.unwrap() > 0);
-    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 7, 5_000, Utc::now()).await;
+    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 7, 5_000, at).await;
     own.applied(tenant.id).await;
     let whole = own.figures(tenant.id).await;
     let last = own.recorded().await;
@@ -156,7 +157,7 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     // Another start does not forget it.
     let relay = own.relay();
     let last = own.recorded().await;
-    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 7, 5_000, Utc::now()).await;
+    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 7, 5_000, at).await;
     delivered_above(last).await;
     assert_eq!(outbox::missing_history(own.pg()).await.unwrap(), missing);
     own.applied(tenant.id).await;
