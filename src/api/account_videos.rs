@@ -1,9 +1,10 @@
 //! Videos that were found on tracked accounts.
 
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::fields::VideoPath;
+use super::fields::{VideoPath, VideosQuery};
 use super::metrics;
 use crate::app::App;
 use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
@@ -38,30 +39,12 @@ impl ListSort for VideoSort {
     const DEFAULT: (Self, Direction) = (VideoSort::CreateTime, Direction::Desc);
 }
 
-struct ListQuery {
-    filter: VideoFilter,
-    listing: Listing<VideoSort>,
-}
-
-impl FromQuery for ListQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        let filter = VideoFilter {
-            platform: query.word("platform"),
-            account_id: query.uuid("account_id"),
-            creator_id: query.uuid("creator_id"),
-            is_active: query.boolean("is_active"),
-            q: query.search_text("q"),
-        };
-        ListQuery { listing: Listing::read(query, parts, &filter), filter }
-    }
-}
-
 /// `{account_id}` where only an id will do.
 pub(super) struct AccountIdPath;
 
 impl FromPath for AccountIdPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        path.uuid("account_id");
+        path.about("The id of the account.").uuid("account_id");
         AccountIdPath
     }
 }
@@ -81,15 +64,21 @@ impl FromQuery for OfAccountQuery {
     }
 }
 
-#[handler]
-async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Video>, Problem> {
-    let ListQuery { filter, listing } = query.0;
+/// Lists the videos that were found on tracked accounts.
+#[endpoint(operation_id = "listAccountVideos")]
+async fn list(
+    app: App,
+    caller: Caller,
+    query: Query<VideosQuery<VideoSort>>,
+) -> Result<Collection<Video>, Problem> {
+    let VideosQuery { filter, listing } = query.0;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
     listing.answer(found)
 }
 
-#[handler]
+/// Lists the videos that were found on one account.
+#[endpoint(operation_id = "listVideosOfAccount")]
 pub(super) async fn list_of_account(
     app: App,
     caller: Caller,
@@ -101,7 +90,8 @@ pub(super) async fn list_of_account(
     listing.answer(found)
 }
 
-#[handler]
+/// Reads one video that was found on a tracked account.
+#[endpoint(operation_id = "getAccountVideo")]
 async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let data = videos::get(&app.pg, organization, view, &app.readable, path.0.video_id).await?;

@@ -4,11 +4,14 @@ use std::time::{Duration, Instant};
 
 use salvo::http::header::CACHE_CONTROL;
 use salvo::http::{HeaderValue, StatusCode};
-use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
+use salvo::{Depot, Request, Response, Router, Writer, async_trait};
+use salvo_oapi::{Components, EndpointOutRegister, Operation, endpoint};
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::http::openapi;
 use crate::http::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
@@ -30,9 +33,11 @@ pub(super) fn private() -> Router {
     Router::with_path("whoami").push(read(read_whoami))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "HealthStatus")]
 enum Status {
+    /// It works.
     Ok,
     /// Something is wrong or late, but what does not need it works.
     Degraded,
@@ -41,7 +46,7 @@ enum Status {
 }
 
 /// What one check found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Check {
     status: Status,
     latency_ms: u64,
@@ -63,7 +68,7 @@ impl Found {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Checks {
     postgres: Check,
     clickhouse: Check,
@@ -71,7 +76,7 @@ struct Checks {
     tracker: Check,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Health {
     r#type: &'static str,
     status: Status,
@@ -105,8 +110,10 @@ async fn clickhouse(app: &App) -> Result<Found, store::Error> {
     Ok(if missing.is_empty() { Found::Good } else { Found::Wrong(missing.join("; ")) })
 }
 
-/// Says whether the stores answer and whether the tracker keeps up; 503 when nothing works without what is out.
-#[handler]
+/// Tells whether the service works.
+///
+/// `degraded` when a part is out that not everything needs; 503 when nothing works.
+#[endpoint(operation_id = "getHealth")]
 async fn read_health(app: App) -> HealthAnswer {
     let now = app.clock.now();
     let (postgres, clickhouse, search, tracker) = tokio::join!(
@@ -124,6 +131,13 @@ async fn read_health(app: App) -> HealthAnswer {
 
 struct HealthAnswer(Health);
 
+impl EndpointOutRegister for HealthAnswer {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        openapi::success::<Data<Health>>(operation, "200", "The service works, as a whole or in part.");
+        openapi::success::<Data<Health>>(operation, "503", "Postgres is out, and nothing works without it.");
+    }
+}
+
 #[async_trait]
 impl Writer for HealthAnswer {
     async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
@@ -139,7 +153,7 @@ impl Writer for HealthAnswer {
 }
 
 /// What this version of the API is and where its documentation stands.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Meta {
     r#type: &'static str,
     api_version: &'static str,
@@ -152,7 +166,8 @@ struct Meta {
     sunset: Option<String>,
 }
 
-#[handler]
+/// Tells which version of the API this is and where its documents are.
+#[endpoint(operation_id = "getMeta")]
 async fn read_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
     let base = base_url(req, depot);
     let data = Meta {
@@ -169,7 +184,7 @@ async fn read_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
 }
 
 /// Whose key this is and what it may do.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct WhoAmI {
     r#type: &'static str,
     organization_id: Uuid,
@@ -178,7 +193,8 @@ struct WhoAmI {
     rate_limit: u32,
 }
 
-#[handler]
+/// Tells whose key this is and what it may do.
+#[endpoint(operation_id = "getIdentity")]
 async fn read_whoami(caller: Caller) -> Data<WhoAmI> {
     let data = WhoAmI {
         r#type: "whoami",

@@ -9,7 +9,7 @@ use super::http_source::{HttpSource, HttpSourceConfig};
 use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Refusal, Source};
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
-use crate::model::platform::Platform;
+use crate::model::platform::{Platform, Readable};
 use crate::model::secret::Secret;
 
 /// Per platform, the sources in the order in which they are asked.
@@ -51,14 +51,23 @@ impl Sources {
         !self.of(platform).is_empty()
     }
 
+    /// What the sources together can read.
+    pub fn readable(&self) -> Readable {
+        let where_one = |can: fn(Capabilities) -> bool| {
+            let reads =
+                |platform: &Platform| self.of(*platform).iter().any(|source| can(source.capabilities()));
+            Platform::ALL.into_iter().filter(reads).collect()
+        };
+        Readable {
+            accounts: where_one(|_| true),
+            posts_by_id: where_one(|can| can.post_by_id),
+            posts_by_shortcode: where_one(|can| can.post_by_shortcode),
+        }
+    }
+
     /// The names of a platform's sources in their order.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
         self.of(platform).iter().map(|source| source.name()).collect()
-    }
-
-    /// Whether some source could read this post, by the names of it that are known.
-    pub fn can_read(&self, platform: Platform, post: &PostKey) -> bool {
-        self.of(platform).iter().any(|source| understands(source.capabilities(), post))
     }
 
     /// Reads an account by the first source that can.

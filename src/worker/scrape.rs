@@ -102,7 +102,7 @@ impl Scrape<'_> {
             Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
             Identity::Gone => return Ok(Outcome::Done),
         };
-        self.finish(write, attempt).await
+        self.finish(write, self.target.id, attempt).await
     }
 
     async fn identify(&self, write: &mut Write, profile: &Profile) -> Result<Identity, Error> {
@@ -134,9 +134,10 @@ impl Scrape<'_> {
             observed_post(self.target.platform, FoundOn::Itself { active: true }, post, self.now);
         // The name under which it is known leads to its row, whatever else the answer reveals.
         observed.shortcode = observed.shortcode.or_else(|| key.shortcode.clone());
-        observe_videos(&mut write, self.now, vec![observed]).await?;
-        let attempt = self.succeeded();
-        self.finish(write, attempt).await
+        let merged = observe_videos(&mut write, self.now, vec![observed]).await?;
+        // What was scraped may turn out to be a video that was known before, under another name.
+        let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
+        self.finish(write, target, self.succeeded()).await
     }
 
     /// Records why nothing was learned; what only concerns the platform's queue is not held against the target.
@@ -160,7 +161,7 @@ impl Scrape<'_> {
             }
         }
         let attempt = self.failed(refusal.to_string(), runs);
-        self.finish(write, attempt).await
+        self.finish(write, self.target.id, attempt).await
     }
 
     /// The next attempt follows after the interval, a little earlier or later than all others.
@@ -187,8 +188,8 @@ impl Scrape<'_> {
         }
     }
 
-    async fn finish(&self, mut write: Write, attempt: Attempt) -> Result<Outcome, Error> {
-        if targets::finish(&mut write, self.tracker.owner, self.target.id, attempt).await? {
+    async fn finish(&self, mut write: Write, target: Uuid, attempt: Attempt) -> Result<Outcome, Error> {
+        if targets::finish(&mut write, self.tracker.owner, target, attempt).await? {
             write.commit().await?;
         } else {
             tracing::warn!(target = %self.target.id, "the lease was lost before the scrape was recorded; dropping it");

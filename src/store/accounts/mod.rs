@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::keyset::{self, Column, Key, List, Page, Position, Slice, Sort};
 use super::{Error, creators};
 use crate::model::account::{Account, AccountStats, stats_days};
-use crate::model::platform::{Platform, Readable};
+use crate::model::platform::{Platform, Readable, names};
 use crate::model::text::folded;
 
 /// Which accounts a list holds.
@@ -118,7 +118,7 @@ pub async fn list(
         conditions: |query: &mut _| conditions(query, organization, filter),
     };
     let mut query = list.page(page);
-    query.push("select ").push(COLUMNS).push_bind(readable.names()).push(JOINS);
+    query.push("select ").push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
     keyset::order(&mut query, page);
     let rows = query.build_query_as().fetch_all(pg).await?;
     let total = list.total(pg, page).await?;
@@ -154,7 +154,7 @@ pub async fn get(
     let mut query =
         QueryBuilder::<Postgres>::new("with page as (select id from accounts where organization_id = ");
     query.push_bind(organization).push(" and id = ").push_bind(id).push(") select ");
-    query.push(COLUMNS).push_bind(readable.names()).push(JOINS);
+    query.push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
 }
 
