@@ -12,6 +12,8 @@ import tempfile
 
 import chdb
 
+from verify import tuples
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COUNTERS = ["view_count", "like_count", "comment_count", "share_count", "saved_count", "play_count", "ig_play_count",
             "fb_play_count", "fb_like_count"]
@@ -67,7 +69,7 @@ def main():
             db.query(f"INSERT INTO {table} FORMAT JSONEachRow\n"
                      + "\n".join(json.dumps(dict(row, org_id=ORG)) for row in kept.values()))
         read = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
-        db.query(read["recompute"], params=dict(subjects=[(ORG, subject) for subject in sorted(ids.values())], version=1))
+        db.query(read["recompute"], params=dict(subjects=tuples(*((ORG, subject) for subject in sorted(ids.values()))), version=1))
         window = dict(org=ORG, start=options.start, end=options.end, deleted=[], platform="")
         print(db.query(read["overview"], "Vertical", params=window))
         print(db.query(read["levels"], "Vertical", params=dict(window, whole_org=True, subjects=[])))

@@ -63,11 +63,9 @@ pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
         .await?;
     let mut reopened = 0;
     loop {
-        // From the latest down, so that a kill in between leaves no hole below what is still to be opened.
         let opened = sqlx::query(
             "update outbox set delivery = null, applied_at = null where position in (
-                 select position from outbox where delivery > $1 and applied_at is not null
-                 order by delivery desc limit $2
+                 select position from outbox where delivery > $1 and applied_at is not null limit $2
              )",
         )
         .bind(has)

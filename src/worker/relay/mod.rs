@@ -92,7 +92,7 @@ async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result
 async fn resume(stores: &Stores) -> Result<i64, Error> {
     let recorded = facts::recorded(&stores.clickhouse).await?;
     let has = recorded.delivery;
-    let resumed = outbox::resume(&stores.pg, recorded).await?;
+    let resumed = within(LONG, outbox::resume(&stores.pg, recorded)).await?;
     if resumed.reopened > 0 {
         tracing::warn!(rows = resumed.reopened, has, "clickhouse lacks deliveries; bringing them again");
     }
