@@ -4,10 +4,10 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::fields::{VideoPath, VideosQuery};
+use super::fields::{AccountIdPath, VideoPath, VideosQuery};
 use super::metrics;
 use crate::app::App;
-use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
+use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::{Params, Word, uuid};
 use crate::http::page::ListSort;
 use crate::http::route::{parameter, read};
@@ -22,7 +22,7 @@ const LITERALS: &[&str] = &["metrics"];
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
         .push(read(list))
-        .push(Router::with_path("metrics").post(metrics::account_videos))
+        .push(metrics::of_account_videos())
         .push(parameter("{video_id}", LITERALS).push(read(get)))
 }
 
@@ -37,16 +37,6 @@ impl Word for VideoSort {
 
 impl ListSort for VideoSort {
     const DEFAULT: (Self, Direction) = (VideoSort::CreateTime, Direction::Desc);
-}
-
-/// `{account_id}` where only an id will do.
-pub(super) struct AccountIdPath;
-
-impl FromPath for AccountIdPath {
-    fn read(path: &mut PathParams<'_>) -> Self {
-        path.about("The id of the account.").uuid("account_id");
-        AccountIdPath
-    }
 }
 
 /// The list of one account: its filter is the path.

@@ -10,6 +10,7 @@ use crate::model::platform::Platform;
 use crate::store::videos::VideoFilter;
 
 pub(super) const ON_PLATFORM: &str = "Only this platform.";
+pub(super) const VIDEO_IDS: &str = "Ids of videos, discovered and individually tracked ones alike.";
 pub(super) const TAGS: &str = "Tags of your own, text by text; they replace those that are there.";
 
 impl Word for Platform {
@@ -55,5 +56,16 @@ impl<S: ListSort> FromQuery for VideosQuery<S> {
             q: query.about("A part of the caption, in any case.").search_text("q"),
         };
         VideosQuery { listing: Listing::read(query, parts, &filter), filter }
+    }
+}
+
+/// `{account_id}` of a path where only an id will do.
+pub(super) struct AccountIdPath {
+    pub(super) account_id: Uuid,
+}
+
+impl FromPath for AccountIdPath {
+    fn read(path: &mut PathParams<'_>) -> Self {
+        AccountIdPath { account_id: path.about("The id of the account.").uuid("account_id") }
     }
 }

@@ -2,14 +2,19 @@
 
 mod account_videos;
 mod accounts;
-mod analytics;
 mod creators;
+mod daily;
+mod deltas;
 mod fields;
 mod links;
 mod metrics;
 mod openapi;
+mod overview;
 mod search;
 mod system;
+mod timeseries;
+mod top_creators;
+mod v1;
 mod videos;
 
 use salvo::Router;
@@ -19,9 +24,14 @@ use crate::http;
 
 /// Every route of the service.
 pub fn routes() -> Router {
-    let v2 =
-        Router::with_path("v2").push(http::public().push(public())).push(http::private().push(private()));
-    Router::new().push(v2).push(openapi::docs())
+    let public = http::public()
+        .push(Router::with_path("v2").push(public()))
+        .push(Router::with_path("v1").push(v1::public()));
+    // Both versions know the same keys and count together.
+    let private = http::private()
+        .push(Router::with_path("v2").push(private()))
+        .push(Router::with_path("v1").push(v1::private()));
+    Router::new().push(public).push(private).push(openapi::docs())
 }
 
 /// What needs no key and is not rate limited.
@@ -36,7 +46,8 @@ fn private() -> Router {
         .push(account_videos::router().oapi_tag("Account videos"))
         .push(videos::router().oapi_tag("Videos"))
         .push(creators::router().oapi_tag("Creators"))
-        .push(analytics::router().oapi_tag("Analytics"))
+        .push(timeseries::router().oapi_tag("Analytics"))
+        .push(overview::router().oapi_tag("Analytics"))
         .push(search::router().oapi_tag("Search"))
 }
 

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 /// Rows on one page of a list.
 pub const PAGE: RangeInclusive<i64> = 1..=200;
 pub const PAGE_DEFAULT: i64 = 50;
+/// Rows that a page of the first version leaves out.
+pub const OFFSET: RangeInclusive<i64> = 0..=i64::MAX;
 
 /// Entries of a section of search, or of the leaderboard of creators.
 pub const SHORT_LIST: RangeInclusive<i64> = 1..=25;
@@ -28,6 +30,11 @@ pub const POST_LOOKBACK_DAYS: RangeInclusive<i64> = 90..=7300;
 /// Ids in the body of a batch read, and in the query of one.
 pub const BATCH_IDS: usize = 1000;
 pub const BATCH_IDS_IN_QUERY: usize = 100;
+
+/// Look-back windows of one request for deltas: how many, and of how many days.
+pub const DELTA_WINDOWS: RangeInclusive<usize> = 1..=10;
+pub const DELTA_DAYS: RangeInclusive<i64> = 1..=365;
+pub const DELTA_WINDOWS_DEFAULT: [u16; 4] = [1, 7, 14, 30];
 
 /// Bytes of a request's body.
 pub const BODY_BYTES: usize = 1024 * 1024;

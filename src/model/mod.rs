@@ -4,6 +4,7 @@ pub mod account;
 pub mod change;
 pub mod counters;
 pub mod creator;
+pub mod gains;
 pub mod identifier;
 pub mod key;
 pub mod latest;

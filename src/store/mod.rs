@@ -16,6 +16,7 @@ pub mod migrate;
 pub mod observations;
 pub mod organizations;
 pub mod outbox;
+pub mod rate_limits;
 pub mod scrapes;
 pub mod search;
 pub mod targets;

@@ -16,7 +16,7 @@ use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{Running, start};
 use tidemark::sandbox::world::World;
-use tidemark::store::analytics::{self, Scope};
+use tidemark::store::analytics::{Scope, subjects};
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::observations::AccountRef;
 use uuid::Uuid;
@@ -212,13 +212,11 @@ impl Course {
     /// Compares every day's gain and the level of followers with what was known on each of the days.
     async fn check(&self, only: Option<&str>) {
         let (first, today) = (*self.known.keys().next().unwrap(), self.today());
-        let removed = analytics::removed_subjects(self.own.pg(), self.organization).await.unwrap();
-        let scope =
-            Scope { organization: self.organization, platform: None, subjects: None, removed: &removed };
+        let scope = Scope::whole(self.own.pg(), self.organization, None).await.unwrap();
         let window = Window { period: Period::Custom, start: first, end: today };
         let clickhouse = &self.own.stores.clickhouse;
-        let daily = analytics::daily(clickhouse, scope, window).await.unwrap();
-        let gained: BTreeMap<_, _> = daily.into_iter().map(|day| (day.date, day.views)).collect();
+        let daily = subjects::daily(clickhouse, &scope, window).await.unwrap();
+        let gained: BTreeMap<_, _> = daily.into_iter().map(|(date, day)| (date, day.gains.views)).collect();
         for (day, (posts, _)) in &self.known {
             let before = self.known.get(&(*day - Days::new(1))).map(|known| &known.0);
             let mut expected = 0;
@@ -232,7 +230,7 @@ impl Course {
             }
             assert_eq!(gained.get(day).copied().unwrap_or(0), expected, "views of {day}: {gained:?}");
         }
-        let levels = analytics::levels(clickhouse, scope, window).await.unwrap();
+        let levels = subjects::levels(clickhouse, &scope, window).await.unwrap();
         let followers = self.known.values().last().unwrap().1;
         assert_eq!(levels.followers, only.is_none().then_some(followers));
     }
@@ -297,10 +295,10 @@ async fn kill_after_every_step(rounds: usize) {
     }
     // The account goes, but for one post that is tracked on its own: moved and removed, with a kill within each.
     let post = course.known.values().next().unwrap().0.keys().next().unwrap().clone();
-    track_alone(course.own.pg(), course.organization, &post).await;
+    track_alone(course.own.pg(), course.organization, &post, course.sandbox.world.now()).await;
     eventually("the post is scraped on its own", || async {
         sqlx::query_scalar::<_, bool>(
-            "select last_attempt_at is not null and lease_until is null from scrape_targets where kind = 'video'",
+            "select last_attempt_at is not null from scrape_targets where kind = 'video'",
         )
         .fetch_optional(course.own.pg())
         .await

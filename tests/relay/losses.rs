@@ -4,9 +4,10 @@
 use chrono::{TimeDelta, Utc};
 use tidemark::app::{App, Settings};
 use tidemark::model::platform::{Platform, Readable};
+use tidemark::store::analytics::scope::removed_subjects;
 use tidemark::store::outbox::{self, Held};
 use tidemark::store::search::SearchIndex;
-use tidemark::store::{Write, accounts, analytics, facts};
+use tidemark::store::{Write, accounts, facts};
 
 use crate::harness::{client, eventually, send, serve};
 use crate::setup::{OwnStores, Tenant, delete_account, scrape_at, track_alone, track_within};
@@ -20,7 +21,7 @@ async fn week(own: &OwnStores) -> Tenant {
             scrape_at(own.pg(), tenant.id, *account, 5, views, Utc::now() - TimeDelta::days(day)).await;
         }
     }
-    track_alone(own.pg(), tenant.id, &format!("{}{:06}", tenant.accounts[1].subject_id, 0)).await;
+    track_alone(own.pg(), tenant.id, &format!("{}{:06}", tenant.accounts[1].subject_id, 0), Utc::now()).await;
     tenant
 }
 
@@ -76,13 +77,13 @@ async fn what_is_deleted_stays_out_of_every_total_while_its_removal_is_made_agai
     delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
     own.applied(tenant.id).await;
     relay.stop().await;
-    assert!(analytics::removed_subjects(own.pg(), tenant.id).await.unwrap().is_empty());
+    assert!(removed_subjects(own.pg(), tenant.id).await.unwrap().is_empty());
     let after = own.figures(tenant.id).await;
 
     own.put_files_back("older").await;
     let resumed = outbox::resume(own.pg(), older).await.unwrap();
     assert_eq!((resumed.reopened, resumed.postgres_is_older), (1, false));
-    let removed = analytics::removed_subjects(own.pg(), tenant.id).await.unwrap();
+    let removed = removed_subjects(own.pg(), tenant.id).await.unwrap();
     assert_eq!(removed, [tenant.accounts[0].subject_id]);
     assert_eq!(own.totals(tenant.id).await, after.totals);
 }
@@ -195,7 +196,7 @@ async fn very_many_moves_and_removals_are_one_delivery() {
     // The first post of each account is tracked alone and left behind by it.
     let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
     for account in &tenant.accounts {
-        track_within(&mut write, &format!("{}{:06}", account.subject_id, 0)).await;
+        track_within(&mut write, &format!("{}{:06}", account.subject_id, 0), Utc::now()).await;
         accounts::change::delete(&mut write, account.id).await.unwrap();
     }
     write.commit().await.unwrap();

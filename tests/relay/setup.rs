@@ -10,10 +10,10 @@ use tidemark::model::latest::VideoLatest;
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
-use tidemark::store::analytics::Scope;
+use tidemark::store::analytics::{Scope, subjects};
 use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
 use tidemark::store::organizations::OrganizationChange;
-use tidemark::store::{Write, accounts, analytics, applied, facts, imports, migrate};
+use tidemark::store::{Write, accounts, applied, facts, imports, migrate};
 use tidemark::worker::relay;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -105,13 +105,12 @@ impl OwnStores {
 
     /// Every total of an organization, as text.
     pub(crate) async fn totals(&self, organization: Uuid) -> String {
-        let removed = analytics::removed_subjects(self.pg(), organization).await.unwrap();
-        let scope = Scope { organization, platform: None, subjects: None, removed: &removed };
+        let scope = Scope::whole(self.pg(), organization, None).await.unwrap();
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
         let clickhouse = &self.stores.clickhouse;
-        let daily = analytics::daily(clickhouse, scope, window).await.unwrap();
-        let levels = analytics::levels(clickhouse, scope, window).await.unwrap();
+        let daily = subjects::daily(clickhouse, &scope, window).await.unwrap();
+        let levels = subjects::levels(clickhouse, &scope, window).await.unwrap();
         format!("{daily:?}\n{levels:?}")
     }
 
@@ -216,15 +215,14 @@ pub(crate) async fn scrape_at(
 }
 
 /// Tracks a post that is known on its own as well.
-pub(crate) async fn track_alone(pg: &PgPool, organization: Uuid, external_id: &str) {
+pub(crate) async fn track_alone(pg: &PgPool, organization: Uuid, external_id: &str, at: DateTime<Utc>) {
     let mut write = Write::begin(pg, organization).await.unwrap();
-    track_within(&mut write, external_id).await;
+    track_within(&mut write, external_id, at).await;
     write.commit().await.unwrap();
 }
 
 /// Tracks a post on its own within a unit of work, so that it is left behind when its account is deleted.
-pub(crate) async fn track_within(write: &mut Write, external_id: &str) {
-    let at = Utc::now();
+pub(crate) async fn track_within(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
     let mut told = post(FoundOn::Itself { active: false }, external_id.to_owned(), 0, at);
     told.latest = VideoLatest::default();
     told.observations.clear();
