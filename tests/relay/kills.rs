@@ -296,17 +296,6 @@ async fn kill_after_every_step(rounds: usize) {
     // The account goes, but for one post that is tracked on its own: moved and removed, with a kill within each.
     let post = course.known.values().next().unwrap().0.keys().next().unwrap().clone();
     track_alone(course.own.pg(), course.organization, &post, course.sandbox.world.now()).await;
-    eventually("the post is scraped on its own", || async {
-        sqlx::query_scalar::<_, bool>(
-            "select last_attempt_at is not null from scrape_targets where kind = 'video'",
-        )
-        .fetch_optional(course.own.pg())
-        .await
-        .unwrap()
-        .filter(|scraped| *scraped)
-    })
-    .await;
-    course.note().await;
     course.applied().await;
     course.check(None).await;
     course.arm("relay-copied");
