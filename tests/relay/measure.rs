@@ -117,5 +117,7 @@ async fn measure_a_scrape_is_visible_within_two_seconds_under_load() {
     .unwrap();
     let rate = 1000.0 * POSTS as f64 / offered.as_secs_f64();
     println!("{rate:.0} posts a second: visible after {p50:.2} s (median), {p99:.2} s (99 of 100)");
-    assert!(p99 < 2.0, "{p99}");
+    // The promise is one of an optimized build.
+    let most = if cfg!(debug_assertions) { 10.0 } else { 2.0 };
+    assert!(p99 < most, "{p99}");
 }
