@@ -39,8 +39,6 @@ pub enum Error {
     /// Another unit of work made the same thing at the same time; the change is to be tried again from the start.
     #[error("another change made the same record at the same time: try again")]
     Contended,
-    #[error(transparent)]
-    Decode(#[from] event::DecodeError),
     #[error("the system has no randomness: {0}")]
     Randomness(#[from] getrandom::Error),
     /// The thing named is not the organization's.
@@ -68,6 +66,12 @@ impl Error {
             }
             _ => false,
         }
+    }
+
+    /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
+    pub fn is_too_much(&self) -> bool {
+        matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
+            if ["Code: 158", "Code: 159", "Code: 241", "Code: 307"].iter().any(|code| text.contains(code)))
     }
 
     /// Whether a store could not be reached, or could not do it now: asking again later may help.

@@ -41,7 +41,7 @@ struct Part<'a> {
 /// Subjects of tracking that every total has to leave out.
 pub async fn removed_subjects(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
     let removed = sqlx::query_scalar(
-        "select subject_id from removed_subjects where organization_id = $1 order by subject_id",
+        "select subject_id from removed_subjects where organization_id = $1 and delivery is null order by subject_id",
     )
     .bind(organization)
     .fetch_all(pg)
