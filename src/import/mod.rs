@@ -27,14 +27,12 @@ use self::row::{Row, VideoRow};
 use crate::app::Stores;
 use crate::model::latest::{Known, Last, learn};
 use crate::model::platform::Platform;
-use crate::store::{self, Write, applied, imports};
+use crate::store::{self, Write, applied, contending, imports};
 
 /// Rows a unit of work holds: enough for few round trips, few enough to keep memory and locks short.
 const BATCH_ROWS: usize = 20_000;
 /// Accounts whose creators are linked in one unit of work.
 const LINKS: usize = 1_000;
-/// A unit of work that contends with another one is tried so often.
-const TRIES: usize = 5;
 
 /// How a load is to be done.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +104,7 @@ pub async fn load(
     };
 
     let mut report = Report::new(report_path(options, &files));
-    let mut load = Load::new(stores, organization, options.track);
+    let mut load = Load::new(stores, organization, options.track, now);
     let mut received = Vec::with_capacity(1024);
     while pieces.recv_many(&mut received, 1024).await > 0 {
         for piece in received.drain(..) {
@@ -183,6 +181,8 @@ struct Load<'a> {
     stores: &'a Stores,
     organization: Uuid,
     active: bool,
+    /// When the load began, by the service's clock.
+    now: DateTime<Utc>,
     batch: Batch,
     rows_read: u64,
     snapshots: u64,
@@ -195,11 +195,12 @@ struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    fn new(stores: &'a Stores, organization: Uuid, active: bool) -> Self {
+    fn new(stores: &'a Stores, organization: Uuid, active: bool, now: DateTime<Utc>) -> Self {
         Load {
             stores,
             organization,
             active,
+            now,
             batch: Batch::default(),
             rows_read: 0,
             snapshots: 0,
@@ -233,14 +234,8 @@ impl<'a> Load<'a> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let mut tries = 0;
-        let written = loop {
-            tries += 1;
-            match self.batch.write(&self.stores.pg, self.organization, self.active).await {
-                Err(error) if error.is_contention() && tries < TRIES => {}
-                written => break written?,
-            }
-        };
+        let (pg, batch) = (&self.stores.pg, &self.batch);
+        let written = contending(|| batch.write(pg, self.organization, self.active, self.now)).await?;
         self.snapshots += written.snapshots;
         self.accounts.extend(written.accounts.iter().map(|account| account.id));
         self.batch = Batch::default();
@@ -249,17 +244,24 @@ impl<'a> Load<'a> {
 
     /// Links creators and sets categories, now that every row has been seen.
     async fn describe_accounts(&mut self) -> Result<(), Error> {
+        let (pg, organization) = (&self.stores.pg, self.organization);
         let creators = named(std::mem::take(&mut self.creators));
         for links in creators.chunks(LINKS) {
-            let mut write = Write::begin(&self.stores.pg, self.organization).await?;
-            imports::link_creators(&mut write, links, Utc::now()).await?;
-            write.commit().await.map_err(Error::Store)?;
+            contending(|| async {
+                let mut write = Write::begin(pg, organization).await?;
+                imports::link_creators(&mut write, links).await?;
+                write.commit().await
+            })
+            .await?;
         }
         let categories = named(std::mem::take(&mut self.categories));
         for categories in categories.chunks(LINKS) {
-            let mut write = Write::begin(&self.stores.pg, self.organization).await?;
-            imports::categorise(&mut write, categories, Utc::now()).await?;
-            write.commit().await.map_err(Error::Store)?;
+            contending(|| async {
+                let mut write = Write::begin(pg, organization).await?;
+                imports::categorise(&mut write, categories).await?;
+                write.commit().await
+            })
+            .await?;
         }
         Ok(())
     }

@@ -116,6 +116,8 @@ pub trait Source: Send + Sync {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>>;
+    /// Until when the source asks nothing, if it was told to slow down.
+    fn rests_until(&self) -> Option<DateTime<Utc>>;
     /// Reads one post.
     fn post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>>;
 }

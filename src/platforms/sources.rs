@@ -51,6 +51,11 @@ impl Sources {
         !self.of(platform).is_empty()
     }
 
+    /// Until when a platform's first source asks nothing, if it was told to slow down.
+    pub fn rests_until(&self, platform: Platform) -> Option<DateTime<Utc>> {
+        self.of(platform).first()?.rests_until()
+    }
+
     /// The names of a platform's sources in their order.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
         self.of(platform).iter().map(|source| source.name()).collect()

@@ -220,6 +220,10 @@ impl Source for TiktokResearch {
         Capabilities { account_by_id: false, post_by_id: true, post_by_shortcode: false }
     }
 
+    fn rests_until(&self) -> Option<DateTime<Utc>> {
+        self.gate.closed_until()
+    }
+
     fn account<'a>(
         &'a self,
         account: &'a AccountKey,
@@ -265,9 +269,9 @@ fn read_profile(data: &Map<String, Value>, asked: &str) -> Result<Profile, Refus
         profile_pic_url: lenient::filled_text(get("avatar_url")),
         link_in_bio: lenient::filled_text(get("bio_url")),
         is_verified: lenient::truth(get("is_verified")),
-        follower_count: lenient::count(get("follower_count")),
-        following_count: lenient::count(get("following_count")),
-        post_count: lenient::count(get("video_count")),
+        follower_count: lenient::counter("follower_count", get("follower_count")),
+        following_count: lenient::counter("following_count", get("following_count")),
+        post_count: lenient::counter("video_count", get("video_count")),
     })
 }
 
@@ -276,13 +280,14 @@ fn read_post(video: &Value) -> Option<Post> {
     let mut take = |name: &str| rest.remove(name);
     let external_id = lenient::id(take("id").as_ref())?;
     let username = lenient::filled_text(take("username").as_ref());
-    let saves = [take("favorites_count"), take("favourites_count")];
+    let saves =
+        ["favorites_count", "favourites_count"].map(|name| lenient::counter(name, take(name).as_ref()));
     let counters = Counters {
-        view_count: lenient::count(take("view_count").as_ref()),
-        like_count: lenient::count(take("like_count").as_ref()),
-        comment_count: lenient::count(take("comment_count").as_ref()),
-        share_count: lenient::count(take("share_count").as_ref()),
-        saved_count: saves.iter().find_map(|value| lenient::count(value.as_ref())),
+        view_count: lenient::counter("view_count", take("view_count").as_ref()),
+        like_count: lenient::counter("like_count", take("like_count").as_ref()),
+        comment_count: lenient::counter("comment_count", take("comment_count").as_ref()),
+        share_count: lenient::counter("share_count", take("share_count").as_ref()),
+        saved_count: saves.into_iter().flatten().next(),
         ..Counters::default()
     };
     Some(Post {

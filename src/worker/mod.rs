@@ -3,6 +3,7 @@
 //! `tidemark track` runs the first two; each API process follows search for itself.
 
 pub mod indexer;
+mod learned;
 pub mod relay;
 pub mod scrape;
 pub mod tracking;
@@ -24,7 +25,7 @@ pub struct TrackArgs {
     pub stores: StoreArgs,
     #[command(flatten)]
     pub sources: SourceArgs,
-    /// How many accounts and videos are read from the platforms at the same time
+    /// How many accounts and videos are read from each platform at the same time
     #[arg(long, env = "TIDEMARK_TRACK_CONCURRENCY", default_value_t = 8, value_name = "N")]
     pub concurrency: usize,
 }
