@@ -74,7 +74,8 @@ macro_rules! due {
     };
 }
 
-/// Organizations take turns, each is looked at by index only, and none is looked at while nothing is due at all.
+/// Organizations take turns, each is looked at by index only, and none is looked at while nothing is due at all. The
+/// lateral look keeps the planner from joining the other way round, which would lose their order.
 macro_rules! in_turns {
     ($direction:literal) => {
         concat!(
@@ -85,8 +86,10 @@ macro_rules! in_turns {
                     union all
                     (select id from organizations where id <= $7 order by id)
                 ) o
+                cross join lateral (
+                    select from scrape_targets where organization_id = o.id and ", due!(), " limit 1
+                ) has_work
                 where exists (select from scrape_targets where ", due!(), ")
-                  and exists (select from scrape_targets where organization_id = o.id and ", due!(), ")
                 limit $6
             ), due as (
                 select d.id, turns.place

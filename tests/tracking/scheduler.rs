@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use chrono::TimeDelta;
+use chrono::{SubsecRound, TimeDelta};
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
 use tidemark::store::leases::{self, Demand, End};
@@ -111,7 +111,8 @@ async fn what_is_in_hand_is_not_leased_again_when_its_lease_ran_out() {
 async fn of_several_pauses_the_longest_holds_for_every_process() {
     let own = Own::start().await;
     let organization = own.organization().await;
-    let now = own.stores.clock.now().await;
+    // Postgres keeps microseconds.
+    let now = own.stores.clock.now().await.trunc_subsecs(6);
     let pause = |minutes, cause| Pause {
         platform: Platform::Tiktok,
         until: now + TimeDelta::minutes(minutes),
