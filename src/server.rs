@@ -15,8 +15,7 @@ use crate::app::{App, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::model::network::{BadNetwork, Network};
 use crate::model::platform::{Platform, Readable};
-use crate::platforms::args::{ConfigError, SourceArgs};
-use crate::platforms::sources::Sources;
+use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::store::search::SearchIndex;
 use crate::worker::indexer;
 use crate::{api, http, store};
@@ -117,7 +116,7 @@ pub fn service(app: &App) -> Service {
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::connect(&args.stores)?;
-    let sources = Sources::from_args(&args.sources)?;
+    let sources = Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?;
     let readable = Readable::new(Platform::ALL.into_iter().filter(|platform| sources.has(*platform)));
     let listener = listen(args.listen)?;
     let search = open_search(args.search.search_index.clone()).await?;

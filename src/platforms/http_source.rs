@@ -14,8 +14,9 @@ use url::Url;
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
+    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
 };
+use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::{Username, video_url};
 use crate::model::platform::Platform;
@@ -237,6 +238,10 @@ impl Source for HttpSource {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { account_by_id: true, post_by_id: true, post_by_shortcode: true }
+    }
+
+    fn price(&self) -> Price {
+        Price { paging: Paging::Pages(100), daily_limit: None }
     }
 
     fn rests_until(&self) -> Option<DateTime<Utc>> {

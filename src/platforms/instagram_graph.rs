@@ -16,8 +16,9 @@ use url::Url;
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
+    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
 };
+use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
 use crate::model::platform::Platform;
@@ -222,6 +223,10 @@ impl Source for InstagramGraph {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { account_by_id: false, post_by_id: false, post_by_shortcode: false }
+    }
+
+    fn price(&self) -> Price {
+        Price { paging: Paging::Pages(self.config.page_size as u32), daily_limit: None }
     }
 
     fn rests_until(&self) -> Option<DateTime<Utc>> {

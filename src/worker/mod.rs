@@ -2,6 +2,7 @@
 //!
 //! `tidemark track` runs the first two; each API process follows search for itself.
 
+pub mod budget;
 pub mod indexer;
 mod learned;
 pub mod relay;
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::Stores;
 use crate::config::StoreArgs;
-use crate::platforms::{ConfigError, SourceArgs, Sources};
+use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 
 use self::tracking::Tracker;
 
@@ -44,7 +45,7 @@ pub enum StartError {
 /// Tracks and relays until told to stop.
 pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartError> {
     let stores = Stores::connect(&args.stores)?;
-    let sources = Arc::new(Sources::from_args(&args.sources)?);
+    let sources = Arc::new(Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let tracker = Tracker::new(stores.clone(), sources);
     tokio::join!(

@@ -3,7 +3,7 @@
 use clap::Parser;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::source::PostKey;
-use tidemark::platforms::{ConfigError, SourceArgs, Sources};
+use tidemark::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 
 #[derive(Debug, Parser)]
 struct Command {
@@ -21,14 +21,15 @@ pub fn args(parts: &[&[&str]]) -> SourceArgs {
 }
 
 fn names(parts: &[&[&str]]) -> Result<(Vec<&'static str>, Vec<&'static str>), String> {
-    let sources = Sources::from_args(&args(parts)).map_err(|error| error.to_string())?;
+    let sources =
+        Sources::from_args(&args(parts), &Ledger::of_process()).map_err(|error| error.to_string())?;
     Ok((sources.names(Platform::Instagram), sources.names(Platform::Tiktok)))
 }
 
 #[test]
 fn without_credentials_there_is_no_source_and_no_error() {
     assert_eq!(names(&[]), Ok((vec![], vec![])));
-    let sources = Sources::from_args(&args(&[])).expect("defaults work");
+    let sources = Sources::from_args(&args(&[]), &Ledger::of_process()).expect("defaults work");
     assert!(!sources.has(Platform::Instagram) && !sources.has(Platform::Tiktok));
     assert_eq!(
         names(&[&["--instagram-sources=", "--http-source-url=", "--instagram-graph-url="]]),
@@ -67,8 +68,10 @@ fn what_is_named_but_cannot_work_is_an_error_that_names_the_variable() {
         assert!(error.contains(expected), "{parts:?}: {error}");
         assert!(!error.contains("user:pass"), "{error}");
     }
-    let unreadable =
-        Sources::from_args(&args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]));
+    let unreadable = Sources::from_args(
+        &args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]),
+        &Ledger::of_process(),
+    );
     assert!(matches!(unreadable, Err(ConfigError::Setup { .. })));
 }
 
@@ -85,11 +88,13 @@ fn a_post_can_be_read_when_some_source_knows_one_of_its_names() {
         shortcode: code.map(str::to_owned),
         username: None,
     };
-    let official = Sources::from_args(&args(&[&GRAPH, &RESEARCH])).expect("a configuration");
+    let official =
+        Sources::from_args(&args(&[&GRAPH, &RESEARCH]), &Ledger::of_process()).expect("a configuration");
     assert!(!official.can_read(Platform::Instagram, &key(Some("1"), Some("abc"))));
     assert!(official.can_read(Platform::Tiktok, &key(Some("1"), None)));
     assert!(!official.can_read(Platform::Tiktok, &key(None, Some("abc"))));
-    let with_http = Sources::from_args(&args(&[&GRAPH, &HTTP])).expect("a configuration");
+    let with_http =
+        Sources::from_args(&args(&[&GRAPH, &HTTP]), &Ledger::of_process()).expect("a configuration");
     assert!(with_http.can_read(Platform::Instagram, &key(None, Some("abc"))));
     assert!(!with_http.can_read(Platform::Instagram, &key(None, None)));
 }

@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 use tidemark::app::{Clock, Stores};
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
-use tidemark::platforms::{SourceArgs, Sources};
+use tidemark::platforms::{Ledger, SourceArgs, Sources};
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{Running, start};
 use tidemark::sandbox::world::World;
@@ -64,7 +64,7 @@ impl Own {
         let line =
             ["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()].into_iter().chain(options);
         let args = Command::try_parse_from(line).unwrap().sources;
-        let sources = Arc::new(Sources::from_args(&args).unwrap());
+        let sources = Arc::new(Sources::from_args(&args, &Ledger::Postgres(stores.pg.clone())).unwrap());
         Own { stores, sandbox, sources }
     }
 
