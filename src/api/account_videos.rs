@@ -1,9 +1,10 @@
 //! Videos that were found on tracked accounts.
 
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::fields::VideoPath;
+use super::fields::{ON_PLATFORM, VideoPath};
 use super::metrics;
 use crate::app::App;
 use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
@@ -46,11 +47,11 @@ struct ListQuery {
 impl FromQuery for ListQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         let filter = VideoFilter {
-            platform: query.word("platform"),
-            account_id: query.uuid("account_id"),
-            creator_id: query.uuid("creator_id"),
-            is_active: query.boolean("is_active"),
-            q: query.search_text("q"),
+            platform: query.about(ON_PLATFORM).word("platform"),
+            account_id: query.about("Only the videos of this account.").uuid("account_id"),
+            creator_id: query.about("Only the videos of this creator's accounts.").uuid("creator_id"),
+            is_active: query.about("Only those with this value of `is_active`.").boolean("is_active"),
+            q: query.about("A part of the caption, in any case.").search_text("q"),
         };
         ListQuery { listing: Listing::read(query, parts, &filter), filter }
     }
@@ -61,7 +62,7 @@ pub(super) struct AccountIdPath;
 
 impl FromPath for AccountIdPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        path.uuid("account_id");
+        path.about("The id of the account.").uuid("account_id");
         AccountIdPath
     }
 }
@@ -81,7 +82,8 @@ impl FromQuery for OfAccountQuery {
     }
 }
 
-#[handler]
+/// Lists the videos that were found on tracked accounts.
+#[endpoint(operation_id = "listAccountVideos")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Video>, Problem> {
     let ListQuery { filter, listing } = query.0;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
@@ -89,7 +91,8 @@ async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Colle
     listing.answer(found)
 }
 
-#[handler]
+/// Lists the videos that were found on one account.
+#[endpoint(operation_id = "listVideosOfAccount")]
 pub(super) async fn list_of_account(
     app: App,
     caller: Caller,
@@ -101,7 +104,8 @@ pub(super) async fn list_of_account(
     listing.answer(found)
 }
 
-#[handler]
+/// Reads one video that was found on a tracked account.
+#[endpoint(operation_id = "getAccountVideo")]
 async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let data = videos::get(&app.pg, organization, view, &app.readable, path.0.video_id).await?;

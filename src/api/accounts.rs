@@ -2,10 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::account_videos;
+use super::fields::{ON_PLATFORM, TAGS};
 use crate::app::App;
 use crate::http::extract::{FromBody, FromPath, FromQuery, Parts, PathParams};
 use crate::http::fields::{Object, Params, Word, uuid};
@@ -69,11 +73,11 @@ struct ListQuery {
 impl FromQuery for ListQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         let filter = AccountFilter {
-            platform: query.word("platform"),
-            is_active: query.boolean("is_active"),
-            q: query.search_text("q"),
-            category: query.text("category", CATEGORY_CHARACTERS),
-            creator_id: query.uuid("creator_id"),
+            platform: query.about(ON_PLATFORM).word("platform"),
+            is_active: query.about("Only those that are tracked, or only paused ones.").boolean("is_active"),
+            q: query.about("A part of the username, in any case.").search_text("q"),
+            category: query.about("Exactly this category.").text("category", CATEGORY_CHARACTERS),
+            creator_id: query.about("Only the accounts of this creator.").uuid("creator_id"),
         };
         ListQuery { listing: Listing::read(query, parts, &filter), filter }
     }
@@ -86,7 +90,8 @@ struct AccountPath {
 
 impl FromPath for AccountPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        let text = path.text("account_id");
+        path.about("The id of the account, or its username behind an `@`.");
+        let text = path.text("account_id", || json!({"type": "string", "minLength": 2}));
         let name = match text.strip_prefix('@') {
             Some(username) => AccountName::Username(username.to_lowercase()),
             None => match uuid(text) {
@@ -108,6 +113,7 @@ struct OnPlatform {
 
 impl FromQuery for OnPlatform {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+        query.about("Which account of that username, where it is tracked on both platforms.");
         OnPlatform { platform: query.word("platform") }
     }
 }
@@ -115,14 +121,22 @@ impl FromQuery for OnPlatform {
 /// The fields that a create and a change share.
 fn read_change(body: &mut Object<'_>) -> AccountChange {
     AccountChange {
-        is_active: body.boolean("is_active"),
-        category: body.nullable("category", |body, name| body.text(name, &(0..=CATEGORY_CHARACTERS))),
-        metadata: body.metadata("metadata"),
-        scrape_interval_hours: body.integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
-        creator_id: body.nullable("creator_id", Object::uuid),
+        is_active: body.about("False pauses tracking, true resumes it.").boolean("is_active"),
+        category: body
+            .about("A label of your own; null removes it.")
+            .nullable("category", |body, name| body.text(name, &(0..=CATEGORY_CHARACTERS))),
+        metadata: body.about(TAGS).metadata("metadata"),
+        scrape_interval_hours: body
+            .about("Hours from one scrape to the next.")
+            .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
+        creator_id: body
+            .about("The creator that the account belongs to; null unlinks it.")
+            .nullable("creator_id", Object::uuid),
         max_recent_posts_per_account: body
+            .about("How many posts the first scrape reads; null takes the organization's default.")
             .nullable("max_recent_posts_per_account", |body, name| body.integer(name, &MAX_RECENT_POSTS)),
         post_lookback_days: body
+            .about("How many days back the first scrape reads; null takes the organization's default.")
             .nullable("post_lookback_days", |body, name| body.integer(name, &POST_LOOKBACK_DAYS)),
     }
 }
@@ -133,11 +147,17 @@ struct CreateBody {
 }
 
 impl FromBody for CreateBody {
+    fn example() -> Value {
+        json!({"platform": "tiktok", "username": "@salt.and.tide", "category": "surf", "metadata": {"team": "north"}})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
         body.require("platform");
         body.require("username");
-        let platform = body.word::<Platform>("platform");
-        let text = body.text("username", &USERNAME);
+        let platform = body.about("Where the account is.").word::<Platform>("platform");
+        let text = body
+            .about("The username, with or without `@`, or the profile's URL.")
+            .text("username", &USERNAME);
         let change = read_change(body);
         let named = platform.zip(text).and_then(|(platform, text)| match Username::parse(platform, &text) {
             Ok(username) => Some((platform, username)),
@@ -156,19 +176,30 @@ struct PatchBody {
 }
 
 impl FromBody for PatchBody {
+    fn example() -> Value {
+        json!({"is_active": false, "scrape_interval_hours": 12, "creator_id": null})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
-        PatchBody { change: read_change(body), username: body.text("username", &USERNAME) }
+        let change = read_change(body);
+        body.about("The new username of an account that was renamed on its platform.");
+        PatchBody { change, username: body.text("username", &USERNAME) }
     }
 }
 
-#[handler]
+/// Lists the tracked accounts.
+#[endpoint(operation_id = "listAccounts")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Account>, Problem> {
     let ListQuery { filter, listing } = query.0;
     let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &listing.page).await?;
     listing.answer(found)
 }
 
-#[handler]
+/// Tracks an account.
+///
+/// It is there at once; its first scrape follows within seconds. `409` names the account when the organization
+/// tracks it already.
+#[endpoint(operation_id = "createAccount")]
 async fn create(
     app: App,
     caller: Caller,
@@ -188,7 +219,10 @@ async fn create(
     Ok(created)
 }
 
-#[handler]
+/// Reads one account.
+///
+/// `account_id` is an id, or a username behind an `@`.
+#[endpoint(operation_id = "getAccount")]
 async fn get(
     app: App,
     caller: Caller,
@@ -200,7 +234,10 @@ async fn get(
     Ok(Data { data })
 }
 
-#[handler]
+/// Changes an account: only the fields that are sent.
+///
+/// `account_id` is an id, or a username behind an `@`.
+#[endpoint(operation_id = "updateAccount")]
 async fn patch(
     app: App,
     caller: Caller,
@@ -218,7 +255,10 @@ async fn patch(
     Ok(Data { data })
 }
 
-#[handler]
+/// Stops tracking an account and deletes it.
+///
+/// Its discovered videos and their history go with it; those that are also tracked individually stay.
+#[endpoint(operation_id = "deleteAccount")]
 async fn delete(
     app: App,
     caller: Caller,
@@ -233,12 +273,14 @@ async fn delete(
 }
 
 /// Which days the numbers of posts are of.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct StatsMeta {
+    /// Oldest day first; the last one is today, in UTC.
     days: [chrono::NaiveDate; 7],
 }
 
-#[handler]
+/// Tells how much every account posted in the last seven days.
+#[endpoint(operation_id = "listAccountStats")]
 async fn stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
     let today = app.clock.now().await.date_naive();
     let data = accounts::stats(&app.pg, caller.organization, today).await?;

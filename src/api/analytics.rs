@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::fields::CreatorPath;
+use super::fields::{CreatorPath, ON_PLATFORM};
 use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::Params;
@@ -33,7 +35,10 @@ struct Filter {
 
 impl FromQuery for Filter {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        Filter { window: WindowParams::read(query, parts), platform: query.word("platform") }
+        Filter {
+            window: WindowParams::read(query, parts),
+            platform: query.about(ON_PLATFORM).word("platform"),
+        }
     }
 }
 
@@ -44,12 +49,13 @@ struct TopParams {
 
 impl FromQuery for TopParams {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        let limit = query.integer("limit", &SHORT_LIST).unwrap_or(SHORT_LIST_DEFAULT);
+        query.about("How many creators the ranking has.");
+        let limit = query.integer_or("limit", &SHORT_LIST, SHORT_LIST_DEFAULT);
         TopParams { filter: Filter::read(query, parts), limit: limit as usize }
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct TopCreator {
     id: Uuid,
     r#type: &'static str,
@@ -63,8 +69,8 @@ struct TopCreator {
     subjects: Vec<i64>,
 }
 
-/// Ranks the organization's creators by the views that their accounts gained.
-#[handler]
+/// Ranks the creators by the views that their accounts gained.
+#[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn top_creators(
     app: App,
     caller: Caller,
@@ -117,15 +123,15 @@ pub(super) async fn top_creators(
     Ok(WithMeta { data: top, meta: WindowMeta::new(window, now, data_as_of) })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CreatorDay {
     date: NaiveDate,
     views: i64,
     engagement: i64,
 }
 
-/// What a creator's accounts gained day by day, zero-filled.
-#[handler]
+/// Tells what a creator's accounts gained day by day.
+#[endpoint(operation_id = "getCreatorTimeseries")]
 pub(super) async fn creator_timeseries(
     app: App,
     caller: Caller,
@@ -165,7 +171,7 @@ fn filled<T>(
     window.iter_days().map(|date| row(date, days.get(&date))).collect()
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Overview {
     totals: Holdings,
     views: Change<i64>,
@@ -179,7 +185,7 @@ struct Overview {
     followers: Change<Option<i64>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OverviewMeta {
     #[serde(flatten)]
     window: WindowMeta,
@@ -187,8 +193,8 @@ struct OverviewMeta {
     previous_end_date: NaiveDate,
 }
 
-/// The organization's headline figures beside those of the window before.
-#[handler]
+/// Tells the organization's headline figures beside those of the window before.
+#[endpoint(operation_id = "getOverview")]
 pub(super) async fn overview(
     app: App,
     caller: Caller,

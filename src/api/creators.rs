@@ -1,8 +1,10 @@
 //! Creators.
 
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use serde_json::{Value, json};
 
-use super::fields::CreatorPath;
+use super::fields::{CreatorPath, TAGS};
 use super::{analytics, links};
 use crate::app::App;
 use crate::http::extract::{FromBody, FromQuery, Parts};
@@ -52,20 +54,30 @@ struct ListQuery {
 
 impl FromQuery for ListQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        let filter = CreatorFilter { q: query.search_text("q"), is_active: query.boolean("is_active") };
+        let filter = CreatorFilter {
+            q: query.about("A part of the name, in any case.").search_text("q"),
+            is_active: query.about("Only active creators, or only paused ones.").boolean("is_active"),
+        };
         ListQuery { listing: Listing::read(query, parts, &filter), filter }
     }
 }
 
+const NAME: &str = "What the creator is called; names need not be unique.";
+const IS_ACTIVE: &str = "False pauses the collecting of all its accounts.";
+
 struct CreateBody(NewCreator);
 
 impl FromBody for CreateBody {
+    fn example() -> Value {
+        json!({"name": "Salt & Tide", "metadata": {"team": "north"}})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
         body.require("name");
         CreateBody(NewCreator {
-            name: body.text("name", &(1..=NAME_CHARACTERS)).unwrap_or_default(),
-            is_active: body.boolean("is_active").unwrap_or(true),
-            metadata: body.metadata("metadata").unwrap_or_default(),
+            name: body.about(NAME).text("name", &(1..=NAME_CHARACTERS)).unwrap_or_default(),
+            is_active: body.about(IS_ACTIVE).boolean_or("is_active", true),
+            metadata: body.about(TAGS).metadata("metadata").unwrap_or_default(),
         })
     }
 }
@@ -73,23 +85,29 @@ impl FromBody for CreateBody {
 struct PatchBody(CreatorChange);
 
 impl FromBody for PatchBody {
+    fn example() -> Value {
+        json!({"name": "Salt & Tide", "is_active": false})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
         PatchBody(CreatorChange {
-            name: body.text("name", &(1..=NAME_CHARACTERS)),
-            is_active: body.boolean("is_active"),
-            metadata: body.metadata("metadata"),
+            name: body.about(NAME).text("name", &(1..=NAME_CHARACTERS)),
+            is_active: body.about(IS_ACTIVE).boolean("is_active"),
+            metadata: body.about(TAGS).metadata("metadata"),
         })
     }
 }
 
-#[handler]
+/// Lists the creators.
+#[endpoint(operation_id = "listCreators")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Creator>, Problem> {
     let ListQuery { filter, listing } = query.0;
     let found = creators::list(&app.pg, caller.organization, &filter, &listing.page).await?;
     listing.answer(found)
 }
 
-#[handler]
+/// Makes a creator.
+#[endpoint(operation_id = "createCreator")]
 async fn create(
     app: App,
     caller: Caller,
@@ -108,13 +126,15 @@ async fn create(
     Ok(created)
 }
 
-#[handler]
+/// Reads one creator.
+#[endpoint(operation_id = "getCreator")]
 async fn get(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<Data<Creator>, Problem> {
     let data = creators::get(&app.pg, caller.organization, path.0.creator_id).await?;
     Ok(Data { data })
 }
 
-#[handler]
+/// Changes a creator: only the fields that are sent.
+#[endpoint(operation_id = "updateCreator")]
 async fn patch(
     app: App,
     caller: Caller,
@@ -128,7 +148,10 @@ async fn patch(
     Ok(Data { data })
 }
 
-#[handler]
+/// Deletes a creator.
+///
+/// Its accounts stay and are linked to nobody.
+#[endpoint(operation_id = "deleteCreator")]
 async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent, Problem> {
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     creators::delete(&mut write, path.0.creator_id).await?;

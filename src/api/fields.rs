@@ -6,6 +6,9 @@ use crate::http::extract::{FromPath, PathParams};
 use crate::http::fields::Word;
 use crate::model::platform::Platform;
 
+pub(super) const ON_PLATFORM: &str = "Only this platform.";
+pub(super) const TAGS: &str = "Tags of your own, text by text; they replace those that are there.";
+
 impl Word for Platform {
     const WORDS: &'static [(&'static str, Self)] =
         &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
@@ -18,7 +21,7 @@ pub(super) struct CreatorPath {
 
 impl FromPath for CreatorPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        CreatorPath { creator_id: path.uuid("creator_id") }
+        CreatorPath { creator_id: path.about("The id of the creator.").uuid("creator_id") }
     }
 }
 
@@ -29,6 +32,6 @@ pub(super) struct VideoPath {
 
 impl FromPath for VideoPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        VideoPath { video_id: path.uuid("video_id") }
+        VideoPath { video_id: path.about("The id of the video.").uuid("video_id") }
     }
 }

@@ -1,12 +1,13 @@
 //! Which accounts are a creator's.
 
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::http::extract::{FromPath, PathParams};
 use crate::http::route::read;
-use crate::http::{Caller, Created, Data, NoContent, Path, Problem};
+use crate::http::{Caller, Data, Ensured, NoContent, Path, Problem};
 use crate::model::creator::Link;
 use crate::store::{Write, links};
 
@@ -25,30 +26,41 @@ struct LinkPath {
 
 impl FromPath for LinkPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        LinkPath { creator_id: path.uuid("creator_id"), account_id: path.uuid("account_id") }
+        LinkPath {
+            creator_id: path.about("The id of the creator.").uuid("creator_id"),
+            account_id: path.about("The id of the account.").uuid("account_id"),
+        }
     }
 }
 
-#[handler]
+/// Reads the link between a creator and an account.
+#[endpoint(operation_id = "getCreatorAccount")]
 async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<Link>, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
     let data = links::get(&app.pg, caller.organization, creator_id, account_id).await?;
     Ok(Data { data })
 }
 
-#[handler]
-async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Created<Link>, Problem> {
+/// Links an account to a creator.
+///
+/// An account belongs to one creator at most: `409` when it is another one's.
+#[endpoint(
+    operation_id = "linkCreatorAccount",
+    responses((status_code = 409, description = "The account belongs to another creator."))
+)]
+async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Ensured<Link>, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     let (link, new) = links::put(&mut write, creator_id, account_id).await?;
     if !new {
-        return Created::already(&link);
+        return Ensured::already(&link);
     }
     write.commit().await?;
-    Created::at(format!("/v2/creators/{creator_id}/accounts/{account_id}"), &link)
+    Ensured::made(format!("/v2/creators/{creator_id}/accounts/{account_id}"), &link)
 }
 
-#[handler]
+/// Takes an account from a creator.
+#[endpoint(operation_id = "unlinkCreatorAccount")]
 async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
     let mut write = Write::begin(&app.pg, caller.organization).await?;

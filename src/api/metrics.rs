@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use salvo::{Writer, handler};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::http::extract::FromBody;
@@ -23,8 +25,16 @@ struct AccountVideosBody {
 }
 
 impl FromBody for AccountVideosBody {
+    fn example() -> Value {
+        json!({"instagram_post_ids": [1201, 1202], "tiktok_video_ids": [1301], "period": "30d"})
+    }
+
     fn read(body: &mut Object<'_>) -> Self {
-        let mut ids = |field| body.list(field, BATCH_IDS, integer).unwrap_or_default();
+        let mut ids = |field| {
+            body.about("Internal ids of videos, as `internal_id` tells them.");
+            body.list(field, BATCH_IDS, || json!({"type": "integer", "format": "int64"}), integer)
+                .unwrap_or_default()
+        };
         let (instagram, tiktok) = (ids("instagram_post_ids"), ids("tiktok_video_ids"));
         if instagram.len() + tiktok.len() > BATCH_IDS {
             body.violations
@@ -43,7 +53,7 @@ fn integer(value: &Value) -> Result<i64, String> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Totals {
     views: i64,
     plays: i64,
@@ -68,15 +78,17 @@ impl Totals {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct BatchMeta<Id> {
     #[serde(flatten)]
     window: WindowMeta,
     not_found: Vec<Id>,
 }
 
-/// What account-discovered videos gained over a window.
-#[handler]
+/// Totals what account-discovered videos gained over a window.
+///
+/// Reads only; still a `POST`, and needs the `write` scope.
+#[endpoint(operation_id = "getAccountVideoMetrics")]
 pub(super) async fn account_videos(
     app: App,
     caller: Caller,

@@ -7,29 +7,60 @@ mod creators;
 mod fields;
 mod links;
 mod metrics;
+mod openapi;
 mod search;
 mod system;
 
 use salvo::Router;
+use salvo_oapi::RouterExt;
 
 use crate::http;
 
 /// Every route of the service.
 pub fn routes() -> Router {
-    Router::new().push(Router::with_path("v2").push(public()).push(private()))
+    let v2 =
+        Router::with_path("v2").push(http::public().push(public())).push(http::private().push(private()));
+    Router::new().push(v2).push(openapi::docs())
 }
 
 /// What needs no key and is not rate limited.
 fn public() -> Router {
-    http::public().push(system::public())
+    Router::new().oapi_tag("System").push(system::public()).push(openapi::router())
 }
 
 fn private() -> Router {
-    http::private()
-        .push(system::private())
-        .push(accounts::router())
-        .push(account_videos::router())
-        .push(creators::router())
-        .push(analytics::router())
-        .push(search::router())
+    Router::new()
+        .push(system::private().oapi_tag("System"))
+        .push(accounts::router().oapi_tag("Accounts"))
+        .push(account_videos::router().oapi_tag("Account videos"))
+        .push(creators::router().oapi_tag("Creators"))
+        .push(analytics::router().oapi_tag("Analytics"))
+        .push(search::router().oapi_tag("Search"))
+}
+
+#[cfg(test)]
+mod tests {
+    use salvo_oapi::EndpointRegistry;
+
+    use super::*;
+
+    fn undocumented(routes: &Router, path: &str, found: &mut Vec<String>) {
+        let path = format!("{path}/{:?}", routes.filters());
+        if let Some(goal) = &routes.goal
+            && EndpointRegistry::find(&goal.type_id()).is_none()
+        {
+            found.push(path.clone());
+        }
+        for route in routes.routers() {
+            undocumented(route, &path, found);
+        }
+    }
+
+    #[test]
+    fn every_route_is_in_the_document() {
+        let mut found = Vec::new();
+        undocumented(&public(), "", &mut found);
+        undocumented(&private(), "", &mut found);
+        assert_eq!(found, Vec::<String>::new());
+    }
 }

@@ -1,6 +1,8 @@
 //! Search over usernames, creator names and captions at once.
 
-use salvo::{Router, Writer, handler};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::App;
@@ -23,21 +25,33 @@ struct SearchQuery {
 impl FromQuery for SearchQuery {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
         SearchQuery {
-            q: query.search_text("q").unwrap_or_default(),
-            limit: query.integer("limit", &SHORT_LIST).unwrap_or(SHORT_LIST_DEFAULT),
+            q: query
+                .about("What to look for; nothing is found by nothing.")
+                .search_text("q")
+                .unwrap_or_default(),
+            limit: query.about("The most matches of each kind.").integer_or(
+                "limit",
+                &SHORT_LIST,
+                SHORT_LIST_DEFAULT,
+            ),
         }
     }
 }
 
 /// What was searched for, and how many matches each section may have.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SearchMeta {
+    /// The query as it was understood.
     query: String,
+    /// The `limit` that was asked for.
     limit_per_section: i64,
     effective_caps: EffectiveCaps,
 }
 
-#[handler]
+/// Searches usernames, creator names and captions at once.
+///
+/// Finds every text that contains the query, in any case, best matches first.
+#[endpoint(operation_id = "search")]
 async fn search(
     app: App,
     caller: Caller,

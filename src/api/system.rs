@@ -4,11 +4,14 @@ use std::time::{Duration, Instant};
 
 use salvo::http::header::CACHE_CONTROL;
 use salvo::http::{HeaderValue, StatusCode};
-use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
+use salvo::{Depot, Request, Response, Router, Writer, async_trait};
+use salvo_oapi::{Components, EndpointOutRegister, Operation, endpoint};
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::http::openapi;
 use crate::http::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
@@ -30,9 +33,11 @@ pub(super) fn private() -> Router {
     Router::with_path("whoami").push(read(read_whoami))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "HealthStatus")]
 enum Status {
+    /// It works.
     Ok,
     /// Something is wrong or late, but what does not need it works.
     Degraded,
@@ -41,13 +46,13 @@ enum Status {
 }
 
 /// What one check found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Check {
     status: Status,
     latency_ms: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Checks {
     postgres: Check,
     clickhouse: Check,
@@ -55,7 +60,7 @@ struct Checks {
     tracker: Check,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Health {
     r#type: &'static str,
     status: Status,
@@ -77,8 +82,10 @@ async fn check(work: impl Future<Output = Result<bool, store::Error>>) -> Check 
     Check { status, latency_ms: started.elapsed().as_millis() as u64 }
 }
 
-/// Says whether the stores answer and whether the tracker keeps up; 503 when nothing works without what is out.
-#[handler]
+/// Tells whether the service works.
+///
+/// `degraded` when a part is out that not everything needs; 503 when nothing works.
+#[endpoint(operation_id = "getHealth")]
 async fn read_health(app: App) -> HealthAnswer {
     let now = app.clock.now();
     let (postgres, clickhouse, search, tracker) = tokio::join!(
@@ -96,6 +103,13 @@ async fn read_health(app: App) -> HealthAnswer {
 
 struct HealthAnswer(Health);
 
+impl EndpointOutRegister for HealthAnswer {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        openapi::success::<Data<Health>>(operation, "200", "The service works, as a whole or in part.");
+        openapi::success::<Data<Health>>(operation, "503", "Postgres is out, and nothing works without it.");
+    }
+}
+
 #[async_trait]
 impl Writer for HealthAnswer {
     async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
@@ -111,7 +125,7 @@ impl Writer for HealthAnswer {
 }
 
 /// What this version of the API is and where its documentation stands.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Meta {
     r#type: &'static str,
     api_version: &'static str,
@@ -124,7 +138,8 @@ struct Meta {
     sunset: Option<String>,
 }
 
-#[handler]
+/// Tells which version of the API this is and where its documents are.
+#[endpoint(operation_id = "getMeta")]
 async fn read_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
     let base = base_url(req, depot);
     let data = Meta {
@@ -141,7 +156,7 @@ async fn read_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
 }
 
 /// Whose key this is and what it may do.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct WhoAmI {
     r#type: &'static str,
     organization_id: Uuid,
@@ -150,7 +165,8 @@ struct WhoAmI {
     rate_limit: u32,
 }
 
-#[handler]
+/// Tells whose key this is and what it may do.
+#[endpoint(operation_id = "getIdentity")]
 async fn read_whoami(caller: Caller) -> Data<WhoAmI> {
     let data = WhoAmI {
         r#type: "whoami",

@@ -5,22 +5,39 @@ use std::marker::PhantomData;
 use salvo::http::header::{CONTENT_TYPE, LOCATION};
 use salvo::http::{HeaderName, HeaderValue, ResBody, StatusCode};
 use salvo::{Depot, Request, Response, Writer, async_trait};
+use salvo_oapi::{Components, EndpointOutRegister, Operation};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::openapi;
 use super::problem::Problem;
 use crate::store::idempotency::Answer;
 
 /// `{data: …}`
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Data<T> {
     pub data: T,
 }
 
 /// `{data: …, meta: …}`
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct WithMeta<T, M> {
     pub data: T,
     pub meta: M,
+}
+
+impl<T: JsonSchema> EndpointOutRegister for Data<T> {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        openapi::success::<Self>(operation, "200", "What was asked for.");
+    }
+}
+
+impl<T: JsonSchema, M: JsonSchema> EndpointOutRegister for WithMeta<T, M> {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        openapi::success::<Self>(operation, "200", "What was asked for.");
+    }
 }
 
 pub(super) async fn write_json(
@@ -69,11 +86,6 @@ impl<T: Serialize> Created<T> {
         Self::with_status(StatusCode::CREATED, Some(location), thing)
     }
 
-    /// 200 with a thing that was there already.
-    pub fn already(thing: &T) -> Result<Self, Problem> {
-        Self::with_status(StatusCode::OK, None, thing)
-    }
-
     fn with_status(status: StatusCode, location: Option<String>, thing: &T) -> Result<Self, Problem> {
         let body = serde_json::to_vec(&Data { data: thing })?;
         Ok(Self::from_answer(Answer { status: status.as_u16() as i16, location, body }, false))
@@ -104,9 +116,51 @@ impl<T: Send> Writer for Created<T> {
     }
 }
 
+impl<T: JsonSchema> EndpointOutRegister for Created<T> {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        openapi::success::<Data<T>>(operation, "201", "It was made; `Location` says where it is.");
+    }
+}
+
+/// What a request answers that makes a thing only where there is none yet.
+#[derive(Debug)]
+pub struct Ensured<T>(Created<T>);
+
+impl<T: Serialize> Ensured<T> {
+    /// 201 with the thing and where it is from now on.
+    pub fn made(location: String, thing: &T) -> Result<Self, Problem> {
+        Created::at(location, thing).map(Ensured)
+    }
+
+    /// 200 with a thing that was there already.
+    pub fn already(thing: &T) -> Result<Self, Problem> {
+        Created::with_status(StatusCode::OK, None, thing).map(Ensured)
+    }
+}
+
+#[async_trait]
+impl<T: Send> Writer for Ensured<T> {
+    async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        self.0.write(req, depot, res).await;
+    }
+}
+
+impl<T: JsonSchema> EndpointOutRegister for Ensured<T> {
+    fn register(components: &mut Components, operation: &mut Operation) {
+        openapi::success::<Data<T>>(operation, "200", "It was there already.");
+        Created::<T>::register(components, operation);
+    }
+}
+
 /// 204: done, and there is nothing to say.
 #[derive(Debug)]
 pub struct NoContent;
+
+impl EndpointOutRegister for NoContent {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        operation.responses.insert("204", salvo_oapi::Response::new("It is done."));
+    }
+}
 
 #[async_trait]
 impl Writer for NoContent {

@@ -1,15 +1,19 @@
 //! What handlers take: the application, the caller, and the checked parts of the request. Everything that is wrong
-//! with the parts is answered at once, so several of them are taken together, as [`Args`].
+//! with the parts is answered at once, so several of them are taken together, as [`Args`]. Each part also tells the
+//! API's document what it reads.
 
 use std::sync::LazyLock;
 
 use salvo::extract::Metadata;
 use salvo::{Depot, Extractible, Request};
+use salvo_oapi::{Components, EndpointArgRegister, Operation, ParameterIn};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::auth::Caller;
+use super::fields::noted::{self, Notes, Page};
 use super::fields::{Object, Params, Violations, uuid};
+use super::openapi;
 use super::problem::Problem;
 use crate::app::App;
 
@@ -30,21 +34,33 @@ pub struct Parts<'a> {
 /// A part of a request that is read with everything that is wrong with it.
 pub trait Part: Sized + Send {
     fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self;
+
+    /// Says what it reads.
+    fn describe(operation: &mut Operation);
 }
 
 /// The parameters of a path.
 pub struct PathParams<'a> {
     request: &'a Request,
     violations: &'a mut Violations,
+    notes: Notes<'a>,
 }
 
-impl PathParams<'_> {
-    pub fn text(&self, name: &str) -> &str {
+impl<'a> PathParams<'a> {
+    /// Says what the parameter that is read next means.
+    pub const fn about(&mut self, text: &'static str) -> &mut Self {
+        self.notes.about(text);
+        self
+    }
+
+    /// A parameter that is read by a rule of its own.
+    pub fn text(&mut self, name: &str, schema: impl FnOnce() -> Value) -> &'a str {
+        self.notes.note(name, schema);
         self.request.params().get(name).map_or("", String::as_str)
     }
 
     pub fn uuid(&mut self, name: &str) -> Uuid {
-        uuid(self.text(name)).unwrap_or_else(|message| {
+        uuid(self.text(name, noted::uuid)).unwrap_or_else(|message| {
             self.violations.add(name, message);
             Uuid::nil()
         })
@@ -67,6 +83,9 @@ pub trait FromQuery: Send {
 
 /// What can be read from a JSON object.
 pub trait FromBody: Send {
+    /// A body that is read without violations.
+    fn example() -> Value;
+
     fn read(body: &mut Object<'_>) -> Self;
 }
 
@@ -76,13 +95,27 @@ pub struct Body<T>(pub T);
 
 impl<T: FromPath> Part for Path<T> {
     fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
-        Path(T::read(&mut PathParams { request: parts.request, violations }))
+        Path(T::read(&mut PathParams { request: parts.request, violations, notes: Notes::none() }))
+    }
+
+    fn describe(operation: &mut Operation) {
+        let (mut page, mut violations, request) = (Page::default(), Violations::default(), Request::new());
+        let notes = Notes::on(&mut page);
+        T::read(&mut PathParams { request: &request, violations: &mut violations, notes });
+        openapi::parameters(operation, ParameterIn::Path, page);
     }
 }
 
 impl<T: FromQuery> Part for Query<T> {
     fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
         Query(T::read(&mut Params::new(&parts.received.query, violations), parts))
+    }
+
+    fn describe(operation: &mut Operation) {
+        let (mut page, mut violations, request) = (Page::default(), Violations::default(), Request::new());
+        let parts = Parts { request: &request, received: &Received::default(), caller: None };
+        T::read(&mut Params::noted(&mut page, &mut violations), &parts);
+        openapi::parameters(operation, ParameterIn::Query, page);
     }
 }
 
@@ -94,6 +127,15 @@ impl<T: FromBody> Part for Body<T> {
         object.finish();
         Body(body)
     }
+
+    fn describe(operation: &mut Operation) {
+        let (mut page, mut violations, example) = (Page::default(), Violations::default(), T::example());
+        T::read(&mut Object::noted(&mut page, &mut violations));
+        let mut violations = Violations::default();
+        T::read(&mut Object::new(&example, &mut violations));
+        debug_assert!(violations.is_empty(), "an example is not valid: {violations:?}");
+        openapi::body(operation, page, example);
+    }
 }
 
 /// Several parts that are read together.
@@ -103,11 +145,22 @@ impl<A: Part, B: Part> Part for Args<(A, B)> {
     fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
         Args((A::read(parts, violations), B::read(parts, violations)))
     }
+
+    fn describe(operation: &mut Operation) {
+        A::describe(operation);
+        B::describe(operation);
+    }
 }
 
 impl<A: Part, B: Part, C: Part> Part for Args<(A, B, C)> {
     fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
         Args((A::read(parts, violations), B::read(parts, violations), C::read(parts, violations)))
+    }
+
+    fn describe(operation: &mut Operation) {
+        A::describe(operation);
+        B::describe(operation);
+        C::describe(operation);
     }
 }
 
@@ -135,6 +188,12 @@ macro_rules! extractible {
                 read(req, depot)
             }
         }
+
+        impl<T: $bound> EndpointArgRegister for $part<T> {
+            fn register(_components: &mut Components, operation: &mut Operation, _name: &str) {
+                Self::describe(operation);
+            }
+        }
     )*};
 }
 extractible!(Path: FromPath, Query: FromQuery, Body: FromBody);
@@ -153,6 +212,15 @@ where
     }
 }
 
+impl<T: Send> EndpointArgRegister for Args<T>
+where
+    Args<T>: Part,
+{
+    fn register(_components: &mut Components, operation: &mut Operation, _name: &str) {
+        Self::describe(operation);
+    }
+}
+
 macro_rules! from_depot {
     ($($what:ty: $absence:literal),*) => {$(
         impl<'ex> Extractible<'ex> for $what {
@@ -164,6 +232,10 @@ macro_rules! from_depot {
             async fn extract(_req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, Problem> {
                 depot.get_typed::<$what>().cloned().map_err(|_| Problem::internal($absence))
             }
+        }
+
+        impl EndpointArgRegister for $what {
+            fn register(_components: &mut Components, _operation: &mut Operation, _name: &str) {}
         }
     )*};
 }

@@ -2,12 +2,15 @@
 //! create's own unit of work, so there is no moment at which one of the two exists without the other.
 
 use salvo::Request;
-use serde_json::{Map, Value};
+use salvo_oapi::{Operation, ParameterIn};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::envelope::Created;
 use super::extract::{Part, Parts};
 use super::fields::Violations;
+use super::fields::noted::{Notes, Page};
+use super::openapi;
 use super::problem::Problem;
 use crate::store::Write;
 use crate::store::idempotency::{Claim, RequestName, claim, keep};
@@ -38,6 +41,22 @@ impl Part for Idempotency {
                 .into(),
             }
         }))
+    }
+
+    fn describe(operation: &mut Operation) {
+        let mut page = Page::default();
+        let mut notes = Notes::on(&mut page);
+        notes.about(
+            "A name of your choice for this request: a retry with it within 24 hours gets the first answer again and \
+             creates nothing.",
+        );
+        notes.note(HEADER, || json!({"type": "string", "pattern": "^[!-~]{1,255}$"}));
+        openapi::parameters(operation, ParameterIn::Header, page);
+        openapi::failure(
+            operation,
+            "409",
+            "It conflicts with what is there, or the first request with this key still runs.",
+        );
     }
 }
 

@@ -9,6 +9,7 @@ pub mod envelope;
 pub mod extract;
 pub mod fields;
 pub mod idempotency;
+pub mod openapi;
 pub mod page;
 pub mod peer;
 pub mod problem;
@@ -23,7 +24,7 @@ pub mod window;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_trait};
 
 pub use auth::Caller;
-pub use envelope::{Created, Data, NoContent, WithMeta};
+pub use envelope::{Created, Data, Ensured, NoContent, WithMeta};
 pub use extract::{Args, Body, Path, Query};
 pub use idempotency::Idempotency;
 pub use page::{Collection, Listing};

@@ -4,14 +4,17 @@
 use salvo::http::HeaderValue;
 use salvo::http::header::LINK;
 use salvo::{Depot, Request, Response, Writer, async_trait};
+use salvo_oapi::{Components, EndpointOutRegister, Operation};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 use super::cursor::{self, BadCursor, Binding};
 use super::envelope::write_json;
 use super::extract::{Parts, Received};
-use super::fields::{Params, Word, word};
+use super::fields::{Params, Word, word, word_of};
+use super::openapi;
 use super::peer::origin;
 use super::problem::Problem;
 use crate::app::App;
@@ -44,7 +47,7 @@ impl<S: ListSort> Listing<S> {
             Ok(Value::Object(filters)) => filters,
             _ => Map::new(),
         };
-        filters.insert("order_by".to_owned(), name_of(sort).into());
+        filters.insert("order_by".to_owned(), word_of(sort).into());
         filters.insert("order_direction".to_owned(), direction.as_str().into());
         let organization = parts.caller.map(|caller| caller.organization).unwrap_or_default();
         let canonical = Value::Object(filters.clone()).to_string();
@@ -54,9 +57,23 @@ impl<S: ListSort> Listing<S> {
             canonical.as_bytes(),
         ]);
         let sound = query.violations.is_empty();
-        let limit = query.integer("limit", &limits::PAGE).unwrap_or(limits::PAGE_DEFAULT);
-        let include_total = query.boolean("include_total").unwrap_or(false);
-        let after = query.with("cursor", |text| match cursor::decode(&binding, text) {
+        let limit = query.about("How many entries a page has.").integer_or(
+            "limit",
+            &limits::PAGE,
+            limits::PAGE_DEFAULT,
+        );
+        let include_total = query
+            .about("Whether to count all entries, for `pagination.total_count`.")
+            .boolean_or("include_total", false);
+        query.about(
+            "Where the page begins: `pagination.next_cursor` of the page before, with the same filters and sort. \
+             Without it the list begins.",
+        );
+        let after = query.with(
+            "cursor",
+            || json!({"type": "string", "minLength": 1}),
+            |text| {
+                match cursor::decode(&binding, text) {
             Ok(position) => Ok(Some(position)),
             // Filters or a sort that are wrong themselves say nothing about what the cursor is for.
             Err(BadCursor::Foreign) if !sound => Ok(None),
@@ -64,7 +81,9 @@ impl<S: ListSort> Listing<S> {
                 "is not a cursor of this list with these filters and this sort: leave it out to start again"
                     .to_owned(),
             ),
-        });
+        }
+            },
+        );
         Listing {
             page: Page { sort, direction, after: after.flatten(), limit, include_total },
             filters,
@@ -84,42 +103,62 @@ impl<S: ListSort> Listing<S> {
     }
 }
 
-fn name_of<S: ListSort>(sort: S) -> &'static str {
-    S::WORDS.iter().find(|(_, value)| *value == sort).map_or("", |(name, _)| name)
-}
-
 /// `order_by` and `order_direction`, each where present, win over the key and the sign of `sort`.
 fn read_sort<S: ListSort>(query: &mut Params<'_>) -> (S, Direction) {
-    let signed = query.with("sort", |text| {
+    query.about("The older spelling of the sort: a key, descending with `-` before it.");
+    let signed = query.with("sort", signed_words::<S>, |text| {
         let (direction, key) =
             text.strip_prefix('-').map_or((Direction::Asc, text), |key| (Direction::Desc, key));
         word::<S>(key)
             .map(|sort| (sort, direction))
             .map_err(|message| format!("{message}, with - before it or not"))
     });
-    let order_by = query.word::<S>("order_by");
-    let order_direction = query.word::<Direction>("order_direction");
+    let order_by = query
+        .about("What the list is sorted by; wins over the key of `sort`. Entries without a value come last.")
+        .word::<S>("order_by");
+    let order_direction = query
+        .about("The direction of the sort; wins over the sign of `sort`. Descending beside an `order_by`.")
+        .word::<Direction>("order_direction");
     let sort = order_by.or(signed.map(|(sort, _)| sort)).unwrap_or(S::DEFAULT.0);
     let lone = if order_by.is_some() { Direction::Desc } else { S::DEFAULT.1 };
     let direction = order_direction.or(signed.map(|(_, direction)| direction)).unwrap_or(lone);
     (sort, direction)
 }
 
+fn signed_words<S: ListSort>() -> Value {
+    let words: Vec<_> =
+        S::WORDS.iter().flat_map(|(word, _)| [(*word).to_owned(), format!("-{word}")]).collect();
+    json!({"type": "string", "enum": words})
+}
+
 /// A page of a list, in its envelope.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Collection<T> {
     data: Vec<T>,
     pagination: Pagination,
+    /// The filters in effect and the sort that made the page.
     filters: Map<String, Value>,
 }
 
-#[derive(Debug, Serialize)]
+/// Where a page stands in its list.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Pagination {
+    /// What the next page is asked for with; null on the last page.
     next_cursor: Option<String>,
+    /// False on the last page.
     has_next: bool,
+    /// The size of the page in effect.
     limit: i64,
+    /// How many entries the whole list has; only with `include_total=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<i64>,
+}
+
+impl<T: JsonSchema> EndpointOutRegister for Collection<T> {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        openapi::success::<Self>(operation, "200", "A page of the list.");
+    }
 }
 
 #[async_trait]

@@ -6,6 +6,8 @@ use std::fmt;
 use salvo::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use salvo::http::{HeaderValue, ResBody, StatusCode};
 use salvo::{Depot, Request, Response, Writer, async_trait};
+use salvo_oapi::{Components, EndpointOutRegister, Operation};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::{Violation, Violations};
@@ -163,17 +165,37 @@ impl From<serde_json::Error> for Problem {
     }
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
+/// Why a request was not done (RFC 9457).
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(super) struct Body<'a> {
+    /// A URN of the kind of problem, `urn:tidemark:error:` and the code in kebab case.
     r#type: String,
+    /// The reason phrase of the status.
     title: &'a str,
+    /// The status of the answer.
     status: u16,
+    /// What happened and what to do, for people.
     detail: &'a str,
+    /// What happened, for programs.
     code: &'a str,
+    /// The path of the request.
     instance: &'a str,
+    /// The `X-Request-ID` of the answer.
     request_id: &'a str,
+    /// Everything that is not valid; with 422 only.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [Violation],
+}
+
+impl EndpointOutRegister for Problem {
+    /// Which problems a request can meet follows from its method and its parts; the document adds them.
+    fn register(_components: &mut Components, _operation: &mut Operation) {}
+}
+
+/// The `type` of a problem.
+pub(super) fn urn(code: &str) -> String {
+    format!("urn:tidemark:error:{}", code.to_ascii_lowercase().replace('_', "-"))
 }
 
 #[async_trait]
@@ -185,7 +207,7 @@ impl Writer for Problem {
             tracing::error!(request_id, status, cause, path = req.uri().path(), "a request failed");
         }
         let body = Body {
-            r#type: format!("urn:tidemark:error:{}", self.code.to_ascii_lowercase().replace('_', "-")),
+            r#type: urn(self.code),
             title: self.status.canonical_reason().unwrap_or_default(),
             status: self.status.as_u16(),
             detail: &self.detail,

@@ -1,6 +1,7 @@
 //! The window that a request asks for: read with everything that is wrong with it, resolved on the service's day.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::extract::{FromQuery, Parts};
@@ -12,6 +13,11 @@ impl Word for Period {
         &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
 }
 
+const PERIOD: &str = "The window, in UTC days: today and the 6, 29 or 89 days before, or `custom` with both dates. \
+                      `30d` when nothing is said.";
+const START_DATE: &str = "The first day of a `custom` window, in UTC.";
+const END_DATE: &str = "The last day of a `custom` window, in UTC; at most 731 days with the first.";
+
 /// A window that a request may ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowParams(WindowRequest);
@@ -19,10 +25,14 @@ pub struct WindowParams(WindowRequest);
 impl FromQuery for WindowParams {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
         let request = WindowRequest {
-            period: query.word("period"),
-            start_date: query.date("start_date"),
-            end_date: query.date("end_date"),
-            include_today: query.boolean("include_today").unwrap_or(true),
+            period: query.about(PERIOD).word("period"),
+            start_date: query.about(START_DATE).date("start_date"),
+            end_date: query.about(END_DATE).date("end_date"),
+            include_today: query
+                .about(
+                    "With false, the 7, 30 or 90 whole days that end yesterday, without the unfinished one.",
+                )
+                .boolean_or("include_today", true),
             dates_imply_custom: true,
         };
         Self::checked(request, query.violations)
@@ -33,9 +43,9 @@ impl WindowParams {
     /// Reads the window of a body, where dates need `period` to be `custom`.
     pub fn read_body(body: &mut Object<'_>) -> Self {
         let request = WindowRequest {
-            period: body.word("period"),
-            start_date: body.date("start_date"),
-            end_date: body.date("end_date"),
+            period: body.about(PERIOD).word("period"),
+            start_date: body.about(START_DATE).date("start_date"),
+            end_date: body.about(END_DATE).date("end_date"),
             include_today: true,
             dates_imply_custom: false,
         };
@@ -62,15 +72,19 @@ impl WindowParams {
 }
 
 /// What an answer says of its window.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WindowMeta {
+    /// The window's name.
     pub period: Period,
+    /// Its first day, in UTC.
     pub start_date: NaiveDate,
+    /// Its last day, in UTC.
     pub end_date: NaiveDate,
+    /// How many days it has.
     pub days: u64,
     /// The last whole UTC day that is not after `end_date`.
     pub complete_through: NaiveDate,
-    /// The latest observation that entered the answer.
+    /// The latest observation that entered the answer; null without any.
     pub data_as_of: Option<DateTime<Utc>>,
 }
 

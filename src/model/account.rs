@@ -1,6 +1,7 @@
 //! A tracked social account in the form in which the API shows it.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -11,7 +12,7 @@ use super::tracking::Tracking;
 pub type Metadata = std::collections::BTreeMap<String, String>;
 
 /// An account with the sums of its discovered videos' latest counters.
-#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Account {
     pub id: Uuid,
     #[sqlx(skip)]
@@ -59,15 +60,16 @@ pub struct Account {
 }
 
 /// The constant `type` of an account.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum AccountType {
     #[default]
     Account,
 }
 
 /// How much an account posted lately.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AccountStats {
     pub account_id: Uuid,
     pub account_videos_count: i64,

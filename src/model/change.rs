@@ -1,12 +1,17 @@
 //! Figures beside those of the window before: differences, percentages and rates, rounded half away from zero.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A figure of a window and of the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Change<T> {
+    /// Of the window.
     pub current: T,
+    /// Of the window before.
     pub previous: T,
+    /// The difference.
     pub change: T,
     /// Null when the previous figure is zero or unknown.
     pub change_percent: Option<f64>,

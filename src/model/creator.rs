@@ -1,13 +1,14 @@
 //! A creator, who owns accounts, and the record of one such link.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::account::Metadata;
 
 /// A creator with a summary of the accounts linked to it now.
-#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Creator {
     pub id: Uuid,
     #[sqlx(skip)]
@@ -23,15 +24,16 @@ pub struct Creator {
 }
 
 /// The constant `type` of a creator.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum CreatorType {
     #[default]
     Creator,
 }
 
 /// How many accounts a creator has, and how many follow them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct AccountsSummary {
     #[sqlx(rename = "summary_total")]
     pub total: i64,
@@ -41,7 +43,7 @@ pub struct AccountsSummary {
     pub total_followers: i64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct AccountsByPlatform {
     #[sqlx(rename = "summary_instagram")]
     pub instagram: i64,
@@ -50,7 +52,8 @@ pub struct AccountsByPlatform {
 }
 
 /// The record of an account that belongs to a creator.
-#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
+#[schemars(rename = "CreatorAccountLink")]
 pub struct Link {
     #[sqlx(skip)]
     pub r#type: LinkType,
@@ -60,8 +63,9 @@ pub struct Link {
 }
 
 /// The constant `type` of a link.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum LinkType {
     #[default]
     CreatorAccountLink,

@@ -3,6 +3,7 @@
 //! Every endpoint that answers about a window takes it from here, so that they agree on where a day ends.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The days of which history can be kept: what ClickHouse's `Date` holds, with room for the windows around them.
@@ -28,7 +29,7 @@ pub fn read_day(text: &str) -> Option<NaiveDate> {
 pub const LONGEST_DAYS: u64 = 731;
 
 /// How a request names a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub enum Period {
     #[serde(rename = "7d")]
     Week,

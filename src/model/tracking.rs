@@ -1,13 +1,15 @@
 //! Why an account or a video is, or is not, being updated: one word with the times that go with it.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
 
 /// The state of collecting, the first that holds in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "TrackingStatus")]
 pub enum Status {
     /// No configured source can read it.
     Unsupported,
@@ -23,7 +25,7 @@ pub enum Status {
 }
 
 /// The answer to "why is this not updating?".
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Tracking {
     pub status: Status,
     pub last_attempt_at: Option<DateTime<Utc>>,

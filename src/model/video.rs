@@ -1,6 +1,7 @@
 //! A video or post in the form in which the API shows it, whichever way it came to be tracked.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -10,7 +11,7 @@ use super::platform::Platform;
 use super::tracking::Tracking;
 
 /// A video with its latest counters and the account that it was found on.
-#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Video {
     pub id: Uuid,
     pub r#type: VideoType,
@@ -57,13 +58,14 @@ pub struct Video {
     pub fb_play_count: Option<i64>,
     pub fb_like_count: Option<i64>,
     /// What the platform said beyond these.
+    #[schemars(with = "serde_json::Map<String, Value>")]
     pub platform_data: Value,
     #[sqlx(flatten)]
     pub tracking: Tracking,
 }
 
 /// As what a list shows a video; one that is both has one id in both lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum VideoType {

@@ -12,6 +12,7 @@ mod authentication;
 mod conventions;
 mod creators;
 mod idempotency;
+mod openapi;
 mod outage;
 mod paging;
 mod representation;

@@ -1,6 +1,7 @@
 //! The headline figures of an organization: what it holds, and what a window gained beside the one before it.
 
 use clickhouse::{Client, Row};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -11,7 +12,7 @@ use crate::model::platform::Platform;
 use crate::store::Error;
 
 /// How much of everything an organization has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Holdings {
     pub accounts: i64,
     pub active_accounts: i64,

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgPool;
 use tokio::sync::watch;
@@ -32,7 +33,7 @@ const CAP: usize = 25;
 const SHORT_QUERY_VIDEO_CAP: usize = 10;
 
 /// What a search found, best first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sections {
     pub accounts: Vec<AccountHit>,
     pub creators: Vec<CreatorHit>,
@@ -42,7 +43,7 @@ pub struct Sections {
 }
 
 /// The number of matches per section that was actually applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EffectiveCaps {
     pub accounts: usize,
     pub creators: usize,

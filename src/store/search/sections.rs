@@ -5,6 +5,7 @@
 //! every candidate is looked at: on two busy cores and 250,000 captions, a frequent letter takes about 0.6 s, a frequent
 //! word of three letters 30 ms, what is rarer or absent at most 5 ms.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -13,7 +14,7 @@ use crate::model::platform::Platform;
 use crate::store::Error;
 
 /// An account whose username was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct AccountHit {
     pub id: Uuid,
     pub platform: Platform,
@@ -22,14 +23,14 @@ pub struct AccountHit {
 }
 
 /// A creator whose name was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct CreatorHit {
     pub id: Uuid,
     pub name: String,
 }
 
 /// A video whose caption was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct VideoHit {
     pub id: Uuid,
     pub platform: Platform,

@@ -1,0 +1,111 @@
+//! The API's document: complete, told by the code, and every change of it seen in a review.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::harness::{TestApi, send};
+
+const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
+
+async fn document(api: &TestApi) -> Value {
+    let answer = send(api.client.get(format!("{}/v2/openapi.json", api.url))).await;
+    assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, "application/json"));
+    answer.json()
+}
+
+/// Every operation with its method and path.
+fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let mut operations = Vec::new();
+    for (path, item) in paths {
+        for method in ["get", "post", "put", "patch", "delete"] {
+            if let Some(operation) = item.get(method) {
+                operations.push((method.to_owned(), path.clone(), operation));
+            }
+        }
+    }
+    operations
+}
+
+#[tokio::test]
+async fn the_document_is_the_one_that_was_reviewed() {
+    let api = TestApi::start().await;
+    let mut document = document(&api).await;
+    assert_eq!(document["servers"][0]["url"], format!("{}/v2", api.url));
+    document["servers"][0]["url"] = "https://api.example/v2".into();
+    let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
+    if std::env::var_os("TIDEMARK_TEST_ACCEPT").is_some() {
+        std::fs::write(SNAPSHOT, &text).unwrap();
+    }
+    let reviewed = std::fs::read_to_string(SNAPSHOT).unwrap_or_default();
+    let differs = text.lines().zip(reviewed.lines()).enumerate().find(|(_, (new, old))| new != old);
+    assert!(
+        text == reviewed,
+        "the API's document changed, first at line {}: run `make openapi` and review what it changes in docs/openapi.json",
+        differs.map_or(0, |(line, _)| line + 1)
+    );
+}
+
+#[tokio::test]
+async fn every_operation_says_what_it_is_what_it_takes_and_how_it_can_fail() {
+    let api = TestApi::start().await;
+    let document = document(&api).await;
+    let tags: BTreeSet<_> =
+        document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+    let mut ids = BTreeSet::new();
+    for (method, path, operation) in operations(&document) {
+        let what = format!("{method} {path}");
+        let id = operation["operationId"].as_str().unwrap_or_default();
+        assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !id.is_empty(), "{what}: {id}");
+        assert!(ids.insert(id), "{what}: {id} names two operations");
+        assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{what}");
+        let own: Vec<_> = operation["tags"].as_array().unwrap().iter().collect();
+        assert!(own.len() == 1 && tags.contains(own[0].as_str().unwrap()), "{what}: {own:?}");
+        for parameter in operation["parameters"].as_array().unwrap() {
+            assert!(
+                parameter.get("$ref").is_some()
+                    || !parameter["description"].as_str().unwrap_or_default().is_empty(),
+                "{what}: {parameter}"
+            );
+        }
+        let properties = operation.pointer("/requestBody/content/application~1json/schema/properties");
+        for (name, property) in properties.and_then(Value::as_object).into_iter().flatten() {
+            assert!(property["description"].is_string(), "{what}: the body's {name}");
+        }
+        let statuses: BTreeSet<_> =
+            operation["responses"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut expected = vec!["400", "406", "500", "503"];
+        if operation.get("security").is_none() {
+            expected.extend(["401", "403", "429"]);
+        }
+        expected.extend(if method == "get" { vec!["304"] } else { vec!["413", "415"] });
+        for status in expected {
+            assert!(statuses.contains(status), "{what}: {status}");
+        }
+        assert!(statuses.iter().any(|status| status.starts_with('2')), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn the_reference_needs_nothing_from_elsewhere() {
+    let api = TestApi::start().await;
+    let get = |path: &str| send(api.client.get(format!("{}{path}", api.url)).header("accept", "text/html"));
+    for (page, root) in [("/docs", "/"), ("/docs/", "/docs/../")] {
+        let page = get(page).await;
+        assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "text/html; charset=utf-8"));
+        assert!(page.header("content-security-policy").contains("default-src 'none'"));
+        assert!(page.header("etag").starts_with('"') && !page.text.contains("http"), "{}", page.text);
+        let files: Vec<_> = page.text.split(['"']).filter(|text| text.contains("swagger-ui")).collect();
+        assert_eq!(files.len(), 2, "{}", page.text);
+        for file in files {
+            let file = get(&format!("{root}{file}")).await;
+            assert_eq!(file.status, 200);
+            assert!(file.text.len() > 10_000 && !file.header("etag").is_empty());
+        }
+    }
+    assert_eq!(get("/docs/other.js").await.json()["code"], "NOT_FOUND");
+    let posted = send(api.client.request(Method::POST, format!("{}/docs", api.url))).await;
+    assert_eq!(posted.status, 405);
+}
