@@ -16,7 +16,8 @@ use crate::http::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;
-use crate::store::{self, health};
+use crate::model::platform::Platform;
+use crate::store::{self, health, queues};
 
 /// How long a store may take to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -57,7 +58,15 @@ struct Checks {
     postgres: Check,
     clickhouse: Check,
     search: Check,
-    tracker: Check,
+    tracker: TrackerCheck,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct TrackerCheck {
+    #[serde(flatten)]
+    check: Check,
+    /// Platforms that are not read until the credentials that they refused are mended.
+    credentials_refused: Vec<Platform>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -88,14 +97,19 @@ async fn check(work: impl Future<Output = Result<bool, store::Error>>) -> Check 
 #[endpoint(operation_id = "getHealth")]
 async fn read_health(app: App) -> HealthAnswer {
     let now = app.clock.now();
+    let mut credentials_refused = Vec::new();
     let (postgres, clickhouse, search, tracker) = tokio::join!(
         check(async { health::postgres(&app.pg).await.map(|()| true) }),
         check(async { health::clickhouse(&app.clickhouse).await.map(|()| true) }),
         check(async { Ok(app.search.behind().is_some_and(|behind| behind < SEARCH_BEHIND)) }),
-        check(async { health::tracker(&app.pg, now.await).await }),
+        check(async {
+            credentials_refused = queues::without_credentials(&app.pg).await?;
+            Ok(health::tracker(&app.pg, now.await).await? && credentials_refused.is_empty())
+        }),
     );
+    let tracker = TrackerCheck { check: tracker, credentials_refused };
     let checks = Checks { postgres, clickhouse, search, tracker };
-    let all = [&checks.postgres, &checks.clickhouse, &checks.search, &checks.tracker];
+    let all = [&checks.postgres, &checks.clickhouse, &checks.search, &checks.tracker.check];
     let status =
         if all.iter().all(|check| check.status == Status::Ok) { Status::Ok } else { Status::Degraded };
     HealthAnswer(Health { r#type: "health", status, version: env!("CARGO_PKG_VERSION"), checks })

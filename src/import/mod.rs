@@ -67,8 +67,12 @@ pub enum Error {
     File(PathBuf, std::io::Error),
     #[error("{0}: {1}")]
     Csv(PathBuf, csv::Error),
+    #[error("{path}: the record after line {after} is longer than {longest} bytes: is a quote left open?")]
+    Endless { path: PathBuf, after: u64, longest: usize },
     #[error("{0}: the first line must name the columns, `platform` among them")]
     Header(PathBuf),
+    #[error("the report {0} would replace a file that is to be loaded: name another place with --report")]
+    ReportIsInput(PathBuf),
     #[error("cannot write the report {0}: {1}")]
     Report(PathBuf, std::io::Error),
     #[error(transparent)]
@@ -94,6 +98,7 @@ pub async fn load(
         return Err(Error::NoOrganization(organization));
     }
     let length = read::check(&files)?;
+    let mut report = Report::new(report_path(options, &files), &files)?;
     let bar = progress_bar(options.progress, length);
     let now = stores.clock.now().await;
     let bytes = Arc::new(AtomicU64::new(0));
@@ -103,7 +108,6 @@ pub async fn load(
         tokio::task::spawn_blocking(move || read_files(&files, &bytes, now, &sender))
     };
 
-    let mut report = Report::new(report_path(options, &files));
     let mut load = Load::new(stores, organization, options.track, now);
     let mut received = Vec::with_capacity(1024);
     while pieces.recv_many(&mut received, 1024).await > 0 {

@@ -4,9 +4,15 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+#[path = "../platforms/canned.rs"]
+#[expect(dead_code, reason = "these tests need a part of what the server can say")]
+mod canned;
+
 mod days;
 mod depth;
+mod faults;
 mod identity;
 mod own;
 mod scheduler;
 mod sharing;
+mod spending;

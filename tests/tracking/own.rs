@@ -114,14 +114,14 @@ impl Own {
         .unwrap();
     }
 
-    /// A tracker process, as it starts.
-    pub fn tracker(&self) -> Tracker {
-        Tracker::new(self.stores.clone(), self.sources.clone())
+    /// Tracks with so many slots a platform until the test ends or says so, as a tracker process does.
+    pub fn run(&self, slots: usize) -> CancellationToken {
+        self.run_with(slots, self.sources.clone())
     }
 
-    /// Tracks with so many slots a platform until the test ends or says so.
-    pub fn run(&self, slots: usize) -> CancellationToken {
-        let (tracker, stop) = (self.tracker(), CancellationToken::new());
+    /// Tracks with other sources.
+    pub fn run_with(&self, slots: usize, sources: Arc<Sources>) -> CancellationToken {
+        let (tracker, stop) = (Tracker::new(self.stores.clone(), sources), CancellationToken::new());
         let stopped = stop.clone();
         tokio::spawn(async move { tracker.run(slots, stopped).await });
         stop
