@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use tidemark::model::platform::Platform;
-use tidemark::store::Write;
 use tidemark::store::accounts::change;
 
-use crate::harness::eventually;
 use crate::own::Own;
 
 #[tokio::test]
@@ -18,19 +16,9 @@ async fn a_late_answer_does_not_undo_a_rename() {
     own.execute("update accounts set is_unavailable = true where id = $1", account).await;
     // The user's change is under way while the platform is asked by the old name.
     let now = own.stores.clock.now().await;
-    let mut write = Write::begin(own.pg(), organization).await.unwrap();
-    sqlx::query("select from accounts where id = $1 for update")
-        .bind(account)
-        .execute(write.connection())
-        .await
-        .unwrap();
+    let mut write = own.lock(organization, account).await;
     own.run(1);
-    eventually("the answer waits to be recorded", async || {
-        let waiting: i64 =
-            own.read("select count(*) from pg_locks where not granted and $1 is not null", account).await;
-        (waiting > 0).then_some(())
-    })
-    .await;
+    own.somebody_waits().await;
     change::rename(&mut write, account, &names[1], now).await.unwrap();
     write.commit().await.unwrap();
 
@@ -113,19 +101,9 @@ async fn deleting_an_account_beside_a_scrape_of_its_video_is_no_deadlock() {
         video,
     )
     .await;
-    let mut write = Write::begin(own.pg(), organization).await.unwrap();
-    sqlx::query("select from accounts where id = $1 for update")
-        .bind(account)
-        .execute(write.connection())
-        .await
-        .unwrap();
+    let mut write = own.lock(organization, account).await;
     own.run(1);
-    eventually("the scrape waits for the account", async || {
-        let waiting: i64 =
-            own.read("select count(*) from pg_locks where not granted and $1 is not null", account).await;
-        (waiting > 0).then_some(())
-    })
-    .await;
+    own.somebody_waits().await;
     sqlx::query("set local lock_timeout = '5s'").execute(write.connection()).await.unwrap();
     tokio::time::timeout(Duration::from_secs(20), change::delete(&mut write, account))
         .await

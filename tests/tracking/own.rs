@@ -144,6 +144,28 @@ impl Own {
         .await
     }
 
+    /// Holds the lock of an account, as a request does that is under way.
+    pub async fn lock(&self, organization: Uuid, account: Uuid) -> Write {
+        let mut write = Write::begin(self.pg(), organization).await.unwrap();
+        let lock = sqlx::query("select from accounts where id = $1 for update").bind(account);
+        lock.execute(write.connection()).await.unwrap();
+        write
+    }
+
+    /// Waits until somebody waits for a lock.
+    pub async fn somebody_waits(&self) {
+        crate::harness::eventually("somebody waits for the lock", async || {
+            let waits: bool = sqlx::query_scalar(
+                "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')",
+            )
+            .fetch_one(self.pg())
+            .await
+            .unwrap();
+            waits.then_some(())
+        })
+        .await;
+    }
+
     pub async fn execute(&self, sql: &'static str, id: Uuid) {
         sqlx::query(sql).bind(id).execute(self.pg()).await.unwrap();
     }
