@@ -44,7 +44,7 @@ impl Leased {
     }
 }
 
-/// At which end of what is due an organization's turn begins. Taking them alternately, a new account does not wait
+/// At which end of what is due an organization's turn begins. As both have their share, a new account does not wait
 /// behind a backlog, and a backlog does not wait for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {

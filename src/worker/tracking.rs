@@ -54,7 +54,6 @@ struct Scheduler<'a> {
     in_hand: HashMap<Id, InHand>,
     /// The organization that had the last turn.
     after: HashMap<Platform, Uuid>,
-    end: End,
     /// Whether the last look for work failed.
     down: bool,
 }
@@ -72,7 +71,6 @@ impl Tracker {
             running: JoinSet::new(),
             in_hand: HashMap::new(),
             after: HashMap::new(),
-            end: End::NewestDue,
             down: false,
         };
         if let Err(error) = pauses::retry_credentials(&self.stores.pg, self.stores.clock.now().await).await {
@@ -181,10 +179,6 @@ impl Scheduler<'_> {
         let pg = &self.tracker.stores.pg;
         let now = self.tracker.stores.clock.now().await;
         let pauses = pauses::all(pg).await?;
-        self.end = match self.end {
-            End::LongestDue => End::NewestDue,
-            End::NewestDue => End::LongestDue,
-        };
         let mut stays_free = false;
         for platform in Platform::ALL.into_iter().filter(|platform| self.tracker.sources.has(*platform)) {
             let pause = pauses.iter().find(|pause| pause.platform == platform);
@@ -207,7 +201,7 @@ impl Scheduler<'_> {
                 platform,
                 now,
                 limit: free,
-                end: self.end,
+                end: either_end(),
                 after: self.after.get(&platform).copied().unwrap_or_default(),
                 in_hand: &in_hand,
             };
@@ -240,6 +234,12 @@ impl Scheduler<'_> {
             tracing::warn!(%error, "cannot renew leases");
         }
     }
+}
+
+/// Which end of an organization's queue is served, by lot: in strict alternation it could fall in step with the turns,
+/// and one organization would always be served from the same end.
+fn either_end() -> End {
+    if Uuid::now_v7().as_bytes()[15] & 1 == 0 { End::LongestDue } else { End::NewestDue }
 }
 
 /// Brings targets together that one answer of the platform serves.

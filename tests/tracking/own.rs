@@ -6,9 +6,9 @@ use chrono::{DateTime, Utc};
 use clap::Parser;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
-use tidemark::app::{Clock, Stores};
+use tidemark::app::{App, Clock, Settings, Stores};
 use tidemark::model::identifier::Username;
-use tidemark::model::platform::Platform;
+use tidemark::model::platform::{Platform, Readable};
 use tidemark::platforms::{Ledger, SourceArgs, Sources};
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{Running, start};
@@ -16,6 +16,7 @@ use tidemark::sandbox::world::World;
 use tidemark::store::Write;
 use tidemark::store::accounts::change::{self, AccountChange, NewAccount};
 use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::search::SearchIndex;
 use tidemark::worker::tracking::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -74,6 +75,16 @@ impl Own {
 
     pub async fn organization(&self) -> Uuid {
         organizations::create(self.pg(), "test", &OrganizationChange::default()).await.unwrap().id
+    }
+
+    /// What an API over these stores says of the tracker's health.
+    pub async fn health(&self) -> serde_json::Value {
+        let folder = tempfile::tempdir().unwrap();
+        let search = SearchIndex::open(folder.path()).unwrap();
+        let app = App::new(self.stores.clone(), search, Readable::new(Platform::ALL), Settings::default());
+        let url = crate::harness::serve(&app).await;
+        let answer = crate::harness::client().get(format!("{url}/v2/health")).send().await.unwrap();
+        answer.json::<serde_json::Value>().await.unwrap()["data"]["checks"]["tracker"].take()
     }
 
     /// The names that the population has on a platform.

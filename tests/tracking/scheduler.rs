@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::{SubsecRound, TimeDelta};
+use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
 use tidemark::store::leases::{self, Demand, End};
@@ -148,6 +149,11 @@ async fn refused_credentials_stop_the_queue_and_blame_no_account() {
     let stop = own.run(1);
     let pause = eventually("the queue rests", async || pauses::all(own.pg()).await.unwrap().pop()).await;
     assert_eq!(pause.cause, Cause::Credentials);
+    let health = own.health().await;
+    assert_eq!(
+        (&health["status"], &health["credentials_refused"]),
+        (&json!("degraded"), &json!(["instagram"]))
+    );
     let asked = own.requests(Platform::Instagram);
     eventually("the account is given back", async || {
         let target = own.target(accounts[0]).await;
@@ -161,4 +167,6 @@ async fn refused_credentials_stop_the_queue_and_blame_no_account() {
     for account in accounts {
         assert_eq!(own.attempted(account).await.failures, 0);
     }
+    let health = own.health().await;
+    assert_eq!((&health["status"], &health["credentials_refused"]), (&json!("ok"), &json!([])));
 }
