@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
+use url::Url;
 
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::model::network::Network;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub auth_failure_limit: u32,
     /// Proxies whose word about the client is taken.
     pub trusted_proxies: Vec<Network>,
+    /// Who is asked about short links in the platform's place.
+    pub short_link_url: Option<Url>,
 }
 
 impl Default for Settings {
@@ -45,6 +48,7 @@ impl Default for Settings {
             cors_origins: Vec::new(),
             auth_failure_limit: 60,
             trusted_proxies: Vec::new(),
+            short_link_url: None,
         }
     }
 }

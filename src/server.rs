@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{App, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::model::network::{BadNetwork, Network};
-use crate::model::platform::{Platform, Readable};
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::store::search::SearchIndex;
 use crate::worker::indexer;
@@ -98,13 +97,14 @@ fn listed(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl ServeArgs {
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> Result<Settings, ConfigError> {
+        Ok(Settings {
             public_url: self.public_url.clone().filter(|url| !url.is_empty()),
             cors_origins: listed(&self.cors_origins).map(str::to_owned).collect(),
             auth_failure_limit: self.auth_failure_limit,
             trusted_proxies: self.trusted_proxies.iter().flatten().copied().collect(),
-        }
+            short_link_url: self.sources.short_link_url()?,
+        })
     }
 }
 
@@ -116,11 +116,11 @@ pub fn service(app: &App) -> Service {
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::connect(&args.stores)?;
-    let sources = Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?;
-    let readable = Readable::new(Platform::ALL.into_iter().filter(|platform| sources.has(*platform)));
+    let ledger = Ledger::Postgres(stores.pg.clone());
+    let readable = Sources::from_args(&args.sources, &ledger)?.readable();
     let listener = listen(args.listen)?;
     let search = open_search(args.search.search_index.clone()).await?;
-    let app = App::new(stores.clone(), search.clone(), readable, args.settings());
+    let app = App::new(stores.clone(), search.clone(), readable, args.settings()?);
     let address = listener.local_addr()?;
     let acceptor = TcpAcceptor::try_from(tokio::net::TcpListener::from_std(listener)?)?;
     let server = Server::new(acceptor);
@@ -185,14 +185,15 @@ mod tests {
     fn options_are_read_and_empty_ones_count_as_none() {
         let args =
             parse(&["--public-url", "https://api.example/v2/", "--cors-origins", "https://a, *,"]).unwrap();
-        let settings = args.settings();
+        let settings = args.settings().unwrap();
         assert_eq!(settings.public_url.as_deref(), Some("https://api.example"));
         assert_eq!(settings.cors_origins, ["https://a", "*"]);
         let args = parse(&["--public-url", "", "--cors-origins", "", "--trusted-proxies", ""]).unwrap();
-        let settings = args.settings();
+        let settings = args.settings().unwrap();
         assert_eq!((settings.public_url, settings.cors_origins.len()), (None, 0));
         assert!(settings.trusted_proxies.is_empty());
-        let proxies = parse(&["--trusted-proxies", "10.0.0.0/8, ::1"]).unwrap().settings().trusted_proxies;
+        let proxies =
+            parse(&["--trusted-proxies", "10.0.0.0/8, ::1"]).unwrap().settings().unwrap().trusted_proxies;
         assert_eq!(proxies.len(), 2);
         for wrong in
             [["--public-url", "ftp://x"], ["--public-url", "x"], ["--trusted-proxies", "10.0.0.0/40"]]

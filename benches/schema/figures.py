@@ -68,9 +68,10 @@ def main():
                      + "\n".join(json.dumps(dict(row, org_id=ORG)) for row in kept.values()))
         read = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
         db.query(read["recompute"], params=dict(org=ORG, subjects=sorted(ids.values()), version=1))
-        window = dict(org=ORG, start=options.start, end=options.end, deleted=[], platform="")
-        print(db.query(read["overview"], "Vertical", params=window))
-        print(db.query(read["levels"], "Vertical", params=dict(window, whole_org=True, subjects=[])))
+        window = dict(org=ORG, start=options.start, end=options.end, deleted=[], platform="",
+                      whole_org=True, subjects=[], first=0, last=2**63 - 1)
+        for name in ("daily", "levels"):
+            print(db.query(read[name], "Vertical", params=window))
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ class Bench:
 
     def read(self):
         window = dict(start=START, end=END)
-        scope = dict(window, deleted=[], platform="")
+        scope = dict(window, deleted=[], platform="", first=0, last=2**63 - 1)
 
         def video_totals(o, i, since=SINCE):
             pairs = ",".join(f"({s},{v})" for s, v in self.ids(o, 100))
@@ -140,7 +140,6 @@ class Bench:
             "video_totals, 100, all history": lambda o, i: video_totals(o, i, "1970-01-01"),
             "video_deltas, 100 x 4": video_deltas,
             "video_daily, 30 days": video_daily,
-            "overview": lambda o, i: self.query(SQL["overview"], org=org(o), **scope),
             "levels": lambda o, i: self.query(SQL["levels"], org=org(o), whole_org=True, subjects=[], **scope),
             "daily, organization": lambda o, i: self.query(SQL["daily"], org=org(o), whole_org=True, subjects=[], **scope),
             "daily, 3 accounts": lambda o, i: self.query(SQL["daily"], org=org(o), whole_org=False, subjects=some(o, 3), **scope),

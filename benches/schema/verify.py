@@ -382,7 +382,9 @@ def check(h, engine):
         platform = rng.choice(["", "", "instagram", "tiktok"])
         whole = scope % 2 == 0
         counted = [s for s in (subjects if whole else chosen) if s not in deleted and platform in ("", h.platform(s))]
-        params = dict(org=org, deleted=deleted, platform=platform, **dates)
+        part = sorted(rng.sample(subjects, 2)) if len(subjects) > 1 and scope > 1 else [0, 2**63 - 1]
+        counted = [s for s in counted if part[0] <= s <= part[1]]
+        params = dict(org=org, deleted=deleted, platform=platform, first=part[0], last=part[1], **dates)
         names = dict(views="view", plays="play", likes="like", comments="comment", shares="share", followers="follower")
 
         rows = engine.rows("subject_totals", whole_org=whole, subjects=chosen, **params)
@@ -408,14 +410,6 @@ def check(h, engine):
         same("followers", row["followers"], h.level(counted, "follower", last))
         same("previous_followers", row["previous_followers"], h.level(counted, "follower", eve))
         same("as_of", row["as_of"], h.as_of(counted, date.min, last))
-
-        if whole:
-            (row,) = engine.rows("overview", **params)
-            before = first - timedelta(days=len(window))
-            for name, c in list(names.items())[:5]:
-                same(f"overview {name}", row[name], sum(h.subject_gain(s, c, first, last) for s in counted))
-                same(f"overview previous_{name}", row[f"previous_{name}"],
-                     sum(h.subject_gain(s, c, before, eve) for s in counted))
 
 
 def main():

@@ -4,10 +4,10 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
-use super::fields::{ON_PLATFORM, VideoPath};
+use super::fields::{AccountIdPath, VideoPath, VideosQuery};
 use super::metrics;
 use crate::app::App;
-use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
+use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::{Params, Word, uuid};
 use crate::http::page::ListSort;
 use crate::http::route::{parameter, read};
@@ -22,7 +22,7 @@ const LITERALS: &[&str] = &["metrics"];
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
         .push(read(list))
-        .push(Router::with_path("metrics").post(metrics::account_videos))
+        .push(metrics::of_account_videos())
         .push(parameter("{video_id}", LITERALS).push(read(get)))
 }
 
@@ -37,34 +37,6 @@ impl Word for VideoSort {
 
 impl ListSort for VideoSort {
     const DEFAULT: (Self, Direction) = (VideoSort::CreateTime, Direction::Desc);
-}
-
-struct ListQuery {
-    filter: VideoFilter,
-    listing: Listing<VideoSort>,
-}
-
-impl FromQuery for ListQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        let filter = VideoFilter {
-            platform: query.about(ON_PLATFORM).word("platform"),
-            account_id: query.about("Only the videos of this account.").uuid("account_id"),
-            creator_id: query.about("Only the videos of this creator's accounts.").uuid("creator_id"),
-            is_active: query.about("Only those with this value of `is_active`.").boolean("is_active"),
-            q: query.about("A part of the caption, in any case.").search_text("q"),
-        };
-        ListQuery { listing: Listing::read(query, parts, &filter), filter }
-    }
-}
-
-/// `{account_id}` where only an id will do.
-pub(super) struct AccountIdPath;
-
-impl FromPath for AccountIdPath {
-    fn read(path: &mut PathParams<'_>) -> Self {
-        path.about("The id of the account.").uuid("account_id");
-        AccountIdPath
-    }
 }
 
 /// The list of one account: its filter is the path.
@@ -84,8 +56,12 @@ impl FromQuery for OfAccountQuery {
 
 /// Lists the videos that were found on tracked accounts.
 #[endpoint(operation_id = "listAccountVideos")]
-async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Video>, Problem> {
-    let ListQuery { filter, listing } = query.0;
+async fn list(
+    app: App,
+    caller: Caller,
+    query: Query<VideosQuery<VideoSort>>,
+) -> Result<Collection<Video>, Problem> {
+    let VideosQuery { filter, listing } = query.0;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
     listing.answer(found)

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::account_videos;
 use super::fields::{ON_PLATFORM, TAGS};
+use super::{account_videos, daily, metrics};
 use crate::app::App;
 use crate::http::extract::{FromBody, FromPath, FromQuery, Parts, PathParams};
 use crate::http::fields::{Object, Params, Word, uuid};
@@ -40,12 +40,14 @@ pub(super) fn router() -> Router {
         .push(read(list))
         .push(Router::new().post(create))
         .push(Router::with_path("stats").push(read(stats)))
+        .push(metrics::of_accounts())
         .push(
             parameter("{account_id}", LITERALS)
                 .push(read(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
-                .push(Router::with_path("videos").push(read(account_videos::list_of_account))),
+                .push(Router::with_path("videos").push(read(account_videos::list_of_account)))
+                .push(Router::with_path("analytics").push(read(daily::of_account))),
         )
 }
 

@@ -5,7 +5,7 @@ use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
 use super::fields::{CreatorPath, TAGS};
-use super::{analytics, links};
+use super::{daily, links, timeseries, top_creators};
 use crate::app::App;
 use crate::http::extract::{FromBody, FromQuery, Parts};
 use crate::http::fields::{Object, Params, Word};
@@ -27,14 +27,18 @@ pub(super) fn router() -> Router {
     Router::with_path("creators")
         .push(read(list))
         .push(Router::new().post(create))
-        .push(Router::with_path("top").push(read(analytics::top_creators)))
+        .push(Router::with_path("top").push(read(top_creators::list)))
         .push(
             parameter("{creator_id}", LITERALS)
                 .push(read(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
                 .push(links::router())
-                .push(Router::with_path("analytics/timeseries").push(read(analytics::creator_timeseries))),
+                .push(
+                    Router::with_path("analytics")
+                        .push(read(daily::of_creator))
+                        .push(Router::with_path("timeseries").push(read(timeseries::of_creator))),
+                ),
         )
 }
 

@@ -2,11 +2,15 @@
 
 use uuid::Uuid;
 
-use crate::http::extract::{FromPath, PathParams};
-use crate::http::fields::Word;
+use crate::http::Listing;
+use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
+use crate::http::fields::{Params, Word};
+use crate::http::page::ListSort;
 use crate::model::platform::Platform;
+use crate::store::videos::VideoFilter;
 
 pub(super) const ON_PLATFORM: &str = "Only this platform.";
+pub(super) const VIDEO_IDS: &str = "Ids of videos, discovered and individually tracked ones alike.";
 pub(super) const TAGS: &str = "Tags of your own, text by text; they replace those that are there.";
 
 impl Word for Platform {
@@ -33,5 +37,35 @@ pub(super) struct VideoPath {
 impl FromPath for VideoPath {
     fn read(path: &mut PathParams<'_>) -> Self {
         VideoPath { video_id: path.about("The id of the video.").uuid("video_id") }
+    }
+}
+
+/// The filters and the page of a list of videos.
+pub(super) struct VideosQuery<S> {
+    pub(super) filter: VideoFilter,
+    pub(super) listing: Listing<S>,
+}
+
+impl<S: ListSort> FromQuery for VideosQuery<S> {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        let filter = VideoFilter {
+            platform: query.about(ON_PLATFORM).word("platform"),
+            account_id: query.about("Only the videos of this account.").uuid("account_id"),
+            creator_id: query.about("Only the videos of this creator's accounts.").uuid("creator_id"),
+            is_active: query.about("Only those with this value of `is_active`.").boolean("is_active"),
+            q: query.about("A part of the caption, in any case.").search_text("q"),
+        };
+        VideosQuery { listing: Listing::read(query, parts, &filter), filter }
+    }
+}
+
+/// `{account_id}` of a path where only an id will do.
+pub(super) struct AccountIdPath {
+    pub(super) account_id: Uuid,
+}
+
+impl FromPath for AccountIdPath {
+    fn read(path: &mut PathParams<'_>) -> Self {
+        AccountIdPath { account_id: path.about("The id of the account.").uuid("account_id") }
     }
 }

@@ -1,119 +1,251 @@
-//! Batches of windowed totals, keyed by the ids that were asked for.
+//! Windowed totals of many accounts or videos at once, keyed by the ids that were asked for. A POST asks by its body,
+//! a GET by its query, and both are answered by one function.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 
-use salvo::Writer;
+use chrono::{DateTime, Utc};
+use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
+use super::fields::VIDEO_IDS;
 use crate::app::App;
-use crate::http::extract::FromBody;
-use crate::http::fields::Object;
+use crate::http::batch::{Batch, BatchSource};
+use crate::http::route::read;
 use crate::http::window::{WindowMeta, WindowParams};
-use crate::http::{Body, Caller, Problem, WithMeta};
-use crate::model::limits::BATCH_IDS;
+use crate::http::{Body, Caller, Problem, Query, WithMeta};
+use crate::model::gains::Gains;
+use crate::model::period::Window;
 use crate::model::platform::Platform;
-use crate::store::analytics::videos::{self, VideoRef, VideoTotals};
+use crate::store::analytics::videos::{self, VideoRef};
+use crate::store::analytics::{Scope, accounts, subjects};
 
-/// The ids of `POST /account-videos/metrics`, and the window they are asked for.
-struct AccountVideosBody {
+const INTERNAL_IDS: &str = "Internal ids of videos that were found on accounts, as `internal_id` tells them.";
+
+/// Below `accounts`.
+pub(super) fn of_accounts() -> Router {
+    Router::with_path("metrics").push(read(get_accounts)).push(Router::new().post(post_accounts))
+}
+
+/// Below `videos`.
+pub(super) fn of_videos() -> Router {
+    Router::with_path("metrics").push(read(get_videos)).push(Router::new().post(post_videos))
+}
+
+/// Below `account-videos`.
+pub(super) fn of_account_videos() -> Router {
+    Router::with_path("metrics").push(read(get_account_videos)).push(Router::new().post(post_account_videos))
+}
+
+/// What is told of a batch beside its data.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct BatchMeta<Id> {
+    #[serde(flatten)]
+    window: WindowMeta,
+    /// Ids that are not the organization's, in the order in which they were asked for.
+    not_found: Vec<Id>,
+}
+
+type Totals<Id, T> = WithMeta<BTreeMap<Id, T>, BatchMeta<Id>>;
+
+/// The answer to a batch: what was found by its id, and the ids that were not.
+fn answer<Id: Ord + Hash + Copy, T>(
+    asked: Vec<Id>,
+    data: BTreeMap<Id, T>,
+    window: WindowMeta,
+) -> Totals<Id, T> {
+    let mut told = HashSet::new();
+    let not_found = asked.into_iter().filter(|id| !data.contains_key(id) && told.insert(*id)).collect();
+    WithMeta { data, meta: BatchMeta { window, not_found } }
+}
+
+/// Accounts and the window they are asked for.
+struct Accounts {
+    ids: Vec<Uuid>,
+    window: WindowParams,
+}
+
+impl Batch for Accounts {
+    fn example() -> Value {
+        json!({"account_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
+    }
+
+    fn read<S: BatchSource>(source: &mut S) -> Self {
+        let ids = source.about("Ids of accounts.").required_ids("account_ids");
+        Accounts { ids, window: source.window() }
+    }
+}
+
+/// What an account gained over the window, all its videos together.
+#[derive(Serialize, JsonSchema)]
+struct AccountTotals {
+    #[serde(flatten)]
+    gains: Gains,
+    /// Gain in followers.
+    followers: i64,
+}
+
+/// Totals what accounts gained over a window.
+///
+/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+#[endpoint(operation_id = "queryAccountMetrics")]
+async fn post_accounts(
+    app: App,
+    caller: Caller,
+    body: Body<Accounts>,
+) -> Result<Totals<Uuid, AccountTotals>, Problem> {
+    account_totals(&app, &caller, body.0).await
+}
+
+/// Totals what accounts gained over a window, as the `POST` does.
+#[endpoint(operation_id = "getAccountMetrics")]
+async fn get_accounts(
+    app: App,
+    caller: Caller,
+    query: Query<Accounts>,
+) -> Result<Totals<Uuid, AccountTotals>, Problem> {
+    account_totals(&app, &caller, query.0).await
+}
+
+async fn account_totals(
+    app: &App,
+    caller: &Caller,
+    batch: Accounts,
+) -> Result<Totals<Uuid, AccountTotals>, Problem> {
+    let now = app.clock.now().await;
+    let window = batch.window.at(now)?;
+    let found = accounts::find(&app.pg, caller.organization, &batch.ids).await?;
+    let ids = found.iter().map(|account| account.internal_id).collect();
+    let scope = Scope::accounts(caller.organization, None, ids);
+    let totals = subjects::totals(&app.clickhouse, &scope, window).await?;
+    let latest = totals.iter().map(|totals| totals.as_of).max();
+    let data_as_of = subjects::as_of(&app.clickhouse, &scope, window, latest).await?;
+    let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
+    let data = found.iter().map(|account| {
+        let totals = totals.get(&account.internal_id);
+        let gains = totals.map_or_else(Gains::default, |totals| totals.gains());
+        (account.id, AccountTotals { gains, followers: totals.map_or(0, |totals| totals.followers) })
+    });
+    Ok(answer(batch.ids, data.collect(), WindowMeta::new(window, now, data_as_of)))
+}
+
+/// Videos of either kind and the window they are asked for.
+struct Videos {
+    ids: Vec<Uuid>,
+    window: WindowParams,
+}
+
+impl Batch for Videos {
+    fn example() -> Value {
+        json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
+    }
+
+    fn read<S: BatchSource>(source: &mut S) -> Self {
+        let ids = source.about(VIDEO_IDS).required_ids("video_ids");
+        Videos { ids, window: source.window() }
+    }
+}
+
+/// Totals what videos gained over a window, discovered and individually tracked ones alike.
+///
+/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+#[endpoint(operation_id = "queryVideoMetrics")]
+async fn post_videos(app: App, caller: Caller, body: Body<Videos>) -> Result<Totals<Uuid, Gains>, Problem> {
+    video_totals(&app, &caller, body.0).await
+}
+
+/// Totals what videos gained over a window, as the `POST` does.
+#[endpoint(operation_id = "getVideoMetrics")]
+async fn get_videos(app: App, caller: Caller, query: Query<Videos>) -> Result<Totals<Uuid, Gains>, Problem> {
+    video_totals(&app, &caller, query.0).await
+}
+
+async fn video_totals(app: &App, caller: &Caller, batch: Videos) -> Result<Totals<Uuid, Gains>, Problem> {
+    let now = app.clock.now().await;
+    let window = batch.window.at(now)?;
+    let found = videos::find(&app.pg, caller.organization, &batch.ids).await?;
+    let (data, data_as_of) = gains_by(app, caller, &found, window, |video| video.id).await?;
+    Ok(answer(batch.ids, data, WindowMeta::new(window, now, data_as_of)))
+}
+
+/// Account-discovered videos by their internal ids, and the window they are asked for.
+struct AccountVideos {
     instagram: Vec<i64>,
     tiktok: Vec<i64>,
     window: WindowParams,
 }
 
-impl FromBody for AccountVideosBody {
+impl Batch for AccountVideos {
     fn example() -> Value {
         json!({"instagram_post_ids": [1201, 1202], "tiktok_video_ids": [1301], "period": "30d"})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
-        let mut ids = |field| {
-            body.about("Internal ids of videos, as `internal_id` tells them.");
-            body.list(field, BATCH_IDS, || json!({"type": "integer", "format": "int64"}), integer)
-                .unwrap_or_default()
+    fn read<S: BatchSource>(source: &mut S) -> Self {
+        let lists @ [instagram, tiktok] = ["instagram_post_ids", "tiktok_video_ids"];
+        source.require_either(lists);
+        let ids = AccountVideos {
+            instagram: source.about(INTERNAL_IDS).ids(instagram).unwrap_or_default(),
+            tiktok: source.about(INTERNAL_IDS).ids(tiktok).unwrap_or_default(),
+            window: source.window(),
         };
-        let (instagram, tiktok) = (ids("instagram_post_ids"), ids("tiktok_video_ids"));
-        if instagram.len() + tiktok.len() > BATCH_IDS {
-            body.violations
-                .add("tiktok_video_ids", format!("both lists together must have at most {BATCH_IDS} ids"));
+        if ids.instagram.len() + ids.tiktok.len() > S::MOST {
+            let message = format!("both lists together must have at most {} ids", S::MOST);
+            source.violations().add(tiktok, message);
         }
-        AccountVideosBody { instagram, tiktok, window: WindowParams::read_body(body) }
+        ids
     }
-}
-
-fn integer(value: &Value) -> Result<i64, String> {
-    match value {
-        Value::Number(number) if !number.is_f64() => {
-            number.as_i64().ok_or_else(|| "must be an integer of at most 64 bits".to_owned())
-        }
-        _ => Err("must be an integer".to_owned()),
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Totals {
-    views: i64,
-    plays: i64,
-    likes: i64,
-    comments: i64,
-    shares: i64,
-    engagement: i64,
-}
-
-impl Totals {
-    const ZERO: Totals = Totals { views: 0, plays: 0, likes: 0, comments: 0, shares: 0, engagement: 0 };
-
-    fn of(totals: &VideoTotals) -> Self {
-        Totals {
-            views: totals.views(),
-            plays: totals.plays(),
-            likes: totals.likes(),
-            comments: totals.comments(),
-            shares: totals.shares(),
-            engagement: totals.engagement(),
-        }
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct BatchMeta<Id> {
-    #[serde(flatten)]
-    window: WindowMeta,
-    not_found: Vec<Id>,
 }
 
 /// Totals what account-discovered videos gained over a window.
 ///
-/// Reads only; still a `POST`, and needs the `write` scope.
-#[endpoint(operation_id = "getAccountVideoMetrics")]
-pub(super) async fn account_videos(
+/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+#[endpoint(operation_id = "queryAccountVideoMetrics")]
+async fn post_account_videos(
     app: App,
     caller: Caller,
-    body: Body<AccountVideosBody>,
-) -> Result<WithMeta<BTreeMap<i64, Totals>, BatchMeta<i64>>, Problem> {
-    let Body(body) = body;
+    body: Body<AccountVideos>,
+) -> Result<Totals<i64, Gains>, Problem> {
+    account_video_totals(&app, &caller, body.0).await
+}
+
+/// Totals what account-discovered videos gained over a window, as the `POST` does.
+#[endpoint(operation_id = "getAccountVideoMetrics")]
+async fn get_account_videos(
+    app: App,
+    caller: Caller,
+    query: Query<AccountVideos>,
+) -> Result<Totals<i64, Gains>, Problem> {
+    account_video_totals(&app, &caller, query.0).await
+}
+
+async fn account_video_totals(
+    app: &App,
+    caller: &Caller,
+    batch: AccountVideos,
+) -> Result<Totals<i64, Gains>, Problem> {
+    let AccountVideos { instagram, tiktok, window } = batch;
     let now = app.clock.now().await;
-    let window = body.window.at(now);
-    let mut found: Vec<VideoRef> = Vec::new();
-    for (platform, ids) in [(Platform::Instagram, &body.instagram), (Platform::Tiktok, &body.tiktok)] {
-        found.extend(videos::discovered(&app.pg, caller.organization, platform, ids).await?);
-    }
-    let totals = videos::totals(&app.clickhouse, caller.organization, &found, window).await?;
-    let data_as_of = totals.iter().map(|totals| totals.as_of).max();
-    let gained: HashMap<_, _> = totals.iter().map(|totals| (totals.video_id.cast_signed(), totals)).collect();
-    let data: BTreeMap<_, _> = found
-        .iter()
-        .map(|video| {
-            (
-                video.internal_id,
-                gained.get(&video.internal_id).map_or(Totals::ZERO, |totals| Totals::of(totals)),
-            )
-        })
-        .collect();
-    let asked: BTreeSet<_> = body.instagram.iter().chain(&body.tiktok).copied().collect();
-    let not_found = asked.into_iter().filter(|id| !data.contains_key(id)).collect();
-    Ok(WithMeta { data, meta: BatchMeta { window: WindowMeta::new(window, now, data_as_of), not_found } })
+    let window = window.at(now)?;
+    let mut found = videos::discovered(&app.pg, caller.organization, Platform::Instagram, &instagram).await?;
+    found.extend(videos::discovered(&app.pg, caller.organization, Platform::Tiktok, &tiktok).await?);
+    let (data, data_as_of) = gains_by(app, caller, &found, window, |video| video.internal_id).await?;
+    Ok(answer([instagram, tiktok].concat(), data, WindowMeta::new(window, now, data_as_of)))
+}
+
+/// What each of the videos gained, nothing included, by one of its ids; and the latest observation.
+async fn gains_by<Id: Ord>(
+    app: &App,
+    caller: &Caller,
+    found: &[VideoRef],
+    window: Window,
+    id: impl Fn(&VideoRef) -> Id,
+) -> Result<(BTreeMap<Id, Gains>, Option<DateTime<Utc>>), Problem> {
+    let totals = videos::totals(&app.clickhouse, caller.organization, found, window).await?;
+    let gains = |video: &VideoRef| totals.of.get(&video.internal_id).copied().unwrap_or_default();
+    Ok((found.iter().map(|video| (id(video), gains(video))).collect(), totals.as_of))
 }

@@ -2,14 +2,19 @@
 
 mod account_videos;
 mod accounts;
-mod analytics;
 mod creators;
+mod daily;
+mod deltas;
 mod fields;
 mod links;
 mod metrics;
 mod openapi;
+mod overview;
 mod search;
 mod system;
+mod timeseries;
+mod top_creators;
+mod videos;
 
 use salvo::Router;
 use salvo_oapi::RouterExt;
@@ -33,8 +38,10 @@ fn private() -> Router {
         .push(system::private().oapi_tag("System"))
         .push(accounts::router().oapi_tag("Accounts"))
         .push(account_videos::router().oapi_tag("Account videos"))
+        .push(videos::router().oapi_tag("Videos"))
         .push(creators::router().oapi_tag("Creators"))
-        .push(analytics::router().oapi_tag("Analytics"))
+        .push(timeseries::router().oapi_tag("Analytics"))
+        .push(overview::router().oapi_tag("Analytics"))
         .push(search::router().oapi_tag("Search"))
 }
 

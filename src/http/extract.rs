@@ -15,6 +15,7 @@ use super::fields::noted::{self, Notes, Page};
 use super::fields::{Object, Params, Violations, uuid};
 use super::openapi;
 use super::problem::Problem;
+use super::time_left::Deadline;
 use crate::app::App;
 
 /// The query string and the body of a request, decoded but not yet understood.
@@ -239,4 +240,8 @@ macro_rules! from_depot {
         }
     )*};
 }
-from_depot!(App: "the application was not handed to the request", Caller: "a route without a key asks for its caller");
+from_depot!(
+    App: "the application was not handed to the request",
+    Caller: "a route without a key asks for its caller",
+    Deadline: "a route without a deadline asks for it"
+);

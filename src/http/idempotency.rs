@@ -5,6 +5,8 @@ use salvo::Request;
 use salvo_oapi::{Operation, ParameterIn};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use sqlx::PgPool;
+use uuid::Uuid;
 
 use super::envelope::Created;
 use super::extract::{Part, Parts};
@@ -13,7 +15,7 @@ use super::fields::noted::{Notes, Page};
 use super::openapi;
 use super::problem::Problem;
 use crate::store::Write;
-use crate::store::idempotency::{Claim, RequestName, claim, keep};
+use crate::store::idempotency::{Claim, RequestName, answered, claim, keep};
 
 const HEADER: &str = "Idempotency-Key";
 
@@ -94,16 +96,14 @@ impl Idempotency {
     /// Claims the key for this unit of work, or returns what was answered under it before.
     pub async fn replay<T>(&self, write: &mut Write) -> Result<Option<Created<T>>, Problem> {
         let Some(name) = &self.0 else { return Ok(None) };
-        match claim(write, name).await? {
-            Claim::New => Ok(None),
-            Claim::Answered(answer) => Ok(Some(Created::from_answer(answer, true))),
-            Claim::OtherBody => {
-                Err(Problem::invalid_field(HEADER, "was used with another body: take a new key"))
-            }
-            Claim::InFlight => {
-                Err(Problem::conflict("the first request with this Idempotency-Key is still in flight"))
-            }
-        }
+        told(claim(write, name).await?)
+    }
+
+    /// Returns what was answered under the key before, without claiming it: for what takes long before the unit of
+    /// work begins.
+    pub async fn known<T>(&self, pg: &PgPool, organization: Uuid) -> Result<Option<Created<T>>, Problem> {
+        let Some(name) = &self.0 else { return Ok(None) };
+        told(answered(pg, organization, name).await?.unwrap_or(Claim::New))
     }
 
     /// Keeps the answer with what it tells of.
@@ -111,6 +111,18 @@ impl Idempotency {
         match &self.0 {
             Some(name) => Ok(keep(write, name, &created.answer).await?),
             None => Ok(()),
+        }
+    }
+}
+
+/// What a key that turned out so means for the request.
+fn told<T>(claim: Claim) -> Result<Option<Created<T>>, Problem> {
+    match claim {
+        Claim::New => Ok(None),
+        Claim::Answered(answer) => Ok(Some(Created::from_answer(answer, true))),
+        Claim::OtherBody => Err(Problem::invalid_field(HEADER, "was used with another body: take a new key")),
+        Claim::InFlight => {
+            Err(Problem::conflict("the first request with this Idempotency-Key is still in flight"))
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod accept;
 pub mod auth;
+pub mod batch;
 mod cors;
 pub mod cursor;
 pub mod envelope;
@@ -29,6 +30,7 @@ pub use extract::{Args, Body, Path, Query};
 pub use idempotency::Idempotency;
 pub use page::{Collection, Listing};
 pub use problem::Problem;
+pub use time_left::{Deadline, TooSlow};
 
 use crate::app::App;
 

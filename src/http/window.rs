@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::extract::{FromQuery, Parts};
 use super::fields::{Object, Params, Violations, Word};
-use crate::model::period::{Period, Window, WindowRequest};
+use super::problem::Problem;
+use crate::model::period::{BadWindow, Manner, Period, Window, WindowRequest};
 
 impl Word for Period {
     const WORDS: &'static [(&'static str, Self)] =
@@ -15,76 +16,103 @@ impl Word for Period {
 
 const PERIOD: &str = "The window, in UTC days: today and the 6, 29 or 89 days before, or `custom` with both dates. \
                       `30d` when nothing is said.";
+const DAILY_PERIOD: &str = "The window, in UTC days: today and the 6, 29 or 89 days before, or `custom` with dates. \
+                            `7d` when nothing is said.";
 const START_DATE: &str = "The first day of a `custom` window, in UTC.";
 const END_DATE: &str = "The last day of a `custom` window, in UTC; at most 731 days with the first.";
+const START_DATE_ALONE: &str = "The first day of a `custom` window, in UTC; alone, the window ends today.";
+const END_DATE_ALONE: &str =
+    "The last day of a `custom` window, in UTC; alone, the window is the 7 days that end there.";
+const INCLUDE_TODAY: &str =
+    "With false, the 7, 30 or 90 whole days that end yesterday, without the unfinished one.";
 
-/// A window that a request may ask for.
+/// The window that a request asks for, without the day on which it is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowParams(WindowRequest);
 
 impl FromQuery for WindowParams {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
-        let request = WindowRequest {
-            period: query.about(PERIOD).word("period"),
-            start_date: query.about(START_DATE).date("start_date"),
-            end_date: query.about(END_DATE).date("end_date"),
-            include_today: query
-                .about(
-                    "With false, the 7, 30 or 90 whole days that end yesterday, without the unfinished one.",
-                )
-                .boolean_or("include_today", true),
-            dates_imply_custom: true,
-        };
-        Self::checked(request, query.violations)
+        Self::read_query(query, Manner::Query)
     }
 }
 
 impl WindowParams {
-    /// Reads the window of a body, where dates need `period` to be `custom`.
-    pub fn read_body(body: &mut Object<'_>) -> Self {
+    /// Reads the window of a query.
+    pub fn read_query(query: &mut Params<'_>, manner: Manner) -> Self {
+        let (period, start_date, end_date) = about(manner);
         let request = WindowRequest {
-            period: body.about(PERIOD).word("period"),
-            start_date: body.about(START_DATE).date("start_date"),
-            end_date: body.about(END_DATE).date("end_date"),
+            period: query.about(period).word("period"),
+            start_date: query.about(start_date).date("start_date"),
+            end_date: query.about(end_date).date("end_date"),
+            include_today: query.about(INCLUDE_TODAY).boolean_or("include_today", true),
+            manner,
+        };
+        Self::checked(request, query.violations)
+    }
+
+    /// Reads the window of a body.
+    pub fn read_body(body: &mut Object<'_>) -> Self {
+        let (period, start_date, end_date) = about(Manner::Body);
+        let request = WindowRequest {
+            period: body.about(period).word("period"),
+            start_date: body.about(start_date).date("start_date"),
+            end_date: body.about(end_date).date("end_date"),
             include_today: true,
-            dates_imply_custom: false,
+            manner: Manner::Body,
         };
         Self::checked(request, body.violations)
     }
 
-    /// No rule of windows depends on the day, so any will do to find what is wrong.
+    /// Notes what is wrong on any day; a start without an end is judged when the day is known.
     fn checked(request: WindowRequest, violations: &mut Violations) -> Self {
         let misread = ["period", "start_date", "end_date"].iter().any(|field| violations.concern(field));
-        if !misread && let Err(wrong) = Window::resolve(request, NaiveDate::default()) {
-            for wrong in wrong {
-                violations.add(wrong.field, wrong.message);
-            }
+        if !misread
+            && !request.depends_on_today()
+            && let Err(wrong) = Window::resolve(request, NaiveDate::default())
+        {
+            note(wrong, violations);
         }
         WindowParams(request)
     }
 
     /// The days that are meant at `now`.
-    pub fn at(&self, now: DateTime<Utc>) -> Window {
-        let today = now.date_naive();
-        // A request with an impossible window was answered before it came here.
-        Window::resolve(self.0, today).unwrap_or(Window { period: Period::Custom, start: today, end: today })
+    pub fn at(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        Window::resolve(self.0, now.date_naive()).map_err(|wrong| {
+            let mut violations = Violations::default();
+            note(wrong, &mut violations);
+            Problem::invalid(violations)
+        })
+    }
+}
+
+/// What the period and the two dates mean.
+const fn about(manner: Manner) -> (&'static str, &'static str, &'static str) {
+    match manner {
+        Manner::Body | Manner::Query => (PERIOD, START_DATE, END_DATE),
+        Manner::Daily => (DAILY_PERIOD, START_DATE_ALONE, END_DATE_ALONE),
+    }
+}
+
+fn note(wrong: Vec<BadWindow>, violations: &mut Violations) {
+    for BadWindow { field, message } in wrong {
+        violations.add(field, message);
     }
 }
 
 /// What an answer says of its window.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WindowMeta {
-    /// The window's name.
+    /// The period asked for, `custom` when dates were.
     pub period: Period,
-    /// Its first day, in UTC.
+    /// First UTC day of the window, inclusive.
     pub start_date: NaiveDate,
-    /// Its last day, in UTC.
+    /// Last UTC day of the window, inclusive.
     pub end_date: NaiveDate,
-    /// How many days it has.
+    /// Number of days, both ends counted.
     pub days: u64,
     /// The last whole UTC day that is not after `end_date`.
     pub complete_through: NaiveDate,
-    /// The latest observation that entered the answer; null without any.
+    /// The latest observation, of videos or accounts, that entered the answer; null without any.
     pub data_as_of: Option<DateTime<Utc>>,
 }
 

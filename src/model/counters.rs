@@ -2,12 +2,13 @@
 //!
 //! Unknown is not zero: a counter that an observation lacks never overwrites a known one.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::platform::Platform;
 
 /// What an observation says of a video's counters; `None` where it says nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
     #[serde(default)]
     pub view_count: Option<i64>,

@@ -29,6 +29,11 @@ pub const POST_LOOKBACK_DAYS: RangeInclusive<i64> = 90..=7300;
 pub const BATCH_IDS: usize = 1000;
 pub const BATCH_IDS_IN_QUERY: usize = 100;
 
+/// Look-back windows of one request for deltas: how many, and of how many days.
+pub const DELTA_WINDOWS: RangeInclusive<usize> = 1..=10;
+pub const DELTA_DAYS: RangeInclusive<i64> = 1..=365;
+pub const DELTA_WINDOWS_DEFAULT: [u16; 4] = [1, 7, 14, 30];
+
 /// Bytes of a request's body.
 pub const BODY_BYTES: usize = 1024 * 1024;
 

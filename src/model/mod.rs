@@ -5,6 +5,7 @@ pub mod change;
 pub mod cost;
 pub mod counters;
 pub mod creator;
+pub mod gains;
 pub mod identifier;
 pub mod key;
 pub mod latest;

@@ -26,7 +26,7 @@ pub fn read_day(text: &str) -> Option<NaiveDate> {
 }
 
 /// The longest custom window.
-pub const LONGEST_DAYS: u64 = 731;
+pub const LONGEST_DAYS: i64 = 731;
 
 /// How a request names a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
@@ -71,8 +71,27 @@ pub struct WindowRequest {
     pub end_date: Option<NaiveDate>,
     /// Whether the unfinished day counts; only a named period can leave it out.
     pub include_today: bool,
-    /// Whether dates alone mean a custom period, as on every GET.
-    pub dates_imply_custom: bool,
+    pub manner: Manner,
+}
+
+impl WindowRequest {
+    /// Whether the window is impossible on some days and possible on others.
+    pub fn depends_on_today(&self) -> bool {
+        self.manner == Manner::Daily && self.start_date.is_some() && self.end_date.is_none()
+    }
+}
+
+/// How dates and periods go together in a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// In a body dates need `period` to be `custom`.
+    #[default]
+    Body,
+    /// In a query dates alone mean a custom period, and both are needed.
+    Query,
+    /// As in a query, but the default is a week, and of two dates one is enough: the window then ends today, or
+    /// is the week that ends there.
+    Daily,
 }
 
 /// A range of whole UTC days, both ends included.
@@ -95,10 +114,11 @@ impl Window {
     pub fn resolve(request: WindowRequest, today: NaiveDate) -> Result<Self, Vec<BadWindow>> {
         let bad = |field, message| BadWindow { field, message };
         let dates = request.start_date.is_some() || request.end_date.is_some();
-        let period = match request.period {
-            Some(period) => period,
-            None if dates && request.dates_imply_custom => Period::Custom,
-            None => Period::Month,
+        let period = match (request.period, request.manner) {
+            (Some(period), _) => period,
+            (None, Manner::Query | Manner::Daily) if dates => Period::Custom,
+            (None, Manner::Daily) => Period::Week,
+            (None, Manner::Body | Manner::Query) => Period::Month,
         };
         if let Some(days) = period.days() {
             let wrong: Vec<_> = [("start_date", request.start_date), ("end_date", request.end_date)]
@@ -112,19 +132,28 @@ impl Window {
             let end = if request.include_today { today } else { today - Days::new(1) };
             return Ok(Window { period, start: end - Days::new(days - 1), end });
         }
-        match (request.start_date, request.end_date) {
-            (Some(start), Some(end)) if start > end => {
-                Err(vec![bad("start_date", "must not be after end_date")])
+        let daily = request.manner == Manner::Daily;
+        let (start, end) = match (request.start_date, request.end_date) {
+            (Some(start), Some(end)) => (start, end),
+            (Some(start), None) if daily => (start, today),
+            (None, Some(end)) if daily => (end - Days::new(6), end),
+            (start, end) => {
+                return Err([("start_date", start), ("end_date", end)]
+                    .into_iter()
+                    .filter(|(_, date)| date.is_none())
+                    .map(|(field, _)| bad(field, "is required with period=custom"))
+                    .collect());
             }
-            (Some(start), Some(end)) if (end - start).num_days() >= LONGEST_DAYS as i64 => {
-                Err(vec![bad("end_date", "a custom period has at most 731 days")])
+        };
+        let ends_today = request.end_date.is_none();
+        match (end - start).num_days() {
+            ..0 if ends_today => Err(vec![bad("start_date", "must not be after today without end_date")]),
+            ..0 => Err(vec![bad("start_date", "must not be after end_date")]),
+            LONGEST_DAYS.. if ends_today => {
+                Err(vec![bad("start_date", "must be at most 730 days ago without end_date")])
             }
-            (Some(start), Some(end)) => Ok(Window { period, start, end }),
-            (start, end) => Err([("start_date", start), ("end_date", end)]
-                .into_iter()
-                .filter(|(_, date)| date.is_none())
-                .map(|(field, _)| bad(field, "is required with period=custom"))
-                .collect()),
+            LONGEST_DAYS.. => Err(vec![bad("end_date", "a custom period has at most 731 days")]),
+            _ => Ok(Window { period, start, end }),
         }
     }
 
@@ -165,7 +194,7 @@ mod tests {
             start_date: start.map(day),
             end_date: end.map(day),
             include_today: true,
-            dates_imply_custom: true,
+            manner: Manner::Query,
         }
     }
 
@@ -205,7 +234,7 @@ mod tests {
     fn dates_alone_mean_custom_on_a_get_and_are_refused_elsewhere() {
         let asked = request(None, Some("2026-01-01"), Some("2026-01-31"));
         assert_eq!(Window::resolve(asked, day("2026-03-03")).unwrap().period, Period::Custom);
-        let body = WindowRequest { dates_imply_custom: false, ..asked };
+        let body = WindowRequest { manner: Manner::Body, ..asked };
         assert_eq!(Window::resolve(body, day("2026-03-03")).unwrap_err().len(), 2);
     }
 
@@ -220,6 +249,26 @@ mod tests {
         assert_eq!(fields(Some("2026-01-02"), Some("2026-01-01")).unwrap_err(), ["start_date"]);
         assert_eq!(fields(Some("2024-01-01"), Some("2026-01-01")).unwrap_err(), ["end_date"]);
         assert_eq!(fields(Some("2024-01-01"), Some("2025-12-31")).unwrap().days(), 731);
+    }
+
+    #[test]
+    fn of_the_two_dates_of_daily_rows_one_is_enough() {
+        let window = |period, start, end| {
+            let asked = WindowRequest { manner: Manner::Daily, ..request(period, start, end) };
+            Window::resolve(asked, day("2026-03-03"))
+                .map(|window| (window.start.to_string(), window.end.to_string()))
+                .map_err(|bad| bad.iter().map(|bad| bad.field).collect::<Vec<_>>())
+        };
+        let days = |start: &str, end: &str| Ok((start.to_owned(), end.to_owned()));
+        assert_eq!(window(None, None, None), days("2026-02-25", "2026-03-03"));
+        assert_eq!(window(None, Some("2026-03-01"), None), days("2026-03-01", "2026-03-03"));
+        assert_eq!(window(None, None, Some("2027-01-10")), days("2027-01-04", "2027-01-10"));
+        assert_eq!(window(None, Some("2026-03-03"), None), days("2026-03-03", "2026-03-03"));
+        assert_eq!(window(None, Some("2026-03-04"), None), Err(vec!["start_date"]));
+        assert_eq!(window(None, Some("2024-03-03"), None), days("2024-03-03", "2026-03-03"));
+        assert_eq!(window(None, Some("2024-03-02"), None), Err(vec!["start_date"]));
+        assert_eq!(window(Some(Period::Custom), None, None), Err(vec!["start_date", "end_date"]));
+        assert_eq!(window(Some(Period::Week), Some("2026-03-01"), None), Err(vec!["start_date"]));
     }
 
     #[test]

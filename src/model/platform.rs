@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::identifier::VideoName;
+
 /// A social platform, in the spelling of the API.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema, Deserialize, sqlx::Type,
@@ -48,17 +50,34 @@ impl FromStr for Platform {
 #[error("the platform must be instagram or tiktok")]
 pub struct UnknownPlatform;
 
-/// The platforms that some configured source can read.
+/// What the configured sources can read, by platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Readable(Vec<Platform>);
+pub struct Readable {
+    pub accounts: Vec<Platform>,
+    /// Single posts by the platform's id.
+    pub posts_by_id: Vec<Platform>,
+    /// Single posts by their shortcode.
+    pub posts_by_shortcode: Vec<Platform>,
+}
 
 impl Readable {
+    /// Everything on these platforms.
     pub fn new(platforms: impl IntoIterator<Item = Platform>) -> Self {
-        Readable(platforms.into_iter().collect())
+        let all: Vec<_> = platforms.into_iter().collect();
+        Readable { accounts: all.clone(), posts_by_id: all.clone(), posts_by_shortcode: all }
     }
 
-    /// The platforms' names, as the stores compare them.
-    pub fn names(&self) -> Vec<&'static str> {
-        self.0.iter().map(|platform| platform.as_str()).collect()
+    /// Whether some source reads a single video by this name of it.
+    pub fn reads_video(&self, platform: Platform, name: &VideoName) -> bool {
+        let platforms = match name {
+            VideoName::ExternalId(_) => &self.posts_by_id,
+            VideoName::Shortcode(_) => &self.posts_by_shortcode,
+        };
+        platforms.contains(&platform)
     }
+}
+
+/// The platforms' names, as the stores compare them.
+pub fn names(platforms: &[Platform]) -> Vec<&'static str> {
+    platforms.iter().map(|platform| platform.as_str()).collect()
 }

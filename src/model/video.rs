@@ -31,6 +31,7 @@ pub struct Video {
     pub video_url_original: Option<String>,
     /// When it was posted.
     pub create_time: Option<DateTime<Utc>>,
+    /// When it was added to be tracked on its own, or else found.
     pub added_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     /// Whether it was added on its own, and not only found on an account.

@@ -59,6 +59,10 @@ pub struct SourceArgs {
     /// The bearer token of that collector, when it wants one
     #[arg(long, env = "TIDEMARK_HTTP_SOURCE_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub http_source_token: Option<Secret>,
+    /// Who answers for TikTok's short links instead of TikTok (demo and tests); the host and the path of a link
+    /// are put behind this address
+    #[arg(long, env = "TIDEMARK_TIKTOK_SHORT_LINK_URL", value_name = "URL")]
+    pub tiktok_short_link_url: Option<String>,
     /// How long one request to a source may take
     #[arg(long, env = "TIDEMARK_SOURCE_TIMEOUT_SECONDS", value_name = "SECONDS", default_value_t = 20,
           value_parser = clap::value_parser!(u64).range(1..=600))]
@@ -168,9 +172,18 @@ impl SourceArgs {
     }
 
     pub(super) fn http_url(&self) -> Result<Option<Url>, ConfigError> {
-        let text = self.http_source_url.as_deref().map(str::trim).filter(|text| !text.is_empty());
-        text.map(|text| url("TIDEMARK_HTTP_SOURCE_URL", text)).transpose()
+        optional_url("TIDEMARK_HTTP_SOURCE_URL", self.http_source_url.as_deref())
     }
+
+    /// Who is asked about short links in TikTok's place, if anybody.
+    pub fn short_link_url(&self) -> Result<Option<Url>, ConfigError> {
+        optional_url("TIDEMARK_TIKTOK_SHORT_LINK_URL", self.tiktok_short_link_url.as_deref())
+    }
+}
+
+fn optional_url(variable: &'static str, text: Option<&str>) -> Result<Option<Url>, ConfigError> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    text.map(|text| url(variable, text)).transpose()
 }
 
 /// Takes an empty value for an unset one, as container tools pass it.

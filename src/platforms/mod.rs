@@ -1,6 +1,7 @@
 //! Where data about accounts and posts comes from: the sources behind one trait, chosen per platform.
 //!
-//! Each platform has an ordered list of sources; the first that can do an operation does it.
+//! Each platform has an ordered list of sources; the first that can do an operation does it. Short links are asked
+//! of the platform itself, within the request that names one.
 
 pub mod args;
 pub mod http_source;
@@ -8,6 +9,7 @@ pub mod instagram_graph;
 mod ledger;
 pub mod lenient;
 pub mod outbound;
+pub mod short_links;
 pub mod source;
 pub mod sources;
 mod tiktok_call;

@@ -66,14 +66,24 @@ impl Outbound {
 
     /// Sends a request and reads its answer to the end, within the limits.
     pub async fn send(&self, request: RequestBuilder) -> Result<Answer, Refusal> {
-        self.exchange(request).await.map_err(|failure| match failure {
+        self.exchange(request).await.map_err(|failure| self.refusal(failure))
+    }
+
+    /// Sends a request and reads of its answer only the status and the headers, a redirect's too.
+    pub async fn head_of(&self, request: RequestBuilder) -> Result<(StatusCode, HeaderMap), Refusal> {
+        let response = request.send().await.map_err(|error| self.refusal(error.into()))?;
+        Ok((response.status(), response.headers().clone()))
+    }
+
+    fn refusal(&self, failure: Failure) -> Refusal {
+        match failure {
             Failure::Refused(refusal) => refusal,
             Failure::Http(error) if error.is_timeout() => Refusal::Transient(format!(
                 "no complete answer within {} s",
                 self.limits.timeout.as_secs_f64()
             )),
             Failure::Http(error) => Refusal::Transient(describe(&error.without_url())),
-        })
+        }
     }
 
     async fn exchange(&self, request: RequestBuilder) -> Result<Answer, Failure> {

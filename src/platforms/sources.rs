@@ -10,7 +10,7 @@ use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use super::ledger::Ledger;
 use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Refusal, Source};
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
-use crate::model::platform::Platform;
+use crate::model::platform::{Platform, Readable};
 use crate::model::secret::Secret;
 
 /// Per platform, the sources in the order in which they are asked.
@@ -57,6 +57,20 @@ impl Sources {
         self.of_accounts(platform)?.rests_until()
     }
 
+    /// What the sources together can read.
+    pub fn readable(&self) -> Readable {
+        let where_one = |can: fn(Capabilities) -> bool| {
+            let reads =
+                |platform: &Platform| self.of(*platform).iter().any(|source| can(source.capabilities()));
+            Platform::ALL.into_iter().filter(reads).collect()
+        };
+        Readable {
+            accounts: where_one(|_| true),
+            posts_by_id: where_one(|can| can.post_by_id),
+            posts_by_shortcode: where_one(|can| can.post_by_shortcode),
+        }
+    }
+
     /// The names of a platform's sources in their order.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
         self.of(platform).iter().map(|source| source.name()).collect()
@@ -74,11 +88,6 @@ impl Sources {
             can.post_by_id || can.post_by_shortcode
         };
         self.of(platform).iter().find(reads).map(AsRef::as_ref)
-    }
-
-    /// Whether some source could read this post, by the names of it that are known.
-    pub fn can_read(&self, platform: Platform, post: &PostKey) -> bool {
-        self.of(platform).iter().any(|source| understands(source.capabilities(), post))
     }
 
     /// Reads an account by the first source that can.

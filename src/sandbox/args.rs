@@ -14,6 +14,8 @@ use super::server;
 use super::world::{OpenError, World};
 
 /// Serves imitations of the platforms' APIs with a population that grows by itself.
+///
+/// Short links are among them: https://vm.tiktok.com/ZM with the id of a video behind it leads to that video.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SandboxArgs {
     /// Where to answer; port 0 takes a free one

@@ -15,6 +15,7 @@ pub mod phrases;
 pub mod population;
 pub mod reply;
 pub mod server;
+pub mod short;
 pub mod tiktok;
 pub mod world;
 

@@ -1,4 +1,4 @@
-//! The sandbox as a server: three wire formats, the control and the clock on one port.
+//! The sandbox as a server: three wire formats, TikTok's short links, the control and the clock on one port.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use super::control::{Clock, Command, Show};
 use super::graph::Graph;
 use super::open::{Accounts, Posts};
 use super::reply::Reply;
+use super::short::ShortLinks;
 use super::tiktok::{Question, Research, Token};
 use super::world::World;
 use super::{graph, open, tiktok};
@@ -59,6 +60,7 @@ pub fn environment(url: &str) -> Vec<(&'static str, String)> {
         ("TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET", tiktok::CLIENT_SECRET.to_owned()),
         ("TIDEMARK_HTTP_SOURCE_URL", format!("{url}/http")),
         ("TIDEMARK_HTTP_SOURCE_TOKEN", open::TOKEN.to_owned()),
+        ("TIDEMARK_TIKTOK_SHORT_LINK_URL", format!("{url}/short")),
         ("TIDEMARK_CLOCK_URL", format!("{url}/_clock")),
     ]
 }
@@ -93,6 +95,7 @@ fn routes(world: &Arc<World>) -> Router {
                 .push(Router::with_path("accounts/{username}").get(Accounts(world())))
                 .push(Router::with_path("posts").get(Posts(world()))),
         )
+        .push(Router::with_path("short/{host}/{**path}").get(ShortLinks(world())))
         .push(Router::with_path("_control").get(Show(world())).post(Command(world())))
         .push(Router::with_path("_clock").get(Clock(world())))
 }

@@ -6,7 +6,7 @@ use sqlx::types::Json;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::keyset::{self, Column, Key, List, Page, Position, Slice, Sort};
+use super::keyset::{self, Column, Key, List, Page, Position, Search, Slice, Sort};
 use super::{Error, Write, targets};
 use crate::model::account::Metadata;
 use crate::model::creator::Creator;
@@ -83,22 +83,33 @@ pub async fn list(
     filter: &CreatorFilter,
     page: &Page<CreatorSort>,
 ) -> Result<Slice<Creator>, Error> {
-    let conditions = |query: &mut QueryBuilder<Postgres>| {
+    let rows = statement(organization, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = records(organization, filter).total(pg, page).await?;
+    Ok(Slice::new(rows, total, page, |creator| page.sort.position(creator)))
+}
+
+/// The statement that reads a page.
+pub fn statement(
+    organization: Uuid,
+    filter: &CreatorFilter,
+    page: &Page<CreatorSort>,
+) -> QueryBuilder<Postgres> {
+    let mut query = records(organization, filter).page(page);
+    query.push(SELECT);
+    keyset::order(&mut query, page);
+    query
+}
+
+fn records(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+    let active = filter.is_active;
+    let conditions = move |query: &mut QueryBuilder<Postgres>| {
         query.push("c.organization_id = ").push_bind(organization);
-        if let Some(q) = &filter.q {
-            query.push(" and strpos(c.name_key, ").push_bind(folded(q)).push(") > 0");
-        }
-        if let Some(active) = filter.is_active {
+        if let Some(active) = active {
             query.push(" and c.is_active = ").push_bind(active);
         }
     };
-    let list = List { table: "creators c", id: "c.id", conditions };
-    let mut query = list.page(page);
-    query.push(SELECT);
-    keyset::order(&mut query, page);
-    let rows = query.build_query_as().fetch_all(pg).await?;
-    let total = list.total(pg, page).await?;
-    Ok(Slice::new(rows, total, page, |creator| page.sort.position(creator)))
+    let search = filter.q.as_deref().map(|q| Search { column: "c.name_key", text: folded(q), blocks: None });
+    List { table: "creators c", id: "c.id", conditions, parents: None, search }
 }
 
 /// Reads one creator.

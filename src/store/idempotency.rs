@@ -1,6 +1,9 @@
 //! What a create answered, kept in the create's own transaction, so that a retry gets the same answer again and
 //! never a second resource.
 
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
 use super::{Error, Write};
 
 /// What names a create: the same key on another path is another request.
@@ -37,10 +40,10 @@ pub enum Claim {
 /// Claims a key for this unit of work. What was answered before is looked for first, so that only a first request
 /// ever holds the key.
 pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error> {
-    if let Some(claim) = answered(write, name).await? {
+    let organization = write.organization();
+    if let Some(claim) = answered(write.connection(), organization, name).await? {
         return Ok(claim);
     }
-    let organization = write.organization();
     let free: bool = sqlx::query_scalar(
         "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', 'idempotency', $1, $2, $3, $4), 0))",
     )
@@ -51,7 +54,7 @@ pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error
     .fetch_one(write.connection())
     .await?;
     // The first request may have ended between the two looks.
-    match answered(write, name).await? {
+    match answered(write.connection(), organization, name).await? {
         Some(claim) => Ok(claim),
         None if free => Ok(Claim::New),
         None => Ok(Claim::InFlight),
@@ -59,8 +62,11 @@ pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error
 }
 
 /// What was answered under a key within a day.
-async fn answered(write: &mut Write, name: &RequestName) -> Result<Option<Claim>, Error> {
-    let organization = write.organization();
+pub async fn answered(
+    pg: impl PgExecutor<'_>,
+    organization: Uuid,
+    name: &RequestName,
+) -> Result<Option<Claim>, Error> {
     #[derive(sqlx::FromRow)]
     struct Kept {
         body_hash: Vec<u8>,
@@ -76,7 +82,7 @@ async fn answered(write: &mut Write, name: &RequestName) -> Result<Option<Claim>
     .bind(name.method)
     .bind(&name.path)
     .bind(&name.key)
-    .fetch_optional(write.connection())
+    .fetch_optional(pg)
     .await?;
     Ok(kept.map(|kept| {
         if kept.body_hash == name.body_hash { Claim::Answered(kept.answer) } else { Claim::OtherBody }

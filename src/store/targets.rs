@@ -65,6 +65,40 @@ pub async fn refresh(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Counts another interval from the last attempt; while attempts fail, it only bounds how long to wait.
+pub async fn set_interval(write: &mut Write, id: Uuid, hours: i32) -> Result<(), Error> {
+    sqlx::query(
+        "update scrape_targets set next_attempt_at = case
+             when failures = 0 then last_attempt_at + make_interval(hours => $3)
+             else least(next_attempt_at, last_attempt_at + make_interval(hours => $3)) end
+         where organization_id = $1 and id = $2 and last_attempt_at is not null",
+    )
+    .bind(write.organization())
+    .bind(id)
+    .bind(hours)
+    .execute(write.connection())
+    .await?;
+    Ok(())
+}
+
+/// Gives the target of a record that goes to the one that it was merged into. Where both have one, the latter's
+/// stays; a scrape that has the former in hand has the latter in hand from now on, unless somebody else does.
+pub async fn merge(write: &mut Write, lost: Uuid, kept: Uuid) -> Result<(), Error> {
+    for statement in [
+        "update scrape_targets k set lease_owner = l.lease_owner, lease_until = l.lease_until
+         from scrape_targets l
+         where l.organization_id = $1 and l.id = $2 and k.organization_id = $1 and k.id = $3
+           and (k.lease_until is null or k.lease_until < now())",
+        "update scrape_targets set id = $3 where organization_id = $1 and id = $2
+           and not exists (select from scrape_targets where id = $3)",
+        "delete from scrape_targets where organization_id = $1 and id = $2 and id <> $3",
+    ] {
+        let query = sqlx::query(statement).bind(write.organization()).bind(lost).bind(kept);
+        query.execute(write.connection()).await?;
+    }
+    Ok(())
+}
+
 /// Forgets targets whose account or video is no longer tracked.
 pub async fn remove(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     sqlx::query("delete from scrape_targets where organization_id = $1 and id = any($2)")

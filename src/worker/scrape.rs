@@ -172,7 +172,7 @@ impl Scrape<'_> {
                 Identity::Outdated => return self.give_back().await,
                 Identity::Gone => return Ok(()),
             };
-        self.finish(write, attempt).await
+        self.finish(write, self.target.id, attempt).await
     }
 
     async fn record_video(&self, key: &PostKey, post: &Post) -> Result<(), Error> {
@@ -184,9 +184,10 @@ impl Scrape<'_> {
             observed_post(self.target.platform, FoundOn::Itself { active: true }, post, self.now);
         // The name under which it is known leads to its row, whatever else the answer reveals.
         observed.shortcode = observed.shortcode.or_else(|| key.shortcode.clone());
-        observe_videos(&mut write, self.now, vec![observed]).await?;
-        let attempt = self.succeeded(Reach::default());
-        self.finish(write, attempt).await
+        let merged = observe_videos(&mut write, self.now, vec![observed]).await?;
+        // What was scraped may turn out to be a video that was known before, under another name.
+        let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
+        self.finish(write, target, self.succeeded(Reach::default())).await
     }
 
     /// Records why nothing was learned, unless that was said of a name that the account had before.
@@ -206,7 +207,7 @@ impl Scrape<'_> {
             }
         }
         let attempt = self.failed(refusal.to_string(), runs);
-        self.finish(write, attempt).await
+        self.finish(write, self.target.id, attempt).await
     }
 
     /// Ends the attempt at what could not be recorded, so that it is not made again and again: whatever stands in
@@ -220,7 +221,7 @@ impl Scrape<'_> {
         tracing::error!(%error, %target, %platform, "what a scrape learned cannot be recorded");
         let why = "what the platform answered could not be recorded: see the tracker's log".to_owned();
         let attempt = self.failed(why, self.target.not_found_runs);
-        self.finish(self.begin().await?, attempt).await
+        self.finish(self.begin().await?, self.target.id, attempt).await
     }
 
     /// The next attempt follows after the interval, a little earlier or later than all others.
@@ -249,8 +250,8 @@ impl Scrape<'_> {
         }
     }
 
-    async fn finish(&self, mut write: Write, attempt: Attempt) -> Result<(), Error> {
-        if targets::finish(&mut write, self.tracker.owner, self.target.id, attempt).await? {
+    async fn finish(&self, mut write: Write, target: Uuid, attempt: Attempt) -> Result<(), Error> {
+        if targets::finish(&mut write, self.tracker.owner, target, attempt).await? {
             write.commit().await?;
         } else {
             tracing::warn!(target = %self.target.id, "the lease was lost before the scrape was recorded; dropping it");

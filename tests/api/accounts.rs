@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 use crate::harness::{TestApi, tenant};
 
-fn id_of(text: &str) -> Uuid {
+pub(super) fn id_of(text: &str) -> Uuid {
     text.parse().unwrap()
 }
 
 /// What the organization's units of work told ClickHouse, oldest first.
-async fn events(api: &TestApi) -> Vec<Event> {
+pub(super) async fn events(api: &TestApi) -> Vec<Event> {
     let rows: Vec<Vec<u8>> =
         sqlx::query_scalar("select events from outbox where organization_id = $1 order by position")
             .bind(api.organization)
@@ -25,7 +25,7 @@ async fn events(api: &TestApi) -> Vec<Event> {
 }
 
 /// Whether the tracker collects it.
-async fn enabled(api: &TestApi, id: &str) -> bool {
+pub(super) async fn enabled(api: &TestApi, id: &str) -> bool {
     sqlx::query_scalar("select enabled from scrape_targets where id = $1")
         .bind(id_of(id))
         .fetch_one(&api.pg)
@@ -309,9 +309,10 @@ pub(super) async fn video(
 ) -> (Uuid, i64) {
     let id = Uuid::now_v7();
     let internal: i64 = sqlx::query_scalar(
-        "insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked, added_at,
-                             updated_at, create_time, description, description_key)
-         select $1, internal_id, organization_id, platform, $3, id, $4, now(), now(), $5, $3, lower($3)
+        "insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked, tracked_at,
+                             added_at, updated_at, create_time, description, description_key)
+         select $1, internal_id, organization_id, platform, $3, id, $4, case when $4 then now() end, now(), now(), $5,
+                $3, lower($3)
          from accounts where id = $2
          returning internal_id",
     )

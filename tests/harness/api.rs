@@ -1,6 +1,7 @@
 //! An API of its own for every test: a server on a free port over the shared Postgres, a fresh organization and a
 //! key. Tests see each other's organizations never, so they run in parallel on one database.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
@@ -27,7 +28,7 @@ pub struct TestApi {
     pub organization: Uuid,
     pub key: String,
     pub client: reqwest::Client,
-    _folder: tempfile::TempDir,
+    _folder: Arc<tempfile::TempDir>,
 }
 
 /// An answer that has been read.
@@ -100,7 +101,22 @@ impl TestApi {
         let app = App::new(stores, search, Readable::new(Platform::ALL), settings);
         let url = serve(&app).await;
         let (organization, key) = tenant(&pg, OrganizationChange::default()).await;
-        TestApi { app, url, pg, organization, key, client: client(), _folder: folder }
+        TestApi { app, url, pg, organization, key, client: client(), _folder: Arc::new(folder) }
+    }
+
+    /// Another process of the API over the same database, asked with the same key.
+    pub async fn beside(&self, app: App) -> Self {
+        let url = serve(&app).await;
+        let (key, client, folder) = (self.key.clone(), self.client.clone(), Arc::clone(&self._folder));
+        TestApi {
+            app,
+            url,
+            pg: self.pg.clone(),
+            organization: self.organization,
+            key,
+            client,
+            _folder: folder,
+        }
     }
 
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {

@@ -10,6 +10,7 @@
 
 pub mod answer;
 pub mod api;
+pub mod population;
 pub mod private;
 
 use std::future::Future;

@@ -1,8 +1,7 @@
 //! Which sources a configuration makes, and what it says when something is missing.
 
 use clap::Parser;
-use tidemark::model::platform::Platform;
-use tidemark::platforms::source::PostKey;
+use tidemark::model::platform::{Platform, Readable};
 use tidemark::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 
 #[derive(Debug, Parser)]
@@ -82,19 +81,19 @@ fn secrets_are_in_no_debug_output() {
 }
 
 #[test]
-fn a_post_can_be_read_when_some_source_knows_one_of_its_names() {
-    let key = |id: Option<&str>, code: Option<&str>| PostKey {
-        external_id: id.map(str::to_owned),
-        shortcode: code.map(str::to_owned),
-        username: None,
+fn what_can_be_read_follows_from_the_sources() {
+    let readable = |parts: &[&[&str]]| {
+        Sources::from_args(&args(parts), &Ledger::of_process()).expect("a configuration").readable()
     };
-    let official =
-        Sources::from_args(&args(&[&GRAPH, &RESEARCH]), &Ledger::of_process()).expect("a configuration");
-    assert!(!official.can_read(Platform::Instagram, &key(Some("1"), Some("abc"))));
-    assert!(official.can_read(Platform::Tiktok, &key(Some("1"), None)));
-    assert!(!official.can_read(Platform::Tiktok, &key(None, Some("abc"))));
-    let with_http =
-        Sources::from_args(&args(&[&GRAPH, &HTTP]), &Ledger::of_process()).expect("a configuration");
-    assert!(with_http.can_read(Platform::Instagram, &key(None, Some("abc"))));
-    assert!(!with_http.can_read(Platform::Instagram, &key(None, None)));
+    let (instagram, tiktok) = (Platform::Instagram, Platform::Tiktok);
+    assert_eq!(
+        readable(&[&GRAPH, &RESEARCH]),
+        Readable { accounts: vec![instagram, tiktok], posts_by_id: vec![tiktok], posts_by_shortcode: vec![] }
+    );
+    assert_eq!(
+        readable(&[&GRAPH, &["--tiktok-sources=none"]]),
+        Readable { accounts: vec![instagram], posts_by_id: vec![], posts_by_shortcode: vec![] }
+    );
+    assert_eq!(readable(&[&GRAPH, &HTTP]), Readable::new(Platform::ALL));
+    assert_eq!(readable(&[]), Readable::new([]));
 }

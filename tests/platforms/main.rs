@@ -8,6 +8,7 @@ mod http;
 mod recorded;
 mod research;
 mod sandboxed;
+mod short_links;
 
 use std::sync::Arc;
 use std::time::Duration;

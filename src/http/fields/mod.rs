@@ -6,11 +6,14 @@ pub mod noted;
 mod object;
 mod params;
 
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 pub use object::Object;
@@ -96,7 +99,22 @@ pub fn characters(text: &str, bounds: &RangeInclusive<usize>) -> Result<(), Stri
     }
 }
 
-fn integer_within(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, String> {
+/// Leaves out what was there before.
+fn distinct<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.filter(|value| seen.insert(*value)).collect()
+}
+
+/// Reads a whole number; one beyond 64 bits counts as out of every range.
+pub fn integer(value: &Value) -> Result<i64, String> {
+    match value {
+        Value::Number(number) if !number.is_f64() => Ok(number.as_i64().unwrap_or(i64::MAX)),
+        _ => Err("must be an integer".to_owned()),
+    }
+}
+
+/// Refuses a number out of range.
+pub fn integer_within(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, String> {
     if bounds.contains(&value) {
         Ok(value)
     } else {

@@ -114,8 +114,12 @@ pub fn text(bounds: &RangeInclusive<usize>) -> Value {
     schema
 }
 
-pub fn list(items: Value, most: usize) -> Value {
-    json!({"type": "array", "items": items, "maxItems": most})
+pub fn list(items: Value, bounds: &RangeInclusive<usize>) -> Value {
+    let mut schema = json!({"type": "array", "items": items, "maxItems": bounds.end()});
+    if *bounds.start() > 0 {
+        schema["minItems"] = json!(bounds.start());
+    }
+    schema
 }
 
 /// Tags: text by text.

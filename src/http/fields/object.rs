@@ -1,5 +1,6 @@
 //! The members of a JSON body.
 
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::noted::{self, Notes, Page};
-use super::{Violations, Word, characters, date, integer_within, uuid, word};
+use super::{Violations, Word, characters, date, distinct, integer, integer_within, uuid, word};
 use crate::model::account::Metadata;
 use crate::model::limits;
 
@@ -94,15 +95,16 @@ impl<'a> Object<'a> {
     pub fn integer(&mut self, name: &'static str, bounds: &RangeInclusive<i64>) -> Option<i32> {
         self.notes.note(name, || noted::integer(bounds));
         self.parsed(name, |value| {
-            let integer = match value {
-                Value::Number(number) if number.is_f64() => Err("must be an integer".to_owned()),
-                // A number beyond 64 bits is an integer out of every range.
-                Value::Number(number) => Ok(number.as_i64().unwrap_or(i64::MAX)),
-                _ => Err("must be an integer".to_owned()),
-            }?;
-            integer_within(integer, bounds)
+            integer(value)
+                .and_then(|value| integer_within(value, bounds))
                 .and_then(|value| i32::try_from(value).map_err(|error| error.to_string()))
         })
+    }
+
+    pub fn integer_or(&mut self, name: &'static str, bounds: &RangeInclusive<i64>, default: i32) -> i32 {
+        let value = self.integer(name, bounds);
+        self.notes.default(default);
+        value.unwrap_or(default)
     }
 
     pub fn text(&mut self, name: &'static str, bounds: &RangeInclusive<usize>) -> Option<String> {
@@ -128,29 +130,28 @@ impl<'a> Object<'a> {
         self.parsed(name, |value| date(value.as_str().unwrap_or_default()).map_err(str::to_owned))
     }
 
-    /// A list of at most `most` values; what is wrong with one is told by its place.
-    pub fn list<T>(
+    /// A list of so many values, each answered once; what is wrong with one is told by its place.
+    pub fn list<T: Copy + Eq + Hash>(
         &mut self,
         name: &'static str,
-        most: usize,
+        bounds: &RangeInclusive<usize>,
         item: impl FnOnce() -> Value,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Option<Vec<T>> {
-        self.notes.note(name, || noted::list(item(), most));
+        self.notes.note(name, || noted::list(item(), bounds));
         let values =
             self.parsed(name, |value| value.as_array().ok_or_else(|| "must be a list".to_owned()))?;
-        if values.len() > most {
-            self.violations.add(name, format!("must have at most {most} entries"));
+        if !bounds.contains(&values.len()) {
+            let message = match (bounds.start(), bounds.end()) {
+                (0, most) => format!("must have at most {most} entries"),
+                (least, most) => format!("must have {least} to {most} entries"),
+            };
+            self.violations.add(name, message);
             return None;
         }
-        let mut read_values = Vec::with_capacity(values.len());
-        for (place, value) in values.iter().enumerate() {
-            match read(value) {
-                Ok(value) => read_values.push(value),
-                Err(message) => self.violations.add(format!("{name}[{place}]"), message),
-            }
-        }
-        Some(read_values)
+        Some(distinct(values.iter().enumerate().filter_map(|(place, value)| {
+            read(value).map_err(|message| self.violations.add(format!("{name}[{place}]"), message)).ok()
+        })))
     }
 
     /// Tags: text by text.

@@ -1,5 +1,6 @@
 //! The parameters of a query string.
 
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::noted::{self, Notes, Page};
-use super::{Violations, Word, characters, date, integer_within, uuid, word, word_of};
+use super::{Violations, Word, characters, date, distinct, integer_within, uuid, word, word_of};
 use crate::model::limits;
 
 /// The parameters of a query string. What nobody asks for is ignored.
@@ -46,7 +47,7 @@ impl<'a> Params<'a> {
     fn parsed<T, E: Into<String>>(
         &mut self,
         name: &str,
-        parse: impl FnOnce(&str) -> Result<T, E>,
+        parse: impl FnOnce(&'a str) -> Result<T, E>,
     ) -> Option<T> {
         let text = self.single(name)?;
         if text.is_empty() {
@@ -54,6 +55,18 @@ impl<'a> Params<'a> {
             return None;
         }
         parse(text).map_err(|message| self.violations.add(name, message)).ok()
+    }
+
+    /// Notes that a parameter has to be there, whatever reads it.
+    pub fn require(&mut self, name: &'static str) {
+        self.notes.require(name);
+        if !self.has(name) && !self.notes.are_taken() {
+            self.violations.add(name, "is required");
+        }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(key, _)| key == name)
     }
 
     pub fn boolean(&mut self, name: &str) -> Option<bool> {
@@ -101,6 +114,26 @@ impl<'a> Params<'a> {
     pub fn date(&mut self, name: &str) -> Option<NaiveDate> {
         self.notes.note(name, noted::date);
         self.parsed(name, date)
+    }
+
+    /// Values with commas between them, each counted once; what is wrong with one is told by its place.
+    pub fn list<T: Copy + Eq + Hash>(
+        &mut self,
+        name: &str,
+        most: usize,
+        item: impl FnOnce() -> Value,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        self.notes.note(name, || noted::list(item(), &(1..=most)));
+        let texts = self.parsed(name, |text| Ok::<_, String>(text.split(',')))?;
+        let values = distinct(texts.enumerate().filter_map(|(place, text)| {
+            read(text).map_err(|message| self.violations.add(format!("{name}[{place}]"), message)).ok()
+        }));
+        if values.len() > most {
+            self.violations.add(name, format!("must have at most {most} entries"));
+            return None;
+        }
+        Some(values)
     }
 
     /// A text that is read by a rule of its own and must not be empty.

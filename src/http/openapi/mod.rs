@@ -7,7 +7,8 @@ mod example;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use salvo_oapi::{
-    Content, Operation, Parameter, ParameterIn, RefOr, RequestBody, Required, Response, Schema,
+    Content, Operation, Parameter, ParameterIn, ParameterStyle, RefOr, RequestBody, Required, Response,
+    Schema,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -56,7 +57,12 @@ pub fn failure(operation: &mut Operation, status: &str, description: &str) {
 pub(super) fn parameters(operation: &mut Operation, place: ParameterIn, page: Page) {
     for Field { name, about, schema: value } in page.fields {
         let required = place == ParameterIn::Path || page.required.iter().any(|required| *required == name);
+        let is_list = value["type"] == "array";
         let mut parameter = Parameter::new(name).location(place).schema(schema(value));
+        if is_list {
+            // One parameter with commas between the values.
+            parameter = parameter.style(ParameterStyle::Form).explode(false);
+        }
         parameter.required = if required { Required::True } else { Required::False };
         if !about.is_empty() {
             parameter.description = Some(about.to_owned());

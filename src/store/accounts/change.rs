@@ -133,17 +133,7 @@ pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
     .execute(write.connection())
     .await?;
     if let Some(hours) = change.scrape_interval_hours {
-        // The interval counts from the last attempt; while attempts fail, it only bounds how long to wait.
-        sqlx::query(
-            "update scrape_targets set next_attempt_at = case
-                 when failures = 0 then last_attempt_at + make_interval(hours => $2)
-                 else least(next_attempt_at, last_attempt_at + make_interval(hours => $2)) end
-             where id = $1 and last_attempt_at is not null",
-        )
-        .bind(id)
-        .bind(hours)
-        .execute(write.connection())
-        .await?;
+        targets::set_interval(write, id, hours).await?;
     }
     targets::refresh(write, &[id]).await?;
     write.account_changed(id);

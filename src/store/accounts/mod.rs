@@ -7,10 +7,10 @@ use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::keyset::{self, Column, Key, List, Page, Position, Slice, Sort};
+use super::keyset::{self, Column, Key, List, Page, Position, Search, Slice, Sort};
 use super::{Error, creators};
 use crate::model::account::{Account, AccountStats, stats_days};
-use crate::model::platform::{Platform, Readable};
+use crate::model::platform::{Platform, Readable, names};
 use crate::model::text::folded;
 
 /// Which accounts a list holds.
@@ -112,17 +112,28 @@ pub async fn list(
     if let Some(creator) = filter.creator_id {
         creators::require(pg, organization, creator).await?;
     }
-    let list = List {
-        table: "accounts a",
-        id: "a.id",
-        conditions: |query: &mut _| conditions(query, organization, filter),
-    };
-    let mut query = list.page(page);
-    query.push("select ").push(COLUMNS).push_bind(readable.names()).push(JOINS);
-    keyset::order(&mut query, page);
-    let rows = query.build_query_as().fetch_all(pg).await?;
-    let total = list.total(pg, page).await?;
+    let rows = statement(organization, readable, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = records(organization, filter).total(pg, page).await?;
     Ok(Slice::new(rows, total, page, |account| page.sort.position(account)))
+}
+
+/// The statement that reads a page.
+pub fn statement(
+    organization: Uuid,
+    readable: &Readable,
+    filter: &AccountFilter,
+    page: &Page<AccountSort>,
+) -> QueryBuilder<Postgres> {
+    let mut query = records(organization, filter).page(page);
+    query.push("select ").push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
+    keyset::order(&mut query, page);
+    query
+}
+
+fn records(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
+    let conditions = move |query: &mut QueryBuilder<Postgres>| conditions(query, organization, filter);
+    let search = filter.q.as_deref().map(|q| Search { column: "a.username", text: folded(q), blocks: None });
+    List { table: "accounts a", id: "a.id", conditions, parents: None, search }
 }
 
 fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {
@@ -132,9 +143,6 @@ fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &A
     }
     if let Some(active) = filter.is_active {
         query.push(" and a.is_active = ").push_bind(active);
-    }
-    if let Some(q) = &filter.q {
-        query.push(" and strpos(a.username, ").push_bind(folded(q)).push(") > 0");
     }
     if let Some(category) = &filter.category {
         query.push(" and a.category = ").push_bind(category.clone());
@@ -154,7 +162,7 @@ pub async fn get(
     let mut query =
         QueryBuilder::<Postgres>::new("with page as (select id from accounts where organization_id = ");
     query.push_bind(organization).push(" and id = ").push_bind(id).push(") select ");
-    query.push(COLUMNS).push_bind(readable.names()).push(JOINS);
+    query.push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
 }
 

@@ -1,4 +1,4 @@
-//! Creators for analytics: who there is, and which accounts belong to them as they are linked now.
+//! Creators for leaderboards: who there is, and which accounts belong to them as they are linked now.
 
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -36,19 +36,4 @@ pub async fn ranked(
     .fetch_all(pg)
     .await?;
     Ok(creators)
-}
-
-/// The accounts of one creator, by internal id; `None` when the organization has no such creator.
-pub async fn subjects(pg: &PgPool, organization: Uuid, creator: Uuid) -> Result<Option<Vec<i64>>, Error> {
-    let subjects = sqlx::query_scalar(
-        "select coalesce(array_agg(a.internal_id) filter (where a.id is not null), '{}')
-         from creators c left join accounts a on a.organization_id = $1 and a.creator_id = c.id
-         where c.organization_id = $1 and c.id = $2
-         group by c.id",
-    )
-    .bind(organization)
-    .bind(creator)
-    .fetch_optional(pg)
-    .await?;
-    Ok(subjects)
 }

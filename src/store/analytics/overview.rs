@@ -1,12 +1,10 @@
-//! The headline figures of an organization: what it holds, and what a window gained beside the one before it.
+//! The headline figures of an organization that Postgres knows: what it holds, and how much was posted.
 
-use clickhouse::{Client, Row};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Scope, fetch_one, scoped};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::Error;
@@ -14,11 +12,17 @@ use crate::store::Error;
 /// How much of everything an organization has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Holdings {
+    /// Tracked accounts.
     pub accounts: i64,
+    /// Tracked accounts that are not paused themselves.
     pub active_accounts: i64,
+    /// Creators; with a platform, those with an account there.
     pub creators: i64,
+    /// Videos of either kind, each once.
     pub videos: i64,
+    /// Videos that were found on tracked accounts.
     pub account_videos: i64,
+    /// Videos that are tracked individually.
     pub individual_videos: i64,
 }
 
@@ -73,23 +77,4 @@ pub async fn new_posts(
     .fetch_one(pg)
     .await?;
     Ok(counts)
-}
-
-/// Gains of a window and of the one before it.
-#[derive(Debug, Clone, Row, Deserialize)]
-pub struct Gains {
-    pub views: i64,
-    pub plays: i64,
-    pub likes: i64,
-    pub comments: i64,
-    pub shares: i64,
-    pub previous_views: i64,
-    pub previous_plays: i64,
-    pub previous_likes: i64,
-    pub previous_comments: i64,
-    pub previous_shares: i64,
-}
-
-pub async fn gains(client: &Client, scope: Scope<'_>, window: Window) -> Result<Gains, Error> {
-    fetch_one(scoped(client, include_str!("overview.sql"), scope, window)).await
 }

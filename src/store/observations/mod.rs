@@ -17,7 +17,7 @@ use crate::model::platform::Platform;
 
 pub use accounts::observe_accounts;
 pub(super) use locks::lock_accounts_of;
-pub use videos::observe_videos;
+pub use videos::{Merged, observe_videos};
 
 /// An account as the stores know it: by its id in Postgres and as a subject of tracking in ClickHouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -137,21 +137,24 @@ struct Draft {
     scraped_at: Option<DateTime<Utc>>,
 }
 
+/// Videos that turned out to be others: the id of each that is gone, with the one that it was merged into.
+pub type Merged = HashMap<Uuid, Uuid>;
+
 /// Records what was observed of videos of the organization. Two units of work that make the same video at the
 /// same time contend: the later one gets [`Error::Contended`] and is to be tried again.
 pub async fn observe_videos(
     write: &mut Write,
     now: DateTime<Utc>,
     observed: Vec<ObservedVideo>,
-) -> Result<(), Error> {
+) -> Result<Merged, Error> {
     if observed.is_empty() {
-        return Ok(());
+        return Ok(Merged::new());
     }
     let locked = lock_accounts(write, &observed).await?;
     let stored = find(write, &observed).await?;
     let others = stored.iter().filter_map(|row| row.account_id).filter(|account| !locked.contains(account));
     lock_at_once(write, others.collect()).await?;
-    let mut drafts = assemble(write, observed, stored).await?;
+    let (mut drafts, merged) = assemble(write, observed, stored).await?;
     let mut accounts: BTreeMap<Uuid, Option<NaiveDate>> = BTreeMap::new();
     let (mut made, mut changed) = (Vec::new(), Vec::new());
     for draft in &mut drafts {
@@ -167,7 +170,8 @@ pub async fn observe_videos(
     update(write, now, changed).await?;
     start_tracking(write, &accounts).await?;
     let accounts: Vec<_> = accounts.into_keys().collect();
-    sums::refresh(write, &accounts).await
+    sums::refresh(write, &accounts).await?;
+    Ok(merged)
 }
 
 /// Finds and locks the rows that the batch may mean.
@@ -207,7 +211,7 @@ async fn assemble(
     write: &mut Write,
     observed: Vec<ObservedVideo>,
     stored: Vec<Row>,
-) -> Result<Vec<Draft>, Error> {
+) -> Result<(Vec<Draft>, Merged), Error> {
     let mut drafts: Vec<Draft> = Vec::with_capacity(observed.len());
     let mut by_external_id: HashMap<(Platform, String), usize> = HashMap::new();
     let mut by_shortcode: HashMap<(Platform, String), usize> = HashMap::new();
@@ -241,6 +245,7 @@ async fn assemble(
         by_shortcode.extend(short.map(|key| (key, n)));
         drafts[n].add(write, video);
     }
+    let gone = merged.iter().map(|(lost, kept)| (drafts[*lost].id, drafts[*kept].id)).collect();
     let mut drafts: Vec<_> = drafts
         .into_iter()
         .enumerate()
@@ -258,7 +263,7 @@ async fn assemble(
             draft.subject_id = internal_id;
         }
     }
-    Ok(drafts)
+    Ok((drafts, gone))
 }
 
 /// Two videos turn out to be one: the older id stays, and both kinds hold. Stored rows stand first and in the
@@ -269,11 +274,15 @@ async fn merge(write: &mut Write, drafts: &mut [Draft], kept: usize, lost: usize
     if let Some(account) = lost.account {
         kept.attach(write, AccountRef { id: account, subject_id: lost.subject_id });
     }
+    if !kept.is_tracked {
+        kept.is_active = lost.is_active;
+    }
     kept.is_tracked |= lost.is_tracked;
     kept.external_id = kept.external_id.take().or(lost.external_id.take());
     kept.shortcode = kept.shortcode.take().or(lost.shortcode.take());
     kept.latest.merge(std::mem::take(&mut lost.latest));
     kept.observations.append(&mut lost.observations);
+    kept.scraped_at = kept.scraped_at.max(lost.scraped_at);
     let Some(lost_row) = &lost.stored else { return Ok(()) };
     let from = lost_row.place();
     let place = VideoPlace { subject_id: kept.subject_id, video_id: kept.internal_id };
@@ -285,10 +294,14 @@ async fn merge(write: &mut Write, drafts: &mut [Draft], kept: usize, lost: usize
     sqlx::query(
         "update videos k set
             is_active = case when k.is_tracked then k.is_active else l.is_active end,
+            is_unavailable = case when k.is_tracked then k.is_unavailable else l.is_unavailable end,
             metadata = case when k.is_tracked then k.metadata else l.metadata end,
             scrape_interval_hours = case when k.is_tracked then k.scrape_interval_hours else l.scrape_interval_hours end,
+            is_tracked = k.is_tracked or l.is_tracked,
             tracked_at = coalesce(k.tracked_at, l.tracked_at),
-            tracked_since = least(k.tracked_since, l.tracked_since)
+            tracked_since = least(k.tracked_since, l.tracked_since),
+            first_scrape_time = least(k.first_scrape_time, l.first_scrape_time),
+            last_scrape_time = greatest(k.last_scrape_time, l.last_scrape_time)
          from videos l where k.organization_id = $1 and l.organization_id = $1 and k.id = $2 and l.id = $3",
     )
     .bind(organization)
@@ -296,20 +309,7 @@ async fn merge(write: &mut Write, drafts: &mut [Draft], kept: usize, lost: usize
     .bind(lost_id)
     .execute(write.connection())
     .await?;
-    sqlx::query(
-        "update scrape_targets set id = $2 where organization_id = $1 and id = $3
-            and not exists (select from scrape_targets where id = $2)",
-    )
-    .bind(organization)
-    .bind(kept_id)
-    .bind(lost_id)
-    .execute(write.connection())
-    .await?;
-    sqlx::query("delete from scrape_targets where organization_id = $1 and id = $2")
-        .bind(organization)
-        .bind(lost_id)
-        .execute(write.connection())
-        .await?;
+    targets::merge(write, lost_id, kept_id).await?;
     sqlx::query("delete from videos where organization_id = $1 and id = $2")
         .bind(organization)
         .bind(lost_id)

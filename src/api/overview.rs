@@ -1,0 +1,123 @@
+//! The headline figures of an organization beside those of the window before.
+
+use chrono::NaiveDate;
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields::ON_PLATFORM;
+use crate::app::App;
+use crate::http::extract::{FromQuery, Parts};
+use crate::http::fields::Params;
+use crate::http::route::read;
+use crate::http::window::{WindowMeta, WindowParams};
+use crate::http::{Caller, Problem, Query, WithMeta};
+use crate::model::change::{self, Change};
+use crate::model::gains::Gains;
+use crate::model::period::Window;
+use crate::model::platform::Platform;
+use crate::store::analytics::overview::{self, Holdings};
+use crate::store::analytics::{Scope, subjects};
+
+pub(super) fn router() -> Router {
+    Router::with_path("overview").push(read(get))
+}
+
+/// The window and platform that figures are asked for.
+struct OverviewQuery {
+    window: WindowParams,
+    platform: Option<Platform>,
+}
+
+impl FromQuery for OverviewQuery {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        OverviewQuery {
+            window: WindowParams::read(query, parts),
+            platform: query.about(ON_PLATFORM).word("platform"),
+        }
+    }
+}
+
+/// What the organization has, and what it gained beside the window before.
+#[derive(Serialize, JsonSchema)]
+struct Overview {
+    /// What there is now, whatever the window.
+    totals: Holdings,
+    /// Gain in views.
+    views: Change<i64>,
+    /// Gain in plays; on TikTok a play is a view.
+    plays: Change<i64>,
+    /// Gain in likes.
+    likes: Change<i64>,
+    /// Gain in comments.
+    comments: Change<i64>,
+    /// Gain in shares.
+    shares: Change<i64>,
+    /// Gain in likes, comments and shares together.
+    engagement: Change<i64>,
+    /// Engagement per view, to six decimals; null without views.
+    engagement_rate: Change<Option<f64>>,
+    /// Number of videos that were posted.
+    new_posts: Change<i64>,
+    /// Followers of all accounts at the windows' ends; null before the first observation.
+    followers: Change<Option<i64>>,
+}
+
+/// What is told of the figures beside them.
+#[derive(Serialize, JsonSchema)]
+struct OverviewMeta {
+    #[serde(flatten)]
+    window: WindowMeta,
+    /// First UTC day of the window before, which has as many days.
+    previous_start_date: NaiveDate,
+    /// Last UTC day of the window before, the eve of `start_date`.
+    previous_end_date: NaiveDate,
+}
+
+/// Reads the organization's headline figures beside those of the window before.
+#[endpoint(operation_id = "getOverview")]
+async fn get(
+    app: App,
+    caller: Caller,
+    query: Query<OverviewQuery>,
+) -> Result<WithMeta<Overview, OverviewMeta>, Problem> {
+    let Query(OverviewQuery { window, platform }) = query;
+    let (pg, organization) = (&app.pg, caller.organization);
+    let now = app.clock.now().await;
+    let window = window.at(now)?;
+    let previous = window.previous();
+    let both = Window { start: previous.start, ..window };
+    let scope = Scope::whole(pg, organization, platform).await?;
+    let (totals, (posts, previous_posts), days, levels) = tokio::try_join!(
+        overview::holdings(pg, organization, platform),
+        overview::new_posts(pg, organization, platform, window),
+        subjects::daily(&app.clickhouse, &scope, both),
+        subjects::levels(&app.clickhouse, &scope, window),
+    )?;
+    let (mut current, mut before) = (Gains::default(), Gains::default());
+    for (date, day) in days {
+        *(if date < window.start { &mut before } else { &mut current }) += day.gains;
+    }
+    let data = Overview {
+        totals,
+        views: change::of_counts(current.views, before.views),
+        plays: change::of_counts(current.plays, before.plays),
+        likes: change::of_counts(current.likes, before.likes),
+        comments: change::of_counts(current.comments, before.comments),
+        shares: change::of_counts(current.shares, before.shares),
+        engagement: change::of_counts(current.engagement, before.engagement),
+        engagement_rate: change::of_rates(
+            change::rate(current.engagement, current.views),
+            change::rate(before.engagement, before.views),
+        ),
+        new_posts: change::of_counts(posts, previous_posts),
+        followers: change::of_levels(levels.followers, levels.previous_followers),
+    };
+    let meta = OverviewMeta {
+        window: WindowMeta::new(window, now, levels.as_of),
+        previous_start_date: previous.start,
+        previous_end_date: previous.end,
+    };
+    Ok(WithMeta { data, meta })
+}

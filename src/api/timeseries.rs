@@ -1,0 +1,125 @@
+//! Series of daily gains: of the organization or a part of it, and of one creator.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::fields::{CreatorPath, ON_PLATFORM};
+use crate::app::App;
+use crate::http::extract::{FromQuery, Parts};
+use crate::http::fields::Params;
+use crate::http::route::read;
+use crate::http::window::{WindowMeta, WindowParams};
+use crate::http::{Args, Caller, Path, Problem, Query, WithMeta};
+use crate::model::gains::Gains;
+use crate::model::period::Window;
+use crate::model::platform::Platform;
+use crate::store::analytics::{Scope, accounts, subjects};
+
+pub(super) fn router() -> Router {
+    Router::with_path("analytics/timeseries").push(read(of_organization))
+}
+
+/// The window of a series, and whose it is.
+struct SeriesQuery {
+    window: WindowParams,
+    platform: Option<Platform>,
+    account_id: Option<Uuid>,
+    creator_id: Option<Uuid>,
+}
+
+impl FromQuery for SeriesQuery {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        SeriesQuery {
+            window: WindowParams::read(query, parts),
+            platform: query.about(ON_PLATFORM).word("platform"),
+            account_id: query.about("Only this account.").uuid("account_id"),
+            creator_id: query.about("Only the accounts of this creator.").uuid("creator_id"),
+        }
+    }
+}
+
+/// One UTC day of the organization, or of the part of it that was asked for.
+#[derive(Serialize, JsonSchema)]
+struct SeriesDay {
+    /// UTC day.
+    date: NaiveDate,
+    #[serde(flatten)]
+    gains: Gains,
+}
+
+/// Reads what the organization gained on each day.
+///
+/// Individually tracked videos are included, unless only an account or a creator is asked for.
+#[endpoint(
+    operation_id = "getTimeseries",
+    responses((status_code = 404, description = "The organization has no such account or creator."))
+)]
+async fn of_organization(
+    app: App,
+    caller: Caller,
+    query: Query<SeriesQuery>,
+) -> Result<WithMeta<Vec<SeriesDay>, WindowMeta>, Problem> {
+    let Query(SeriesQuery { window, platform, account_id, creator_id }) = query;
+    let organization = caller.organization;
+    let now = app.clock.now().await;
+    let window = window.at(now)?;
+    let scope = if account_id.is_none() && creator_id.is_none() {
+        Scope::whole(&app.pg, organization, platform).await?
+    } else {
+        let subjects = accounts::subjects(&app.pg, organization, account_id, creator_id).await?;
+        Scope::accounts(organization, platform, subjects)
+    };
+    let (days, meta) = series(&app, &scope, window, now).await?;
+    let data = days.into_iter().map(|(date, gains)| SeriesDay { date, gains }).collect();
+    Ok(WithMeta { data, meta })
+}
+
+/// One UTC day of a creator.
+#[derive(Serialize, JsonSchema)]
+struct CreatorDay {
+    /// UTC day.
+    date: NaiveDate,
+    /// Gain in views.
+    views: i64,
+    /// Gain in likes, comments and shares together.
+    engagement: i64,
+}
+
+/// Reads what a creator's accounts gained on each day.
+///
+/// The accounts are those that are linked now, with all their history.
+#[endpoint(operation_id = "getCreatorTimeseries")]
+pub(super) async fn of_creator(
+    app: App,
+    caller: Caller,
+    args: Args<(Path<CreatorPath>, Query<WindowParams>)>,
+) -> Result<WithMeta<Vec<CreatorDay>, WindowMeta>, Problem> {
+    let Args((Path(path), Query(window))) = args;
+    let now = app.clock.now().await;
+    let window = window.at(now)?;
+    let subjects = accounts::subjects(&app.pg, caller.organization, None, Some(path.creator_id)).await?;
+    let scope = Scope::accounts(caller.organization, None, subjects);
+    let (days, meta) = series(&app, &scope, window, now).await?;
+    let day =
+        |(date, gains): (_, Gains)| CreatorDay { date, views: gains.views, engagement: gains.engagement };
+    Ok(WithMeta { data: days.into_iter().map(day).collect(), meta })
+}
+
+/// The gains of every day of the window, ascending.
+async fn series(
+    app: &App,
+    scope: &Scope,
+    window: Window,
+    now: DateTime<Utc>,
+) -> Result<(Vec<(NaiveDate, Gains)>, WindowMeta), Problem> {
+    let days = subjects::daily(&app.clickhouse, scope, window).await?;
+    let latest = days.values().filter_map(|day| day.as_of).max();
+    let data_as_of = subjects::as_of(&app.clickhouse, scope, window, latest).await?;
+    let gains = |date| days.get(&date).map_or_else(Gains::default, |day| day.gains);
+    let days = window.iter_days().map(|date| (date, gains(date))).collect();
+    Ok((days, WindowMeta::new(window, now, data_as_of)))
+}

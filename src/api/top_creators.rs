@@ -1,0 +1,103 @@
+//! The leaderboard of creators.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use salvo::Writer;
+use salvo_oapi::endpoint;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::fields::ON_PLATFORM;
+use crate::app::App;
+use crate::http::extract::{FromQuery, Parts};
+use crate::http::fields::Params;
+use crate::http::window::{WindowMeta, WindowParams};
+use crate::http::{Caller, Problem, Query, WithMeta};
+use crate::model::gains::Gains;
+use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
+use crate::model::platform::Platform;
+use crate::store::analytics::creators::{self, Ranked};
+use crate::store::analytics::{Scope, subjects};
+
+/// The window and platform of a leaderboard, and how long it is.
+pub(super) struct TopQuery {
+    window: WindowParams,
+    platform: Option<Platform>,
+    limit: usize,
+}
+
+impl FromQuery for TopQuery {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        TopQuery {
+            window: WindowParams::read(query, parts),
+            platform: query.about(ON_PLATFORM).word("platform"),
+            limit: query.about("How many creators the ranking has.").integer_or(
+                "limit",
+                &SHORT_LIST,
+                SHORT_LIST_DEFAULT,
+            ) as usize,
+        }
+    }
+}
+
+/// An entry of the leaderboard.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TopCreator {
+    /// Id of the creator.
+    id: Uuid,
+    /// Always `creator`.
+    r#type: &'static str,
+    /// Name of the creator.
+    name: String,
+    /// Gain in views of all its accounts.
+    views: i64,
+    /// Gain in likes, comments and shares of all its accounts.
+    engagement: i64,
+    /// Number of its accounts, of the platform asked for.
+    account_count: usize,
+}
+
+/// Ranks the creators by the views that their accounts gained.
+#[endpoint(operation_id = "listTopCreators")]
+pub(super) async fn list(
+    app: App,
+    caller: Caller,
+    query: Query<TopQuery>,
+) -> Result<WithMeta<Vec<TopCreator>, WindowMeta>, Problem> {
+    let Query(TopQuery { window, platform, limit }) = query;
+    let organization = caller.organization;
+    let now = app.clock.now().await;
+    let window = window.at(now)?;
+    let scope = Scope::whole(&app.pg, organization, platform).await?;
+    let creators = creators::ranked(&app.pg, organization, platform).await?;
+    let totals = subjects::totals(&app.clickhouse, &scope, window).await?;
+    let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
+
+    let mut latest = None::<DateTime<Utc>>;
+    let mut ranked: Vec<(Gains, Ranked)> = Vec::with_capacity(creators.len());
+    for creator in creators {
+        let mut gains = Gains::default();
+        for totals in creator.subjects.iter().filter_map(|subject| totals.get(subject)) {
+            gains += totals.gains();
+            latest = latest.max(Some(totals.as_of));
+        }
+        ranked.push((gains, creator));
+    }
+    ranked.sort_unstable_by(|(gains, creator), (others, other)| {
+        (others.views, &creator.name_key, creator.id).cmp(&(gains.views, &other.name_key, other.id))
+    });
+    let linked = ranked.iter().flat_map(|(_, creator)| creator.subjects.iter().copied()).collect();
+    let scope = Scope::accounts(organization, platform, linked);
+    let data_as_of = subjects::as_of(&app.clickhouse, &scope, window, latest).await?;
+    let data = ranked.into_iter().take(limit).map(|(gains, creator)| TopCreator {
+        id: creator.id,
+        r#type: "creator",
+        name: creator.name,
+        views: gains.views,
+        engagement: gains.engagement,
+        account_count: creator.subjects.len(),
+    });
+    Ok(WithMeta { data: data.collect(), meta: WindowMeta::new(window, now, data_as_of) })
+}

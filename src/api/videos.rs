@@ -1,0 +1,257 @@
+//! Videos that are tracked on their own.
+
+use std::ops::RangeInclusive;
+
+use salvo::{Router, Writer};
+use salvo_oapi::endpoint;
+use serde_json::{Value, json};
+
+use super::fields::{TAGS, VideoPath, VideosQuery};
+use super::{daily, deltas, metrics};
+use crate::app::App;
+use crate::http::extract::FromBody;
+use crate::http::fields::{Object, Word};
+use crate::http::page::ListSort;
+use crate::http::route::{parameter, read};
+use crate::http::{
+    Args, Body, Caller, Collection, Created, Data, Deadline, Idempotency, NoContent, Path, Problem, Query,
+    TooSlow,
+};
+use crate::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, VideoName};
+use crate::model::limits::{SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS_DEFAULT};
+use crate::model::platform::Platform;
+use crate::model::video::{Video, VideoType};
+use crate::platforms::short_links::{self, Unresolved};
+use crate::store::Write;
+use crate::store::keyset::Direction;
+use crate::store::videos::change::{self, NewTracking, NewVideo, VideoChange};
+use crate::store::videos::{self, TrackedVideoSort, VideoSort};
+
+/// Segments beside `{video_id}` that are no videos.
+const LITERALS: &[&str] = &["metrics", "deltas"];
+/// Long enough for every URL of a video with its tracking parameters.
+const IDENTIFIER: RangeInclusive<usize> = 1..=2048;
+
+pub(super) fn router() -> Router {
+    Router::with_path("videos")
+        .push(read(list))
+        .push(Router::new().post(create))
+        .push(metrics::of_videos())
+        .push(deltas::of_videos())
+        .push(
+            parameter("{video_id}", LITERALS)
+                .push(read(get))
+                .push(Router::new().patch(patch))
+                .push(Router::new().delete(delete))
+                .push(Router::with_path("analytics").push(read(daily::of_video))),
+        )
+}
+
+impl Word for TrackedVideoSort {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("added_at", TrackedVideoSort::AddedAt),
+        ("create_time", TrackedVideoSort::As(VideoSort::CreateTime)),
+        ("view_count", TrackedVideoSort::As(VideoSort::ViewCount)),
+        ("like_count", TrackedVideoSort::As(VideoSort::LikeCount)),
+        ("play_count", TrackedVideoSort::As(VideoSort::PlayCount)),
+    ];
+}
+
+impl ListSort for TrackedVideoSort {
+    const DEFAULT: (Self, Direction) = (TrackedVideoSort::AddedAt, Direction::Desc);
+}
+
+const IS_ACTIVE: &str = "False pauses tracking, true resumes it.";
+const INTERVAL: &str = "Hours from one scrape to the next.";
+
+/// A video to be tracked: its platform and whatever names it there.
+struct CreateBody {
+    /// Absent only from bodies that are refused.
+    named: Option<(Platform, VideoIdentifier)>,
+    tracking: NewTracking,
+}
+
+impl FromBody for CreateBody {
+    fn example() -> Value {
+        let identifier = "https://www.tiktok.com/@salt.and.tide/video/7301234567890123456";
+        json!({"platform": "tiktok", "identifier": identifier, "metadata": {"campaign": "spring"}})
+    }
+
+    fn read(body: &mut Object<'_>) -> Self {
+        body.require("platform");
+        body.require("identifier");
+        let platform = body.about("Where the video is.").word::<Platform>("platform");
+        let text = body
+            .about("The video's URL, an Instagram shortcode, the platform's id, or a short link of TikTok.")
+            .text("identifier", &IDENTIFIER);
+        let tracking = NewTracking {
+            is_active: body.about("False adds it paused.").boolean_or("is_active", true),
+            metadata: body.about("Tags of your own, text by text.").metadata("metadata").unwrap_or_default(),
+            scrape_interval_hours: body.about(INTERVAL).integer_or(
+                "scrape_interval_hours",
+                &SCRAPE_INTERVAL_HOURS,
+                SCRAPE_INTERVAL_HOURS_DEFAULT,
+            ),
+        };
+        let named = platform.zip(text).and_then(|(platform, text)| {
+            VideoIdentifier::parse(platform, &text)
+                .map(|identifier| (platform, identifier))
+                .map_err(|error| body.violations.add("identifier", error.to_string()))
+                .ok()
+        });
+        CreateBody { named, tracking }
+    }
+}
+
+struct PatchBody {
+    change: VideoChange,
+}
+
+impl FromBody for PatchBody {
+    fn example() -> Value {
+        json!({"is_active": false, "metadata": {"campaign": "summer"}})
+    }
+
+    fn read(body: &mut Object<'_>) -> Self {
+        let change = VideoChange {
+            is_active: body.about(IS_ACTIVE).boolean("is_active"),
+            metadata: body.about(TAGS).metadata("metadata"),
+            scrape_interval_hours: body
+                .about(INTERVAL)
+                .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
+        };
+        PatchBody { change }
+    }
+}
+
+/// Lists the videos that are tracked individually.
+#[endpoint(operation_id = "listVideos")]
+async fn list(
+    app: App,
+    caller: Caller,
+    query: Query<VideosQuery<TrackedVideoSort>>,
+) -> Result<Collection<Video>, Problem> {
+    let VideosQuery { filter, listing } = query.0;
+    let (organization, view) = (caller.organization, VideoType::Video);
+    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
+    listing.answer(found)
+}
+
+/// Tracks a video on its own.
+///
+/// It is there at once; its first scrape follows within seconds. One that was found on a tracked account keeps its id
+/// and is in both lists from then on. `409` names the video when the organization tracks it individually already. A
+/// short link is resolved by asking TikTok, which may take up to ten seconds.
+#[endpoint(
+    operation_id = "createVideo",
+    responses((status_code = 502, description = "TikTok did not say where the short link leads."))
+)]
+async fn create(
+    app: App,
+    caller: Caller,
+    deadline: Deadline,
+    args: Args<(Body<CreateBody>, Idempotency)>,
+) -> Result<Created<Video>, Problem> {
+    let Args((Body(CreateBody { named, tracking }), idempotency)) = args;
+    let (platform, identifier) =
+        named.ok_or_else(|| Problem::internal("a body without a video was taken for valid"))?;
+    refuse_unreadable(&app, platform, &identifier)?;
+    let video = match identifier {
+        VideoIdentifier::Video(video) => video,
+        VideoIdentifier::ShortLink(link) => {
+            if let Some(first) = idempotency.known(&app.pg, caller.organization).await? {
+                return Ok(first);
+            }
+            follow(&app, &deadline, link).await?
+        }
+    };
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    if let Some(first) = idempotency.replay(&mut write).await? {
+        return Ok(first);
+    }
+    let new = NewVideo { platform, video, tracking };
+    let id = change::create(&mut write, &new, app.clock.now().await).await?;
+    let video = read_one(&app, &mut write, id).await?;
+    let created = Created::at(format!("/v2/videos/{id}"), &video)?;
+    idempotency.keep(&mut write, &created).await?;
+    write.commit().await?;
+    Ok(created)
+}
+
+/// Refuses a video that would wait for ever, because no configured source reads one by such a name.
+fn refuse_unreadable(app: &App, platform: Platform, identifier: &VideoIdentifier) -> Result<(), Problem> {
+    let (by, reads) = match identifier {
+        VideoIdentifier::Video(NamedVideo { name: name @ VideoName::Shortcode(_), .. }) => {
+            ("its shortcode", app.readable.reads_video(platform, name))
+        }
+        VideoIdentifier::Video(NamedVideo { name, .. }) => {
+            ("its id", app.readable.reads_video(platform, name))
+        }
+        VideoIdentifier::ShortLink(_) => ("its id", app.readable.posts_by_id.contains(&platform)),
+    };
+    if reads {
+        return Ok(());
+    }
+    let message = format!(
+        "names a video that no configured source can read: none looks up a video of {platform} by {by}; track its account instead"
+    );
+    Err(Problem::invalid_field("identifier", message))
+}
+
+/// Asks the platform which video a short link leads to.
+async fn follow(app: &App, deadline: &Deadline, link: ShortLink) -> Result<NamedVideo, Problem> {
+    let failed = |cause: &str| {
+        Problem::upstream(
+            "the platform did not say where the short link leads: try again, or send the video's own URL",
+            cause,
+        )
+    };
+    let asked = short_links::resolve(link, app.settings.short_link_url.as_ref());
+    match deadline.outside(short_links::PATIENCE, asked).await {
+        Ok(Ok(video)) => Ok(video),
+        Ok(Err(error @ Unresolved::NoVideo)) => {
+            Err(Problem::invalid_field("identifier", format!("names no video: {error}")))
+        }
+        Ok(Err(Unresolved::Failed(cause))) => Err(failed(&cause)),
+        Err(TooSlow) => Err(failed("no answer in time")),
+    }
+}
+
+async fn read_one(app: &App, write: &mut Write, id: uuid::Uuid) -> Result<Video, Problem> {
+    let (organization, view) = (write.organization(), VideoType::Video);
+    Ok(videos::get(write.connection(), organization, view, &app.readable, id).await?)
+}
+
+/// Reads one individually tracked video.
+#[endpoint(operation_id = "getVideo")]
+async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
+    let (organization, view) = (caller.organization, VideoType::Video);
+    let data = videos::get(&app.pg, organization, view, &app.readable, path.0.video_id).await?;
+    Ok(Data { data })
+}
+
+/// Changes how a video is tracked: only the fields that are sent.
+#[endpoint(operation_id = "updateVideo")]
+async fn patch(
+    app: App,
+    caller: Caller,
+    args: Args<(Path<VideoPath>, Body<PatchBody>)>,
+) -> Result<Data<Video>, Problem> {
+    let Args((Path(path), Body(body))) = args;
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    change::change(&mut write, path.video_id, &body.change).await?;
+    let data = read_one(&app, &mut write, path.video_id).await?;
+    write.commit().await?;
+    Ok(Data { data })
+}
+
+/// Stops tracking a video on its own.
+///
+/// It is deleted with its history, unless it was found on a tracked account: then it stays there.
+#[endpoint(operation_id = "deleteVideo")]
+async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent, Problem> {
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    change::delete(&mut write, path.0.video_id).await?;
+    write.commit().await?;
+    Ok(NoContent)
+}

@@ -1,0 +1,50 @@
+//! Accounts for analytics: which of them are meant, by the ids under which history knows them.
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::store::{Error, accounts, creators};
+
+/// An account as its history is found.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct AccountRef {
+    pub id: Uuid,
+    pub internal_id: i64,
+}
+
+/// Accounts of the organization among ids.
+pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<AccountRef>, Error> {
+    let accounts =
+        sqlx::query_as("select id, internal_id from accounts where organization_id = $1 and id = any($2)")
+            .bind(organization)
+            .bind(ids)
+            .fetch_all(pg)
+            .await?;
+    Ok(accounts)
+}
+
+/// The internal ids of one account, of a creator's accounts, or of what is both. Fails unless the account and the
+/// creator are the organization's.
+pub async fn subjects(
+    pg: &PgPool,
+    organization: Uuid,
+    account: Option<Uuid>,
+    creator: Option<Uuid>,
+) -> Result<Vec<i64>, Error> {
+    if let Some(account) = account {
+        accounts::require(pg, organization, account).await?;
+    }
+    if let Some(creator) = creator {
+        creators::require(pg, organization, creator).await?;
+    }
+    let subjects = sqlx::query_scalar(
+        "select internal_id from accounts
+         where organization_id = $1 and ($2::uuid is null or id = $2) and ($3::uuid is null or creator_id = $3)",
+    )
+    .bind(organization)
+    .bind(account)
+    .bind(creator)
+    .fetch_all(pg)
+    .await?;
+    Ok(subjects)
+}

@@ -1,0 +1,102 @@
+//! History day by day: what a video, or some accounts together, gained on each day, and what their counters were at
+//! the end of it.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use clickhouse::{Client, Row};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::subjects::sum_of_known;
+use super::videos::VideoRef;
+use super::{Scope, bounded, fetch, stored_day};
+use crate::model::counters::Counters;
+use crate::model::period::Window;
+use crate::store::Error;
+
+/// A day of history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Day {
+    pub date: NaiveDate,
+    pub gains: [i64; COUNTERS],
+    /// At the end of the day; unknown before the first observation.
+    pub counts: Counters,
+    /// Followers at the end of the day; unknown before the first observation, and for a video.
+    pub followers: Option<i64>,
+}
+
+/// Every day of a window, ascending, and the latest observation by the end of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Days {
+    pub days: Vec<Day>,
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+const COUNTERS: usize = Counters::NAMES.len();
+
+/// One row per day, as both statements answer.
+#[derive(Row, Deserialize)]
+struct DayRow {
+    #[serde(with = "clickhouse::serde::chrono::date")]
+    day: NaiveDate,
+    /// In the order of [`Counters::NAMES`], followers behind them.
+    gains: Vec<i64>,
+    counts: Vec<Option<i64>>,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    as_of: DateTime<Utc>,
+}
+
+/// One video day by day.
+pub async fn of_video(
+    client: &Client,
+    organization: Uuid,
+    video: VideoRef,
+    window: Window,
+) -> Result<Days, Error> {
+    let query = bounded(client, include_str!("video_daily.sql"))
+        .param("org", organization)
+        .param("subject", video.subject_id)
+        .param("video", video.internal_id)
+        .param("from_zero", video.from_zero)
+        .param("start", stored_day(window.start))
+        .param("end", stored_day(window.end));
+    Ok(assembled(fetch(query).await?, window))
+}
+
+/// Accounts together day by day.
+pub async fn of_accounts(client: &Client, scope: &Scope, window: Window) -> Result<Days, Error> {
+    Ok(assembled(scope.fetch(client, include_str!("subject_daily.sql"), window).await?, window))
+}
+
+/// Adds up rows of the same day and looks up each day of the window among those that can be stored.
+fn assembled(rows: Vec<DayRow>, window: Window) -> Days {
+    let as_of = rows.iter().map(|row| row.as_of).filter(|at| *at > DateTime::UNIX_EPOCH).max();
+    let mut known: BTreeMap<NaiveDate, Day> = BTreeMap::new();
+    for row in rows {
+        let (gain, count) = (|n| row.gains.get(n).copied(), |n| row.counts.get(n).copied().flatten());
+        let day = known.entry(row.day).or_insert_with(|| Day::unknown(row.day));
+        let counts = day.counts.to_array();
+        day.gains = std::array::from_fn(|n| day.gains[n] + gain(n).unwrap_or_default());
+        day.counts = Counters::from_array(std::array::from_fn(|n| sum_of_known(counts[n], count(n))));
+        day.followers = sum_of_known(day.followers, count(COUNTERS));
+    }
+    let days = window.iter_days().map(|date| match known.get(&stored_day(date)) {
+        Some(day) => Day { date, ..*day },
+        None => Day::unknown(date),
+    });
+    Days { days: days.collect(), as_of }
+}
+
+impl Day {
+    fn unknown(date: NaiveDate) -> Self {
+        Day { date, gains: [0; COUNTERS], counts: Counters::default(), followers: None }
+    }
+}
+
+impl Days {
+    /// What the window gained.
+    pub fn totals(&self) -> [i64; COUNTERS] {
+        std::array::from_fn(|n| self.days.iter().map(|day| day.gains[n]).sum())
+    }
+}

@@ -1,0 +1,136 @@
+//! Whose history is asked for. A parameter of ClickHouse's HTTP interface holds 128 KiB, so a scope with a long list
+//! is asked for part by part; the parts have no subject in common.
+
+use clickhouse::query::Query;
+use clickhouse::{Client, RowOwned, RowRead};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{bounded, fetch, stored_day};
+use crate::model::period::Window;
+use crate::model::platform::Platform;
+use crate::store::Error;
+
+/// Subjects that one parameter may list: an id has at most 19 digits, and a comma.
+const LIST: usize = 6_000;
+
+/// Subjects of one organization.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    organization: Uuid,
+    platform: Option<Platform>,
+    who: Who,
+}
+
+#[derive(Debug, Clone)]
+enum Who {
+    /// Everybody but those that are deleted in Postgres, and possibly not yet in ClickHouse; ascending.
+    AllBut(Vec<i64>),
+    /// Accounts that are in Postgres.
+    These(Vec<i64>),
+}
+
+/// What one statement is told of a scope.
+struct Part<'a> {
+    subjects: &'a [i64],
+    deleted: &'a [i64],
+    first: i64,
+    last: i64,
+}
+
+/// Subjects of tracking that every total has to leave out.
+pub async fn removed_subjects(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
+    let removed = sqlx::query_scalar(
+        "select subject_id from removed_subjects where organization_id = $1 order by subject_id",
+    )
+    .bind(organization)
+    .fetch_all(pg)
+    .await?;
+    Ok(removed)
+}
+
+impl Scope {
+    /// Everything that the organization has, of one platform or both.
+    pub async fn whole(pg: &PgPool, organization: Uuid, platform: Option<Platform>) -> Result<Self, Error> {
+        let removed = removed_subjects(pg, organization).await?;
+        Ok(Scope { organization, platform, who: Who::AllBut(removed) })
+    }
+
+    /// Accounts by their internal ids, those of one platform or both.
+    pub fn accounts(organization: Uuid, platform: Option<Platform>, subjects: Vec<i64>) -> Self {
+        Scope { organization, platform, who: Who::These(subjects) }
+    }
+
+    /// The rows of a statement over all parts of the scope, one part after the other.
+    pub(super) async fn fetch<T: RowOwned + RowRead>(
+        &self,
+        client: &Client,
+        sql: &'static str,
+        window: Window,
+    ) -> Result<Vec<T>, Error> {
+        let mut rows = Vec::new();
+        for part in self.parts() {
+            rows.extend(fetch(self.query(client, sql, window, &part)).await?);
+        }
+        Ok(rows)
+    }
+
+    fn query(&self, client: &Client, sql: &'static str, window: Window, part: &Part<'_>) -> Query {
+        bounded(client, sql)
+            .param("org", self.organization)
+            .param("start", stored_day(window.start))
+            .param("end", stored_day(window.end))
+            .param("whole_org", matches!(self.who, Who::AllBut(_)))
+            .param("subjects", part.subjects)
+            .param("deleted", part.deleted)
+            .param("first", part.first)
+            .param("last", part.last)
+            .param("platform", self.platform.map_or("", Platform::as_str))
+    }
+
+    fn parts(&self) -> Vec<Part<'_>> {
+        match &self.who {
+            Who::These(subjects) => subjects
+                .chunks(LIST)
+                .map(|subjects| Part { subjects, deleted: &[], first: 0, last: i64::MAX })
+                .collect(),
+            Who::AllBut(removed) => (0..removed.len().max(1))
+                .step_by(LIST)
+                .map(|start| Part {
+                    subjects: &[],
+                    deleted: &removed[start..removed.len().min(start + LIST)],
+                    first: if start == 0 { 0 } else { removed[start] },
+                    last: removed.get(start + LIST).map_or(i64::MAX, |next| next - 1),
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(who: Who) -> Vec<(usize, usize, i64, i64)> {
+        let scope = Scope { organization: Uuid::nil(), platform: None, who };
+        scope
+            .parts()
+            .iter()
+            .map(|part| (part.subjects.len(), part.deleted.len(), part.first, part.last))
+            .collect()
+    }
+
+    #[test]
+    fn a_scope_is_asked_for_in_parts_that_have_no_subject_in_common() {
+        let ids = |count: i64| (1..=count).map(|id| id * 10).collect::<Vec<_>>();
+        assert_eq!(parts(Who::AllBut(vec![])), [(0, 0, 0, i64::MAX)]);
+        assert_eq!(parts(Who::AllBut(ids(6_000))), [(0, 6_000, 0, i64::MAX)]);
+        assert_eq!(
+            parts(Who::AllBut(ids(12_001))),
+            [(0, 6_000, 0, 60_009), (0, 6_000, 60_010, 120_009), (0, 1, 120_010, i64::MAX)]
+        );
+        assert_eq!(parts(Who::These(vec![])), []);
+        assert_eq!(parts(Who::These(ids(6_001))), [(6_000, 0, 0, i64::MAX), (1, 0, 0, i64::MAX)]);
+        assert!(LIST * 20 < 128 << 10);
+    }
+}

@@ -1,0 +1,116 @@
+//! Gains of subjects over windows, and their levels, read from the rollup: per subject and per day.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use clickhouse::{Client, Row};
+use serde::Deserialize;
+
+use super::Scope;
+use crate::model::gains::Gains;
+use crate::model::period::Window;
+use crate::store::Error;
+
+/// Gains of one subject over a window.
+#[derive(Debug, Clone, Row, Deserialize)]
+pub struct SubjectTotals {
+    subject_id: u64,
+    views: i64,
+    plays: i64,
+    likes: i64,
+    comments: i64,
+    shares: i64,
+    pub followers: i64,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    pub as_of: DateTime<Utc>,
+}
+
+impl SubjectTotals {
+    pub const fn subject_id(&self) -> i64 {
+        self.subject_id.cast_signed()
+    }
+
+    pub const fn gains(&self) -> Gains {
+        Gains::new(self.views, self.plays, self.likes, self.comments, self.shares)
+    }
+}
+
+/// Gains per subject; those that were not observed in the window are absent.
+pub async fn totals(client: &Client, scope: &Scope, window: Window) -> Result<Vec<SubjectTotals>, Error> {
+    scope.fetch(client, include_str!("subject_totals.sql"), window).await
+}
+
+/// What was gained on one day.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Day {
+    pub gains: Gains,
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+/// Gains per day; days without an observation are absent.
+pub async fn daily(
+    client: &Client,
+    scope: &Scope,
+    window: Window,
+) -> Result<BTreeMap<NaiveDate, Day>, Error> {
+    #[derive(Row, Deserialize)]
+    struct Observed {
+        #[serde(with = "clickhouse::serde::chrono::date")]
+        date: NaiveDate,
+        views: i64,
+        plays: i64,
+        likes: i64,
+        comments: i64,
+        shares: i64,
+        #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+        as_of: DateTime<Utc>,
+    }
+    let observed: Vec<Observed> = scope.fetch(client, include_str!("daily.sql"), window).await?;
+    let mut days: BTreeMap<NaiveDate, Day> = BTreeMap::new();
+    for row in observed {
+        let day = days.entry(row.date).or_default();
+        day.gains += Gains::new(row.views, row.plays, row.likes, row.comments, row.shares);
+        day.as_of = day.as_of.max(Some(row.as_of));
+    }
+    Ok(days)
+}
+
+/// Followers at the end of a window and on its eve, unknown before their first observation, and the latest
+/// observation by the end of the window.
+#[derive(Debug, Clone, Default, Row, Deserialize)]
+pub struct Levels {
+    pub followers: Option<i64>,
+    pub previous_followers: Option<i64>,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros::option")]
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+pub async fn levels(client: &Client, scope: &Scope, window: Window) -> Result<Levels, Error> {
+    let parts: Vec<Levels> = scope.fetch(client, include_str!("levels.sql"), window).await?;
+    Ok(parts.into_iter().fold(Levels::default(), |sum, part| Levels {
+        followers: sum_of_known(sum.followers, part.followers),
+        previous_followers: sum_of_known(sum.previous_followers, part.previous_followers),
+        as_of: sum.as_of.max(part.as_of),
+    }))
+}
+
+/// A sum that is unknown only where nothing is known.
+pub(super) fn sum_of_known(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The latest observation that an answer rests on: the latest of its window, or one before it.
+pub async fn as_of(
+    client: &Client,
+    scope: &Scope,
+    window: Window,
+    latest: Option<DateTime<Utc>>,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    match latest {
+        Some(latest) => Ok(Some(latest)),
+        None => Ok(levels(client, scope, window).await?.as_of),
+    }
+}

@@ -1,0 +1,345 @@
+//! What the numbers mean, by definition: plain loops over all observations of an organization, and a generator of
+//! histories with gaps, falls, late counters and days observed again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
+use serde_json::{Map, Value, json};
+use tidemark::import::{self, Options};
+use tidemark::model::counters::Counters;
+use uuid::Uuid;
+
+use crate::harness::Organization;
+
+pub const PLATFORMS: [&str; 2] = ["instagram", "tiktok"];
+pub type Counts = [Option<i64>; 9];
+/// The last observation of each day.
+pub type Seen<T> = BTreeMap<NaiveDate, (DateTime<Utc>, T)>;
+
+#[derive(Debug, Clone)]
+pub struct Account {
+    pub platform: &'static str,
+    pub username: String,
+    pub creator: Option<usize>,
+    pub followers: Seen<Option<i64>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Video {
+    pub platform: &'static str,
+    pub external_id: String,
+    /// Its place among the accounts, if it was found on one.
+    pub account: Option<usize>,
+    pub is_tracked: bool,
+    pub posted: Option<NaiveDate>,
+    pub seen: Seen<Counts>,
+}
+
+/// An organization's history.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    pub creators: Vec<String>,
+    pub accounts: Vec<Account>,
+    pub videos: Vec<Video>,
+    /// What an import is given.
+    pub rows: Vec<Value>,
+}
+
+/// The ids that the service gave.
+pub struct Ids {
+    pub accounts: Vec<Uuid>,
+    pub creators: Vec<Uuid>,
+    pub videos: Vec<(Uuid, i64)>,
+}
+
+fn keep<T>(seen: &mut Seen<T>, at: DateTime<Utc>, value: T) {
+    let day = at.date_naive();
+    if seen.get(&day).is_none_or(|(known, _)| *known < at) {
+        seen.insert(day, (at, value));
+    }
+}
+
+fn known<T>(seen: &Seen<T>, until: NaiveDate, value: impl Fn(&T) -> Option<i64>) -> Option<i64> {
+    seen.range(..=until).rev().find_map(|(_, (_, seen))| value(seen))
+}
+
+pub fn sum_of_known(values: impl IntoIterator<Item = Option<i64>>) -> Option<i64> {
+    values.into_iter().flatten().fold(None, |sum, value| Some(sum.unwrap_or(0) + value))
+}
+
+impl History {
+    /// An account; it needs a profile or a video to exist.
+    pub fn account(&mut self, platform: &'static str, username: &str, creator: Option<usize>) -> usize {
+        let username = username.to_owned();
+        self.accounts.push(Account { platform, username, creator, followers: Seen::new() });
+        self.accounts.len() - 1
+    }
+
+    /// A video found on an account, tracked on its own, or both; not observed yet.
+    pub fn video(
+        &mut self,
+        platform: &'static str,
+        account: Option<usize>,
+        is_tracked: bool,
+        posted: Option<NaiveDate>,
+    ) -> usize {
+        let external_id = format!("{}", 7_000_000 + self.videos.len());
+        self.videos.push(Video { platform, external_id, account, is_tracked, posted, seen: Seen::new() });
+        let (number, described) = (self.videos.len() - 1, "2020-01-01T00:00:00Z".parse().unwrap());
+        if account.is_some() {
+            self.video_row(number, described, [None; 9], true);
+        }
+        if is_tracked {
+            self.video_row(number, described, [None; 9], false);
+        }
+        number
+    }
+
+    fn video_row(&mut self, number: usize, at: DateTime<Utc>, counts: Counts, on_account: bool) {
+        let video = &self.videos[number];
+        let mut row = json!({
+            "platform": video.platform, "external_id": video.external_id, "observed_at": at,
+            "create_time": video.posted.map(|day| format!("{day}T21:00:00Z")),
+        });
+        if let Some(account) = video.account.filter(|_| on_account) {
+            row["username"] = json!(self.accounts[account].username);
+        }
+        for (name, count) in Counters::NAMES.iter().zip(counts) {
+            row[*name] = json!(count);
+        }
+        self.rows.push(row);
+    }
+
+    pub fn follow(&mut self, account: usize, at: DateTime<Utc>, followers: Option<i64>) {
+        let Account { platform, username, followers: seen, .. } = &mut self.accounts[account];
+        keep(seen, at, followers);
+        self.rows.push(json!({
+            "platform": platform, "username": username, "observed_at": at,
+            "follower_count": followers, "profile_post_count": 3,
+        }));
+    }
+
+    pub fn observe(&mut self, number: usize, at: DateTime<Utc>, mut counts: Counts) {
+        let video = &mut self.videos[number];
+        if video.platform == "tiktok" {
+            counts[5] = counts[0];
+        }
+        if counts != [None; 9] {
+            keep(&mut video.seen, at, counts);
+        }
+        // What is both kinds is told of in either way.
+        let on_account = !video.is_tracked || at.timestamp() % 2 == 0;
+        self.video_row(number, at, counts, on_account);
+    }
+
+    /// Loads everything and waits until it is visible.
+    pub async fn load(&self, organization: &Organization) -> Ids {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.jsonl");
+        let lines: Vec<_> = self.rows.iter().map(Value::to_string).collect();
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let (stores, id) = (&organization.stack.stores, organization.id);
+        let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
+        assert_eq!((summary.rows_read, summary.refused), (self.rows.len() as u64, 0));
+        let ids = async |statement: &'static str| -> HashMap<String, (Uuid, i64)> {
+            let rows: Vec<(String, Uuid, i64)> =
+                sqlx::query_as(statement).bind(id).fetch_all(&stores.pg).await.unwrap();
+            rows.into_iter().map(|(name, id, internal_id)| (name, (id, internal_id))).collect()
+        };
+        let accounts = ids("select username, id, internal_id from accounts where organization_id = $1").await;
+        let videos = ids("select external_id, id, internal_id from videos where organization_id = $1").await;
+        let mut creators = Vec::new();
+        for name in &self.creators {
+            let made = organization.post("/creators", json!({"name": name})).await.ok(201);
+            creators.push(made.text("/data/id").parse().unwrap());
+        }
+        let accounts: Vec<_> = self.accounts.iter().map(|account| accounts[&account.username].0).collect();
+        for (account, id) in self.accounts.iter().zip(&accounts) {
+            if let Some(creator) = account.creator {
+                let creator: Uuid = creators[creator];
+                organization.put(&format!("/creators/{creator}/accounts/{id}")).await.ok(201);
+            }
+        }
+        Ids {
+            accounts,
+            creators,
+            videos: self.videos.iter().map(|video| videos[&video.external_id]).collect(),
+        }
+    }
+
+    pub fn videos_of(&self, account: usize) -> Vec<usize> {
+        (0..self.videos.len()).filter(|video| self.videos[*video].account == Some(account)).collect()
+    }
+
+    /// Takes an account out as the service does: what is tracked on its own stays, under a history of its own.
+    pub fn delete(&mut self, ids: &mut Ids, account: usize) -> Vec<Uuid> {
+        let mut gone = vec![ids.accounts.remove(account)];
+        self.accounts.remove(account);
+        for number in (0..self.videos.len()).rev() {
+            let video = &mut self.videos[number];
+            match video.account {
+                Some(own) if own == account && video.is_tracked => video.account = None,
+                Some(own) if own == account => {
+                    self.videos.remove(number);
+                    gone.push(ids.videos.remove(number).0);
+                }
+                Some(own) if own > account => video.account = Some(own - 1),
+                _ => {}
+            }
+        }
+        gone
+    }
+
+    pub fn accounts_of(&self, creator: usize) -> Vec<usize> {
+        (0..self.accounts.len()).filter(|account| self.accounts[*account].creator == Some(creator)).collect()
+    }
+
+    /// Tracking began with the earliest observation of the account or any of its videos, or of the video alone.
+    fn tracked_since(&self, video: &Video) -> Option<NaiveDate> {
+        let first = |video: &Video| video.seen.keys().next().copied();
+        match video.account {
+            None => first(video),
+            Some(account) => {
+                let profile = self.accounts[account].followers.keys().next().copied();
+                let videos =
+                    self.videos_of(account).into_iter().filter_map(|other| first(&self.videos[other]));
+                videos.chain(profile).min()
+            }
+        }
+    }
+
+    /// The gain of one counter of one video, both days included.
+    fn gain(&self, video: &Video, counter: usize, start: NaiveDate, end: NaiveDate) -> i64 {
+        let at = |until| known(&video.seen, until, |counts| counts[counter]);
+        let Some(last) = at(end) else { return 0 };
+        if let Some(before) = at(start - Days::new(1)) {
+            return last - before;
+        }
+        let first_snapshot = video.seen.values().next().unwrap().1[counter];
+        let first_known = video.seen.values().find_map(|(_, counts)| counts[counter]).unwrap();
+        let since = self.tracked_since(video);
+        let from_zero = video.posted.is_some_and(|posted| since.is_some_and(|since| posted >= since));
+        if from_zero && first_snapshot.is_some() { last } else { last - first_known }
+    }
+
+    pub fn gains(&self, videos: &[usize], start: NaiveDate, end: NaiveDate) -> [i64; 9] {
+        std::array::from_fn(|counter| {
+            videos.iter().map(|video| self.gain(&self.videos[*video], counter, start, end)).sum()
+        })
+    }
+
+    pub fn counts(&self, videos: &[usize], until: NaiveDate) -> Counts {
+        std::array::from_fn(|counter| {
+            sum_of_known(
+                videos.iter().map(|video| known(&self.videos[*video].seen, until, |counts| counts[counter])),
+            )
+        })
+    }
+
+    pub fn followers(&self, accounts: &[usize], until: NaiveDate) -> Option<i64> {
+        let of = |account: &usize| known(&self.accounts[*account].followers, until, |count| *count);
+        sum_of_known(accounts.iter().map(of))
+    }
+
+    pub fn follower_gain(&self, account: usize, start: NaiveDate, end: NaiveDate) -> i64 {
+        let seen = &self.accounts[account].followers;
+        let first = seen.values().find_map(|(_, count)| *count);
+        let at = |until| known(seen, until, |count| *count);
+        at(end).map_or(0, |last| last - at(start - Days::new(1)).or(first).unwrap())
+    }
+
+    /// The latest observation by the end of a day.
+    pub fn as_of(&self, accounts: &[usize], videos: &[usize], until: NaiveDate) -> Value {
+        let profiles = accounts.iter().filter_map(|account| {
+            self.accounts[*account].followers.range(..=until).next_back().map(|(_, (at, _))| *at)
+        });
+        let videos = videos
+            .iter()
+            .filter_map(|video| self.videos[*video].seen.range(..=until).next_back().map(|(_, (at, _))| *at));
+        json!(profiles.chain(videos).max())
+    }
+}
+
+/// The figures that totals and series show.
+pub fn figures(gains: [i64; 9]) -> Value {
+    let [views, likes, comments, shares, _, plays, ..] = gains;
+    json!({
+        "views": views, "plays": plays, "likes": likes, "comments": comments, "shares": shares,
+        "engagement": likes + comments + shares,
+    })
+}
+
+/// A row or an object of the nine counters.
+pub fn counters<T: Into<Value>>(values: [T; 9]) -> Map<String, Value> {
+    Counters::NAMES.iter().map(|name| (*name).to_owned()).zip(values.map(Into::into)).collect()
+}
+
+pub fn days(start: NaiveDate, end: NaiveDate) -> Vec<NaiveDate> {
+    start.iter_days().take_while(|day| *day <= end).collect()
+}
+
+/// A small generator of pseudo-random numbers (SplitMix64), so that a failure can be repeated.
+pub struct Dice(pub u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: i64) -> i64 {
+        (self.next() % bound as u64) as i64
+    }
+
+    pub fn often(&mut self, percent: i64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// Accounts with videos of every kind, observed over the days up to today.
+pub fn random(seed: u64, accounts: usize, alone: usize, today: NaiveDate) -> History {
+    const SPAN: i64 = 36;
+    let mut dice = Dice(seed);
+    let mut history =
+        History { creators: ["Zoë", "anna", "Ben"].map(str::to_owned).to_vec(), ..History::default() };
+    let mut times = BTreeSet::new();
+    let mut moment = |dice: &mut Dice| loop {
+        let day = today - Days::new(dice.below(SPAN) as u64);
+        let at = day.and_time(chrono::NaiveTime::MIN).and_utc() + TimeDelta::seconds(dice.below(86_400));
+        if times.insert(at) {
+            return at;
+        }
+    };
+    for number in 0..accounts {
+        let platform = PLATFORMS[number % 2];
+        let creator = dice.often(80).then(|| dice.below(3) as usize);
+        let account = history.account(platform, &format!("account.{number}"), creator);
+        for _ in 0..dice.below(6) {
+            let at = moment(&mut dice);
+            let followers = dice.often(80).then(|| 1_000 + dice.below(300));
+            history.follow(account, at, followers);
+        }
+        for _ in 0..1 + dice.below(3) {
+            let posted = dice.often(80).then(|| today - Days::new(dice.below(SPAN + 20) as u64));
+            let is_tracked = dice.often(30);
+            history.video(platform, Some(account), is_tracked, posted);
+        }
+    }
+    for number in 0..alone {
+        let posted = dice.often(80).then(|| today - Days::new(dice.below(SPAN + 20) as u64));
+        history.video(PLATFORMS[number % 2], None, true, posted);
+    }
+    for video in 0..history.videos.len() {
+        let reports: [i64; 9] = std::array::from_fn(|_| [0, 60, 90, 100][dice.below(4) as usize]);
+        for _ in 0..dice.below(9) {
+            let at = moment(&mut dice);
+            let counts = std::array::from_fn(|counter| {
+                dice.often(reports[counter]).then(|| 500 + 20 * at.timestamp() % 4_000 + dice.below(400))
+            });
+            history.observe(video, at, counts);
+        }
+    }
+    history
+}

@@ -1,0 +1,280 @@
+//! Pages against filtering and sorting by hand: random records with ties and nulls, every sort, direction and filter,
+//! from any place on, while captions change and records come and go.
+
+use std::cmp::Ordering;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgPool;
+use tidemark::model::text::folded;
+use tidemark::model::video::VideoType;
+use tidemark::store::keyset::{Direction, Key, Page, Position};
+use tidemark::store::videos::{self, VideoFilter, VideoSort};
+use uuid::Uuid;
+
+use crate::harness::TestApi;
+
+/// Captions are made of these; some fold into others, some are wildcards elsewhere, A separates captions in the store.
+const PIECES: [&str; 14] = ["a", "A", "b", " ", "É", "é", "%", "_", "\\", "ß", "😀", "ไทย", "İ", "\n"];
+
+/// Numbers that look random and are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % end as u64).unwrap()
+    }
+
+    fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len())]
+    }
+
+    fn caption(&mut self) -> Option<String> {
+        match self.below(12) {
+            0 => None,
+            1 => Some(String::new()),
+            _ => Some((0..1 + self.below(12)).map(|_| *self.one(&PIECES)).collect()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, sqlx::FromRow)]
+struct Row {
+    id: Uuid,
+    account_id: Option<Uuid>,
+    creator_id: Option<Uuid>,
+    is_tracked: bool,
+    is_active: bool,
+    description: Option<String>,
+    create_time: Option<DateTime<Utc>>,
+    view_count: i64,
+    like_count: i64,
+    play_count: i64,
+}
+
+impl Row {
+    fn key(&self, sort: VideoSort) -> Option<i64> {
+        match sort {
+            VideoSort::CreateTime => self.create_time.map(|time| time.timestamp_micros()),
+            VideoSort::ViewCount => Some(self.view_count),
+            VideoSort::LikeCount => Some(self.like_count),
+            VideoSort::PlayCount => Some(self.play_count),
+        }
+    }
+
+    fn position(&self, sort: VideoSort) -> Position {
+        let key = match sort {
+            VideoSort::CreateTime => self.create_time.into(),
+            _ => Key::Int(self.key(sort).unwrap()),
+        };
+        Position { key, id: self.id }
+    }
+
+    fn matches(&self, view: VideoType, filter: &VideoFilter) -> bool {
+        let member = match view {
+            VideoType::Video => self.is_tracked,
+            VideoType::AccountVideo => self.account_id.is_some(),
+        };
+        let text = folded(self.description.as_deref().unwrap_or_default());
+        member
+            && filter.account_id.is_none_or(|account| self.account_id == Some(account))
+            && filter.creator_id.is_none_or(|creator| self.creator_id == Some(creator))
+            && filter.is_active.is_none_or(|active| self.is_active == active)
+            && filter.q.as_ref().is_none_or(|q| text.contains(&folded(q)))
+    }
+}
+
+fn order(sort: VideoSort, direction: Direction) -> impl Fn(&Row, &Row) -> Ordering {
+    move |a, b| {
+        let (left, right) = (a.key(sort), b.key(sort));
+        let ascending = (left, a.id).cmp(&(right, b.id));
+        let directed = if direction == Direction::Asc { ascending } else { ascending.reverse() };
+        left.is_none().cmp(&right.is_none()).then(directed)
+    }
+}
+
+async fn stored(pg: &PgPool, organization: Uuid) -> Vec<Row> {
+    sqlx::query_as(
+        "select v.id, v.account_id, a.creator_id, v.is_tracked, v.is_active, v.description, v.create_time,
+             v.view_count, v.like_count, v.play_count
+         from videos v left join accounts a on a.id = v.account_id where v.organization_id = $1",
+    )
+    .bind(organization)
+    .fetch_all(pg)
+    .await
+    .unwrap()
+}
+
+/// Two creators with two accounts each, and one account of nobody.
+async fn accounts(pg: &PgPool, organization: Uuid) -> Vec<(Uuid, Option<Uuid>)> {
+    let mut made = Vec::new();
+    for creator in [Some(Uuid::now_v7()), Some(Uuid::now_v7()), None] {
+        sqlx::query(
+            "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
+             select $1, $2, 'c', 'c', now(), now() where $1 is not null",
+        )
+        .bind(creator)
+        .bind(organization)
+        .execute(pg)
+        .await
+        .unwrap();
+        for _ in 0..if creator.is_some() { 2 } else { 1 } {
+            let id = Uuid::now_v7();
+            sqlx::query(
+                "insert into accounts (id, organization_id, platform, username, creator_id, added_at, updated_at)
+                 values ($1, $2, 'tiktok', $1::text, $3, now(), now())",
+            )
+            .bind(id)
+            .bind(organization)
+            .bind(creator)
+            .execute(pg)
+            .await
+            .unwrap();
+            made.push((id, creator));
+        }
+    }
+    made
+}
+
+async fn add_videos(
+    pg: &PgPool,
+    organization: Uuid,
+    dice: &mut Dice,
+    accounts: &[(Uuid, Option<Uuid>)],
+    count: usize,
+) {
+    let captions: Vec<_> = (0..count).map(|_| dice.caption()).collect();
+    let keys: Vec<_> = captions.iter().map(|caption| caption.as_deref().map(folded)).collect();
+    let homes: Vec<_> = (0..count).map(|_| (dice.below(6) > 0).then(|| dice.one(accounts).0)).collect();
+    let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+    let times: Vec<_> = (0..count)
+        .map(|_| (dice.below(4) > 0).then(|| start + TimeDelta::hours(dice.below(60) as i64)))
+        .collect();
+    let numbers: Vec<_> = (0..count).map(|_| dice.below(9_000) as i64).collect();
+    sqlx::query(
+        "insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked, is_active,
+             description, description_key, create_time, added_at, tracked_at, updated_at, view_count, like_count,
+             play_count)
+         select gen_random_uuid(), 0, $1, 'tiktok', gen_random_uuid()::text, account,
+             account is null or number % 3 = 0, number % 5 > 0, caption, key, time, now(),
+             case when account is null or number % 3 = 0 then now() end, now(), number % 40, number, number % 3
+         from unnest($2::text[], $3::text[], $4::uuid[], $5::timestamptz[], $6::bigint[])
+             as x(caption, key, account, time, number)",
+    )
+    .bind(organization)
+    .bind(captions)
+    .bind(keys)
+    .bind(homes)
+    .bind(times)
+    .bind(numbers)
+    .execute(pg)
+    .await
+    .unwrap();
+}
+
+/// Compares pages from random places of random lists with what they have to be.
+async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>)], times: usize) {
+    let rows = stored(&api.pg, api.organization).await;
+    for _ in 0..times {
+        let view = *dice.one(&[VideoType::AccountVideo, VideoType::AccountVideo, VideoType::Video]);
+        let (account, creator) = *dice.one(accounts);
+        let mut filter = VideoFilter::default();
+        match dice.below(4) {
+            0 => filter.account_id = Some(account),
+            1 => filter.creator_id = creator,
+            _ => {}
+        }
+        filter.is_active = *dice.one(&[None, None, Some(true), Some(false)]);
+        filter.q = (dice.below(3) > 0).then(|| {
+            let text: Vec<char> =
+                dice.one(&rows).description.as_deref().unwrap_or("absent").chars().collect();
+            let start = dice.below(text.len().max(1));
+            let q: String = text.iter().skip(start).take(1 + dice.below(6)).collect();
+            if q.is_empty() { "absent".to_owned() } else { q }
+        });
+        let sort = *dice.one(&[
+            VideoSort::CreateTime,
+            VideoSort::CreateTime,
+            VideoSort::ViewCount,
+            VideoSort::LikeCount,
+            VideoSort::PlayCount,
+        ]);
+        let direction = *dice.one(&[Direction::Asc, Direction::Desc]);
+        let limit = *dice.one(&[1, 2, 7, 50, 200]);
+        let mut expected: Vec<_> = rows.iter().filter(|row| row.matches(view, &filter)).cloned().collect();
+        expected.sort_by(order(sort, direction));
+        // From the beginning, after a row of the list, or after one that is no longer in it.
+        let after = (dice.below(4) > 0).then(|| dice.one(&rows).clone());
+        if let Some(after) = &after {
+            let is_after = order(sort, direction);
+            expected.retain(|row| is_after(row, after) == Ordering::Greater);
+        }
+        let page = Page {
+            sort,
+            direction,
+            after: after.map(|row| row.position(sort)),
+            limit,
+            include_total: dice.below(8) == 0,
+        };
+        let readable = &api.app.readable;
+        let slice = videos::list(&api.pg, api.organization, view, readable, &filter, &page).await.unwrap();
+        let found: Vec<_> = slice.items.iter().map(|video| video.id).collect();
+        let wanted: Vec<_> = expected.iter().map(|row| row.id).take(page.limit as usize).collect();
+        assert_eq!(found, wanted, "{view:?} {filter:?} {page:?}");
+        let next = expected.get(page.limit as usize).and(expected.get(page.limit as usize - 1));
+        assert_eq!(slice.next, next.map(|row| row.position(sort)), "{view:?} {filter:?} {page:?}");
+        if let Some(total) = slice.total {
+            let all = rows.iter().filter(|row| row.matches(view, &filter)).count();
+            assert_eq!(total, all as i64, "{view:?} {filter:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
+    let api = TestApi::start().await;
+    let (pg, organization) = (&api.pg, api.organization);
+    let mut dice = Dice(0x7469_6465_6d61_726b);
+    let accounts = accounts(pg, organization).await;
+    // More than the beginning of a range, so that captions are looked for in their blocks too.
+    for _ in 0..10 {
+        add_videos(pg, organization, &mut dice, &accounts, 300).await;
+    }
+    compare(&api, &mut dice, &accounts, 120).await;
+
+    // Captions change, come and go; videos and a whole account with its videos are deleted; others are made.
+    let rows = stored(pg, organization).await;
+    for _ in 0..150 {
+        let caption = dice.caption();
+        sqlx::query("update videos set description = $2, description_key = $3 where id = $1")
+            .bind(dice.one(&rows).id)
+            .bind(&caption)
+            .bind(caption.as_deref().map(folded))
+            .execute(pg)
+            .await
+            .unwrap();
+    }
+    let gone: Vec<_> = (0..200).map(|_| dice.one(&rows).id).collect();
+    sqlx::query("delete from videos where id = any($1)").bind(gone).execute(pg).await.unwrap();
+    sqlx::query("delete from accounts where id = $1").bind(accounts[0].0).execute(pg).await.unwrap();
+    let accounts = &accounts[1..];
+    for _ in 0..20 {
+        add_videos(pg, organization, &mut dice, accounts, 3).await;
+    }
+    compare(&api, &mut dice, accounts, 120).await;
+
+    // Nothing is left of a caption that is gone.
+    sqlx::query("delete from videos where organization_id = $1")
+        .bind(organization)
+        .execute(pg)
+        .await
+        .unwrap();
+    let left: i64 = sqlx::query_scalar("select count(*) from caption_blocks where organization_id = $1")
+        .bind(organization)
+        .fetch_one(pg)
+        .await
+        .unwrap();
+    assert_eq!(left, 0);
+}

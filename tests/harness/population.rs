@@ -1,0 +1,103 @@
+//! An organization's accounts, creators and videos in any number, made by a few statements: for tests of plans and for
+//! measurements. Sort values are spread evenly and independently; every 50th video has no time of posting, every tenth
+//! record is paused.
+
+use sqlx::{AssertSqlSafe, PgPool};
+use uuid::Uuid;
+
+/// How many records an organization gets.
+#[derive(Debug, Clone, Copy)]
+pub struct Population {
+    pub accounts: i32,
+    pub videos: i32,
+    /// Of seven videos, so many are on the first account; the others have the rest between them.
+    pub on_first_account: i32,
+}
+
+/// What captions are made of, so that they are as long as real ones and of several scripts.
+const WORDS: &str = "dance,tutorial,มาดู,học,عرض,día,☀️🎉,vlog,morning routine,recipe,outfit of the day,#fyp,#foryou,100%,\
+    snake_case,storytime,giveaway,travel,đà nẵng,ตลก,behind the scenes,new song,cover,comedy,prank,review,unboxing";
+
+/// What some captions contain beside that: word, and which videos (number `n`, order of views and of posting `r`, of 0
+/// to `videos`).
+const MARKS: &[(&str, &str)] = &[
+    ("everythird", "n % 3 = 0"),
+    ("everyhundredth", "n % 100 = 7"),
+    ("everythousandth", "n % 1000 = 7"),
+    ("lastseen", "(n::bigint * 7919 % $2) * 200 < $2"),
+    ("lastposted", "(n::bigint * 104729 % $2) * 200 > $2 * 199"),
+];
+
+impl Population {
+    /// Makes the records and brings the statistics up to date. Returns the first account.
+    pub async fn make(self, pg: &PgPool, organization: Uuid) -> Uuid {
+        let Population { accounts, videos, on_first_account } = self;
+        sqlx::query(
+            "with numbered as (select n, gen_random_uuid() as creator from generate_series(1, $2) n),
+             creators as (
+                 insert into creators (id, organization_id, name, name_key, is_active, added_at, updated_at)
+                 select creator, $1, 'Creator ' || md5(n::text), 'creator ' || md5(n::text), n % 10 > 0,
+                     now() - (n * 7919 % $2) * interval '1 minute', now() from numbered)
+             insert into accounts (id, organization_id, platform, username, is_active, category, creator_id, added_at,
+                 updated_at, last_scrape_time, follower_count, view_count, like_count, play_count)
+             select gen_random_uuid(), $1, case n % 3 when 0 then 'instagram' else 'tiktok' end,
+                 left(md5(n::text || 'u'), 10) || n, n % 10 > 0, 'category' || n % 500, creator,
+                 now() - (n * 7919 % $2) * interval '1 minute', now(),
+                 case when n % 7 > 0 then now() - (n * 6101 % $2) * interval '1 second' end,
+                 n * 5981 % $2, n * 5651 % $2, n * 5449 % $2, n * 5237 % $2
+             from numbered",
+        )
+        .bind(organization)
+        .bind(accounts)
+        .execute(pg)
+        .await
+        .unwrap();
+        let marks: String = MARKS
+            .iter()
+            .map(|(word, rows)| format!(" || case when {rows} then ' {word}' else '' end"))
+            .collect();
+        // In groups of 25 of one account, as scrapes bring them.
+        sqlx::query(AssertSqlSafe(format!(
+            "with account as (
+                 select id, platform, row_number() over (order by added_at desc, id) as place
+                 from accounts where organization_id = $1),
+             numbered as (
+                 select n, case when n / 25 % 7 < $4 then 1 else 2 + n / 25 * 31 % ($3 - 1) end as place
+                 from generate_series(0, $2 - 1) n)
+             insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked,
+                 is_active, description, description_key, media_type, cover_image_url_original, video_url_original,
+                 platform_data, create_time, added_at, tracked_at, updated_at, view_count, like_count, play_count)
+             select gen_random_uuid(), 0, $1, platform, n::text, account.id, n % 5 = 0, n % 10 > 0,
+                 caption, lower(caption), 'video', 'https://example.com/cover/' || repeat(md5(n::text), 6),
+                 'https://example.com/video/' || repeat(md5(n::text), 9), '{{\"is_pinned\": false}}',
+                 case when n % 50 > 0 then now() - (n::bigint * 104729 % $2) * interval '17 minutes' end, now(),
+                 case when n % 5 = 0 then now() - (n::bigint * 6101 % $2) * interval '3 minutes' end, now(),
+                 n::bigint * 7919 % $2, n::bigint * 5981 % ($2 / 2), n::bigint * 5651 % $2
+             from numbered join account using (place)
+             cross join lateral (
+                 select string_agg(words[1 + ('x' || substr(md5(n || '.' || part), 1, 7))::bit(28)::int % 27], ' '){marks}
+                     || ' ' || n as caption
+                 from string_to_array($5, ',') as words, generate_series(1, 12 + n % 7) as part) described
+             order by n"
+        )))
+        .bind(organization)
+        .bind(videos)
+        .bind(accounts)
+        .bind(on_first_account)
+        .bind(WORDS)
+        .execute(pg)
+        .await
+        .unwrap();
+        sqlx::raw_sql("analyze accounts; analyze creators; analyze videos; analyze caption_blocks")
+            .execute(pg)
+            .await
+            .unwrap();
+        sqlx::query_scalar(
+            "select id from accounts where organization_id = $1 order by added_at desc, id limit 1",
+        )
+        .bind(organization)
+        .fetch_one(pg)
+        .await
+        .unwrap()
+    }
+}

@@ -1,0 +1,136 @@
+//! Which video a short link leads to, asked of servers that do not always say so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidemark::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, VideoName};
+use tidemark::model::platform::Platform;
+use tidemark::platforms::short_links::{Unresolved, resolve};
+use tidemark::sandbox::population::Population;
+use tidemark::sandbox::server::start;
+use tidemark::sandbox::world::{Fault, World};
+use url::Url;
+
+use crate::canned::{Canned, Say, text};
+use crate::time;
+
+fn link(text: &str) -> ShortLink {
+    match VideoIdentifier::parse(Platform::Tiktok, text) {
+        Ok(VideoIdentifier::ShortLink(link)) => link,
+        other => panic!("{text} is no short link: {other:?}"),
+    }
+}
+
+fn redirect(to: &str) -> Say {
+    Say::Answer(301, vec![("location", to.to_owned())], String::new())
+}
+
+async fn asked(script: Vec<Say>) -> (Result<NamedVideo, Unresolved>, Vec<String>) {
+    let server = Canned::start(script).await;
+    let outcome = resolve(link("https://vm.tiktok.com/ZMabc/?k=1"), Some(&server.url)).await;
+    let paths = server.requests();
+    (outcome, paths.iter().map(|request| request.split(' ').nth(1).unwrap_or_default().to_owned()).collect())
+}
+
+#[tokio::test]
+async fn the_address_that_a_redirect_names_is_the_answer_and_is_not_asked_for() {
+    for address in [
+        "https://www.tiktok.com/@some.one/video/7301234567890123456?_r=1&u_code=x",
+        "//m.tiktok.com/@some.one/photo/7301234567890123456",
+        "http://tiktok.com/@Some.One/video/7301234567890123456/",
+    ] {
+        let (outcome, paths) = asked(vec![redirect(address)]).await;
+        let video = outcome.unwrap_or_else(|error| panic!("{address}: {error}"));
+        assert_eq!(video.name, VideoName::ExternalId("7301234567890123456".to_owned()), "{address}");
+        assert_eq!(video.username.as_deref(), Some("some.one"), "{address}");
+        assert_eq!(paths, ["/base/vm.tiktok.com/ZMabc/"], "{address}");
+    }
+}
+
+#[tokio::test]
+async fn only_short_links_are_followed_and_not_for_ever() {
+    let video = "https://www.tiktok.com/@a1/video/7301234567890123456";
+    let (outcome, paths) =
+        asked(vec![redirect("https://vt.tiktok.com/ZSdef?x=1"), redirect("/t/no"), redirect(video)]).await;
+    assert_eq!(outcome, Err(Unresolved::NoVideo), "there is no /t/ on that host");
+    assert_eq!(paths, ["/base/vm.tiktok.com/ZMabc/", "/base/vt.tiktok.com/ZSdef/"]);
+    let (outcome, paths) = asked(vec![redirect("https://www.tiktok.com/t/ZTdef/"), redirect(video)]).await;
+    assert!(outcome.is_ok());
+    assert_eq!(paths[1], "/base/www.tiktok.com/t/ZTdef/");
+    let (outcome, paths) = asked(vec![redirect("https://vm.tiktok.com/ZMabc/")]).await;
+    assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{outcome:?}");
+    assert_eq!(paths.len(), 4);
+}
+
+#[tokio::test]
+async fn what_leads_elsewhere_is_no_video_and_is_never_asked_for() {
+    let elsewhere = Canned::start(vec![text(200, "secret")]).await;
+    for address in [
+        elsewhere.url.as_str(),
+        "http://169.254.169.254/latest/meta-data/",
+        "https://www.instagram.com/p/CfUjwr8vyv2/",
+        "https://vm.tiktok.com.evil.example/ZMabc/",
+        "https://www.tiktok.com/",
+        "https://www.tiktok.com/@some.one?_r=1",
+        "https://www.tiktok.com/login?redirect_url=https%3A%2F%2Fwww.tiktok.com%2F%40a1%2Fvideo%2F7",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+    ] {
+        let (outcome, paths) = asked(vec![redirect(address)]).await;
+        assert_eq!((outcome, paths.len()), (Err(Unresolved::NoVideo), 1), "{address}");
+    }
+    assert!(elsewhere.requests().is_empty());
+    for status in [404, 410] {
+        assert_eq!(asked(vec![text(status, "")]).await.0, Err(Unresolved::NoVideo), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_platform_that_does_not_redirect_fails() {
+    for said in [
+        text(200, "<!doctype html>checking your browser"),
+        text(403, ""),
+        text(429, ""),
+        text(503, ""),
+        text(302, "without a location"),
+        redirect("https://"),
+        Say::Endless,
+        Say::CutOff,
+    ] {
+        let (outcome, _) = asked(vec![said]).await;
+        assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{outcome:?}");
+    }
+    let nobody = Url::parse("http://127.0.0.1:1").expect("a URL");
+    let outcome = resolve(link("vm.tiktok.com/ZMabc"), Some(&nobody)).await;
+    assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn the_sandbox_has_short_links_of_its_own() {
+    let world =
+        World::open(Population::new(5, 8), None, Some(time("2026-03-10T12:00:00Z"))).expect("a new world");
+    let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.expect("a free port");
+    let base = Url::parse(&format!("{}/short", sandbox.url)).expect("a URL");
+    let accounts = sandbox.world.population().accounts();
+    let account = accounts.iter().find(|account| account.platform == Platform::Tiktok).expect("an account");
+    let post = account.posts_at(sandbox.world.now()).next().expect("a post");
+    for host in ["vm.tiktok.com", "vt.tiktok.com", "www.tiktok.com/t"] {
+        let video = resolve(link(&format!("https://{host}/ZM{}", post.id)), Some(&base)).await;
+        let video = video.unwrap_or_else(|error| panic!("{host}: {error}"));
+        assert_eq!(video.name, VideoName::ExternalId(post.id.clone()));
+        assert_eq!(video.username.as_ref(), Some(&account.username));
+    }
+    for code in [format!("ZU{}", account.username.replace('.', "")), "ZM1".to_owned(), "nothing".to_owned()] {
+        let outcome = resolve(link(&format!("https://vm.tiktok.com/{code}")), Some(&base)).await;
+        assert_eq!(outcome, Err(Unresolved::NoVideo), "{code}");
+    }
+    for fault in [Fault::Error, Fault::RateLimit, Fault::Unauthorized, Fault::Html, Fault::Hang] {
+        sandbox.world.fail(Platform::Tiktok, fault, 1);
+        let asked = resolve(link(&format!("https://vm.tiktok.com/ZM{}", post.id)), Some(&base));
+        let outcome = tokio::time::timeout(Duration::from_millis(300), asked).await;
+        let hung = outcome.is_err();
+        assert_eq!(hung, fault == Fault::Hang);
+        assert!(hung || matches!(outcome, Ok(Err(Unresolved::Failed(_)))), "{fault:?}: {outcome:?}");
+    }
+    sandbox.stop().await;
+}

@@ -1,0 +1,164 @@
+//! Individually tracked videos from the outside: whatever names one, it is read from the platform within seconds, is
+//! found by its caption, and counts once.
+
+mod harness;
+
+use harness::{Organization, SandboxAccount, Stack, eventually};
+use serde_json::{Value, json};
+
+/// What the sandbox serves of an account.
+async fn served(stack: &Stack, account: &SandboxAccount) -> Value {
+    let url = format!(
+        "{}/_control?platform={}&username={}",
+        stack.connection.sandbox_url, account.platform, account.username
+    );
+    let answer: Value = stack.client.get(url).send().await.unwrap().json().await.unwrap();
+    answer["accounts"][0].clone()
+}
+
+fn one_of<'a>(stack: &'a Stack, platform: &str) -> &'a SandboxAccount {
+    stack.connection.sandbox_accounts.iter().find(|account| account.platform == platform).unwrap()
+}
+
+/// Adds a video and returns it once its first scrape is in.
+async fn add(organization: &Organization, platform: &str, identifier: &str) -> Value {
+    let body = json!({"platform": platform, "identifier": identifier});
+    let made = organization.post("/videos", body).await.ok(201);
+    scraped(organization, made.text("/data/id")).await
+}
+
+async fn scraped(organization: &Organization, id: &str) -> Value {
+    let path = format!("/videos/{id}");
+    let answer = eventually("the video is scraped", async || {
+        let answer = organization.get(&path).await.ok(200);
+        (!answer.at("/data/last_scrape_time").is_null()).then_some(answer)
+    })
+    .await;
+    answer.at("/data").clone()
+}
+
+#[tokio::test]
+async fn a_video_of_any_name_is_read_within_seconds() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let instagram = served(&stack, one_of(&stack, "instagram")).await;
+    let tiktok = served(&stack, one_of(&stack, "tiktok")).await;
+    let text = |post: &Value, field: &str| post[field].as_str().unwrap().to_owned();
+    let post = |number: usize| &instagram["posts"][number];
+    let video = |number: usize| &tiktok["posts"][number];
+    let user = tiktok["username"].as_str().unwrap();
+    let cases = [
+        (
+            "instagram",
+            format!("https://www.instagram.com/reel/{}/?igsh=x", text(post(0), "shortcode")),
+            post(0),
+        ),
+        ("instagram", text(post(1), "shortcode"), post(1)),
+        ("instagram", text(post(2), "id"), post(2)),
+        ("tiktok", format!("https://www.tiktok.com/@{user}/video/{}", text(video(0), "id")), video(0)),
+        ("tiktok", text(video(1), "id"), video(1)),
+        ("tiktok", format!("https://vm.tiktok.com/ZM{}/", text(video(2), "id")), video(2)),
+        ("tiktok", format!("https://www.tiktok.com/t/ZM{}/", text(video(3), "id")), video(3)),
+    ];
+    let added = cases.iter().map(|(platform, identifier, _)| add(&organization, platform, identifier));
+    let added = futures_util::future::join_all(added).await;
+    for ((platform, identifier, post), shown) in cases.iter().zip(&added) {
+        assert_eq!(shown["external_id"], post["id"], "{identifier}");
+        assert_eq!(shown["shortcode"], post["shortcode"], "{identifier}");
+        assert_eq!(shown["create_time"], post["create_time"], "{identifier}");
+        assert_eq!(shown["tracking"]["status"], "active", "{identifier}: {shown}");
+        assert!(shown["description"].is_string() && shown["account_id"].is_null(), "{identifier}: {shown}");
+        assert_eq!(shown["platform"], *platform);
+        let (views, now) = (shown["view_count"].as_i64().unwrap(), post["view_count"].as_i64());
+        assert!(now.is_none_or(|now| 0 < views && views <= now), "{identifier}: {views} of {now:?}");
+    }
+
+    let caption = added[0]["description"].as_str().unwrap();
+    let q: String = caption.chars().take(60).collect();
+    eventually("the caption is found", async || {
+        let request = organization.request(reqwest::Method::GET, "/search").query(&[("q", q.trim())]);
+        let found = stack.send(request).await.ok(200);
+        let videos = found.list("/data/videos").to_vec();
+        videos.iter().any(|video| video["id"] == added[0]["id"]).then_some(())
+    })
+    .await;
+    let overview = organization.get("/overview").await.ok(200);
+    let totals = |name: &str| overview.integer(&format!("/data/totals/{name}"));
+    assert_eq!(
+        (totals("videos"), totals("individual_videos"), totals("account_videos"), totals("accounts")),
+        (7, 7, 0, 0)
+    );
+}
+
+#[tokio::test]
+async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_way() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let account = one_of(&stack, "instagram");
+    let posts = served(&stack, account).await["posts"].clone();
+    let code = |number: usize| posts[number]["shortcode"].as_str().unwrap().to_owned();
+    let before = add(&organization, "instagram", &code(0)).await;
+    let tracked = organization.track(account).await;
+    let count = tracked["total_post_count"].as_i64().unwrap();
+    let after = add(&organization, "instagram", &code(1)).await;
+    organization.wait_applied().await;
+
+    let overview = organization.get("/overview").await.ok(200);
+    let totals = |name: &str| overview.integer(&format!("/data/totals/{name}"));
+    assert_eq!((totals("videos"), totals("account_videos"), totals("individual_videos")), (count, count, 2));
+    for video in [&before, &after] {
+        let id = video["id"].as_str().unwrap();
+        let discovered = organization.get(&format!("/account-videos/{id}")).await.ok(200);
+        assert_eq!(
+            (discovered.at("/data/account_id"), discovered.at("/data/is_tracked")),
+            (&tracked["id"], &json!(true))
+        );
+    }
+    let new_posts = overview.integer("/data/new_posts/current");
+
+    organization.delete(&format!("/videos/{}", before["id"].as_str().unwrap())).await.ok(204);
+    let overview = organization.get("/overview").await.ok(200);
+    assert_eq!(overview.integer("/data/totals/videos"), count, "it stays discovered");
+    assert_eq!(overview.integer("/data/new_posts/current"), new_posts);
+    organization.delete(&format!("/accounts/{}", tracked["id"].as_str().unwrap())).await.ok(204);
+    let videos = organization.get("/videos").await.ok(200);
+    assert_eq!(videos.list("/data").len(), 1, "the other one stays tracked: {videos}");
+    assert_eq!(videos.at("/data/0/account_id"), &Value::Null);
+    organization.delete(&format!("/videos/{}", after["id"].as_str().unwrap())).await.ok(204);
+    let overview = organization.get("/overview").await.ok(200);
+    assert_eq!((overview.integer("/data/totals/videos"), overview.at("/data/views/current")), (0, &json!(0)));
+    organization.wait_applied().await;
+}
+
+#[tokio::test]
+async fn a_scrape_that_reveals_a_discovered_video_ends_as_one_with_it() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let account = one_of(&stack, "instagram");
+    organization.track(account).await;
+    // As a source leaves it that tells no shortcodes.
+    let (older, code): (uuid::Uuid, String) = sqlx::query_as(
+        "with seen as (select id, shortcode from videos where organization_id = $1 order by create_time desc limit 1)
+         update videos v set shortcode = null from seen where v.id = seen.id returning v.id, seen.shortcode",
+    )
+    .bind(organization.id)
+    .fetch_one(&stack.stores.pg)
+    .await
+    .unwrap();
+    let body = json!({"platform": "instagram", "identifier": code, "metadata": {"a": "b"}});
+    let newer = organization.post("/videos", body).await.ok(201);
+    assert_ne!(newer.text("/data/id"), older.to_string());
+    let merged = eventually("the two are one", async || {
+        let list = organization.get("/videos").await.ok(200);
+        (list.list("/data").len() == 1 && list.text("/data/0/id") == older.to_string()).then_some(list)
+    })
+    .await;
+    assert_eq!(merged.at("/data/0/shortcode"), &json!(code));
+    assert_eq!(merged.at("/data/0/metadata"), &json!({"a": "b"}));
+    assert_eq!(
+        (merged.text("/data/0/tracking/status"), merged.at("/data/0/tracking/last_error")),
+        ("active", &Value::Null)
+    );
+    organization.get(&format!("/videos/{}", newer.text("/data/id"))).await.ok(404);
+    organization.wait_applied().await;
+}
