@@ -79,6 +79,6 @@ async fn an_account_costs_once_however_many_organizations_track_it() {
     // Instagram: one page twice a day. TikTok: the profile and one window of days daily, older ones seldom.
     assert_eq!(said[0], ("http", 0, 0.0, None));
     assert_eq!(said[1], ("instagram-graph", 2, 4.0, None));
-    assert_eq!(said[2], (RESEARCH, 1, 2.8, Some(1000)));
+    assert_eq!(said[2], (RESEARCH, 1, 2.6, Some(1000)));
     assert_eq!(budgets[2].requests_today, Some(0));
 }
