@@ -37,8 +37,19 @@ pub struct Settings {
     pub auth_failure_limit: u32,
     /// Proxies whose word about the client is taken.
     pub trusted_proxies: Vec<Network>,
+    pub rate_limit_store: RateLimitStore,
     /// Who is asked about short links in the platform's place.
     pub short_link_url: Option<Url>,
+}
+
+/// Where requests are counted against a key's limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum RateLimitStore {
+    /// In each API process for itself
+    #[default]
+    Memory,
+    /// In Postgres, for all API processes together
+    Postgres,
 }
 
 impl Default for Settings {
@@ -48,6 +59,7 @@ impl Default for Settings {
             cors_origins: Vec::new(),
             auth_failure_limit: 60,
             trusted_proxies: Vec::new(),
+            rate_limit_store: RateLimitStore::default(),
             short_link_url: None,
         }
     }

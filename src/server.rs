@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Settings, Stores};
+use crate::app::{App, RateLimitStore, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::model::network::{BadNetwork, Network};
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
@@ -43,6 +43,9 @@ pub struct ServeArgs {
     /// Unknown API keys that one address may try in a minute
     #[arg(long, env = "TIDEMARK_AUTH_FAILURE_LIMIT", default_value_t = 60, value_name = "N")]
     pub auth_failure_limit: u32,
+    /// Where requests are counted against a key's limit: several API processes share one count in Postgres
+    #[arg(long, env = "TIDEMARK_RATE_LIMIT_STORE", value_enum, default_value_t, value_name = "STORE")]
+    pub rate_limit_store: RateLimitStore,
     /// Proxies whose word about the client's address is taken, separated by commas: addresses or ranges
     #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_name = "ADDRS", value_parser = networks)]
     pub trusted_proxies: Option<Networks>,
@@ -103,6 +106,7 @@ impl ServeArgs {
             cors_origins: listed(&self.cors_origins).map(str::to_owned).collect(),
             auth_failure_limit: self.auth_failure_limit,
             trusted_proxies: self.trusted_proxies.iter().flatten().copied().collect(),
+            rate_limit_store: self.rate_limit_store,
             short_link_url: self.sources.short_link_url()?,
         })
     }

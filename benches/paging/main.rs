@@ -156,7 +156,7 @@ async fn filters(api: &TestApi) {
 }
 
 fn first<S>(sort: S, direction: Direction) -> Page<S> {
-    Page { sort, direction, after: None, limit: 50, include_total: false }
+    Page { sort, direction, after: None, offset: 0, limit: 50, include_total: false }
 }
 
 async fn accounts_of(api: &TestApi, filter: AccountFilter, page: Page<AccountSort>) -> usize {

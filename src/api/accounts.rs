@@ -154,21 +154,26 @@ impl FromBody for CreateBody {
     }
 
     fn read(body: &mut Object<'_>) -> Self {
-        body.require("platform");
-        body.require("username");
-        let platform = body.about("Where the account is.").word::<Platform>("platform");
-        let text = body
-            .about("The username, with or without `@`, or the profile's URL.")
-            .text("username", &USERNAME);
+        let named = read_named(body);
         let change = read_change(body);
-        let named = platform.zip(text).and_then(|(platform, text)| match Username::parse(platform, &text) {
-            Ok(username) => Some((platform, username)),
-            Err(error) => {
-                body.violations.add("username", error.to_string());
-                None
-            }
-        });
         CreateBody { new: named.map(|(platform, username)| NewAccount { platform, username, change }) }
+    }
+}
+
+/// Reads which account of which platform is meant.
+pub(super) fn read_named(body: &mut Object<'_>) -> Option<(Platform, Username)> {
+    body.require("platform");
+    body.require("username");
+    let platform = body.about("Where the account is.").word::<Platform>("platform");
+    let text =
+        body.about("The username, with or without `@`, or the profile's URL.").text("username", &USERNAME);
+    let (platform, text) = platform.zip(text)?;
+    match Username::parse(platform, &text) {
+        Ok(username) => Some((platform, username)),
+        Err(error) => {
+            body.violations.add("username", error.to_string());
+            None
+        }
     }
 }
 
@@ -209,11 +214,12 @@ async fn create(
 ) -> Result<Created<Account>, Problem> {
     let Args((Body(CreateBody { new }), idempotency)) = args;
     let new = new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
+    let now = app.clock.now().await;
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     if let Some(first) = idempotency.replay(&mut write).await? {
         return Ok(first);
     }
-    let id = change::create(&mut write, &new, app.clock.now().await).await?;
+    let id = change::create(&mut write, &new, now).await?;
     let account = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
     let created = Created::at(format!("/v2/accounts/{id}"), &account)?;
     idempotency.keep(&mut write, &created).await?;
@@ -246,11 +252,12 @@ async fn patch(
     args: Args<(Path<AccountPath>, Query<OnPlatform>, Body<PatchBody>)>,
 ) -> Result<Data<Account>, Problem> {
     let Args((Path(path), Query(query), Body(body))) = args;
+    let now = app.clock.now().await;
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
     change::change(&mut write, id, &body.change).await?;
     if let Some(username) = &body.username {
-        change::rename(&mut write, id, username, app.clock.now().await).await?;
+        change::rename(&mut write, id, username, now).await?;
     }
     let data = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
     write.commit().await?;

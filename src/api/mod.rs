@@ -14,6 +14,7 @@ mod search;
 mod system;
 mod timeseries;
 mod top_creators;
+mod v1;
 mod videos;
 
 use salvo::Router;
@@ -23,9 +24,14 @@ use crate::http;
 
 /// Every route of the service.
 pub fn routes() -> Router {
-    let v2 =
-        Router::with_path("v2").push(http::public().push(public())).push(http::private().push(private()));
-    Router::new().push(v2).push(openapi::docs())
+    let public = http::public()
+        .push(Router::with_path("v2").push(public()))
+        .push(Router::with_path("v1").push(v1::public()));
+    // Both versions know the same keys and count together.
+    let private = http::private()
+        .push(Router::with_path("v2").push(private()))
+        .push(Router::with_path("v1").push(v1::private()));
+    Router::new().push(public).push(private).push(openapi::docs())
 }
 
 /// What needs no key and is not rate limited.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use chrono::NaiveDate;
 use salvo::http::header::CACHE_CONTROL;
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Depot, Request, Response, Router, Writer, async_trait};
@@ -65,7 +66,8 @@ struct Checks {
 struct TrackerCheck {
     #[serde(flatten)]
     check: Check,
-    /// Platforms that are not read until the credentials that they refused are mended.
+    /// Platforms that are not read until the credentials that they refused are mended; absent while there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     credentials_refused: Vec<Platform>,
 }
 
@@ -140,7 +142,7 @@ impl Writer for HealthAnswer {
 
 /// What this version of the API is and where its documentation stands.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Meta {
+pub(super) struct Meta {
     r#type: &'static str,
     api_version: &'static str,
     status: &'static str,
@@ -152,21 +154,36 @@ struct Meta {
     sunset: Option<String>,
 }
 
+impl Meta {
+    fn current(base: &str) -> Self {
+        Meta {
+            r#type: "api_meta",
+            api_version: "v2",
+            status: "current",
+            docs_url: format!("{base}/docs"),
+            openapi_url: format!("{base}/v2/openapi.json"),
+            whoami_url: format!("{base}/v2/whoami"),
+            deprecation: None,
+            sunset: None,
+        }
+    }
+
+    /// An older version: what is written about the current one is all that there is.
+    pub(super) fn deprecated(
+        base: &str,
+        api_version: &'static str,
+        since: NaiveDate,
+        until: NaiveDate,
+    ) -> Self {
+        let (deprecation, sunset) = (Some(since.to_string()), Some(until.to_string()));
+        Meta { api_version, status: "deprecated", deprecation, sunset, ..Meta::current(base) }
+    }
+}
+
 /// Tells which version of the API this is and where its documents are.
 #[endpoint(operation_id = "getMeta")]
 async fn read_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
-    let base = base_url(req, depot);
-    let data = Meta {
-        r#type: "api_meta",
-        api_version: "v2",
-        status: "current",
-        docs_url: format!("{base}/docs"),
-        openapi_url: format!("{base}/v2/openapi.json"),
-        whoami_url: format!("{base}/v2/whoami"),
-        deprecation: None,
-        sunset: None,
-    };
-    Data { data }
+    Data { data: Meta::current(&base_url(req, depot)) }
 }
 
 /// Whose key this is and what it may do.

@@ -30,7 +30,7 @@ use crate::store::videos::{self, TrackedVideoSort, VideoSort};
 /// Segments beside `{video_id}` that are no videos.
 const LITERALS: &[&str] = &["metrics", "deltas"];
 /// Long enough for every URL of a video with its tracking parameters.
-const IDENTIFIER: RangeInclusive<usize> = 1..=2048;
+pub(super) const IDENTIFIER: RangeInclusive<usize> = 1..=2048;
 
 pub(super) fn router() -> Router {
     Router::with_path("videos")
@@ -155,22 +155,22 @@ async fn create(
     let Args((Body(CreateBody { named, tracking }), idempotency)) = args;
     let (platform, identifier) =
         named.ok_or_else(|| Problem::internal("a body without a video was taken for valid"))?;
-    refuse_unreadable(&app, platform, &identifier)?;
+    refuse_unreadable(&app, "identifier", platform, &identifier)?;
     let video = match identifier {
         VideoIdentifier::Video(video) => video,
         VideoIdentifier::ShortLink(link) => {
             if let Some(first) = idempotency.known(&app.pg, caller.organization).await? {
                 return Ok(first);
             }
-            follow(&app, &deadline, link).await?
+            follow(&app, &deadline, "identifier", link).await?
         }
     };
+    let now = app.clock.now().await;
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     if let Some(first) = idempotency.replay(&mut write).await? {
         return Ok(first);
     }
-    let new = NewVideo { platform, video, tracking };
-    let id = change::create(&mut write, &new, app.clock.now().await).await?;
+    let id = change::create(&mut write, &NewVideo { platform, video, tracking }, now).await?;
     let video = read_one(&app, &mut write, id).await?;
     let created = Created::at(format!("/v2/videos/{id}"), &video)?;
     idempotency.keep(&mut write, &created).await?;
@@ -179,7 +179,12 @@ async fn create(
 }
 
 /// Refuses a video that would wait for ever, because no configured source reads one by such a name.
-fn refuse_unreadable(app: &App, platform: Platform, identifier: &VideoIdentifier) -> Result<(), Problem> {
+pub(super) fn refuse_unreadable(
+    app: &App,
+    field: &'static str,
+    platform: Platform,
+    identifier: &VideoIdentifier,
+) -> Result<(), Problem> {
     let (by, reads) = match identifier {
         VideoIdentifier::Video(NamedVideo { name: name @ VideoName::Shortcode(_), .. }) => {
             ("its shortcode", app.readable.reads_video(platform, name))
@@ -195,11 +200,16 @@ fn refuse_unreadable(app: &App, platform: Platform, identifier: &VideoIdentifier
     let message = format!(
         "names a video that no configured source can read: none looks up a video of {platform} by {by}; track its account instead"
     );
-    Err(Problem::invalid_field("identifier", message))
+    Err(Problem::invalid_field(field, message))
 }
 
 /// Asks the platform which video a short link leads to.
-async fn follow(app: &App, deadline: &Deadline, link: ShortLink) -> Result<NamedVideo, Problem> {
+pub(super) async fn follow(
+    app: &App,
+    deadline: &Deadline,
+    field: &'static str,
+    link: ShortLink,
+) -> Result<NamedVideo, Problem> {
     let failed = |cause: &str| {
         Problem::upstream(
             "the platform did not say where the short link leads: try again, or send the video's own URL",
@@ -210,7 +220,7 @@ async fn follow(app: &App, deadline: &Deadline, link: ShortLink) -> Result<Named
     match deadline.outside(short_links::PATIENCE, asked).await {
         Ok(Ok(video)) => Ok(video),
         Ok(Err(error @ Unresolved::NoVideo)) => {
-            Err(Problem::invalid_field("identifier", format!("names no video: {error}")))
+            Err(Problem::invalid_field(field, format!("names no video: {error}")))
         }
         Ok(Err(Unresolved::Failed(cause))) => Err(failed(&cause)),
         Err(TooSlow) => Err(failed("no answer in time")),

@@ -35,7 +35,7 @@ pub fn weighted(header: &str) -> impl Iterator<Item = (&str, u16)> {
 
 /// Whether an `Accept` header is satisfied: the most specific range that is about JSON decides.
 fn takes_json(accept: &str) -> bool {
-    if accept.trim().is_empty() {
+    if weighted(accept).next().is_none() {
         return true;
     }
     let best = |wanted: &str| {
@@ -62,6 +62,7 @@ mod tests {
     fn the_most_specific_range_decides() {
         for accept in [
             "",
+            " , ",
             "*/*",
             "application/*",
             "application/json",

@@ -149,7 +149,7 @@ impl Handler for Authenticate {
         match outcome {
             Ok(caller) => {
                 depot.insert_typed(caller);
-                depot.insert_typed(TimeLeft::after(started.elapsed()));
+                depot.insert_typed(TimeLeft::WHOLE.less(started.elapsed()));
             }
             Err(problem) => {
                 problem.write(req, depot, res).await;

@@ -23,6 +23,8 @@ use crate::app::App;
 pub struct Received {
     pub query: Vec<(String, String)>,
     pub body: Option<Value>,
+    /// The members of the body that an object names more than once, by their dotted paths.
+    pub repeated: Vec<String>,
 }
 
 /// A request whose parts can be read.
@@ -126,6 +128,9 @@ impl<T: FromBody> Part for Body<T> {
         let mut object = Object::new(parts.received.body.as_ref().unwrap_or(&ABSENT), violations);
         let body = T::read(&mut object);
         object.finish();
+        for field in &parts.received.repeated {
+            violations.add(field, "must be given once");
+        }
         Body(body)
     }
 
@@ -166,7 +171,7 @@ impl<A: Part, B: Part, C: Part> Part for Args<(A, B, C)> {
 }
 
 fn read<T: Part>(request: &Request, depot: &Depot) -> Result<T, Problem> {
-    static NOTHING: Received = Received { query: Vec::new(), body: None };
+    static NOTHING: Received = Received { query: Vec::new(), body: None, repeated: Vec::new() };
     let received = depot.get_typed::<Received>().unwrap_or(&NOTHING);
     let parts = Parts { request, received, caller: depot.get_typed::<Caller>().ok() };
     let mut violations = Violations::default();

@@ -35,7 +35,8 @@ impl Part for Idempotency {
         Idempotency(key.map(|key| {
             RequestName {
                 method: "POST",
-                path: parts.request.uri().path().to_owned(),
+                // As it is routed, so that two spellings of one path name one create.
+                path: format!("/{}", parts.request.matched_path()),
                 key,
                 body_hash: Sha256::digest(
                     canonical(parts.received.body.as_ref().unwrap_or(&Value::Null)).to_string(),

@@ -10,6 +10,8 @@ pub mod envelope;
 pub mod extract;
 pub mod fields;
 pub mod idempotency;
+mod json;
+pub mod legacy;
 pub mod openapi;
 pub mod page;
 pub mod peer;
@@ -39,6 +41,7 @@ pub fn service(routes: Router, app: &App) -> Service {
     let mut service = Service::new(routes)
         .hoop(request_id::NameRequest)
         .hoop(HandOver(app.clone()))
+        .hoop(legacy::Retire)
         .hoop(route::CatchPanic);
     if let Some(cors) = cors::handler(&app.settings.cors_origins) {
         service = service.hoop(cors);
@@ -50,7 +53,7 @@ pub fn service(routes: Router, app: &App) -> Service {
 pub fn public() -> Router {
     Router::new()
         .hoop(accept::RequireAccept) // 406
-        .hoop(receive::Receive) // 415, 413, 400
+        .hoop(receive::Receive::default()) // 415, 413, 400
         .hoop(time_left::BoundTime) // 503
 }
 
@@ -61,7 +64,7 @@ pub fn private() -> Router {
         .hoop(rate_limit::LimitRate::default()) // 429
         .hoop(auth::RequireScope) // 403
         .hoop(accept::RequireAccept) // 406
-        .hoop(receive::Receive) // 415, 413, 400
+        .hoop(receive::Receive::default()) // 415, 413, 400
         .hoop(time_left::BoundTime) // 503
 }
 

@@ -85,7 +85,7 @@ impl<S: ListSort> Listing<S> {
             },
         );
         Listing {
-            page: Page { sort, direction, after: after.flatten(), limit, include_total },
+            page: Page { sort, direction, after: after.flatten(), offset: 0, limit, include_total },
             filters,
             binding,
         }

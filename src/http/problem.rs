@@ -1,5 +1,6 @@
 //! Why a request was not done, as an RFC 9457 problem: one constructor for every kind of the contract, and the one
-//! place that writes the body. What went wrong inside is logged here, once, and never told.
+//! place that writes the body, in the form of the version that was asked. What went wrong inside is logged here, once,
+//! and never told.
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::{Violation, Violations};
+use super::legacy::{Failure, is_legacy};
 use super::request_id::RequestId;
 use crate::store;
 
@@ -140,6 +142,30 @@ impl Problem {
     pub const fn status(&self) -> StatusCode {
         self.status
     }
+
+    /// Everything that is wrong, in one text.
+    fn sentence(&self) -> String {
+        if self.errors.is_empty() {
+            return self.detail.clone();
+        }
+        let errors: Vec<_> =
+            self.errors.iter().map(|error| format!("{} {}", error.field, error.message)).collect();
+        errors.join("; ")
+    }
+
+    /// The body in the form of the current version.
+    fn body(&self, path: &str, request_id: &str) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&Body {
+            r#type: urn(self.code),
+            title: self.status.canonical_reason().unwrap_or_default(),
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            code: self.code,
+            instance: path,
+            request_id,
+            errors: &self.errors,
+        })
+    }
 }
 
 impl From<store::Error> for Problem {
@@ -206,20 +232,15 @@ impl Writer for Problem {
             let (status, cause) = (self.status.as_u16(), self.cause.as_deref().unwrap_or_default());
             tracing::error!(request_id, status, cause, path = req.uri().path(), "a request failed");
         }
-        let body = Body {
-            r#type: urn(self.code),
-            title: self.status.canonical_reason().unwrap_or_default(),
-            status: self.status.as_u16(),
-            detail: &self.detail,
-            code: self.code,
-            instance: req.uri().path(),
-            request_id,
-            errors: &self.errors,
+        let path = req.uri().path();
+        let (kind, body) = if is_legacy(path) {
+            ("application/json", serde_json::to_vec(&Failure::new(&self.sentence())))
+        } else {
+            ("application/problem+json", self.body(path, request_id))
         };
-        let body = serde_json::to_vec(&body).unwrap_or_default();
         res.status_code(self.status);
         let headers = res.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match self.advice {
             Some(Advice::SendKey) => {
@@ -230,6 +251,6 @@ impl Writer for Problem {
             }
             None => {}
         }
-        res.body(ResBody::Once(body.into()));
+        res.body(ResBody::Once(body.unwrap_or_default().into()));
     }
 }

@@ -1,9 +1,10 @@
-//! How often: fixed windows of one clock minute, counted exactly within this process, and the headers that tell a
-//! caller where it stands.
+//! How often: fixed windows of one clock minute, counted exactly, within this process or in Postgres with all
+//! others, and the headers that tell a caller where it stands.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use salvo::http::HeaderName;
@@ -12,6 +13,9 @@ use uuid::Uuid;
 
 use super::auth::Caller;
 use super::problem::Problem;
+use super::time_left::{self, TimeLeft};
+use crate::app::{App, RateLimitStore};
+use crate::store::rate_limits::{self, Counted};
 
 const SECONDS: i64 = 60;
 
@@ -32,6 +36,20 @@ pub struct Taken {
     /// The Unix second at which the window ends.
     pub reset: i64,
     pub seconds_left: u64,
+}
+
+impl Taken {
+    /// What the shared count of a clock minute means for a limit.
+    fn from_counted(counted: Counted, limit: u32) -> Self {
+        let taken = counted.taken.map(|taken| u32::try_from(taken).unwrap_or(limit));
+        let reset = (counted.second.div_euclid(SECONDS) + 1) * SECONDS;
+        Taken {
+            allowed: taken.is_some(),
+            remaining: taken.map_or(0, |taken| limit.saturating_sub(taken)),
+            reset,
+            seconds_left: u64::try_from(reset - counted.second).unwrap_or_default(),
+        }
+    }
 }
 
 impl<K> Default for Windows<K> {
@@ -63,21 +81,44 @@ impl<K: Eq + Hash> Windows<K> {
 #[derive(Default)]
 pub struct LimitRate(Windows<Uuid>);
 
+impl LimitRate {
+    /// Takes one request from the caller's window, in whichever store counts.
+    async fn take(&self, app: &App, caller: &Caller, left: TimeLeft) -> Result<Taken, Problem> {
+        match app.settings.rate_limit_store {
+            RateLimitStore::Memory => Ok(self.0.take(caller.key, caller.rate_limit, Utc::now())),
+            RateLimitStore::Postgres => {
+                let work = rate_limits::take(&app.pg, caller.key, caller.rate_limit);
+                Ok(Taken::from_counted(time_left::bounded(left, work).await??, caller.rate_limit))
+            }
+        }
+    }
+}
+
 #[async_trait]
 impl Handler for LimitRate {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let Ok((key, limit)) = depot.get_typed::<Caller>().map(|caller| (caller.key, caller.rate_limit))
-        else {
-            return;
+        let started = Instant::now();
+        let left = depot.get_typed::<TimeLeft>().copied().unwrap_or(TimeLeft::WHOLE);
+        let outcome = match (depot.get_typed::<App>(), depot.get_typed::<Caller>()) {
+            (Ok(app), Ok(caller)) => {
+                self.take(app, caller, left).await.map(|taken| (taken, caller.rate_limit))
+            }
+            _ => Err(Problem::internal("a route without a key is rate limited")),
         };
-        let taken = self.0.take(key, limit, Utc::now());
-        let headers = res.headers_mut();
-        headers.insert(HeaderName::from_static("x-ratelimit-limit"), limit.into());
-        headers.insert(HeaderName::from_static("x-ratelimit-remaining"), taken.remaining.into());
-        headers.insert(HeaderName::from_static("x-ratelimit-reset"), taken.reset.into());
-        if !taken.allowed {
+        depot.insert_typed(left.less(started.elapsed()));
+        let outcome = outcome.and_then(|(taken, limit)| {
+            let headers = res.headers_mut();
+            headers.insert(HeaderName::from_static("x-ratelimit-limit"), limit.into());
+            headers.insert(HeaderName::from_static("x-ratelimit-remaining"), taken.remaining.into());
+            headers.insert(HeaderName::from_static("x-ratelimit-reset"), taken.reset.into());
+            if taken.allowed {
+                return Ok(());
+            }
             let detail = format!("more than {limit} requests in this minute: wait until the window ends");
-            Problem::rate_limited(detail, taken.seconds_left).write(req, depot, res).await;
+            Err(Problem::rate_limited(detail, taken.seconds_left))
+        });
+        if let Err(problem) = outcome {
+            problem.write(req, depot, res).await;
             ctrl.skip_rest();
         }
     }

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use http_body_util::BodyExt;
-use salvo::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
-use salvo::http::{Method, Mime, ReqBody};
+use salvo::http::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING,
+};
+use salvo::http::{HeaderValue, Method, Mime, ReqBody, Version};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 
 use super::extract::Received;
+use super::json;
 use super::problem::Problem;
 use crate::model::limits::BODY_BYTES;
 
@@ -16,36 +19,61 @@ use crate::model::limits::BODY_BYTES;
 /// reads the answer instead of meeting a reset.
 const DRAINED_BYTES: usize = 64 * BODY_BYTES;
 const DRAINING: Duration = Duration::from_secs(10);
+/// How long a client may take to send a body: enough for the longest one over a poor line.
+const SENDING: Duration = Duration::from_secs(20);
 
 /// Decodes the query string and the body.
-pub struct Receive;
+pub struct Receive {
+    /// How long a client may take to send a body.
+    pub sending: Duration,
+}
+
+impl Default for Receive {
+    fn default() -> Self {
+        Receive { sending: SENDING }
+    }
+}
 
 #[async_trait]
 impl Handler for Receive {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        match receive(req).await {
-            Ok(received) => drop(depot.insert_typed(received)),
-            Err(problem) => {
-                problem.write(req, depot, res).await;
-                ctrl.skip_rest();
+        let problem = match tokio::time::timeout(self.sending, receive(req)).await {
+            Ok(Ok(received)) => {
+                depot.insert_typed(received);
+                return;
             }
-        }
+            Ok(Err(problem)) => problem,
+            Err(_) => {
+                // What is still on its way is no next request. HTTP/2 ends the stream without a word of ours.
+                if req.version() <= Version::HTTP_11 {
+                    res.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Problem::bad_request(format!(
+                    "the body did not arrive within {} seconds: send it at once",
+                    self.sending.as_secs()
+                ))
+            }
+        };
+        problem.write(req, depot, res).await;
+        ctrl.skip_rest();
     }
 }
 
 async fn receive(req: &mut Request) -> Result<Received, Problem> {
     let takes_body = matches!(*req.method(), Method::POST | Method::PATCH);
-    let body = if takes_body || has_body(req) {
+    let mut received = Received::default();
+    if takes_body || has_body(req) {
         require_json(req)?;
         let bytes = read_body(req).await?;
         // PUT and DELETE take no body: what they carry is read and means nothing.
-        if takes_body { Some(serde_json::from_slice(&bytes).map_err(malformed)?) } else { None }
-    } else {
-        None
-    };
-    let query = decode_query(req.uri().query().unwrap_or_default())
+        if takes_body {
+            let sent = json::read(&bytes).map_err(malformed)?;
+            (received.body, received.repeated) = (Some(sent.value), sent.repeated);
+        }
+    }
+    received.query = decode_query(req.uri().query().unwrap_or_default())
         .ok_or_else(|| Problem::bad_request("the query string is not percent-encoded UTF-8"))?;
-    Ok(Received { query, body })
+    Ok(received)
 }
 
 fn has_body(req: &Request) -> bool {
@@ -118,7 +146,8 @@ fn decode_query(query: &str) -> Option<Vec<(String, String)>> {
         .collect()
 }
 
-fn decode(text: &str) -> Option<String> {
+/// Decodes percent-encoded UTF-8.
+pub(super) fn decode(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -41,19 +41,20 @@ impl Coding {
 
     /// Chooses the coding that an `Accept-Encoding` header likes best; `None` for identity.
     fn choose(accepted: &str) -> Option<Coding> {
-        let weight = |name: &str| {
-            let own = weighted(accepted).find(|(coding, _)| coding.eq_ignore_ascii_case(name));
-            own.or_else(|| weighted(accepted).find(|(coding, _)| *coding == "*"))
-                .map_or(0, |(_, weight)| weight)
+        let own = |name: &str| {
+            weighted(accepted).find(|(coding, _)| coding.eq_ignore_ascii_case(name)).map(|(_, weight)| weight)
         };
+        let others = own("*").unwrap_or(0);
         let mut best = None;
         for coding in Coding::ALL {
-            let weight = weight(coding.name());
+            let weight = own(coding.name()).unwrap_or(others);
             if weight > best.map_or(0, |(_, weight)| weight) {
                 best = Some((coding, weight));
             }
         }
-        best.map(|(coding, _)| coding)
+        // A client that likes identity better says so by name.
+        let identity = own("identity").unwrap_or(0);
+        best.filter(|(_, weight)| *weight >= identity).map(|(coding, _)| coding)
     }
 
     fn encode(self, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
@@ -166,6 +167,8 @@ mod tests {
             ("*", Some(Coding::Zstd)),
             ("*, zstd;q=0", Some(Coding::Brotli)),
             ("GZIP;q=0, *;q=0", None),
+            ("identity, gzip;q=0.5", None),
+            ("identity;q=0.5, gzip;q=0.5", Some(Coding::Gzip)),
         ] {
             assert_eq!(Coding::choose(accepted), expected, "{accepted}");
         }

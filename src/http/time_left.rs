@@ -10,15 +10,15 @@ use tokio::time::Instant;
 
 use super::problem::Problem;
 
-/// What authentication has left of the time for the stores.
+/// What the steps before have left of the time for the stores.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeLeft(Duration);
 
 impl TimeLeft {
     pub const WHOLE: TimeLeft = TimeLeft(Duration::from_millis(4500));
 
-    pub const fn after(spent: Duration) -> Self {
-        TimeLeft(Self::WHOLE.0.saturating_sub(spent))
+    pub const fn less(self, spent: Duration) -> Self {
+        TimeLeft(self.0.saturating_sub(spent))
     }
 }
 

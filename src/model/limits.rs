@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 /// Rows on one page of a list.
 pub const PAGE: RangeInclusive<i64> = 1..=200;
 pub const PAGE_DEFAULT: i64 = 50;
+/// Rows that a page of the first version leaves out.
+pub const OFFSET: RangeInclusive<i64> = 0..=i64::MAX;
 
 /// Entries of a section of search, or of the leaderboard of creators.
 pub const SHORT_LIST: RangeInclusive<i64> = 1..=25;

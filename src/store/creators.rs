@@ -151,8 +151,11 @@ pub async fn create(write: &mut Write, new: &NewCreator) -> Result<Uuid, Error> 
     Ok(id)
 }
 
-/// Changes a creator; its accounts are collected while both are active.
+/// Changes a creator; its accounts are collected while both are active. A change of nothing leaves it as it is.
 pub async fn change(write: &mut Write, id: Uuid, change: &CreatorChange) -> Result<(), Error> {
+    if *change == CreatorChange::default() {
+        return Ok(());
+    }
     let organization = write.organization();
     sqlx::query(
         "update creators set

@@ -1,7 +1,7 @@
 //! What a create answered, kept in the create's own transaction, so that a retry gets the same answer again and
 //! never a second resource.
 
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
 use super::{Error, Write};
@@ -110,4 +110,18 @@ pub async fn keep(write: &mut Write, name: &RequestName, answer: &Answer) -> Res
     .execute(write.connection())
     .await?;
     Ok(())
+}
+
+/// Removes up to `most` answers that are kept no longer, and says how many there were.
+pub async fn remove_expired(pg: &PgPool, most: i64) -> Result<u64, Error> {
+    let removed = sqlx::query(
+        "delete from idempotency_keys where (organization_id, method, path, key) in (
+             select organization_id, method, path, key from idempotency_keys
+             where created_at <= now() - interval '24 hours'
+             order by created_at limit $1 for update skip locked)",
+    )
+    .bind(most)
+    .execute(pg)
+    .await?;
+    Ok(removed.rows_affected())
 }

@@ -19,6 +19,7 @@ pub mod organizations;
 pub mod outbox;
 pub mod pauses;
 pub mod queues;
+pub mod rate_limits;
 pub mod scrapes;
 pub mod search;
 pub mod source_requests;

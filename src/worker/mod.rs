@@ -1,8 +1,9 @@
-//! The loops that keep the stores current: tracking, the relay to ClickHouse, the search follower.
+//! The loops that keep the stores current: tracking, the relay to ClickHouse, housekeeping, the search follower.
 //!
-//! `tidemark track` runs the first two; each API process follows search for itself.
+//! `tidemark track` runs the first three; each API process follows search for itself.
 
 pub mod budget;
+pub mod housekeeping;
 pub mod indexer;
 mod learned;
 pub mod relay;
@@ -50,6 +51,7 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
     let tracker = Tracker::new(stores.clone(), sources);
     tokio::join!(
         tracker.run(args.concurrency.max(1), stop.clone()),
+        housekeeping::run(stores.pg.clone(), stop.clone()),
         relay::run(stores, database_url, stop.clone()),
     );
     Ok(())

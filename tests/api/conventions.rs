@@ -1,10 +1,12 @@
 //! What every request meets, in the order in which it meets it.
 
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode};
 use salvo::{Router, Server, conn::tcp::TcpAcceptor, handler};
 use serde_json::{Value, json};
 use tidemark::app::Settings;
-use tidemark::http;
+use tidemark::http::{self, receive::Receive};
 use tidemark::model::organization::Scope;
 use tidemark::store::keys::NewKey;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -229,6 +231,65 @@ async fn a_body_that_is_too_long_is_answered_however_it_comes() {
     assert_eq!(send(request.body(just_fits)).await.fields(), ["name"]);
 }
 
+#[handler]
+async fn take() -> &'static str {
+    "taken"
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_arrive_in_time_is_told_so_and_the_connection_ends() {
+    let api = TestApi::start().await;
+    let receive = Receive { sending: Duration::from_millis(50) };
+    let url = serve_routes(&api, Router::with_path("slow").hoop(receive).post(take)).await;
+    let host = url.strip_prefix("http://").unwrap();
+    let head = format!("POST /slow HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n");
+    for begun in [
+        format!("{head}Content-Length: 9\r\n\r\n{{"),
+        format!("{head}Transfer-Encoding: chunked\r\n\r\n1\r\n{{\r\n"),
+    ] {
+        let mut connection = tokio::net::TcpStream::connect(host).await.unwrap();
+        connection.write_all(begun.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.unwrap();
+        assert!(
+            answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"code\":\"BAD_REQUEST\""),
+            "{answer}"
+        );
+        assert!(answer.contains("did not arrive") && answer.contains("connection: close"), "{answer}");
+    }
+    let whole = api.client.post(format!("{url}/slow")).json(&json!({}));
+    assert_eq!(send(whole).await.text, "taken");
+}
+
+#[tokio::test]
+async fn a_member_that_a_body_repeats_is_not_guessed_about() {
+    let api = TestApi::start().await;
+    let post = |body: &'static str| {
+        send(api.request(Method::POST, "/v2/creators").header("Content-Type", "application/json").body(body))
+    };
+    assert_eq!(post(r#"{"name": "a", "name": "b"}"#).await.fields(), ["name"]);
+    let nested = r#"{"name": "a", "metadata": {"team": "x", "b": "y", "team": "x"}, "color": 1}"#;
+    assert_eq!(post(nested).await.fields(), ["color", "metadata.team"]);
+}
+
+#[tokio::test]
+async fn a_change_of_nothing_changes_nothing() {
+    let api = TestApi::start().await;
+    let creator = format!("/v2/creators/{}", api.create("/v2/creators", json!({"name": "one"})).await);
+    let account = json!({"platform": "tiktok", "username": "one"});
+    let account = format!("/v2/accounts/{}", api.create("/v2/accounts", account).await);
+    for path in [creator, account] {
+        let before = api.get(&path).await;
+        let patched = api.patch(&path, json!({})).await;
+        assert_eq!((patched.status.as_u16(), &patched.text), (200, &before.text));
+        assert_eq!(api.get(&path).await.header("etag"), before.header("etag"));
+    }
+    for path in ["/v2/creators", "/v2/accounts"] {
+        let nobody = format!("{path}/{}", Uuid::now_v7());
+        assert_eq!(api.patch(&nobody, json!({})).await.status, 404);
+    }
+}
+
 #[tokio::test]
 async fn pages_may_read_answers_only_from_listed_origins() {
     let api = TestApi::start().await;
@@ -254,19 +315,24 @@ async fn pages_may_read_answers_only_from_listed_origins() {
     }
 }
 
+/// Serves other routes with what every request meets.
+pub(crate) async fn serve_routes(api: &TestApi, routes: Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let service = http::service(routes, &api.app);
+    tokio::spawn(Server::new(TcpAcceptor::try_from(listener).unwrap()).serve(service));
+    url
+}
+
 #[handler]
-async fn explode() -> &'static str {
+pub(crate) async fn explode() -> &'static str {
     panic!("the secret reason")
 }
 
 #[tokio::test]
 async fn a_panic_is_an_answer_that_tells_nothing() {
     let api = TestApi::start().await;
-    let app = api.app.clone();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/boom", listener.local_addr().unwrap());
-    let service = http::service(Router::with_path("boom").get(explode), &app);
-    tokio::spawn(Server::new(TcpAcceptor::try_from(listener).unwrap()).serve(service));
+    let url = format!("{}/boom", serve_routes(&api, Router::with_path("boom").get(explode)).await);
     let answer = send(api.client.get(url).header("X-Request-ID", "boom-1")).await;
     assert_problem(&answer, 500, "INTERNAL_ERROR", "/boom");
     assert_eq!(answer.header("x-request-id"), "boom-1");

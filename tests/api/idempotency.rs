@@ -5,9 +5,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::store::Write;
 use tidemark::store::idempotency::{RequestName, claim};
+use tidemark::worker::housekeeping;
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::api::Answer;
-use crate::harness::{TestApi, send};
+use crate::harness::{TestApi, eventually, send};
 
 async fn create(api: &TestApi, path: &str, key: &str, body: Value) -> Answer {
     send(api.request(Method::POST, path).header("Idempotency-Key", key).json(&body)).await
@@ -28,7 +30,10 @@ async fn a_retry_gets_the_first_answer_byte_for_byte() {
     assert_eq!(retry.header("idempotent-replayed"), "true");
     let other = create(&api, "/v2/accounts", "k-1", json!({"platform": "tiktok", "username": "two"})).await;
     assert_eq!(other.fields(), ["Idempotency-Key"]);
-    // Another path and another organization are other requests.
+    // Another spelling of the path is the same request; another path and another organization are others.
+    let spelled =
+        create(&api, "/v2//%61ccounts/", "k-1", json!({"platform": "tiktok", "username": "two"})).await;
+    assert_eq!(spelled.fields(), ["Idempotency-Key"]);
     assert_eq!(create(&api, "/v2/creators", "k-1", json!({"name": "one"})).await.status, 201);
     let foreign = TestApi::start().await;
     let theirs =
@@ -106,4 +111,34 @@ async fn after_a_day_a_key_is_free_again() {
     assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (201, ""));
     let replay = create(&api, "/v2/creators", "old", json!({"name": "two"})).await;
     assert_eq!((replay.text == again.text, replay.header("idempotent-replayed")), (true, "true"));
+}
+
+#[tokio::test]
+async fn keys_are_removed_after_a_day_and_not_before() {
+    let api = TestApi::start().await;
+    create(&api, "/v2/creators", "old", json!({"name": "one"})).await;
+    create(&api, "/v2/creators", "young", json!({"name": "two"})).await;
+    for (key, age) in [("old", "24 hours"), ("young", "23 hours 59 minutes")] {
+        sqlx::query("update idempotency_keys set created_at = now() - $3::text::interval where organization_id = $1 and key = $2")
+            .bind(api.organization)
+            .bind(key)
+            .bind(age)
+            .execute(&api.pg)
+            .await
+            .unwrap();
+    }
+    let stop = CancellationToken::new();
+    let housekeeping = tokio::spawn(housekeeping::run(api.pg.clone(), stop.clone()));
+    eventually("only the young key is left", async || {
+        let kept: Vec<String> =
+            sqlx::query_scalar("select key from idempotency_keys where organization_id = $1")
+                .bind(api.organization)
+                .fetch_all(&api.pg)
+                .await
+                .unwrap();
+        (kept == ["young"]).then_some(())
+    })
+    .await;
+    stop.cancel();
+    housekeeping.await.unwrap();
 }

@@ -215,6 +215,7 @@ async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>
             sort,
             direction,
             after: after.map(|row| row.position(sort)),
+            offset: 0,
             limit,
             include_total: dice.below(8) == 0,
         };

@@ -8,7 +8,7 @@ use tidemark::model::video::VideoType;
 use tidemark::store::accounts::{self, AccountFilter, AccountSort};
 use tidemark::store::creators::{self, CreatorFilter, CreatorSort};
 use tidemark::store::keyset::{Direction, Key, Page, Position, Slice};
-use tidemark::store::videos::{self, VideoFilter, VideoSort};
+use tidemark::store::videos::{self, TrackedVideoSort, VideoFilter, VideoSort};
 use uuid::Uuid;
 
 use crate::harness::TestApi;
@@ -181,7 +181,7 @@ impl<S: Copy + std::fmt::Debug> Subject<'_, S> {
 }
 
 fn first<S>(sort: S, direction: Direction) -> Page<S> {
-    Page { sort, direction, after: None, limit: LIMIT, include_total: false }
+    Page { sort, direction, after: None, offset: 0, limit: LIMIT, include_total: false }
 }
 
 /// Where the next page begins after 1,000 rows.
@@ -230,20 +230,36 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
     for (view, account_id, scope) in [
         (VideoType::AccountVideo, None, "organization_id = "),
         (VideoType::AccountVideo, Some(account), "account_id = parent"),
-        (VideoType::Video, None, "organization_id = "),
     ] {
         let filter = VideoFilter { account_id, ..VideoFilter::default() };
         let statement =
             |page: &Page<VideoSort>| videos::statement(organization, view, readable, &filter, page);
         let subject = Subject { pg, table: "videos", scope, statement: &statement };
         for sort in VIDEO_SORTS {
-            // Of individually tracked videos there are fewer than a thousand: a page in their midst will do.
-            let list = async |mut page: Page<VideoSort>| {
-                page.limit = if view == VideoType::Video { 100 } else { page.limit };
+            let list = async |page: Page<VideoSort>| {
                 videos::list(pg, organization, view, readable, &filter, &page).await.unwrap()
             };
             subject.check(sort, far(sort, list).await, sort == VideoSort::CreateTime).await;
         }
+    }
+
+    let (view, filter) = (VideoType::Video, VideoFilter::default());
+    let subject = Subject {
+        pg,
+        table: "videos",
+        scope: "organization_id = ",
+        statement: &|page: &Page<TrackedVideoSort>| {
+            videos::statement(organization, view, readable, &filter, page)
+        },
+    };
+    for sort in VIDEO_SORTS.map(TrackedVideoSort::As).into_iter().chain([TrackedVideoSort::AddedAt]) {
+        // Of these there are fewer than a thousand: a page in their midst will do.
+        let list = async |page: Page<TrackedVideoSort>| {
+            let page = Page { limit: 100, ..page };
+            videos::list(pg, organization, view, readable, &filter, &page).await.unwrap()
+        };
+        let nullable = matches!(sort, TrackedVideoSort::As(VideoSort::CreateTime));
+        subject.check(sort, far(sort, list).await, nullable).await;
     }
 }
 

@@ -100,8 +100,11 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
     Ok(id)
 }
 
-/// Changes an account.
+/// Changes an account. A change of nothing leaves it as it is.
 pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Result<(), Error> {
+    if *change == AccountChange::default() {
+        return Ok(());
+    }
     let before = lock(write, id, change.creator_id.flatten()).await?;
     let creator = change.creator_id.unwrap_or(before.creator_id);
     sqlx::query(

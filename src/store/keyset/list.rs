@@ -56,7 +56,8 @@ fn examined(limit: i64) -> i64 {
 }
 
 impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
-    /// Begins a query with `with … page as (…)`: the ids and sort keys of the page and one row beyond it.
+    /// Begins a query with `with … page as (…)`: the ids and sort keys of the page, of what it leaves out and of one
+    /// row beyond it.
     /// The caller selects from `page` and ends with [`order`].
     pub fn page<S: Sort>(&self, page: &Page<S>) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("with ");
@@ -64,7 +65,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             Some(search @ Search { blocks: Some(blocks), .. }) => {
                 self.search_blocks(&mut query, page, search, blocks);
             }
-            _ => self.range(&mut query, page, "page", page.limit + 1),
+            _ => self.range(&mut query, page, "page", page.reach()),
         }
         query.push(" ");
         query
@@ -174,7 +175,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         search: &Search,
         blocks: &Blocks,
     ) {
-        let (name, id, wanted) = (page.sort.column().name, self.id, page.limit + 1);
+        let (name, id, wanted) = (page.sort.column().name, self.id, page.reach());
         let examined = examined(page.limit);
         self.range(query, page, "beginning", examined);
         query.push(", found as materialized (select id, sort_key from beginning where strpos(text, ");
@@ -298,7 +299,8 @@ impl<S: Sort> Page<S> {
 pub(in crate::store) fn order<S>(query: &mut QueryBuilder<Postgres>, page: &Page<S>) {
     let direction = page.direction.as_str();
     query.push(format_args!(
-        " order by page.sort_key {direction} nulls last, page.id {direction} limit {}",
-        page.limit + 1
+        " order by page.sort_key {direction} nulls last, page.id {direction} limit {} offset {}",
+        page.limit + 1,
+        page.offset
     ));
 }

@@ -82,8 +82,17 @@ pub struct Page<S> {
     pub sort: S,
     pub direction: Direction,
     pub after: Option<Position>,
+    /// Rows to leave out from there on; everything before the page is read, so a position is the better way.
+    pub offset: i64,
     pub limit: i64,
     pub include_total: bool,
+}
+
+impl<S> Page<S> {
+    /// The rows to look at: those left out, the page, and one that tells whether there are more.
+    const fn reach(&self) -> i64 {
+        self.offset.saturating_add(self.limit + 1)
+    }
 }
 
 /// A page of a list, with the position at which the next one begins.

@@ -1,0 +1,123 @@
+//! Tracked accounts, as the first version speaks of them.
+
+use salvo::{Router, Writer, handler};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::PageQuery;
+use crate::api::accounts::read_named;
+use crate::app::App;
+use crate::http::extract::FromBody;
+use crate::http::fields::Object;
+use crate::http::legacy::Success;
+use crate::http::route::read;
+use crate::http::{Body, Caller, Problem, Query};
+use crate::model::account::Account;
+use crate::store::Write;
+use crate::store::accounts::change::{self, AccountChange, NewAccount};
+use crate::store::accounts::{self, AccountFilter};
+
+pub(super) fn router() -> Router {
+    Router::new()
+        .push(Router::with_path("getAccounts").push(read(get_accounts)))
+        .push(Router::with_path("addAccount").post(add_account))
+        .push(Router::with_path("activateAccount").post(activate_account))
+        .push(Router::with_path("deactivateAccount").post(deactivate_account))
+}
+
+struct AddBody {
+    /// Absent only from bodies that are refused.
+    new: Option<NewAccount>,
+}
+
+impl FromBody for AddBody {
+    fn example() -> Value {
+        json!({"platform": "tiktok", "username": "salt.and.tide"})
+    }
+
+    fn read(body: &mut Object<'_>) -> Self {
+        let new = read_named(body).map(|(platform, username)| NewAccount {
+            platform,
+            username,
+            change: AccountChange::default(),
+        });
+        AddBody { new }
+    }
+}
+
+struct AccountBody {
+    account_id: Uuid,
+}
+
+impl FromBody for AccountBody {
+    fn example() -> Value {
+        json!({"account_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
+    }
+
+    fn read(body: &mut Object<'_>) -> Self {
+        body.require("account_id");
+        AccountBody { account_id: body.uuid("account_id").unwrap_or_default() }
+    }
+}
+
+/// Lists every account, the latest added first.
+#[handler]
+async fn get_accounts(
+    app: App,
+    caller: Caller,
+    query: Query<PageQuery>,
+) -> Result<Success<Vec<Account>>, Problem> {
+    let (filter, page) = (AccountFilter::default(), query.0.page());
+    let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &page).await?;
+    Ok(Success { name: "accounts", value: found.items })
+}
+
+/// Tracks an account: its first scrape follows within seconds.
+#[handler]
+async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>, Problem> {
+    let new = body.0.new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
+    let now = app.clock.now().await;
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    let id = change::create(&mut write, &new, now).await?;
+    commit(&app, write, id).await
+}
+
+/// Resumes an account.
+#[handler]
+async fn activate_account(
+    app: App,
+    caller: Caller,
+    body: Body<AccountBody>,
+) -> Result<Success<Account>, Problem> {
+    set_active(&app, &caller, body.0.account_id, true).await
+}
+
+/// Pauses an account.
+#[handler]
+async fn deactivate_account(
+    app: App,
+    caller: Caller,
+    body: Body<AccountBody>,
+) -> Result<Success<Account>, Problem> {
+    set_active(&app, &caller, body.0.account_id, false).await
+}
+
+async fn set_active(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    is_active: bool,
+) -> Result<Success<Account>, Problem> {
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    let change = AccountChange { is_active: Some(is_active), ..AccountChange::default() };
+    change::change(&mut write, id, &change).await?;
+    commit(app, write, id).await
+}
+
+/// Commits what was done to an account and answers with it.
+async fn commit(app: &App, mut write: Write, id: Uuid) -> Result<Success<Account>, Problem> {
+    let organization = write.organization();
+    let value = accounts::get(write.connection(), organization, &app.readable, id).await?;
+    write.commit().await?;
+    Ok(Success { name: "account", value })
+}

@@ -1,0 +1,227 @@
+//! Videos that are tracked on their own, as the first version speaks of them: platform by platform.
+
+use salvo::{Router, Writer, handler};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::PageQuery;
+use crate::api::videos::{IDENTIFIER, follow, refuse_unreadable};
+use crate::app::App;
+use crate::http::extract::FromBody;
+use crate::http::fields::Object;
+use crate::http::legacy::Success;
+use crate::http::route::read;
+use crate::http::{Body, Caller, Deadline, Problem, Query};
+use crate::model::account::Metadata;
+use crate::model::identifier::VideoIdentifier;
+use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
+use crate::model::platform::Platform;
+use crate::model::video::{Video, VideoType};
+use crate::store::Write;
+use crate::store::videos::change::{self, NewTracking, NewVideo, VideoChange};
+use crate::store::videos::{self, TrackedVideoSort, VideoFilter};
+
+pub(super) fn router() -> Router {
+    Router::new()
+        .push(Router::with_path("getInstagramPosts").push(read(get_instagram_posts)))
+        .push(Router::with_path("getTiktokVideos").push(read(get_tiktok_videos)))
+        .push(Router::with_path("addInstagramPost").post(add_instagram_post))
+        .push(Router::with_path("addTiktokVideo").post(add_tiktok_video))
+        .push(Router::with_path("activateVideo").post(activate_video))
+        .push(Router::with_path("deactivateVideo").post(deactivate_video))
+}
+
+/// A video to be tracked, by its name or its URL.
+struct Added {
+    /// The member of the body that named it.
+    field: &'static str,
+    identifier: VideoIdentifier,
+}
+
+/// Reads the one of two members that names a video.
+fn read_added(body: &mut Object<'_>, platform: Platform, name: &'static str) -> Option<Added> {
+    let (by_name, by_url) = (body.text(name, &IDENTIFIER), body.text("url", &IDENTIFIER));
+    let (field, text) = match (by_name, by_url) {
+        (Some(text), None) => (name, text),
+        (None, Some(text)) => ("url", text),
+        (Some(_), Some(_)) => {
+            body.violations.add("url", format!("must not be given beside {name}"));
+            return None;
+        }
+        (None, None) => {
+            // What is there and wrong is told already.
+            if !body.violations.concern(name) && !body.violations.concern("url") {
+                body.violations.add(name, "is required, or else url");
+            }
+            return None;
+        }
+    };
+    match VideoIdentifier::parse(platform, &text) {
+        Ok(identifier) => Some(Added { field, identifier }),
+        Err(error) => {
+            body.violations.add(field, error.to_string());
+            None
+        }
+    }
+}
+
+/// `{shortcode}` or `{url}`
+struct PostBody(Option<Added>);
+
+impl FromBody for PostBody {
+    fn example() -> Value {
+        json!({"shortcode": "DExample123"})
+    }
+
+    fn read(body: &mut Object<'_>) -> Self {
+        PostBody(read_added(body, Platform::Instagram, "shortcode"))
+    }
+}
+
+/// `{video_id}` or `{url}`; the id is the platform's.
+struct TiktokBody(Option<Added>);
+
+impl FromBody for TiktokBody {
+    fn example() -> Value {
+        json!({"video_id": "7301234567890123456"})
+    }
+
+    fn read(body: &mut Object<'_>) -> Self {
+        TiktokBody(read_added(body, Platform::Tiktok, "video_id"))
+    }
+}
+
+/// `{video_id}`, which is ours here.
+struct VideoBody {
+    video_id: Uuid,
+}
+
+impl FromBody for VideoBody {
+    fn example() -> Value {
+        json!({"video_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
+    }
+
+    fn read(body: &mut Object<'_>) -> Self {
+        body.require("video_id");
+        VideoBody { video_id: body.uuid("video_id").unwrap_or_default() }
+    }
+}
+
+/// Lists the individually tracked posts of Instagram, the latest added first: what the second version unified under
+/// `/videos`.
+#[handler]
+async fn get_instagram_posts(
+    app: App,
+    caller: Caller,
+    query: Query<PageQuery>,
+) -> Result<Success<Vec<Video>>, Problem> {
+    let value = list(&app, &caller, &query.0, Platform::Instagram).await?;
+    Ok(Success { name: "posts", value })
+}
+
+/// Lists the individually tracked videos of TikTok, the latest added first: what the second version unified under
+/// `/videos`.
+#[handler]
+async fn get_tiktok_videos(
+    app: App,
+    caller: Caller,
+    query: Query<PageQuery>,
+) -> Result<Success<Vec<Video>>, Problem> {
+    let value = list(&app, &caller, &query.0, Platform::Tiktok).await?;
+    Ok(Success { name: "videos", value })
+}
+
+async fn list(
+    app: &App,
+    caller: &Caller,
+    query: &PageQuery,
+    platform: Platform,
+) -> Result<Vec<Video>, Problem> {
+    let filter = VideoFilter { platform: Some(platform), ..VideoFilter::default() };
+    let (organization, page) = (caller.organization, query.page::<TrackedVideoSort>());
+    let found = videos::list(&app.pg, organization, VideoType::Video, &app.readable, &filter, &page).await?;
+    Ok(found.items)
+}
+
+/// Tracks a post of Instagram on its own: its first scrape follows within seconds.
+#[handler]
+async fn add_instagram_post(
+    app: App,
+    caller: Caller,
+    deadline: Deadline,
+    body: Body<PostBody>,
+) -> Result<Success<Video>, Problem> {
+    add(&app, &caller, &deadline, Platform::Instagram, body.0.0).await
+}
+
+/// Tracks a video of TikTok on its own: its first scrape follows within seconds.
+#[handler]
+async fn add_tiktok_video(
+    app: App,
+    caller: Caller,
+    deadline: Deadline,
+    body: Body<TiktokBody>,
+) -> Result<Success<Video>, Problem> {
+    add(&app, &caller, &deadline, Platform::Tiktok, body.0.0).await
+}
+
+async fn add(
+    app: &App,
+    caller: &Caller,
+    deadline: &Deadline,
+    platform: Platform,
+    added: Option<Added>,
+) -> Result<Success<Video>, Problem> {
+    let Added { field, identifier } =
+        added.ok_or_else(|| Problem::internal("a body without a video was taken for valid"))?;
+    refuse_unreadable(app, field, platform, &identifier)?;
+    let video = match identifier {
+        VideoIdentifier::Video(video) => video,
+        VideoIdentifier::ShortLink(link) => follow(app, deadline, field, link).await?,
+    };
+    let tracking = NewTracking {
+        is_active: true,
+        metadata: Metadata::new(),
+        scrape_interval_hours: SCRAPE_INTERVAL_HOURS_DEFAULT,
+    };
+    let now = app.clock.now().await;
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    let id = change::create(&mut write, &NewVideo { platform, video, tracking }, now).await?;
+    commit(app, write, id).await
+}
+
+/// Resumes a video.
+#[handler]
+async fn activate_video(app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>, Problem> {
+    set_active(&app, &caller, body.0.video_id, true).await
+}
+
+/// Pauses a video.
+#[handler]
+async fn deactivate_video(
+    app: App,
+    caller: Caller,
+    body: Body<VideoBody>,
+) -> Result<Success<Video>, Problem> {
+    set_active(&app, &caller, body.0.video_id, false).await
+}
+
+async fn set_active(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    is_active: bool,
+) -> Result<Success<Video>, Problem> {
+    let mut write = Write::begin(&app.pg, caller.organization).await?;
+    let change = VideoChange { is_active: Some(is_active), ..VideoChange::default() };
+    change::change(&mut write, id, &change).await?;
+    commit(app, write, id).await
+}
+
+/// Commits what was done to a video and answers with it.
+async fn commit(app: &App, mut write: Write, id: Uuid) -> Result<Success<Video>, Problem> {
+    let (organization, view) = (write.organization(), VideoType::Video);
+    let value = videos::get(write.connection(), organization, view, &app.readable, id).await?;
+    write.commit().await?;
+    Ok(Success { name: "video", value })
+}
