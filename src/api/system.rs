@@ -17,7 +17,7 @@ use crate::http::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;
-use crate::store::{self, health, outbox};
+use crate::store::{self, health, outbox, queues};
 
 /// How long a store may take to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -111,17 +111,27 @@ async fn clickhouse(app: &App) -> Result<Found, store::Error> {
     Ok(if missing.is_empty() { Found::Good } else { Found::Wrong(missing.join("; ")) })
 }
 
+/// Whether what is due is read, and by which platforms it cannot be.
+async fn tracker(app: &App) -> Result<Found, store::Error> {
+    let refused = queues::without_credentials(&app.pg).await?;
+    if !refused.is_empty() {
+        let platforms: Vec<_> = refused.iter().map(|platform| platform.as_str()).collect();
+        let platforms = platforms.join(" and ");
+        return Ok(Found::Wrong(format!("{platforms} refused the credentials of its source: mend them")));
+    }
+    health::tracker(&app.pg, app.clock.now().await).await.map(Found::good)
+}
+
 /// Tells whether the service works.
 ///
 /// `degraded` when a part is out that not everything needs; 503 when nothing works.
 #[endpoint(operation_id = "getHealth")]
 async fn read_health(app: App) -> HealthAnswer {
-    let now = app.clock.now();
     let (postgres, clickhouse, search, tracker) = tokio::join!(
         check(async { health::postgres(&app.pg).await.map(|()| Found::Good) }),
         check(clickhouse(&app)),
         check(async { Ok(Found::good(app.search.behind().is_some_and(|behind| behind < SEARCH_BEHIND))) }),
-        check(async { health::tracker(&app.pg, now.await).await.map(Found::good) }),
+        check(tracker(&app)),
     );
     let checks = Checks { postgres, clickhouse, search, tracker };
     let all = [&checks.postgres, &checks.clickhouse, &checks.search, &checks.tracker];

@@ -1,6 +1,6 @@
 //! How changes reach the index: soon, all of them, in whatever order they commit.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
