@@ -28,6 +28,9 @@ const IDLE: Duration = Duration::from_millis(500);
 const RENEWAL: Duration = Duration::from_secs(15);
 const TOLD_AGAIN: Duration = Duration::from_secs(3600);
 
+/// A kind of failure of a platform.
+type Trouble = (Platform, Discriminant<Refusal>);
+
 /// What one tracker process scrapes with.
 #[derive(Clone)]
 pub struct Tracker {
@@ -36,7 +39,7 @@ pub struct Tracker {
     /// The name under which the process holds leases.
     pub owner: Uuid,
     /// When the log last said that a platform fails in a way.
-    told: Arc<Mutex<HashMap<(Platform, Discriminant<Refusal>), Instant>>>,
+    told: Arc<Mutex<HashMap<Trouble, Instant>>>,
 }
 
 /// Targets that one answer of the platform serves, in one slot.
