@@ -1,8 +1,8 @@
 //! What every request and every worker stands on: the connected stores and the clock; and for requests, how the
 //! API is reached and what the sources can read.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -117,8 +117,9 @@ pub struct Clock {
 struct RemoteClock {
     url: String,
     client: reqwest::Client,
-    /// Microseconds by which the sandbox's clock was ahead when it last answered.
-    ahead: AtomicI64,
+    /// How far the sandbox's clock was ahead when it last answered.
+    ahead: Mutex<Option<TimeDelta>>,
+    silent: AtomicBool,
 }
 
 impl Clock {
@@ -126,28 +127,48 @@ impl Clock {
         let remote = url.map(|url| {
             // A sandbox is on this machine or beside it, never behind the proxy that the environment may name.
             let client = reqwest::Client::builder().no_proxy().build().unwrap_or_default();
-            Arc::new(RemoteClock { url, client, ahead: AtomicI64::new(0) })
+            Arc::new(RemoteClock { url, client, ahead: Mutex::new(None), silent: AtomicBool::new(false) })
         });
         Clock { remote }
     }
 
-    /// The time now. A sandbox that does not answer leaves the last known distance in force.
+    /// The time now. A sandbox that does not answer leaves the last known distance in force; before its first answer
+    /// nobody knows the time, so that is waited for.
     pub async fn now(&self) -> DateTime<Utc> {
         let Some(remote) = &self.remote else { return Utc::now() };
-        match remote.ask().await {
-            Ok(now) => {
-                remote.ahead.store((now - Utc::now()).num_microseconds().unwrap_or(0), Ordering::Relaxed);
-                now
-            }
-            Err(error) => {
-                tracing::warn!(%error, url = remote.url, "the sandbox's clock does not answer");
-                Utc::now() + TimeDelta::microseconds(remote.ahead.load(Ordering::Relaxed))
+        loop {
+            let known = match remote.ask().await {
+                Ok(now) => remote.heard(now),
+                Err(error) => remote.missed(&error),
+            };
+            match known {
+                Some(ahead) => return Utc::now() + ahead,
+                None => tokio::time::sleep(ASKED_AGAIN).await,
             }
         }
     }
 }
 
+/// How long to wait before a clock that never answered is asked again.
+const ASKED_AGAIN: Duration = Duration::from_millis(200);
+
 impl RemoteClock {
+    fn heard(&self, now: DateTime<Utc>) -> Option<TimeDelta> {
+        if self.silent.swap(false, Ordering::Relaxed) {
+            tracing::info!(url = self.url, "the sandbox's clock answers again");
+        }
+        let ahead = Some(now - Utc::now());
+        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = ahead;
+        ahead
+    }
+
+    fn missed(&self, error: &reqwest::Error) -> Option<TimeDelta> {
+        if !self.silent.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%error, url = self.url, "the sandbox's clock does not answer");
+        }
+        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn ask(&self) -> Result<DateTime<Utc>, reqwest::Error> {
         #[derive(serde::Deserialize)]
         struct Answer {

@@ -21,5 +21,6 @@ pub mod http;
 pub mod app;
 pub mod store;
 pub mod config;
+pub mod failpoint;
 pub mod telemetry;
 pub mod model;

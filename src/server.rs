@@ -14,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{App, RateLimitStore, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::model::network::{BadNetwork, Network};
-use crate::platforms::args::{ConfigError, SourceArgs};
-use crate::platforms::sources::Sources;
+use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::store::search::SearchIndex;
 use crate::worker::indexer;
 use crate::{api, http, store};
@@ -121,7 +120,8 @@ pub fn service(app: &App) -> Service {
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::connect(&args.stores)?;
-    let readable = Sources::from_args(&args.sources)?.readable();
+    let ledger = Ledger::Postgres(stores.pg.clone());
+    let readable = Sources::from_args(&args.sources, &ledger)?.readable();
     let listener = listen(args.listen)?;
     let search = open_search(args.search.search_index.clone()).await?;
     let app = App::new(stores.clone(), search.clone(), readable, args.settings()?);

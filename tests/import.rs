@@ -307,3 +307,79 @@ async fn two_imports_of_the_same_accounts_at_once_lose_nothing() {
         Vec::<i64>::new()
     );
 }
+
+#[tokio::test]
+async fn a_line_without_an_end_is_refused_or_said_and_eats_no_memory() {
+    let organization = Stack::shared().organization().await;
+    let row = |id: u32| {
+        format!(
+            r#"{{"platform":"tiktok","username":"ann","external_id":"{id}","observed_at":"2026-03-01","view_count":1}}"#
+        )
+    };
+    let long = format!("{}\n{}\n{}\n", row(1), "x".repeat(3 << 20), row(2));
+    let file = File::with("history.jsonl", &long);
+    let summary = load(&organization, &file.path).await;
+    assert_eq!((summary.rows_read, summary.videos, summary.refused), (3, 2, 1));
+    let report = std::fs::read_to_string(summary.report_file.unwrap()).unwrap();
+    assert!(report.contains("\"line\":2") && report.contains("longer than"), "{report}");
+
+    let open = format!("{HEADER}\n{}\n\"{}", ROWS[0], "y\n".repeat(1 << 20));
+    let file = File::with("history.csv", &open);
+    let loaded = import::load(
+        &organization.stack.stores,
+        organization.id,
+        vec![file.path.clone()],
+        &Options::default(),
+    )
+    .await;
+    let said = loaded.unwrap_err().to_string();
+    assert!(said.contains("after line 2") && said.contains("quote"), "{said}");
+}
+
+#[tokio::test]
+async fn the_report_never_replaces_what_is_loaded() {
+    let organization = Stack::shared().organization().await;
+    let file = File::csv(&ROWS);
+    let text = std::fs::read(&file.path).unwrap();
+    std::fs::hard_link(&file.path, file.folder.path().join("same.csv")).unwrap();
+    std::fs::copy(&file.path, file.report()).unwrap();
+    for (inputs, report) in [
+        (vec![file.path.clone()], Some(file.path.clone())),
+        (vec![file.path.clone()], Some(file.folder.path().join("./same.csv"))),
+        (vec![file.path.clone(), file.folder.path().join("same.csv")], Some(file.path.clone())),
+    ] {
+        let options = Options { report, ..Options::default() };
+        let loaded = import::load(&organization.stack.stores, organization.id, inputs, &options).await;
+        assert!(matches!(loaded, Err(import::Error::ReportIsInput(_))), "{loaded:?}");
+    }
+    assert_eq!(std::fs::read(&file.path).unwrap(), text);
+}
+
+/// A creator that is being deleted while an import links to it is waited for, and made anew.
+#[tokio::test]
+async fn linking_to_a_creator_waits_for_whoever_changes_it() {
+    let organization = Stack::shared().organization().await;
+    let creator = organization.post("/creators", json!({"name": "Second"})).await.ok(201);
+    let pg = organization.stack.stores.pg.clone();
+    let mut write = store::Write::begin(&pg, organization.id).await.unwrap();
+    store::creators::delete(&mut write, creator.text("/data/id").parse().unwrap()).await.unwrap();
+    let loading = tokio::spawn({
+        let organization = organization.clone();
+        async move { load(&organization, &File::csv(&[ROWS[1]]).path).await }
+    });
+    harness::eventually("the import waits for the creator", async || {
+        let waits: bool = sqlx::query_scalar(
+            "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%from creators%for share%')",
+        )
+        .fetch_one(&pg)
+        .await
+        .unwrap();
+        waits.then_some(())
+    })
+    .await;
+    write.commit().await.unwrap();
+    assert_eq!(loading.await.unwrap().refused, 0);
+    let accounts = organization.get("/accounts").await.ok(200);
+    assert_eq!(accounts.text("/data/0/creator_name"), "Second");
+    assert_ne!(accounts.text("/data/0/creator_id"), creator.text("/data/id"));
+}

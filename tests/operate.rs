@@ -143,6 +143,45 @@ async fn own_stores_come_back_when_one_of_their_processes_is_killed() {
     organization.track(&account).await;
 }
 
+/// An older copy of ClickHouse's files under a tracker that goes on: it notices, and every total is as before.
+#[tokio::test(flavor = "multi_thread")]
+async fn own_stores_bring_back_what_clickhouse_lost_with_its_files() {
+    let private = PrivateStack::start().await;
+    let organization = private.stack.organization().await;
+    let accounts = &private.stack.connection.sandbox_accounts;
+    let deleted = organization.track(&accounts[0]).await;
+    let older = private.dir().join("older");
+    private.while_clickhouse_is_out(|files| {
+        let copied = std::process::Command::new("cp").arg("-a").args([files, &older]).status().unwrap();
+        assert!(copied.success());
+    });
+    eventually("analytics work again", || async {
+        (organization.get("/overview").await.status == 200).then_some(())
+    })
+    .await;
+    let kept = organization.track(&accounts[1]).await;
+    organization.delete(&format!("/accounts/{}", deleted["id"].as_str().unwrap())).await.ok(204);
+    organization.wait_applied().await;
+    let figures = async || {
+        let overview = organization.get("/overview").await;
+        (overview.status == 200).then(|| overview.json["data"].clone())
+    };
+    let expected = figures().await.expect("ClickHouse answers");
+    assert_eq!(expected["followers"]["current"], kept["follower_count"]);
+
+    private.while_clickhouse_is_out(|files| {
+        std::fs::remove_dir_all(files).unwrap();
+        std::fs::rename(&older, files).unwrap();
+    });
+    eventually("the relay notices", || async {
+        let log = std::fs::read_to_string(private.dir().join("state/logs/track.log")).unwrap();
+        log.contains("clickhouse lacks deliveries").then_some(())
+    })
+    .await;
+    organization.wait_applied().await;
+    assert_eq!(figures().await, Some(expected));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn own_stores_that_are_damaged_end_the_start_with_a_sentence_and_nothing_runs() {
     let mut private = PrivateStack::start().await;

@@ -12,6 +12,8 @@ import tempfile
 
 import chdb
 
+from verify import tuples
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COUNTERS = ["view_count", "like_count", "comment_count", "share_count", "saved_count", "play_count", "ig_play_count",
             "fb_play_count", "fb_like_count"]
@@ -67,7 +69,8 @@ def main():
             db.query(f"INSERT INTO {table} FORMAT JSONEachRow\n"
                      + "\n".join(json.dumps(dict(row, org_id=ORG)) for row in kept.values()))
         read = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
-        db.query(read["recompute"], params=dict(org=ORG, subjects=sorted(ids.values()), version=1))
+        subjects = tuples(*((ORG, subject) for subject in sorted(ids.values())))
+        db.query(read["recompute"], params=dict(subjects=subjects, version=1))
         window = dict(org=ORG, start=options.start, end=options.end, deleted=[], platform="",
                       whole_org=True, subjects=[], first=0, last=2**63 - 1)
         for name in ("daily", "levels"):

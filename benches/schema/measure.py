@@ -20,6 +20,8 @@ import time
 
 import chdb
 
+from verify import tuples
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SQL = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
 START, END, SINCE = "2026-06-01", "2026-06-30", "2026-04-22"
@@ -60,8 +62,8 @@ class Bench:
         for number, (subject, accounts, _, per, days) in self.layout.items():
             step = max(1, 1_000_000 // (per * days))
             for low in range(subject, subject + accounts, step):
-                self.query(SQL["recompute"], org=org(number), version=1,
-                           subjects=list(range(low, min(low + step, subject + accounts))))
+                self.query(SQL["recompute"], version=1,
+                           subjects=tuples(*((org(number), s) for s in range(low, min(low + step, subject + accounts)))))
         print(f"whole rollup recomputed in {time.time() - began:.1f} s")
         self.query("OPTIMIZE TABLE account_daily FINAL")
         print(self.query("SELECT table, sum(rows), sum(bytes_on_disk), round(sum(bytes_on_disk) / sum(rows), 2), count() "
@@ -159,13 +161,15 @@ class Bench:
             subject, accounts, *_ = self.layout[o]
             for count in (1, 20):
                 jobs[f"recompute {count}, {NAMES[o]}"] = lambda i, o=o, s=subject, a=accounts, n=count: self.query(
-                    SQL["recompute"], org=org(o), version=2, subjects=[s + (i * n + j) % a for j in range(n)])
+                    SQL["recompute"], version=2, subjects=tuples(*((org(o), s + (i * n + j) % a) for j in range(n))))
         self.turns(jobs, 3)
         subject, _, video, per, _ = self.layout[1]
         self.turns({
-            "move a video": lambda i: self.query(
-                SQL["move_video"], org=org(1), from_subject=subject, from_video=video + i, to_subject=10**9 + i, to_video=video + i),
-            "remove a subject": lambda i: self.query(SQL["remove_video_snapshots"], org=org(1), subjects=[subject + 1 + i])}, 4)
+            "move a video": lambda i: (
+                self.query(SQL["copy_video_snapshots"], moves=tuples((org(1), subject, video + i, 10**9 + i, video + i))),
+                self.query(SQL["remove_moved_snapshots"], places=tuples((org(1), subject, video + i)))),
+            "remove a subject": lambda i: self.query(
+                SQL["remove_video_snapshots"], subjects=tuples((org(1), subject + 1 + i)))}, 4)
 
 
 def main():

@@ -29,6 +29,11 @@ NEVER = "1970-01-01 00:00:00.000000"
 SQL = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
 
 
+def tuples(*rows):
+    """Rows as the text of an array of tuples, which chdb does not write by itself."""
+    return "[" + ",".join("(" + ",".join(repr(value) for value in row) + ")" for row in rows) + "]"
+
+
 def day(number):
     return DAY0 + timedelta(days=number)
 
@@ -151,7 +156,7 @@ class History:
         self.flush(engine)
         if self.touched:
             for _ in range(self.rng.choice([1, 1, 2])):
-                engine.run(SQL["recompute"], org=self.org, subjects=sorted(self.touched), version=self.version)
+                engine.run(SQL["recompute"], subjects=tuples(*((self.org, s) for s in sorted(self.touched))), version=self.version)
         self.touched = set()
 
     def relocate(self, engine, video, subject, into=None):
@@ -160,8 +165,9 @@ class History:
         old = (self.videos[video]["subject"], video)
         new = (subject, into or video)
         for _ in range(self.rng.choice([1, 2])):
-            engine.run(SQL["move_video"], org=self.org, from_subject=old[0], from_video=old[1], to_subject=new[0],
-                       to_video=new[1])
+            engine.run(SQL["copy_video_snapshots"], moves=tuples((self.org, *old, *new)))
+        for _ in range(self.rng.choice([1, 2])):
+            engine.run(SQL["remove_moved_snapshots"], places=tuples((self.org, *old)))
         moved = self.facts.pop(old)
         kept = self.facts.setdefault(new, {})
         for on, snapshot in moved.items():
@@ -221,8 +227,8 @@ class History:
 
     def remove(self, engine, subject):
         self.flush(engine)
-        engine.run(SQL["remove_video_snapshots"], org=self.org, subjects=[subject])
-        engine.run(SQL["remove_account_snapshots"], org=self.org, subjects=[subject])
+        engine.run(SQL["remove_video_snapshots"], subjects=tuples((self.org, subject)))
+        engine.run(SQL["remove_account_snapshots"], subjects=tuples((self.org, subject)))
         self.touched.add(subject)
 
     # The model: what the numbers mean, by definition.

@@ -17,7 +17,7 @@ use crate::http::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;
-use crate::store::{self, health};
+use crate::store::{self, health, outbox, queues};
 
 /// How long a store may take to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -54,6 +54,22 @@ struct Check {
     /// Milliseconds that the check took.
     #[schemars(example = 3)]
     latency_ms: u64,
+    /// What is wrong and what to do, where a word does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+/// What a check that got an answer found.
+enum Found {
+    Good,
+    Late,
+    Wrong(String),
+}
+
+impl Found {
+    fn good(good: bool) -> Self {
+        if good { Found::Good } else { Found::Late }
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -82,18 +98,41 @@ struct Health {
     checks: Checks,
 }
 
-async fn check(work: impl Future<Output = Result<bool, store::Error>>) -> Check {
+async fn check(work: impl Future<Output = Result<Found, store::Error>>) -> Check {
     let started = Instant::now();
-    let status = match tokio::time::timeout(PATIENCE, work).await {
-        Ok(Ok(true)) => Status::Ok,
-        Ok(Ok(false)) => Status::Degraded,
-        Err(_) => Status::Down,
+    let (status, detail) = match tokio::time::timeout(PATIENCE, work).await {
+        Ok(Ok(Found::Good)) => (Status::Ok, None),
+        Ok(Ok(Found::Late)) => (Status::Degraded, None),
+        Ok(Ok(Found::Wrong(detail))) => (Status::Degraded, Some(detail)),
+        Err(_) => (Status::Down, None),
         Ok(Err(error)) => {
             tracing::warn!(%error, "a health check failed");
-            Status::Down
+            (Status::Down, None)
         }
     };
-    Check { status, latency_ms: started.elapsed().as_millis() as u64 }
+    Check { status, latency_ms: started.elapsed().as_millis() as u64, detail }
+}
+
+/// Whether ClickHouse answers, and whether it has all history that was ever delivered. Postgres remembers the latter;
+/// that it is out is another check's matter.
+async fn clickhouse(app: &App) -> Result<Found, store::Error> {
+    let remembered = tokio::time::timeout(PATIENCE / 2, outbox::missing_history(&app.pg));
+    let (answered, missing) = tokio::join!(health::clickhouse(&app.clickhouse), remembered);
+    answered?;
+    let missing = missing.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default();
+    let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    Ok(if missing.is_empty() { Found::Good } else { Found::Wrong(missing.join("; ")) })
+}
+
+/// Whether what is due is read, and by which platforms it cannot be.
+async fn tracker(app: &App) -> Result<Found, store::Error> {
+    let refused = queues::without_credentials(&app.pg).await?;
+    if !refused.is_empty() {
+        let platforms: Vec<_> = refused.iter().map(|platform| platform.as_str()).collect();
+        let platforms = platforms.join(" and ");
+        return Ok(Found::Wrong(format!("{platforms} refused the credentials of its source: mend them")));
+    }
+    health::tracker(&app.pg, app.clock.now().await).await.map(Found::good)
 }
 
 /// Tells whether the service works.
@@ -101,12 +140,11 @@ async fn check(work: impl Future<Output = Result<bool, store::Error>>) -> Check 
 /// `degraded` when a part is out that not everything needs; 503 when nothing works.
 #[endpoint(operation_id = "getHealth")]
 async fn read_health(app: App) -> HealthAnswer {
-    let now = app.clock.now();
     let (postgres, clickhouse, search, tracker) = tokio::join!(
-        check(async { health::postgres(&app.pg).await.map(|()| true) }),
-        check(async { health::clickhouse(&app.clickhouse).await.map(|()| true) }),
-        check(async { Ok(app.search.behind().is_some_and(|behind| behind < SEARCH_BEHIND)) }),
-        check(async { health::tracker(&app.pg, now.await).await }),
+        check(async { health::postgres(&app.pg).await.map(|()| Found::Good) }),
+        check(clickhouse(&app)),
+        check(async { Ok(Found::good(app.search.behind().is_some_and(|behind| behind < SEARCH_BEHIND))) }),
+        check(tracker(&app)),
     );
     let checks = Checks { postgres, clickhouse, search, tracker };
     let all = [&checks.postgres, &checks.clickhouse, &checks.search, &checks.tracker];

@@ -24,7 +24,6 @@ use crate::embedded::clickhouse;
 use crate::sandbox::{self, SandboxArgs};
 use crate::server::{self, ServeArgs};
 use crate::telemetry::{self, LogArgs};
-use crate::worker::TrackArgs;
 
 /// Tracks social creators on Instagram and TikTok and answers exact analytics about them.
 ///
@@ -51,7 +50,7 @@ enum Command {
     /// Run the tracker and the relay to ClickHouse
     ///
     /// Reads what is due from the platforms, and brings what was committed to ClickHouse. Any number may run.
-    Track(TrackArgs),
+    Track(track::TrackCommand),
     Migrate(migrate::MigrateArgs),
     /// Run ClickHouse itself, as a library, behind its own HTTP interface
     ///

@@ -1,12 +1,45 @@
-//! `tidemark track`: the tracker and the relay, until told to stop.
+//! `tidemark track`: the tracker and the relay, until told to stop; or how the queues stand and what they cost.
 
 use tokio_util::sync::CancellationToken;
 
 use super::Failure;
+use super::answer::AnswerArgs;
 use super::lifeline::StopRequest;
-use crate::worker::{self, TrackArgs};
+use crate::app::Stores;
+use crate::platforms::{Ledger, Sources};
+use crate::store::queues;
+use crate::worker::{self, TrackArgs, budget};
 
-pub(super) async fn run(args: TrackArgs) -> Result<(), Failure> {
+#[derive(Debug, clap::Args)]
+pub(super) struct TrackCommand {
+    #[command(flatten)]
+    track: TrackArgs,
+    /// Track nothing: say how much is due on each platform, how late it is, and what rests
+    #[arg(long, conflicts_with = "budget")]
+    status: bool,
+    /// Track nothing: say how many requests a day the tracked accounts and videos cost
+    #[arg(long)]
+    budget: bool,
+    #[command(flatten)]
+    answer: AnswerArgs,
+}
+
+const STATUS: [&str; 8] =
+    ["platform", "targets", "due", "in_hand", "failing", "lag_seconds", "rests_until", "reason"];
+const BUDGET: [&str; 7] =
+    ["platform", "source", "accounts", "videos", "requests_per_day", "daily_limit", "requests_today"];
+
+pub(super) async fn run(args: TrackCommand) -> Result<(), Failure> {
+    if args.status {
+        let stores = Stores::connect(&args.track.stores)?;
+        return args.answer.many(&queues::status(&stores.pg, stores.clock.now().await).await?, &STATUS);
+    }
+    if args.budget {
+        let stores = Stores::connect(&args.track.stores)?;
+        let sources = Sources::from_args(&args.track.sources, &Ledger::Postgres(stores.pg.clone()))?;
+        let budget = budget::budget(&stores.pg, &sources, stores.clock.now().await).await?;
+        return args.answer.many(&budget, &BUDGET);
+    }
     let stop = CancellationToken::new();
     let request = StopRequest::listen()?;
     tokio::spawn({
@@ -16,5 +49,5 @@ pub(super) async fn run(args: TrackArgs) -> Result<(), Failure> {
             stop.cancel();
         }
     });
-    Ok(worker::run(args, stop).await?)
+    Ok(worker::run(args.track, stop).await?)
 }

@@ -81,8 +81,14 @@ impl Batch {
     }
 
     /// Writes everything as one unit of work; the batch stays, so that it can be written again after a contention.
-    pub async fn write(&self, pg: &PgPool, organization: Uuid, active: bool) -> Result<Written, Error> {
-        let now = Utc::now();
+    /// What is new is due from `now` on.
+    pub async fn write(
+        &self,
+        pg: &PgPool,
+        organization: Uuid,
+        active: bool,
+        now: DateTime<Utc>,
+    ) -> Result<Written, Error> {
         let mut write = Write::begin(pg, organization).await?;
         let names: BTreeSet<_> = self
             .accounts
@@ -104,7 +110,7 @@ impl Batch {
                 scraped_at: None,
             })
         });
-        observe_accounts(&mut write, now, observed.collect()).await?;
+        observe_accounts(&mut write, observed.collect()).await?;
         let observed = self.videos.iter().filter_map(|((platform, external_id, username), video)| {
             let found_on = match username {
                 Some(username) => FoundOn::Account(found(&(*platform, username.clone()))?),

@@ -27,14 +27,12 @@ use self::row::{Row, VideoRow};
 use crate::app::Stores;
 use crate::model::latest::{Known, Last, learn};
 use crate::model::platform::Platform;
-use crate::store::{self, Write, applied, imports};
+use crate::store::{self, Write, applied, contending, imports};
 
 /// Rows a unit of work holds: enough for few round trips, few enough to keep memory and locks short.
 const BATCH_ROWS: usize = 20_000;
 /// Accounts whose creators are linked in one unit of work.
 const LINKS: usize = 1_000;
-/// A unit of work that contends with another one is tried so often.
-const TRIES: usize = 5;
 
 /// How a load is to be done.
 #[derive(Debug, Clone, Default)]
@@ -69,8 +67,12 @@ pub enum Error {
     File(PathBuf, std::io::Error),
     #[error("{0}: {1}")]
     Csv(PathBuf, csv::Error),
+    #[error("{path}: the record after line {after} is longer than {longest} bytes: is a quote left open?")]
+    Endless { path: PathBuf, after: u64, longest: usize },
     #[error("{0}: the first line must name the columns, `platform` among them")]
     Header(PathBuf),
+    #[error("the report {0} would replace a file that is to be loaded: name another place with --report")]
+    ReportIsInput(PathBuf),
     #[error("cannot write the report {0}: {1}")]
     Report(PathBuf, std::io::Error),
     #[error(transparent)]
@@ -96,6 +98,7 @@ pub async fn load(
         return Err(Error::NoOrganization(organization));
     }
     let length = read::check(&files)?;
+    let mut report = Report::new(report_path(options, &files), &files)?;
     let bar = progress_bar(options.progress, length);
     let now = stores.clock.now().await;
     let bytes = Arc::new(AtomicU64::new(0));
@@ -105,8 +108,7 @@ pub async fn load(
         tokio::task::spawn_blocking(move || read_files(&files, &bytes, now, &sender))
     };
 
-    let mut report = Report::new(report_path(options, &files));
-    let mut load = Load::new(stores, organization, options.track);
+    let mut load = Load::new(stores, organization, options.track, now);
     let mut received = Vec::with_capacity(1024);
     while pieces.recv_many(&mut received, 1024).await > 0 {
         for piece in received.drain(..) {
@@ -183,6 +185,8 @@ struct Load<'a> {
     stores: &'a Stores,
     organization: Uuid,
     active: bool,
+    /// When the load began, by the service's clock.
+    now: DateTime<Utc>,
     batch: Batch,
     rows_read: u64,
     snapshots: u64,
@@ -195,11 +199,12 @@ struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    fn new(stores: &'a Stores, organization: Uuid, active: bool) -> Self {
+    fn new(stores: &'a Stores, organization: Uuid, active: bool, now: DateTime<Utc>) -> Self {
         Load {
             stores,
             organization,
             active,
+            now,
             batch: Batch::default(),
             rows_read: 0,
             snapshots: 0,
@@ -233,14 +238,8 @@ impl<'a> Load<'a> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let mut tries = 0;
-        let written = loop {
-            tries += 1;
-            match self.batch.write(&self.stores.pg, self.organization, self.active).await {
-                Err(error) if error.is_contention() && tries < TRIES => {}
-                written => break written?,
-            }
-        };
+        let (pg, batch) = (&self.stores.pg, &self.batch);
+        let written = contending(|| batch.write(pg, self.organization, self.active, self.now)).await?;
         self.snapshots += written.snapshots;
         self.accounts.extend(written.accounts.iter().map(|account| account.id));
         self.batch = Batch::default();
@@ -249,17 +248,24 @@ impl<'a> Load<'a> {
 
     /// Links creators and sets categories, now that every row has been seen.
     async fn describe_accounts(&mut self) -> Result<(), Error> {
+        let (pg, organization) = (&self.stores.pg, self.organization);
         let creators = named(std::mem::take(&mut self.creators));
         for links in creators.chunks(LINKS) {
-            let mut write = Write::begin(&self.stores.pg, self.organization).await?;
-            imports::link_creators(&mut write, links, Utc::now()).await?;
-            write.commit().await.map_err(Error::Store)?;
+            contending(|| async {
+                let mut write = Write::begin(pg, organization).await?;
+                imports::link_creators(&mut write, links).await?;
+                write.commit().await
+            })
+            .await?;
         }
         let categories = named(std::mem::take(&mut self.categories));
         for categories in categories.chunks(LINKS) {
-            let mut write = Write::begin(&self.stores.pg, self.organization).await?;
-            imports::categorise(&mut write, categories, Utc::now()).await?;
-            write.commit().await.map_err(Error::Store)?;
+            contending(|| async {
+                let mut write = Write::begin(pg, organization).await?;
+                imports::categorise(&mut write, categories).await?;
+                write.commit().await
+            })
+            .await?;
         }
         Ok(())
     }

@@ -1,13 +1,19 @@
 //! The files of an import as a stream of rows with their places: CSV with a header, and JSON Lines.
 
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Error;
 use super::row::RawRow;
+
+/// The longest row that is read, in bytes: far more than any row needs, and few enough that one without an end is
+/// noticed long before memory is.
+const LONGEST: usize = 128 << 10;
 
 /// A row as a file has it, or why its text is no row.
 pub struct Line {
@@ -25,6 +31,24 @@ impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Ends the reading of a record that has no end, as one after a quote that is never closed.
+struct Bounded<R> {
+    inner: R,
+    /// Bytes read since the last record was complete.
+    since: Rc<Cell<usize>>,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.since.get() > LONGEST {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let read = self.inner.read(buffer)?;
+        self.since.update(|since| since + read);
         Ok(read)
     }
 }
@@ -76,8 +100,14 @@ fn csv_lines(path: &Path, file: impl Read, take: &mut dyn FnMut(Line) -> bool) -
     // The reader says where a record starts before it has passed over the second half of a line's end.
     let first_end = beginning.iter().position(|byte| *byte == b'\n');
     let behind = u64::from(first_end.is_some_and(|end| end > 0 && beginning[end - 1] == b'\r'));
-    let mut reader = csv::ReaderBuilder::new().flexible(true).buffer_capacity(1 << 18).from_reader(file);
-    let header = reader.byte_headers().map_err(|error| Error::Csv(path.to_owned(), error))?.clone();
+    let since = Rc::new(Cell::new(0));
+    let bounded = Bounded { inner: file, since: since.clone() };
+    let mut reader = csv::ReaderBuilder::new().flexible(true).buffer_capacity(1 << 16).from_reader(bounded);
+    let broken = |error, after: u64| match since.get() > LONGEST {
+        true => Error::Endless { path: path.to_owned(), after, longest: LONGEST },
+        false => Error::Csv(path.to_owned(), error),
+    };
+    let header = reader.byte_headers().map_err(|error| broken(error, 0))?.clone();
     let columns: Vec<String> = header
         .iter()
         .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').trim().to_ascii_lowercase())
@@ -86,16 +116,18 @@ fn csv_lines(path: &Path, file: impl Read, take: &mut dyn FnMut(Line) -> bool) -
         return Err(Error::Header(path.to_owned()));
     }
     let mut record = csv::ByteRecord::new();
+    let mut number = 1;
     loop {
+        since.set(0);
         match reader.read_byte_record(&mut record) {
             Ok(false) => return Ok(()),
             Ok(true) => {
-                let number = record.position().map_or(0, csv::Position::line) + behind;
+                number = record.position().map_or(0, csv::Position::line) + behind;
                 if !take(Line { number, row: csv_row(&columns, &record) }) {
                     return Ok(());
                 }
             }
-            Err(error) => return Err(Error::Csv(path.to_owned(), error)),
+            Err(error) => return Err(broken(error, number)),
         }
     }
 }
@@ -115,17 +147,22 @@ fn csv_row(columns: &[String], record: &csv::ByteRecord) -> Result<RawRow, Strin
 }
 
 fn json_lines(path: &Path, mut file: impl BufRead, take: &mut dyn FnMut(Line) -> bool) -> Result<(), Error> {
+    let unreadable = |error| Error::File(path.to_owned(), error);
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        if file.read_until(b'\n', &mut line).map_err(|error| Error::File(path.to_owned(), error))? == 0 {
+        let longest = LONGEST as u64;
+        if file.by_ref().take(longest + 1).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
             break;
         }
-        if line.trim_ascii().is_empty() {
+        let row = if line.len() > LONGEST && !line.ends_with(b"\n") {
+            file.skip_until(b'\n').map_err(unreadable)?;
+            Err(format!("is longer than {LONGEST} bytes"))
+        } else if line.trim_ascii().is_empty() {
             continue;
-        }
-        let row =
-            serde_json::from_slice(&line).map_err(|error| format!("is no JSON object of a row: {error}"));
+        } else {
+            serde_json::from_slice(&line).map_err(|error| format!("is no JSON object of a row: {error}"))
+        };
         if !take(Line { number, row }) {
             break;
         }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -23,8 +24,15 @@ pub struct Report {
 }
 
 impl Report {
-    pub const fn new(path: PathBuf) -> Self {
-        Report { path, file: None, refused: 0 }
+    /// A report that is yet to be made. What it would replace must not be one of the files that are loaded.
+    pub fn new(path: PathBuf, inputs: &[PathBuf]) -> Result<Self, Error> {
+        let identity = |path: &Path| path.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
+        if let Ok(existing) = identity(&path)
+            && inputs.iter().any(|input| identity(input).is_ok_and(|input| input == existing))
+        {
+            return Err(Error::ReportIsInput(path));
+        }
+        Ok(Report { path, file: None, refused: 0 })
     }
 
     pub fn add(&mut self, file: &Path, line: u64, reason: &str) -> Result<(), Error> {

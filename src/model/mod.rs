@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod change;
+pub mod cost;
 pub mod counters;
 pub mod creator;
 mod example;

@@ -50,7 +50,7 @@ pub struct SourceArgs {
         hide_env_values = true
     )]
     pub tiktok_research_client_secret: Option<Secret>,
-    /// Requests to the TikTok Research API that a process may make in a UTC day
+    /// Requests to the TikTok Research API that all processes together may make in a UTC day
     #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", value_name = "N", default_value_t = 1000)]
     pub tiktok_research_daily_requests: u32,
     /// A collector that speaks the open contract of docs/http-source.md, without its /v1

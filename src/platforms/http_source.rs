@@ -14,8 +14,9 @@ use url::Url;
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
+    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
 };
+use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::{Username, video_url};
 use crate::model::platform::Platform;
@@ -188,9 +189,9 @@ impl HttpSource {
             profile_pic_url: lenient::filled_text(get("profile_pic_url")),
             link_in_bio: lenient::filled_text(get("link_in_bio")),
             is_verified: lenient::truth(get("is_verified")),
-            follower_count: lenient::count(get("follower_count")),
-            following_count: lenient::count(get("following_count")),
-            post_count: lenient::count(get("post_count")),
+            follower_count: lenient::counter("follower_count", get("follower_count")),
+            following_count: lenient::counter("following_count", get("following_count")),
+            post_count: lenient::counter("post_count", get("post_count")),
         })
     }
 
@@ -204,7 +205,8 @@ impl HttpSource {
             username
                 .and_then(|_| video_url(self.platform, username, shortcode.as_deref(), Some(&external_id)))
         });
-        let counters = Counters::from_array(Counters::NAMES.map(|name| lenient::count(take(name).as_ref())));
+        let counters =
+            Counters::from_array(Counters::NAMES.map(|name| lenient::counter(name, take(name).as_ref())));
         let data = match take("platform_data") {
             Some(Value::Object(data)) => data,
             _ => Map::new(),
@@ -236,6 +238,14 @@ impl Source for HttpSource {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { account_by_id: true, post_by_id: true, post_by_shortcode: true }
+    }
+
+    fn price(&self) -> Price {
+        Price { paging: Paging::Pages(100), daily_limit: None }
+    }
+
+    fn rests_until(&self) -> Option<DateTime<Utc>> {
+        self.gate.closed_until()
     }
 
     fn account<'a>(

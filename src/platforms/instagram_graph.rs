@@ -16,8 +16,9 @@ use url::Url;
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
+    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
 };
+use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
 use crate::model::platform::Platform;
@@ -224,6 +225,14 @@ impl Source for InstagramGraph {
         Capabilities { account_by_id: false, post_by_id: false, post_by_shortcode: false }
     }
 
+    fn price(&self) -> Price {
+        Price { paging: Paging::Pages(self.config.page_size as u32), daily_limit: None }
+    }
+
+    fn rests_until(&self) -> Option<DateTime<Utc>> {
+        self.gate.closed_until()
+    }
+
     fn account<'a>(
         &'a self,
         account: &'a AccountKey,
@@ -275,9 +284,9 @@ fn read_profile(discovered: &Map<String, Value>, asked: &str) -> Result<Profile,
         profile_pic_url: lenient::filled_text(get("profile_picture_url")),
         link_in_bio: lenient::filled_text(get("website")),
         is_verified: None,
-        follower_count: lenient::count(get("followers_count")),
-        following_count: lenient::count(get("follows_count")),
-        post_count: lenient::count(get("media_count")),
+        follower_count: lenient::counter("followers_count", get("followers_count")),
+        following_count: lenient::counter("follows_count", get("follows_count")),
+        post_count: lenient::counter("media_count", get("media_count")),
     })
 }
 
@@ -331,9 +340,9 @@ fn read_post(mut row: Map<String, Value>) -> Option<Post> {
         video_url: media_url.filter(|_| is_video),
         create_time: lenient::time(take("timestamp").as_ref()),
         counters: Counters {
-            view_count: lenient::count(take("view_count").as_ref()),
-            like_count: lenient::count(take("like_count").as_ref()),
-            comment_count: lenient::count(take("comments_count").as_ref()),
+            view_count: lenient::counter("view_count", take("view_count").as_ref()),
+            like_count: lenient::counter("like_count", take("like_count").as_ref()),
+            comment_count: lenient::counter("comments_count", take("comments_count").as_ref()),
             ..Counters::default()
         },
         platform_data: lenient::platform_data(row),

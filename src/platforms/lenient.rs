@@ -3,15 +3,44 @@
 //! A field that makes no sense is read as unknown instead of failing the whole answer; a text is made fit for
 //! every store (no NUL character, a bounded length).
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+
+use crate::model::counters::Counters;
 
 /// The longest text that is kept of a description, caption or URL, in characters.
 const MAX_TEXT: usize = 10_000;
 /// The largest `platform_data` that is kept, in bytes of JSON.
 const MAX_PLATFORM_DATA: usize = 16 * 1024;
 
-/// Reads a counter: a whole number of at least zero that fits, written as a number or as a string.
+/// Fields whose counters were not believed; of each the log speaks once.
+static DOUBTED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// Reads a counter of an account or a post. A number that cannot be one, as the overflows that platforms have
+/// answered, is unknown.
+pub fn counter(field: &'static str, value: Option<&Value>) -> Option<i64> {
+    let believed = count(value).filter(|number| *number <= Counters::MAX);
+    if believed.is_none()
+        && let Some(said) = value.filter(|value| is_numeric(value))
+        && DOUBTED.lock().unwrap_or_else(PoisonError::into_inner).insert(field)
+    {
+        tracing::warn!(field, %said, "a platform answers a counter that cannot be; such counters count as unknown");
+    }
+    believed
+}
+
+fn is_numeric(value: &Value) -> bool {
+    match value {
+        Value::Number(_) => true,
+        Value::String(text) => text.trim().parse::<f64>().is_ok_and(f64::is_finite),
+        _ => false,
+    }
+}
+
+/// Reads a whole number of at least zero, written as a number or as a string.
 pub fn count(value: Option<&Value>) -> Option<i64> {
     let number = match value? {
         Value::Number(number) => match number.as_i64() {
@@ -129,10 +158,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn counters_are_whole_and_not_negative() {
+    fn counters_are_whole_not_negative_and_believable() {
         for (value, expected) in [
             (json!(0), Some(0)),
-            (json!(9_223_372_036_854_775_807_i64), Some(i64::MAX)),
+            (json!(1_000_000_000_000_000_i64), Some(Counters::MAX)),
+            (json!(1_000_000_000_000_001_i64), None),
+            (json!("1000000000000001"), None),
+            (json!(9_223_372_036_854_775_807_i64), None),
             (json!("1234"), Some(1234)),
             (json!(12.0), Some(12)),
             (json!(-1), None),
@@ -145,9 +177,9 @@ mod tests {
             (json!(true), None),
             (json!(null), None),
         ] {
-            assert_eq!(count(Some(&value)), expected, "{value}");
+            assert_eq!(counter("view_count", Some(&value)), expected, "{value}");
         }
-        assert_eq!(count(None), None);
+        assert_eq!(counter("view_count", None), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod args;
 pub mod http_source;
 pub mod instagram_graph;
+mod ledger;
 pub mod lenient;
 pub mod outbound;
 pub mod short_links;
@@ -15,4 +16,5 @@ mod tiktok_call;
 pub mod tiktok_research;
 
 pub use args::{ConfigError, SourceArgs};
+pub use ledger::Ledger;
 pub use sources::Sources;

@@ -140,9 +140,14 @@ impl Answer {
 pub struct Gate(Mutex<Option<DateTime<Utc>>>);
 
 impl Gate {
+    /// The end of the latest pause.
+    pub fn closed_until(&self) -> Option<DateTime<Utc>> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Refuses while the pause lasts.
     pub fn check(&self, now: DateTime<Utc>) -> Result<(), Refusal> {
-        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match self.closed_until() {
             Some(until) if now < until => Err(Refusal::RateLimited { until }),
             _ => Ok(()),
         }

@@ -6,6 +6,7 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use futures_util::future::BoxFuture;
 
+use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
@@ -83,6 +84,14 @@ pub struct Capabilities {
     pub post_by_shortcode: bool,
 }
 
+/// What a source's requests buy, and how many there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    pub paging: Paging,
+    /// Requests allowed in a UTC day, where that is known.
+    pub daily_limit: Option<u32>,
+}
+
 /// Why a source learned nothing, in the terms of what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -109,6 +118,7 @@ pub trait Source: Send + Sync {
     fn name(&self) -> &'static str;
     fn platform(&self) -> Platform;
     fn capabilities(&self) -> Capabilities;
+    fn price(&self) -> Price;
     /// Reads a profile and the newest posts, down to `depth`. `now` is the service's clock.
     fn account<'a>(
         &'a self,
@@ -116,6 +126,8 @@ pub trait Source: Send + Sync {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>>;
+    /// Until when the source asks nothing, if it was told to slow down.
+    fn rests_until(&self) -> Option<DateTime<Utc>>;
     /// Reads one post.
     fn post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>>;
 }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use super::args::{ConfigError, SourceArgs, SourceKind};
 use super::http_source::{HttpSource, HttpSourceConfig};
 use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
+use super::ledger::Ledger;
 use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Refusal, Source};
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use crate::model::platform::{Platform, Readable};
@@ -21,13 +22,13 @@ pub struct Sources {
 
 impl Sources {
     /// Sets up what the options name; a source that is not named and lacks its credentials is left out.
-    pub fn from_args(args: &SourceArgs) -> Result<Sources, ConfigError> {
+    pub fn from_args(args: &SourceArgs, ledger: &Ledger) -> Result<Sources, ConfigError> {
         let mut sources = Vec::new();
         for platform in Platform::ALL {
             let (order, named) = args.order(platform)?;
             let list = SourceArgs::list_variable(platform);
             for kind in order {
-                match build(kind, platform, args)? {
+                match build(kind, platform, args, ledger)? {
                     Built::Ready(source) => sources.push(source),
                     Built::Lacks(variable) if named => {
                         return Err(ConfigError::Missing { list, kind, variable });
@@ -51,6 +52,11 @@ impl Sources {
         !self.of(platform).is_empty()
     }
 
+    /// Until when a platform's first source asks nothing, if it was told to slow down.
+    pub fn rests_until(&self, platform: Platform) -> Option<DateTime<Utc>> {
+        self.of_accounts(platform)?.rests_until()
+    }
+
     /// What the sources together can read.
     pub fn readable(&self) -> Readable {
         let where_one = |can: fn(Capabilities) -> bool| {
@@ -68,6 +74,20 @@ impl Sources {
     /// The names of a platform's sources in their order.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
         self.of(platform).iter().map(|source| source.name()).collect()
+    }
+
+    /// The source that reads accounts of a platform.
+    pub fn of_accounts(&self, platform: Platform) -> Option<&dyn Source> {
+        self.of(platform).first().map(AsRef::as_ref)
+    }
+
+    /// The source that reads single posts of a platform.
+    pub fn of_posts(&self, platform: Platform) -> Option<&dyn Source> {
+        let reads = |source: &&Arc<dyn Source>| {
+            let can = source.capabilities();
+            can.post_by_id || can.post_by_shortcode
+        };
+        self.of(platform).iter().find(reads).map(AsRef::as_ref)
     }
 
     /// Reads an account by the first source that can.
@@ -148,7 +168,12 @@ enum Built {
     Lacks(&'static str),
 }
 
-fn build(kind: SourceKind, platform: Platform, args: &SourceArgs) -> Result<Built, ConfigError> {
+fn build(
+    kind: SourceKind,
+    platform: Platform,
+    args: &SourceArgs,
+    ledger: &Ledger,
+) -> Result<Built, ConfigError> {
     let limits = args.limits();
     let filled = |secret: &Option<Secret>| secret.clone().filter(|secret| !secret.is_empty());
     let setup = |reason| ConfigError::Setup { kind, reason };
@@ -181,6 +206,7 @@ fn build(kind: SourceKind, platform: Platform, args: &SourceArgs) -> Result<Buil
                 client_secret,
                 page_size: 100,
                 daily_requests: args.tiktok_research_daily_requests,
+                ledger: ledger.clone(),
                 limits,
             };
             Arc::new(TiktokResearch::new(config).map_err(setup)?)

@@ -4,7 +4,6 @@
 //! as soon as the profile's number of videos, the depth asked for or the budget is reached.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use futures_util::FutureExt;
@@ -12,17 +11,21 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::args::SourceKind;
+use super::ledger::Ledger;
 use super::lenient;
 use super::outbound::{Gate, Limits};
 use super::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Profile, Refusal, Source,
+    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
 };
 use super::tiktok_call::{Call, Failure};
+use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::video_url;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
+const NAME: &str = SourceKind::TiktokResearch.as_str();
 const USER_FIELDS: &str = "display_name,bio_description,avatar_url,is_verified,follower_count,following_count,likes_count,video_count,bio_url";
 const VIDEO_FIELDS: &str = "id,video_description,create_time,region_code,share_count,view_count,like_count,\
                             comment_count,music_id,hashtag_names,username,effect_ids,playlist_id,favorites_count,\
@@ -47,6 +50,8 @@ pub struct TiktokResearchConfig {
     pub page_size: usize,
     /// Requests allowed in a UTC day.
     pub daily_requests: u32,
+    /// Where they are counted.
+    pub ledger: Ledger,
     pub limits: Limits,
 }
 
@@ -56,7 +61,7 @@ pub struct TiktokResearch {
     gate: Gate,
     page_size: usize,
     daily_requests: u32,
-    spent: Mutex<(NaiveDate, u32)>,
+    ledger: Ledger,
 }
 
 impl TiktokResearch {
@@ -65,9 +70,9 @@ impl TiktokResearch {
         Ok(TiktokResearch {
             page_size: config.page_size.clamp(1, 100),
             daily_requests: config.daily_requests,
+            ledger: config.ledger,
             call: Call::new(config.base, config.client_key, config.client_secret, config.limits)?,
             gate: Gate::default(),
-            spent: Mutex::new((NaiveDate::MIN, 0)),
         })
     }
 
@@ -132,7 +137,7 @@ impl TiktokResearch {
             "is_random": false,
         });
         for _ in 0..MAX_PAGES {
-            self.spend(now)?;
+            self.spend(now).await?;
             let data = self.call.post("research/video/query/", VIDEO_FIELDS, &body, now).await?;
             let videos = match data.get("videos") {
                 None | Some(Value::Null) => &[],
@@ -188,28 +193,23 @@ impl TiktokResearch {
         body: &Value,
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, Refusal> {
-        self.spend(now).map_err(Failure::into_refusal)?;
+        self.spend(now).await.map_err(Failure::into_refusal)?;
         self.call.post(path, fields, body, now).await.map_err(Failure::into_refusal)
     }
 
     /// Takes one request from the day's budget.
-    fn spend(&self, now: DateTime<Utc>) -> Result<(), Failure> {
-        let today = now.date_naive();
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        if spent.0 != today {
-            *spent = (today, 0);
+    async fn spend(&self, now: DateTime<Utc>) -> Result<(), Failure> {
+        if self.ledger.spend(NAME, now.date_naive(), self.daily_requests).await? {
+            Ok(())
+        } else {
+            Err(Failure::Refused(Refusal::RateLimited { until: next_midnight(now) }))
         }
-        if spent.1 >= self.daily_requests {
-            return Err(Failure::Refused(Refusal::RateLimited { until: next_midnight(now) }));
-        }
-        spent.1 += 1;
-        Ok(())
     }
 }
 
 impl Source for TiktokResearch {
     fn name(&self) -> &'static str {
-        "tiktok-research"
+        NAME
     }
 
     fn platform(&self) -> Platform {
@@ -218,6 +218,17 @@ impl Source for TiktokResearch {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { account_by_id: false, post_by_id: true, post_by_shortcode: false }
+    }
+
+    fn price(&self) -> Price {
+        Price {
+            paging: Paging::Windows { page: self.page_size as u32, days: 30 },
+            daily_limit: Some(self.daily_requests),
+        }
+    }
+
+    fn rests_until(&self) -> Option<DateTime<Utc>> {
+        self.gate.closed_until()
     }
 
     fn account<'a>(
@@ -265,9 +276,9 @@ fn read_profile(data: &Map<String, Value>, asked: &str) -> Result<Profile, Refus
         profile_pic_url: lenient::filled_text(get("avatar_url")),
         link_in_bio: lenient::filled_text(get("bio_url")),
         is_verified: lenient::truth(get("is_verified")),
-        follower_count: lenient::count(get("follower_count")),
-        following_count: lenient::count(get("following_count")),
-        post_count: lenient::count(get("video_count")),
+        follower_count: lenient::counter("follower_count", get("follower_count")),
+        following_count: lenient::counter("following_count", get("following_count")),
+        post_count: lenient::counter("video_count", get("video_count")),
     })
 }
 
@@ -276,13 +287,14 @@ fn read_post(video: &Value) -> Option<Post> {
     let mut take = |name: &str| rest.remove(name);
     let external_id = lenient::id(take("id").as_ref())?;
     let username = lenient::filled_text(take("username").as_ref());
-    let saves = [take("favorites_count"), take("favourites_count")];
+    let saves =
+        ["favorites_count", "favourites_count"].map(|name| lenient::counter(name, take(name).as_ref()));
     let counters = Counters {
-        view_count: lenient::count(take("view_count").as_ref()),
-        like_count: lenient::count(take("like_count").as_ref()),
-        comment_count: lenient::count(take("comment_count").as_ref()),
-        share_count: lenient::count(take("share_count").as_ref()),
-        saved_count: saves.iter().find_map(|value| lenient::count(value.as_ref())),
+        view_count: lenient::counter("view_count", take("view_count").as_ref()),
+        like_count: lenient::counter("like_count", take("like_count").as_ref()),
+        comment_count: lenient::counter("comment_count", take("comment_count").as_ref()),
+        share_count: lenient::counter("share_count", take("share_count").as_ref()),
+        saved_count: saves.into_iter().flatten().next(),
         ..Counters::default()
     };
     Some(Post {

@@ -66,7 +66,8 @@ impl Show {
                 "posts": posts,
             }));
         }
-        Reply::ok(json!({"now": now(&self.0), "accounts": accounts})).send(res);
+        Reply::ok(json!({"now": now(&self.0), "requests": self.0.requests(), "accounts": accounts}))
+            .send(res);
     }
 }
 

@@ -56,6 +56,8 @@ struct Saved {
 struct State {
     saved: Saved,
     faults: HashMap<Platform, VecDeque<Fault>>,
+    /// Requests to a platform since the start, those that failed included.
+    requests: BTreeMap<Platform, u64>,
     /// TikTok's access tokens and searches, with the time at which they expire.
     issued: HashMap<String, (DateTime<Utc>, String)>,
     serial: u64,
@@ -131,7 +133,13 @@ impl World {
         let world = World {
             population,
             file,
-            state: Mutex::new(State { saved, faults: HashMap::new(), issued: HashMap::new(), serial: 0 }),
+            state: Mutex::new(State {
+                saved,
+                faults: HashMap::new(),
+                requests: Platform::ALL.into_iter().map(|platform| (platform, 0)).collect(),
+                issued: HashMap::new(),
+                serial: 0,
+            }),
         };
         let saved = world.state().saved.clone();
         world.save(&saved).map_err(|error| match error {
@@ -235,9 +243,16 @@ impl World {
         faults.extend(std::iter::repeat_n(fault, count as usize));
     }
 
-    /// Takes the failure that the next request to a platform meets.
+    /// Counts a request to a platform, and takes the failure that it meets.
     pub fn next_fault(&self, platform: Platform) -> Option<Fault> {
-        self.state().faults.get_mut(&platform)?.pop_front()
+        let mut state = self.state();
+        *state.requests.entry(platform).or_default() += 1;
+        state.faults.get_mut(&platform)?.pop_front()
+    }
+
+    /// How many requests each platform has had since the start.
+    pub fn requests(&self) -> BTreeMap<Platform, u64> {
+        self.state().requests.clone()
     }
 
     /// Finds an account that its platform shows, by its username.

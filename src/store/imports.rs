@@ -14,7 +14,7 @@ use crate::model::platform::Platform;
 use crate::model::text::folded;
 
 /// Finds accounts by name, locked against scrapes and other imports, and makes those that are missing: paused ones
-/// unless `active`. No cap binds here.
+/// unless `active`, due from `now` on. No cap binds here.
 pub async fn accounts(
     write: &mut Write,
     names: &[(Platform, String)],
@@ -41,7 +41,7 @@ pub async fn accounts(
     .bind(&platforms)
     .bind(&usernames)
     .bind(active)
-    .bind(now)
+    .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
     if made.len() < missing.len() {
@@ -79,12 +79,13 @@ async fn find(
         .collect())
 }
 
-/// Links accounts that have no creator to the oldest creator of the given name, made where it is missing.
+/// Links accounts that have no creator to the oldest creator of the given name, made where it is missing. Creators
+/// are locked before accounts, so that none of them is deleted or paused meanwhile.
 pub async fn link_creators(
     write: &mut Write,
     links: &[(Platform, String, Known<String>)],
-    now: DateTime<Utc>,
 ) -> Result<(), Error> {
+    let now = Utc::now();
     let mut creators: HashMap<&str, Uuid> = HashMap::new();
     for (_, _, creator) in links {
         let name = creator.value.as_str();
@@ -118,7 +119,7 @@ pub async fn link_creators(
 async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Result<Uuid, Error> {
     let known: Option<Uuid> = sqlx::query_scalar(
         "select id from creators where organization_id = $1 and name_key = $2 and name = $3
-         order by added_at, id limit 1",
+         order by added_at, id limit 1 for share",
     )
     .bind(write.organization())
     .bind(folded(name))
@@ -148,7 +149,6 @@ async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Re
 pub async fn categorise(
     write: &mut Write,
     categories: &[(Platform, String, Known<String>)],
-    now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let platforms: Vec<_> = categories.iter().map(|(platform, _, _)| platform.as_str()).collect();
     let usernames: Vec<_> = categories.iter().map(|(_, username, _)| username.as_str()).collect();
@@ -167,7 +167,7 @@ pub async fn categorise(
     .bind(usernames)
     .bind(labels)
     .bind(times)
-    .bind(now)
+    .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
     for account in changed {

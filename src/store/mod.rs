@@ -11,19 +11,42 @@ pub mod idempotency;
 pub mod imports;
 pub mod keys;
 pub mod keyset;
+pub mod leases;
 pub mod links;
 pub mod migrate;
 pub mod observations;
 pub mod organizations;
 pub mod outbox;
+pub mod pauses;
+pub mod queues;
 pub mod rate_limits;
 pub mod scrapes;
 pub mod search;
+pub mod source_requests;
 pub mod targets;
 pub mod videos;
 pub mod write;
 
+use std::time::Duration;
+
 pub use write::Write;
+
+/// How long a change waits before it is tried again that others were in the way of; in the end it fails.
+const PAUSES_MS: [u64; 4] = [10, 30, 100, 300];
+
+/// Makes a change, again from the start while another unit of work is in the way.
+pub async fn contending<T, F>(mut change: impl FnMut() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    for pause in PAUSES_MS {
+        match change().await {
+            Err(error) if error.is_contention() => tokio::time::sleep(Duration::from_millis(pause)).await,
+            done => return done,
+        }
+    }
+    change().await
+}
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -39,8 +62,6 @@ pub enum Error {
     /// Another unit of work made the same thing at the same time; the change is to be tried again from the start.
     #[error("another change made the same record at the same time: try again")]
     Contended,
-    #[error(transparent)]
-    Decode(#[from] event::DecodeError),
     #[error("the system has no randomness: {0}")]
     Randomness(#[from] getrandom::Error),
     /// The thing named is not the organization's.
@@ -62,18 +83,25 @@ impl Error {
     pub fn is_contention(&self) -> bool {
         match self {
             Error::Contended => true,
-            // A deadlock, of which this one was chosen to give way, or a serialization failure.
+            // A deadlock, of which this one was chosen to give way, a serialization failure, or a lock that may not
+            // be waited for.
             Error::Postgres(sqlx::Error::Database(error)) => {
-                error.code().is_some_and(|code| ["40P01", "40001"].contains(&code.as_ref()))
+                error.code().is_some_and(|code| ["40P01", "40001", "55P03"].contains(&code.as_ref()))
             }
             _ => false,
         }
     }
 
+    /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
+    pub fn is_too_much(&self) -> bool {
+        matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
+            if ["Code: 158", "Code: 159", "Code: 241", "Code: 307"].iter().any(|code| text.contains(code)))
+    }
+
     /// Whether a store could not be reached, or could not do it now: asking again later may help.
     pub fn is_outage(&self) -> bool {
         match self {
-            Error::Postgres(error) => is_postgres_outage(error),
+            Error::Postgres(error) => self.is_contention() || is_postgres_outage(error),
             Error::Clickhouse(error) => is_clickhouse_outage(error),
             Error::Contended => true,
             _ => false,
@@ -86,10 +114,9 @@ fn is_postgres_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
             true
         }
-        // Connection failures, too many connections, shutting down or starting up, deadlocks.
+        // Connection failures, too many connections, shutting down or starting up.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08")
-                || ["53300", "57P01", "57P02", "57P03", "40001", "40P01"].contains(&code.as_ref())
+            code.starts_with("08") || ["53300", "57P01", "57P02", "57P03"].contains(&code.as_ref())
         }),
         _ => false,
     }

@@ -4,7 +4,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Error, Write};
+use super::targets::Reach;
+use super::{Error, Write, observations};
 use crate::model::platform::Platform;
 
 /// An account as a scrape has to know it.
@@ -18,10 +19,15 @@ pub struct Account {
     pub max_posts: i32,
     /// The day before which posts are not read.
     pub not_before: NaiveDate,
+    #[sqlx(flatten)]
+    pub reach: Reach,
 }
 
-/// Reads an account before its scrape. The first scrape goes as deep as the limits say; later ones only to the
-/// oldest post that is due: those younger than 14 days at every scrape, younger than 90 weekly, older monthly.
+/// Reads an account before its scrape.
+///
+/// The first scrape goes as deep as the limits say. Later ones read the posts of the last 14 days, weekly those of
+/// 90 days, and monthly all; never beyond the oldest post that is known, but always back to the last scrape. As
+/// intervals vary by a twentieth, a week is over a tenth of an interval early.
 pub async fn account(
     pg: &PgPool,
     organization: Uuid,
@@ -31,23 +37,31 @@ pub async fn account(
     let account = sqlx::query_as(
         "select a.internal_id, a.username, a.platform_id, a.scrape_interval_hours,
                 coalesce(a.max_recent_posts, o.default_max_recent_posts) as max_posts,
-                greatest(
-                    limits.oldest,
-                    case when a.first_scrape_time is not null then least(
+                reach.weekly or reach.monthly as weekly, reach.monthly,
+                greatest(limits.oldest, case when a.first_scrape_time is not null then greatest(
+                    case when reach.monthly then limits.oldest
+                         when reach.weekly then ($3 - interval '90 days')::date
+                         else ($3 - interval '14 days')::date end,
+                    least(
                         ($3 - interval '14 days')::date,
-                        (select min(v.create_time)::date from videos v
-                         where v.account_id = a.id and v.create_time >= limits.oldest
-                           and v.last_scrape_time <= $3 - case
-                                when v.create_time > $3 - interval '90 days' then interval '7 days'
-                                else interval '30 days' end)
-                    ) end
-                ) as not_before
+                        a.last_scrape_time::date,
+                        (select min(create_time)::date from videos where account_id = a.id)
+                    )
+                ) end) as not_before
          from accounts a
          join organizations o on o.id = a.organization_id
+         join scrape_targets t on t.id = a.id
          cross join lateral (
             select ($3 - make_interval(days => coalesce(a.post_lookback_days, o.default_post_lookback_days)))::date
                 as oldest
          ) limits
+         cross join lateral (
+            select a.first_scrape_time is null
+                    or coalesce(t.weekly_read_at <= early - interval '7 days', true) as weekly,
+                a.first_scrape_time is null
+                    or coalesce(t.monthly_read_at <= early - interval '30 days', true) as monthly
+            from (select $3 + make_interval(hours => a.scrape_interval_hours) / 10 as early) e
+         ) reach
          where a.organization_id = $1 and a.id = $2",
     )
     .bind(organization)
@@ -86,36 +100,53 @@ pub enum Identity {
     Same,
     /// The name leads to somebody else now; why nothing of the answer may be kept.
     Foreign(String),
+    /// The account was given another name meanwhile, by which it has to be asked for again.
+    Outdated,
     /// The account was deleted meanwhile.
     Gone,
 }
 
-/// Compares what the platform says of the account's identity with what is known, and records the outcome: a new
-/// name of the same account is taken over, a name that belongs to somebody else is given up.
-pub async fn identify(
-    write: &mut Write,
-    account: Uuid,
-    platform_id: Option<&str>,
-    username: &str,
-) -> Result<Identity, Error> {
-    #[derive(sqlx::FromRow)]
-    struct Known {
-        platform: Platform,
-        username: String,
-        platform_id: Option<String>,
-        is_unavailable: bool,
-    }
-    let organization = write.organization();
-    let known: Option<Known> = sqlx::query_as(
-        "select platform, username, platform_id, is_unavailable from accounts
+#[derive(sqlx::FromRow)]
+struct Known {
+    platform: Platform,
+    username: String,
+    platform_id: Option<String>,
+    is_unavailable: bool,
+    holds_username: bool,
+}
+
+async fn lock(write: &mut Write, account: Uuid) -> Result<Option<Known>, Error> {
+    let known = sqlx::query_as(
+        "select platform, username, platform_id, is_unavailable, holds_username from accounts
          where organization_id = $1 and id = $2 for update",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(account)
     .fetch_optional(write.connection())
     .await?;
-    let Some(known) = known else { return Ok(Identity::Gone) };
+    Ok(known)
+}
 
+/// Whether the account still goes by the name that it was asked for by, which it does until the commit.
+pub async fn still_asked_as(write: &mut Write, account: Uuid, asked: &str) -> Result<bool, Error> {
+    Ok(lock(write, account).await?.is_some_and(|known| known.username == asked))
+}
+
+/// Compares what the platform says of the identity of the account that was asked for by a name with what is known,
+/// and records the outcome: a new name of the same account is taken over, one that belongs to somebody else is given
+/// up, and one that it has again is held again.
+pub async fn identify(
+    write: &mut Write,
+    account: Uuid,
+    asked: &str,
+    platform_id: Option<&str>,
+    username: &str,
+) -> Result<Identity, Error> {
+    let organization = write.organization();
+    let Some(known) = lock(write, account).await? else { return Ok(Identity::Gone) };
+    if known.username != asked {
+        return Ok(Identity::Outdated);
+    }
     if let (Some(before), Some(now)) = (known.platform_id.as_deref(), platform_id)
         && before != now
     {
@@ -145,30 +176,45 @@ pub async fn identify(
             )));
         }
     }
-    let username = username.to_lowercase();
-    let renamed = !username.is_empty() && username != known.username;
-    sqlx::query(
-        "update accounts set platform_id = coalesce(platform_id, $3), is_unavailable = false,
-            username = case when $4 and not exists (
-                select from accounts o where o.organization_id = $1 and o.platform = accounts.platform
-                  and o.username = $5 and o.holds_username and o.id <> accounts.id
-            ) then $5 else username end
-         where organization_id = $1 and id = $2",
+    // Without an id, nobody can tell whether a name that was given up is ours again.
+    let ours = known.holds_username || (known.platform_id.is_some() && platform_id.is_some());
+    let says = Some(username.to_lowercase()).filter(|name| !name.is_empty() && ours);
+    let now_called: String = sqlx::query_scalar(
+        "update accounts a set platform_id = coalesce(platform_id, $3), is_unavailable = false,
+            username = case when free then $4 else username end, holds_username = holds_username or free
+         from (
+            select $4 is not null and not exists (
+                select from accounts o where o.organization_id = $1 and o.platform = $5 and o.username = $4
+                  and o.holds_username and o.id <> $2
+            ) as free
+         ) name
+         where a.organization_id = $1 and a.id = $2
+         returning a.username",
     )
     .bind(organization)
     .bind(account)
     .bind(platform_id)
-    .bind(renamed)
-    .bind(&username)
-    .execute(write.connection())
-    .await?;
+    .bind(says)
+    .bind(known.platform)
+    .fetch_one(write.connection())
+    .await
+    .map_err(made_meanwhile)?;
+    let renamed = now_called != known.username;
     if renamed {
         write.account_changed(account);
     }
     if known.is_unavailable || renamed {
-        tracing::info!(%account, username, "an account is found again, or under a new name");
+        tracing::info!(%account, username = now_called, "an account is found again, or under a new name");
     }
     Ok(Identity::Same)
+}
+
+/// Another unit of work took the name or the platform's id between the look and the change.
+fn made_meanwhile(error: sqlx::Error) -> Error {
+    match &error {
+        sqlx::Error::Database(database) if database.is_unique_violation() => Error::Contended,
+        _ => error.into(),
+    }
 }
 
 async fn give_up_username(write: &mut Write, account: Uuid) -> Result<(), Error> {
@@ -199,7 +245,10 @@ pub async fn set_account_unavailable(
 }
 
 /// Marks an individually tracked video likewise. False when it is gone.
+///
+/// Its account is locked before it, as by everyone who changes both.
 pub async fn set_video_unavailable(write: &mut Write, video: Uuid, unavailable: bool) -> Result<bool, Error> {
+    observations::lock_accounts_of(write, &[video]).await?;
     let updated = sqlx::query(
         "update videos set is_unavailable = $3 where organization_id = $1 and id = $2 and is_tracked",
     )

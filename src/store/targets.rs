@@ -1,16 +1,13 @@
-//! What the tracker reads regularly: when each account and each individually tracked video is due, who has it in
-//! hand, and how its last attempts went.
+//! What the tracker reads regularly: when each account and each individually tracked video is due, and how its last
+//! attempts went. Who has a target in hand is the matter of `leases`.
 //!
 //! A target is enabled while its account and that account's creator, or its video, is active; whoever changes one
 //! of these flags calls [`refresh`]. Nothing else decides what is collected.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgPool;
-use sqlx::postgres::types::PgInterval;
 use uuid::Uuid;
 
 use super::{Error, Write};
-use crate::model::platform::Platform;
 
 /// Makes accounts due at once, those that have a target already excepted.
 pub async fn add_accounts(write: &mut Write, accounts: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
@@ -112,70 +109,6 @@ pub async fn remove(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What kind of thing a target is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
-pub enum Kind {
-    Account,
-    Video,
-}
-
-/// A target that one tracker process has in hand until its lease ends.
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Leased {
-    pub id: Uuid,
-    pub organization_id: Uuid,
-    pub platform: Platform,
-    pub kind: Kind,
-    pub failures: i32,
-    pub not_found_runs: i32,
-}
-
-/// Takes targets in hand that are due at `now` and that nobody else holds. Leases run by the database's clock,
-/// which every process shares and which no sandbox moves.
-pub async fn lease(
-    pg: &PgPool,
-    owner: Uuid,
-    platforms: &[Platform],
-    now: DateTime<Utc>,
-    limit: i64,
-) -> Result<Vec<Leased>, Error> {
-    let leased = sqlx::query_as(
-        "update scrape_targets t set lease_owner = $1, lease_until = now() + $5
-         from (
-            select id from scrape_targets
-            where enabled and platform = any($2) and next_attempt_at <= $3
-              and (lease_until is null or lease_until < now())
-            order by next_attempt_at limit $4
-            for update skip locked
-         ) due
-         where t.id = due.id
-         returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs",
-    )
-    .bind(owner)
-    .bind(platforms)
-    .bind(now)
-    .bind(limit)
-    .bind(LEASE)
-    .fetch_all(pg)
-    .await?;
-    Ok(leased)
-}
-
-/// How long a target stays in hand without a sign of life: a killed tracker's work is taken over within a minute.
-const LEASE: PgInterval = PgInterval { months: 0, days: 0, microseconds: 45_000_000 };
-
-/// Keeps in hand what the process works on; what it gave up without a word runs out.
-pub async fn renew(pg: &PgPool, owner: Uuid, in_hand: &[Uuid]) -> Result<(), Error> {
-    sqlx::query("update scrape_targets set lease_until = now() + $3 where lease_owner = $1 and id = any($2)")
-        .bind(owner)
-        .bind(in_hand)
-        .bind(LEASE)
-        .execute(pg)
-        .await?;
-    Ok(())
-}
-
 /// How an attempt ended, and what comes next.
 #[derive(Debug, Clone)]
 pub struct Attempt {
@@ -184,6 +117,17 @@ pub struct Attempt {
     pub error: Option<String>,
     pub failures: i32,
     pub not_found_runs: i32,
+    /// How deep an account was read.
+    pub reach: Reach,
+}
+
+/// How far back an account's posts are read: the newest at every scrape, older ones seldom.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct Reach {
+    /// To the posts that are read weekly.
+    pub weekly: bool,
+    /// To those that are read monthly.
+    pub monthly: bool,
 }
 
 /// Ends an attempt within the unit of work that records what it learned. False when the lease was lost meanwhile:
@@ -191,7 +135,9 @@ pub struct Attempt {
 pub async fn finish(write: &mut Write, owner: Uuid, target: Uuid, attempt: Attempt) -> Result<bool, Error> {
     let finished = sqlx::query(
         "update scrape_targets set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
-            not_found_runs = $8, lease_owner = null, lease_until = null
+            not_found_runs = $8, lease_owner = null, lease_until = null,
+            weekly_read_at = case when $9 then $4 else weekly_read_at end,
+            monthly_read_at = case when $10 then $4 else monthly_read_at end
          where organization_id = $1 and id = $2 and lease_owner = $3",
     )
     .bind(write.organization())
@@ -202,21 +148,9 @@ pub async fn finish(write: &mut Write, owner: Uuid, target: Uuid, attempt: Attem
     .bind(attempt.error)
     .bind(attempt.failures)
     .bind(attempt.not_found_runs)
+    .bind(attempt.reach.weekly)
+    .bind(attempt.reach.monthly)
     .execute(write.connection())
     .await?;
     Ok(finished.rows_affected() == 1)
-}
-
-/// Gives back what is in hand, to be taken again at `next`: nothing was learned, and nothing went wrong with it.
-pub async fn release(pg: &PgPool, owner: Uuid, target: Uuid, next: DateTime<Utc>) -> Result<(), Error> {
-    sqlx::query(
-        "update scrape_targets set lease_owner = null, lease_until = null, next_attempt_at = greatest(next_attempt_at, $3)
-         where id = $1 and lease_owner = $2",
-    )
-    .bind(target)
-    .bind(owner)
-    .bind(next)
-    .execute(pg)
-    .await?;
-    Ok(())
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::event::{self, Event, RemovedVideo, VideoPlace};
+use crate::failpoint;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
 /// What can be found by search.
@@ -169,6 +170,7 @@ impl Write {
             .execute(&mut *self.transaction)
             .await?;
         self.transaction.commit().await?;
+        failpoint::reached("write-committed");
         Ok(Committed { outbox_position })
     }
 

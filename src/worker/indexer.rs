@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::app::Stores;
+use crate::failpoint;
 use crate::store::Error;
 use crate::store::search::{SearchIndex, changes};
 
@@ -67,6 +68,7 @@ impl Follower {
                 let documents = changes::documents(&self.pg, &batch.named).await?;
                 self.index.replace(batch.named, documents).await?;
                 self.index.commit(Some(batch.next.clone())).await?;
+                failpoint::reached("index-committed");
                 news = true;
             }
             position = batch.next;

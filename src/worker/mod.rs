@@ -2,8 +2,10 @@
 //!
 //! `tidemark track` runs the first three; each API process follows search for itself.
 
+pub mod budget;
 pub mod housekeeping;
 pub mod indexer;
+mod learned;
 pub mod relay;
 pub mod scrape;
 pub mod tracking;
@@ -14,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::Stores;
 use crate::config::StoreArgs;
-use crate::platforms::{ConfigError, SourceArgs, Sources};
+use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 
 use self::tracking::Tracker;
 
@@ -25,7 +27,7 @@ pub struct TrackArgs {
     pub stores: StoreArgs,
     #[command(flatten)]
     pub sources: SourceArgs,
-    /// How many accounts and videos are read from the platforms at the same time
+    /// How many accounts and videos are read from each platform at the same time
     #[arg(long, env = "TIDEMARK_TRACK_CONCURRENCY", default_value_t = 8, value_name = "N")]
     pub concurrency: usize,
 }
@@ -44,7 +46,7 @@ pub enum StartError {
 /// Tracks and relays until told to stop.
 pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartError> {
     let stores = Stores::connect(&args.stores)?;
-    let sources = Arc::new(Sources::from_args(&args.sources)?);
+    let sources = Arc::new(Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let tracker = Tracker::new(stores.clone(), sources);
     tokio::join!(

@@ -1,36 +1,35 @@
-//! One scrape: asks the platform, and records everything that was learned in one transaction.
+//! One scrape: asks the platform once, and records what was learned, for each target in one transaction of its own.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use uuid::Uuid;
 
+use super::learned::{observed_post, observed_profile};
 use super::tracking::Tracker;
-use crate::model::latest::{AccountLatest, VideoLatest, learn};
-use crate::model::platform::Platform;
-use crate::platforms::source::{AccountAnswer, AccountKey, Depth, Post, PostKey, Profile, Refusal};
-use crate::store::observations::{
-    AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
-};
+use crate::platforms::source::{AccountAnswer, AccountKey, Depth, Post, PostKey, Refusal};
+use crate::store::leases::{self, Kind, Leased};
+use crate::store::observations::{AccountRef, FoundOn, observe_accounts, observe_videos};
+use crate::store::pauses::Cause;
 use crate::store::scrapes::{self, Identity};
-use crate::store::targets::{self, Attempt, Kind, Leased};
-use crate::store::{Error, Write};
+use crate::store::targets::{self, Attempt, Reach};
+use crate::store::{Error, Write, contending};
 
-/// How an attempt ended for the platform's queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a scrape ended for the platform's queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Recorded, success and failure alike.
-    Done,
-    RateLimited {
-        until: DateTime<Utc>,
-    },
-    CredentialsRefused,
+    /// The platform answered, be it that there is nothing.
+    Answered,
+    /// The platform's answer was of no use to anybody.
+    Failed(Refusal),
+    /// Nothing more may be asked for a while; the targets are to be given back.
+    Rest { until: DateTime<Utc>, cause: Cause, reason: String },
 }
 
 /// A thing that was not found so many times in a row is unavailable.
 const RUNS_UNTIL_UNAVAILABLE: i32 = 3;
-/// A unit of work that contends with another one is tried so often.
-const TRIES: usize = 5;
 /// The first pause after a failure; it doubles with every further one, up to the target's own interval.
 const FIRST_PAUSE: TimeDelta = TimeDelta::minutes(2);
+/// How long a platform rests after its credentials were refused.
+const CREDENTIALS_PAUSE: TimeDelta = TimeDelta::minutes(5);
 
 /// A leased target in the hands of one tracker at one moment.
 struct Scrape<'a> {
@@ -40,95 +39,146 @@ struct Scrape<'a> {
     interval_hours: i32,
 }
 
-/// Scrapes a leased target.
-pub async fn scrape(tracker: &Tracker, target: &Leased) -> Result<Outcome, Error> {
+/// Scrapes leased targets that one answer serves: one video, or one platform account of several organizations.
+pub async fn scrape(tracker: &Tracker, targets: &[Leased]) -> Result<Outcome, Error> {
     let now = tracker.stores.clock.now().await;
-    let (pg, organization) = (&tracker.stores.pg, target.organization_id);
-    // A target that is gone was deleted while it was being leased.
-    match target.kind {
-        Kind::Account => match scrapes::account(pg, organization, target.id, now).await? {
-            Some(account) => {
-                let scrape = Scrape { tracker, target, now, interval_hours: account.scrape_interval_hours };
-                scrape.account(account).await
-            }
-            None => Ok(Outcome::Done),
-        },
-        Kind::Video => match scrapes::video(pg, organization, target.id).await? {
-            Some(video) => {
-                let scrape = Scrape { tracker, target, now, interval_hours: video.scrape_interval_hours };
-                scrape.video(video).await
-            }
-            None => Ok(Outcome::Done),
-        },
+    match targets {
+        [target] if target.kind == Kind::Video => video(tracker, target, now).await,
+        accounts => account(tracker, accounts, now).await,
     }
 }
 
-impl Scrape<'_> {
-    async fn account(&self, account: scrapes::Account) -> Result<Outcome, Error> {
-        let key = AccountKey { username: account.username, platform_id: account.platform_id };
-        let depth = Depth {
-            max_posts: account.max_posts.try_into().unwrap_or(usize::MAX),
-            not_before: account.not_before,
-        };
-        let answer = match self.tracker.sources.account(self.target.platform, &key, depth, self.now).await {
-            Ok(answer) => answer,
-            Err(refusal) => return self.refused(refusal).await,
-        };
-        for _ in 1..TRIES {
-            match self.record_account(account.internal_id, &answer).await {
-                Err(error) if error.is_contention() => {}
-                done => return done,
+async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> Result<Outcome, Error> {
+    let mut members = Vec::with_capacity(targets.len());
+    for target in targets {
+        // One that is gone was deleted, and one with another name renamed, while it was being leased.
+        let account = scrapes::account(&tracker.stores.pg, target.organization_id, target.id, now).await?;
+        match account {
+            Some(account)
+                if Some(&account.username) == target.username.as_ref()
+                    && account.platform_id == target.platform_id =>
+            {
+                let interval_hours = account.scrape_interval_hours;
+                members.push((Scrape { tracker, target, now, interval_hours }, account));
             }
+            _ => leases::release(&tracker.stores.pg, tracker.owner, &[target.id], now).await?,
         }
-        self.record_account(account.internal_id, &answer).await
+    }
+    let Some((first, known)) = members.first() else { return Ok(Outcome::Answered) };
+    let key = AccountKey { username: known.username.clone(), platform_id: known.platform_id.clone() };
+    let deepest = members.iter().map(|(_, account)| depth(account)).reduce(|one, other| Depth {
+        max_posts: one.max_posts.max(other.max_posts),
+        not_before: one.not_before.min(other.not_before),
+    });
+    let deepest = deepest.unwrap_or_else(|| depth(known));
+    match tracker.sources.account(first.target.platform, &key, deepest, now).await {
+        Ok(answer) => {
+            for (member, account) in &members {
+                let recorded = contending(|| member.record_account(account, &answer)).await;
+                member.conclude(recorded).await?;
+            }
+            Ok(Outcome::Answered)
+        }
+        Err(refusal) => {
+            if let Some(rest) = rest(&refusal, now) {
+                return Ok(rest);
+            }
+            for (member, account) in &members {
+                let recorded = contending(|| member.refused(&refusal, Some(&account.username))).await;
+                member.conclude(recorded).await?;
+            }
+            Ok(ended(refusal))
+        }
+    }
+}
+
+async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result<Outcome, Error> {
+    let pg = &tracker.stores.pg;
+    let Some(known) = scrapes::video(pg, target.organization_id, target.id).await? else {
+        leases::release(pg, tracker.owner, &[target.id], now).await?;
+        return Ok(Outcome::Answered);
+    };
+    let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
+    let key =
+        PostKey { external_id: known.external_id, shortcode: known.shortcode, username: known.username };
+    match tracker.sources.post(target.platform, &key, now).await {
+        Ok(post) => {
+            let recorded = contending(|| scrape.record_video(&key, &post)).await;
+            scrape.conclude(recorded).await?;
+            Ok(Outcome::Answered)
+        }
+        Err(refusal) => {
+            if let Some(rest) = rest(&refusal, now) {
+                return Ok(rest);
+            }
+            let recorded = contending(|| scrape.refused(&refusal, None)).await;
+            scrape.conclude(recorded).await?;
+            Ok(ended(refusal))
+        }
+    }
+}
+
+/// What only concerns the platform's queue is not held against the target.
+fn rest(refusal: &Refusal, now: DateTime<Utc>) -> Option<Outcome> {
+    let (until, cause) = match refusal {
+        Refusal::RateLimited { until } => (*until, Cause::RateLimit),
+        Refusal::Credentials(_) => (now + CREDENTIALS_PAUSE, Cause::Credentials),
+        Refusal::NotFound(_) | Refusal::Transient(_) | Refusal::Malformed(_) | Refusal::Unsupported => {
+            return None;
+        }
+    };
+    Some(Outcome::Rest { until, cause, reason: refusal.to_string() })
+}
+
+fn ended(refusal: Refusal) -> Outcome {
+    match refusal {
+        Refusal::NotFound(_) | Refusal::Unsupported => Outcome::Answered,
+        refusal => Outcome::Failed(refusal),
+    }
+}
+
+fn depth(account: &scrapes::Account) -> Depth {
+    Depth { max_posts: account.max_posts.try_into().unwrap_or(usize::MAX), not_before: account.not_before }
+}
+
+/// The posts of an answer that lie within a depth; the answer may have been read deeper for another organization.
+fn within(posts: &[Post], depth: Depth) -> impl Iterator<Item = &Post> {
+    let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
+    posts.iter().filter(move |post| post.create_time.is_none_or(|time| time >= oldest)).take(depth.max_posts)
+}
+
+impl Scrape<'_> {
+    async fn begin(&self) -> Result<Write, Error> {
+        Write::begin(&self.tracker.stores.pg, self.target.organization_id).await
     }
 
-    async fn record_account(&self, subject_id: i64, answer: &AccountAnswer) -> Result<Outcome, Error> {
-        let mut write = Write::begin(&self.tracker.stores.pg, self.target.organization_id).await?;
-        let attempt = match self.identify(&mut write, &answer.profile).await? {
-            Identity::Same => {
-                let account = AccountRef { id: self.target.id, subject_id };
-                observe_accounts(
-                    &mut write,
-                    self.now,
-                    vec![observed_profile(account, &answer.profile, self.now)],
-                )
-                .await?;
-                let found =
-                    |post| observed_post(self.target.platform, FoundOn::Account(account), post, self.now);
-                observe_videos(&mut write, self.now, answer.posts.iter().map(found).collect()).await?;
-                self.succeeded()
-            }
-            Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
-            Identity::Gone => return Ok(Outcome::Done),
-        };
+    async fn record_account(&self, account: &scrapes::Account, answer: &AccountAnswer) -> Result<(), Error> {
+        let (id, platform, profile) = (self.target.id, self.target.platform, &answer.profile);
+        let mut write = self.begin().await?;
+        let platform_id = profile.platform_id.as_deref();
+        let attempt =
+            match scrapes::identify(&mut write, id, &account.username, platform_id, &profile.username).await?
+            {
+                Identity::Same => {
+                    let known = AccountRef { id, subject_id: account.internal_id };
+                    let profile = observed_profile(known, profile, self.now);
+                    observe_accounts(&mut write, vec![profile]).await?;
+                    let posts = within(&answer.posts, depth(account))
+                        .map(|post| observed_post(platform, FoundOn::Account(known), post, self.now));
+                    observe_videos(&mut write, self.now, posts.collect()).await?;
+                    self.succeeded(account.reach)
+                }
+                Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
+                Identity::Outdated => return self.give_back().await,
+                Identity::Gone => return Ok(()),
+            };
         self.finish(write, self.target.id, attempt).await
     }
 
-    async fn identify(&self, write: &mut Write, profile: &Profile) -> Result<Identity, Error> {
-        scrapes::identify(write, self.target.id, profile.platform_id.as_deref(), &profile.username).await
-    }
-
-    async fn video(&self, video: scrapes::Video) -> Result<Outcome, Error> {
-        let key =
-            PostKey { external_id: video.external_id, shortcode: video.shortcode, username: video.username };
-        let post = match self.tracker.sources.post(self.target.platform, &key, self.now).await {
-            Ok(post) => post,
-            Err(refusal) => return self.refused(refusal).await,
-        };
-        for _ in 1..TRIES {
-            match self.record_video(&key, &post).await {
-                Err(error) if error.is_contention() => {}
-                done => return done,
-            }
-        }
-        self.record_video(&key, &post).await
-    }
-
-    async fn record_video(&self, key: &PostKey, post: &Post) -> Result<Outcome, Error> {
-        let mut write = Write::begin(&self.tracker.stores.pg, self.target.organization_id).await?;
+    async fn record_video(&self, key: &PostKey, post: &Post) -> Result<(), Error> {
+        let mut write = self.begin().await?;
         if !scrapes::set_video_unavailable(&mut write, self.target.id, false).await? {
-            return Ok(Outcome::Done);
+            return Ok(());
         }
         let mut observed =
             observed_post(self.target.platform, FoundOn::Itself { active: true }, post, self.now);
@@ -137,23 +187,19 @@ impl Scrape<'_> {
         let merged = observe_videos(&mut write, self.now, vec![observed]).await?;
         // What was scraped may turn out to be a video that was known before, under another name.
         let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
-        self.finish(write, target, self.succeeded()).await
+        self.finish(write, target, self.succeeded(Reach::default())).await
     }
 
-    /// Records why nothing was learned; what only concerns the platform's queue is not held against the target.
-    async fn refused(&self, refusal: Refusal) -> Result<Outcome, Error> {
-        match &refusal {
-            Refusal::RateLimited { until } => return Ok(Outcome::RateLimited { until: *until }),
-            Refusal::Credentials(_) => {
-                tracing::error!(platform = %self.target.platform, %refusal, "a platform refused the credentials");
-                return Ok(Outcome::CredentialsRefused);
-            }
-            Refusal::NotFound(_) | Refusal::Transient(_) | Refusal::Malformed(_) | Refusal::Unsupported => {}
+    /// Records why nothing was learned, unless that was said of a name that the account had before.
+    async fn refused(&self, refusal: &Refusal, asked: Option<&str>) -> Result<(), Error> {
+        let mut write = self.begin().await?;
+        if let Some(asked) = asked
+            && !scrapes::still_asked_as(&mut write, self.target.id, asked).await?
+        {
+            return self.give_back().await;
         }
         let not_found = matches!(refusal, Refusal::NotFound(_));
         let runs = if not_found { self.target.not_found_runs + 1 } else { self.target.not_found_runs };
-        tracing::warn!(target = %self.target.id, platform = %self.target.platform, %refusal, "a scrape failed");
-        let mut write = Write::begin(&self.tracker.stores.pg, self.target.organization_id).await?;
         if not_found && runs >= RUNS_UNTIL_UNAVAILABLE {
             match self.target.kind {
                 Kind::Account => scrapes::set_account_unavailable(&mut write, self.target.id, true).await?,
@@ -164,8 +210,22 @@ impl Scrape<'_> {
         self.finish(write, self.target.id, attempt).await
     }
 
+    /// Ends the attempt at what could not be recorded, so that it is not made again and again: whatever stands in
+    /// the way is there at the next attempt too. Only while a store is out, the lease is left to run out.
+    async fn conclude(&self, recorded: Result<(), Error>) -> Result<(), Error> {
+        let Err(error) = recorded else { return Ok(()) };
+        if error.is_outage() {
+            return Err(error);
+        }
+        let (target, platform) = (self.target.id, self.target.platform);
+        tracing::error!(%error, %target, %platform, "what a scrape learned cannot be recorded");
+        let why = "what the platform answered could not be recorded: see the tracker's log".to_owned();
+        let attempt = self.failed(why, self.target.not_found_runs);
+        self.finish(self.begin().await?, self.target.id, attempt).await
+    }
+
     /// The next attempt follows after the interval, a little earlier or later than all others.
-    fn succeeded(&self) -> Attempt {
+    fn succeeded(&self, reach: Reach) -> Attempt {
         let interval = TimeDelta::hours(self.interval_hours.into());
         Attempt {
             at: self.now,
@@ -173,6 +233,7 @@ impl Scrape<'_> {
             error: None,
             failures: 0,
             not_found_runs: 0,
+            reach,
         }
     }
 
@@ -185,65 +246,29 @@ impl Scrape<'_> {
             error: Some(error),
             failures: self.target.failures.saturating_add(1),
             not_found_runs,
+            reach: Reach::default(),
         }
     }
 
-    async fn finish(&self, mut write: Write, target: Uuid, attempt: Attempt) -> Result<Outcome, Error> {
+    async fn finish(&self, mut write: Write, target: Uuid, attempt: Attempt) -> Result<(), Error> {
         if targets::finish(&mut write, self.tracker.owner, target, attempt).await? {
             write.commit().await?;
         } else {
             tracing::warn!(target = %self.target.id, "the lease was lost before the scrape was recorded; dropping it");
         }
-        Ok(Outcome::Done)
+        Ok(())
+    }
+
+    /// Leaves the target as it was, due at once.
+    async fn give_back(&self) -> Result<(), Error> {
+        leases::release(&self.tracker.stores.pg, self.tracker.owner, &[self.target.id], self.now).await
     }
 }
 
 /// Shortens an interval by up to a twentieth, so that a daily target is seen every day and not all come at once.
 fn jittered(interval: TimeDelta) -> TimeDelta {
-    let share = f64::from(u16::from_le_bytes([Uuid::now_v7().as_bytes()[14], Uuid::now_v7().as_bytes()[15]]))
-        / f64::from(u16::MAX);
-    let shorter = interval.num_milliseconds() as f64 * (1.0 - share / 20.0);
+    let random = Uuid::now_v7();
+    let share = f64::from(u16::from_le_bytes([random.as_bytes()[14], random.as_bytes()[15]]));
+    let shorter = interval.num_milliseconds() as f64 * (1.0 - share / f64::from(u16::MAX) / 20.0);
     TimeDelta::milliseconds(shorter as i64)
-}
-
-fn observed_profile(account: AccountRef, profile: &Profile, now: DateTime<Utc>) -> ObservedAccount {
-    let mut latest = AccountLatest::default();
-    learn(&mut latest.name, profile.name.clone(), now);
-    learn(&mut latest.description, profile.description.clone(), now);
-    learn(&mut latest.profile_pic_url, profile.profile_pic_url.clone(), now);
-    learn(&mut latest.link_in_bio, profile.link_in_bio.clone(), now);
-    learn(&mut latest.is_verified, profile.is_verified, now);
-    learn(&mut latest.follower_count, profile.follower_count, now);
-    learn(&mut latest.following_count, profile.following_count, now);
-    learn(&mut latest.profile_post_count, profile.post_count, now);
-    let figures = ProfileFigures {
-        observed_at: now,
-        follower_count: profile.follower_count,
-        following_count: profile.following_count,
-        profile_post_count: profile.post_count,
-    };
-    ObservedAccount { account, latest, observations: vec![figures], scraped_at: Some(now) }
-}
-
-fn observed_post(platform: Platform, found_on: FoundOn, post: &Post, now: DateTime<Utc>) -> ObservedVideo {
-    let counters = post.counters.on(platform);
-    let mut latest = VideoLatest::default();
-    latest.learn_counters(&counters, now);
-    learn(&mut latest.description, post.description.clone(), now);
-    learn(&mut latest.media_type, post.media_type.clone(), now);
-    learn(&mut latest.duration, post.duration, now);
-    learn(&mut latest.create_time, post.create_time, now);
-    learn(&mut latest.url, post.url.clone(), now);
-    learn(&mut latest.cover_image_url, post.cover_image_url.clone(), now);
-    learn(&mut latest.video_url, post.video_url.clone(), now);
-    learn(&mut latest.platform_data, Some(post.platform_data.clone()).filter(|data| data.is_object()), now);
-    ObservedVideo {
-        platform,
-        external_id: Some(post.external_id.clone()),
-        shortcode: post.shortcode.clone(),
-        found_on,
-        latest,
-        observations: vec![(now, counters)],
-        scraped_at: Some(now),
-    }
 }

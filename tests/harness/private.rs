@@ -62,6 +62,27 @@ impl PrivateStack {
         self.stack = self.up.ready().await;
     }
 
+    /// Does something to the folder of the embedded ClickHouse while that is not running, killed and not yet started
+    /// again; everything else goes on.
+    pub fn while_clickhouse_is_out(&self, work: impl FnOnce(&Path)) {
+        let signal = |name: &str| {
+            let status =
+                Command::new("kill").args([name, &self.up.pid().to_string()]).status().expect("kill runs");
+            assert!(status.success(), "kill {name} of tidemark up: {status}");
+        };
+        signal("-STOP");
+        self.kill_process("clickhouse");
+        let runs = || {
+            let of_folder = processes_of(self.dir.path());
+            of_folder.iter().any(|(_, command)| command.split(' ').any(|argument| argument == "clickhouse"))
+        };
+        while runs() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        work(&self.dir.path().join("state/clickhouse"));
+        signal("-CONT");
+    }
+
     /// Ends one process of the installation by SIGKILL, by the word behind `tidemark` in its command line.
     pub fn kill_process(&self, word: &str) {
         let found = processes_of(self.dir.path());

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tidemark::model::platform::{Platform, Readable};
-use tidemark::platforms::{ConfigError, SourceArgs, Sources};
+use tidemark::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 
 #[derive(Debug, Parser)]
 struct Command {
@@ -20,14 +20,15 @@ pub fn args(parts: &[&[&str]]) -> SourceArgs {
 }
 
 fn names(parts: &[&[&str]]) -> Result<(Vec<&'static str>, Vec<&'static str>), String> {
-    let sources = Sources::from_args(&args(parts)).map_err(|error| error.to_string())?;
+    let sources =
+        Sources::from_args(&args(parts), &Ledger::of_process()).map_err(|error| error.to_string())?;
     Ok((sources.names(Platform::Instagram), sources.names(Platform::Tiktok)))
 }
 
 #[test]
 fn without_credentials_there_is_no_source_and_no_error() {
     assert_eq!(names(&[]), Ok((vec![], vec![])));
-    let sources = Sources::from_args(&args(&[])).expect("defaults work");
+    let sources = Sources::from_args(&args(&[]), &Ledger::of_process()).expect("defaults work");
     assert!(!sources.has(Platform::Instagram) && !sources.has(Platform::Tiktok));
     assert_eq!(
         names(&[&["--instagram-sources=", "--http-source-url=", "--instagram-graph-url="]]),
@@ -66,8 +67,10 @@ fn what_is_named_but_cannot_work_is_an_error_that_names_the_variable() {
         assert!(error.contains(expected), "{parts:?}: {error}");
         assert!(!error.contains("user:pass"), "{error}");
     }
-    let unreadable =
-        Sources::from_args(&args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]));
+    let unreadable = Sources::from_args(
+        &args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]),
+        &Ledger::of_process(),
+    );
     assert!(matches!(unreadable, Err(ConfigError::Setup { .. })));
 }
 
@@ -79,7 +82,9 @@ fn secrets_are_in_no_debug_output() {
 
 #[test]
 fn what_can_be_read_follows_from_the_sources() {
-    let readable = |parts: &[&[&str]]| Sources::from_args(&args(parts)).expect("a configuration").readable();
+    let readable = |parts: &[&[&str]]| {
+        Sources::from_args(&args(parts), &Ledger::of_process()).expect("a configuration").readable()
+    };
     let (instagram, tiktok) = (Platform::Instagram, Platform::Tiktok);
     assert_eq!(
         readable(&[&GRAPH, &RESEARCH]),

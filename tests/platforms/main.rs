@@ -16,6 +16,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
+use tidemark::platforms::Ledger;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use tidemark::platforms::outbound::Limits;
@@ -60,6 +61,7 @@ pub fn research_source(base: &Url, limits: Limits, page_size: usize) -> TiktokRe
         client_secret: Secret::new(tidemark::sandbox::tiktok::CLIENT_SECRET),
         page_size,
         daily_requests: 1000,
+        ledger: Ledger::of_process(),
         limits,
     })
     .expect("the source is configured well")

@@ -8,6 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use tidemark::model::counters::Counters;
 use tidemark::model::platform::Platform;
+use tidemark::platforms::Ledger;
 use tidemark::platforms::outbound::{Limits, Outbound};
 use tidemark::platforms::source::{AccountKey, Post, PostKey, Refusal, Source};
 use tidemark::platforms::sources::Sources;
@@ -172,7 +173,7 @@ async fn wrong_credentials_are_refused_as_such() {
             "--http-source-token=stolen",
         ],
     ]);
-    let sources = Sources::from_args(&args).expect("a configuration");
+    let sources = Sources::from_args(&args, &Ledger::of_process()).expect("a configuration");
     for platform in Platform::ALL {
         let refusal =
             sources.account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now).await;

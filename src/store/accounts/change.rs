@@ -1,7 +1,7 @@
 //! How accounts come, change and go. Whether one is collected follows from it and its creator together, which is
 //! [`targets`]'s matter.
 //!
-//! Rows are locked in one order, whoever changes what: creators, then accounts, then the organization.
+//! Rows are locked in one order, whoever changes what: creators, then accounts, then videos, then the organization.
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;

@@ -3,8 +3,7 @@
 -- Recomputes of one subject must not overlap, and `version` must never fall.
 -- The rows of the snapshots' videos and accounts in the dimensions have to be there first (posted_at, platform).
 --
--- org       organization
--- subjects  subjects whose snapshots changed, or a posted_at of whose videos changed
+-- subjects  (organization, subject) of each whose snapshots changed, or a posted_at of whose videos changed
 -- version   number of the delivery
 INSERT INTO account_daily
 (
@@ -19,16 +18,16 @@ WITH
     -- Tracking of a subject starts with the earliest observation of the account or of any of its videos.
     starts AS
     (
-        SELECT subject_id, min(date) AS started_on
+        SELECT org_id, subject_id, min(date) AS started_on
         FROM
         (
-            SELECT subject_id, date FROM video_snapshots FINAL
-            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+            SELECT org_id, subject_id, date FROM video_snapshots FINAL
+            WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
             UNION ALL
-            SELECT subject_id, date FROM account_snapshots FINAL
-            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+            SELECT org_id, subject_id, date FROM account_snapshots FINAL
+            WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         )
-        GROUP BY subject_id
+        GROUP BY org_id, subject_id
     ),
 
     -- Each snapshot beside the counters last known before it. Arrays hold one element per counter, in the order of the
@@ -36,33 +35,33 @@ WITH
     video_steps AS
     (
         SELECT
-            subject_id, video_id, date, observed_at, counters,
+            org_id, subject_id, video_id, date, observed_at, counters,
             arrayResize(anyLastForEach(counters) OVER earlier, 9, NULL) AS known,
             count() OVER earlier = 0 AS is_first
         FROM
         (
             SELECT
-                subject_id, video_id, date, observed_at,
+                org_id, subject_id, video_id, date, observed_at,
                 [
                     view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count,
                     fb_play_count, fb_like_count
                 ] AS counters
             FROM video_snapshots FINAL
-            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+            WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         )
         WINDOW earlier AS
-            (PARTITION BY subject_id, video_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+            (PARTITION BY org_id, subject_id, video_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
 
     account_steps AS
     (
         SELECT
-            subject_id, date, observed_at,
+            org_id, subject_id, date, observed_at,
             follower_count, anyLast(follower_count) OVER earlier AS known
         FROM account_snapshots FINAL
-        WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+        WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         WINDOW earlier AS
-            (PARTITION BY subject_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+            (PARTITION BY org_id, subject_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
 
     parts AS
@@ -70,24 +69,28 @@ WITH
         -- A video posted on or after the start of tracking starts from zero: the counters of its first snapshot are gains.
         -- Any other first known value is a base. An unknown posted_at is 1970-01-01 here, before every start.
         SELECT
-            subject_id, date, video.platform AS platform, observed_at, true AS is_observed,
+            org_id, subject_id, date, video.platform AS platform, observed_at, true AS is_observed,
             CAST(NULL, 'Nullable(UInt64)') AS old_digest,
             is_first AND video.posted_on >= started_on AS from_zero,
             arrayMap((now, before) -> now - coalesce(before, if(from_zero, 0, now)), counters, known) AS gains,
             arrayMap((now, before) -> if(before IS NULL AND NOT from_zero, now, 0), counters, known) AS bases
         FROM video_steps
-        INNER JOIN starts USING (subject_id)
+        INNER JOIN starts USING (org_id, subject_id)
         LEFT JOIN
         (
-            SELECT video_id, platform, ifNull(toDate(posted_at), toDate(0)) AS posted_on
+            SELECT org_id, video_id, platform, ifNull(toDate(posted_at), toDate(0)) AS posted_on
             FROM videos FINAL
-            WHERE org_id = {org:UUID}
-        ) AS video USING (video_id)
+            WHERE (org_id, video_id) IN
+            (
+                SELECT org_id, video_id FROM video_snapshots
+                WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
+            )
+        ) AS video USING (org_id, video_id)
 
         UNION ALL
 
         SELECT
-            subject_id, date, account.platform AS platform, observed_at, true AS is_observed,
+            org_id, subject_id, date, account.platform AS platform, observed_at, true AS is_observed,
             CAST(NULL, 'Nullable(UInt64)') AS old_digest,
             false AS from_zero,
             arrayConcat(arrayResize(CAST([], 'Array(Nullable(Int64))'), 9, NULL),
@@ -97,28 +100,28 @@ WITH
         FROM account_steps
         LEFT JOIN
         (
-            SELECT subject_id, platform
+            SELECT org_id, subject_id, platform
             FROM accounts FINAL
-            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
-        ) AS account USING (subject_id)
+            WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
+        ) AS account USING (org_id, subject_id)
 
         UNION ALL
 
         -- Days rolled up before: where nothing else speaks for a day, it is removed.
         SELECT
-            subject_id, date, platform, toDateTime64(0, 6, 'UTC') AS observed_at, false AS is_observed,
+            org_id, subject_id, date, platform, toDateTime64(0, 6, 'UTC') AS observed_at, false AS is_observed,
             CAST(digest, 'Nullable(UInt64)') AS old_digest,
             false AS from_zero,
             CAST([], 'Array(Nullable(Int64))') AS gains,
             CAST([], 'Array(Nullable(Int64))') AS bases
         FROM account_daily FINAL
-        WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+        WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
     ),
 
     days AS
     (
         SELECT
-            subject_id, date,
+            org_id, subject_id, date,
             max(platform) AS platform,
             arrayResize(sumForEach(gains), 10, NULL) AS sums,
             arrayMap(base -> ifNull(base, 0), arrayResize(sumForEach(bases), 10, NULL)) AS bases,
@@ -126,7 +129,7 @@ WITH
             max(is_observed) AS is_observed,
             max(old_digest) AS old_digest
         FROM parts
-        GROUP BY subject_id, date
+        GROUP BY org_id, subject_id, date
     ),
 
     -- Where no video reports a counter that day it gains 0 if it is known by then, and is unknown otherwise.
@@ -139,11 +142,11 @@ WITH
             cityHash64(toString((platform, gains, bases, observed_at))) AS digest
         FROM days
         WINDOW up_to_here AS
-            (PARTITION BY subject_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+            (PARTITION BY org_id, subject_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     )
 
 SELECT
-    {org:UUID}, date, subject_id, platform,
+    org_id, date, subject_id, platform,
     gains[1], gains[2], gains[3], gains[4], gains[5], gains[6], gains[7], gains[8], gains[9], gains[10],
     bases[1], bases[2], bases[3], bases[4], bases[5], bases[6], bases[7], bases[8], bases[9], bases[10],
     observed_at, digest, {version:UInt64}, NOT is_observed

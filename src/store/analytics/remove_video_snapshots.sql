@@ -1,12 +1,11 @@
 -- Removes the video snapshots of deleted accounts and of deleted individually tracked videos, for good.
 -- recompute.sql for the same subjects then empties their rollup. Running it twice changes nothing.
 --
--- org       organization
--- subjects  deleted subjects
+-- subjects  (organization, subject) of each deleted one
 INSERT INTO video_snapshots (org_id, subject_id, video_id, date, observed_at, is_deleted)
 SELECT
     org_id, subject_id, video_id, date,
     toDateTime64('2299-12-31 23:59:59.999999', 6, 'UTC') AS observed_at,
     1 AS is_deleted
 FROM video_snapshots FINAL
-WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}

@@ -8,17 +8,29 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use clickhouse::{Client, Row};
 use serde::Serialize;
-use sqlx::PgPool;
+use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
+use super::{NAMED, Subject, execute};
 use crate::store::Error;
 
-/// Records of one organization whose state has to be brought.
-#[derive(Debug, Default)]
+/// A record, under its organization.
+pub type Record = (Uuid, Uuid);
+
+/// Records whose state has to be brought.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    pub accounts: BTreeSet<Uuid>,
-    pub creators: BTreeSet<Uuid>,
-    pub videos: BTreeSet<Uuid>,
+    pub accounts: BTreeSet<Record>,
+    pub creators: BTreeSet<Record>,
+    pub videos: BTreeSet<Record>,
+}
+
+/// Records that are gone; accounts and videos by their internal ids.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    pub accounts: Vec<Subject>,
+    pub creators: Vec<Record>,
+    pub videos: Vec<(Uuid, i64)>,
 }
 
 /// Reads so many records from Postgres at a time.
@@ -85,122 +97,80 @@ struct Video {
 }
 
 /// Brings the present state of changed records; those that are gone bring their own removal.
-pub async fn bring(
+pub async fn bring(pg: &PgPool, client: &Client, changed: &Changed, delivery: i64) -> Result<(), Error> {
+    tokio::try_join!(
+        bring_all::<Creator>(
+            pg,
+            client,
+            "creators",
+            "select r.organization_id as org_id, r.id, r.name, r.is_active, r.added_at, $3::bigint as version
+             from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
+             join creators r on r.organization_id = x.organization_id and r.id = x.id",
+            &changed.creators,
+            delivery,
+        ),
+        bring_all::<Account>(
+            pg,
+            client,
+            "accounts",
+            "select r.organization_id as org_id, r.internal_id as subject_id, r.id, r.platform, r.username, r.name,
+                    r.creator_id, r.category, r.is_active, r.added_at, $3::bigint as version
+             from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
+             join accounts r on r.organization_id = x.organization_id and r.id = x.id",
+            &changed.accounts,
+            delivery,
+        ),
+        bring_all::<Video>(
+            pg,
+            client,
+            "videos",
+            "select r.organization_id as org_id, r.internal_id as video_id, r.id, r.subject_id, r.account_id,
+                    r.platform, r.external_id, r.shortcode, r.create_time as posted_at, r.description,
+                    r.is_tracked, r.added_at, $3::bigint as version
+             from unnest($1::uuid[], $2::uuid[]) as x(organization_id, id)
+             join videos r on r.organization_id = x.organization_id and r.id = x.id",
+            &changed.videos,
+            delivery,
+        ),
+    )?;
+    Ok(())
+}
+
+async fn bring_all<T>(
     pg: &PgPool,
     client: &Client,
-    organization: Uuid,
-    changed: &Changed,
-    version: i64,
-) -> Result<(), Error> {
-    for ids in chunks(&changed.creators) {
-        let rows: Vec<Creator> = sqlx::query_as(
-            "select organization_id as org_id, id, name, is_active, added_at, $3::bigint as version
-             from creators where organization_id = $1 and id = any($2)",
-        )
-        .bind(organization)
-        .bind(ids)
-        .bind(version)
-        .fetch_all(pg)
-        .await?;
-        insert(client, "creators", &rows).await?;
-    }
-    for ids in chunks(&changed.accounts) {
-        let rows: Vec<Account> = sqlx::query_as(
-            "select organization_id as org_id, internal_id as subject_id, id, platform, username, name, creator_id,
-                    category, is_active, added_at, $3::bigint as version
-             from accounts where organization_id = $1 and id = any($2)",
-        )
-        .bind(organization)
-        .bind(ids)
-        .bind(version)
-        .fetch_all(pg)
-        .await?;
-        insert(client, "accounts", &rows).await?;
-    }
-    for ids in chunks(&changed.videos) {
-        let rows: Vec<Video> = sqlx::query_as(
-            "select organization_id as org_id, internal_id as video_id, id, subject_id, account_id, platform,
-                    external_id, shortcode, create_time as posted_at, description, is_tracked, added_at,
-                    $3::bigint as version
-             from videos where organization_id = $1 and id = any($2)",
-        )
-        .bind(organization)
-        .bind(ids)
-        .bind(version)
-        .fetch_all(pg)
-        .await?;
-        insert(client, "videos", &rows).await?;
-    }
-    Ok(())
-}
-
-fn chunks(ids: &BTreeSet<Uuid>) -> impl Iterator<Item = Vec<Uuid>> {
-    let ids: Vec<_> = ids.iter().copied().collect();
-    (0..ids.len()).step_by(CHUNK).map(move |start| ids[start..ids.len().min(start + CHUNK)].to_vec())
-}
-
-async fn insert<T>(client: &Client, table: &str, rows: &[T]) -> Result<(), Error>
+    table: &str,
+    select: &'static str,
+    records: &BTreeSet<Record>,
+    delivery: i64,
+) -> Result<(), Error>
 where
-    T: clickhouse::RowOwned + clickhouse::RowWrite,
+    T: for<'r> FromRow<'r, sqlx::postgres::PgRow>
+        + clickhouse::RowOwned
+        + clickhouse::RowWrite
+        + Send
+        + Unpin,
 {
-    if rows.is_empty() {
-        return Ok(());
+    let records: Vec<_> = records.iter().copied().collect();
+    for some in records.chunks(CHUNK) {
+        let (organizations, ids): (Vec<_>, Vec<_>) = some.iter().copied().unzip();
+        let rows: Vec<T> =
+            sqlx::query_as(select).bind(organizations).bind(ids).bind(delivery).fetch_all(pg).await?;
+        super::insert(client, table, &rows).await?;
     }
-    let mut insert = client.insert::<T>(table).await?;
-    for row in rows {
-        insert.write(row).await?;
+    Ok(())
+}
+
+/// Removes records from their tables.
+pub async fn remove(client: &Client, removed: &Removed, delivery: i64) -> Result<(), Error> {
+    for some in removed.accounts.chunks(NAMED) {
+        execute(client, include_str!("remove_accounts.sql"), "accounts", some, Some(delivery)).await?;
     }
-    insert.end().await?;
-    Ok(())
-}
-
-/// Removes an account from its table.
-pub async fn remove_account(
-    client: &Client,
-    organization: Uuid,
-    subject_id: i64,
-    version: i64,
-) -> Result<(), Error> {
-    client
-        .query_raw(include_str!("remove_account.sql"))
-        .param("org", organization)
-        .param("subject", subject_id)
-        .param("version", version)
-        .execute()
-        .await?;
-    Ok(())
-}
-
-/// Removes a video from its table.
-pub async fn remove_video(
-    client: &Client,
-    organization: Uuid,
-    video_id: i64,
-    version: i64,
-) -> Result<(), Error> {
-    client
-        .query_raw(include_str!("remove_video.sql"))
-        .param("org", organization)
-        .param("video", video_id)
-        .param("version", version)
-        .execute()
-        .await?;
-    Ok(())
-}
-
-/// Removes a creator from its table.
-pub async fn remove_creator(
-    client: &Client,
-    organization: Uuid,
-    id: Uuid,
-    version: i64,
-) -> Result<(), Error> {
-    client
-        .query_raw(include_str!("remove_creator.sql"))
-        .param("org", organization)
-        .param("id", id)
-        .param("version", version)
-        .execute()
-        .await?;
+    for some in removed.creators.chunks(NAMED) {
+        execute(client, include_str!("remove_creators.sql"), "creators", some, Some(delivery)).await?;
+    }
+    for some in removed.videos.chunks(NAMED) {
+        execute(client, include_str!("remove_videos.sql"), "videos", some, Some(delivery)).await?;
+    }
     Ok(())
 }

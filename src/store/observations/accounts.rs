@@ -65,11 +65,7 @@ struct Columns {
 }
 
 /// Records what was observed of accounts of the organization; one that is gone meanwhile is passed over.
-pub async fn observe_accounts(
-    write: &mut Write,
-    now: DateTime<Utc>,
-    observed: Vec<ObservedAccount>,
-) -> Result<(), Error> {
+pub async fn observe_accounts(write: &mut Write, observed: Vec<ObservedAccount>) -> Result<(), Error> {
     let ids: Vec<_> = observed.iter().map(|account| account.account.id).collect();
     let rows: Vec<Row> = sqlx::query_as(
         "select id, name, description, profile_pic_url_original, link_in_bio, is_verified, follower_count,
@@ -135,7 +131,7 @@ pub async fn observe_accounts(
     )
     .bind(write.organization())
     .bind(Json(changed))
-    .bind(now)
+    .bind(Utc::now())
     .execute(write.connection())
     .await?;
     Ok(())

@@ -4,6 +4,7 @@
 //! arrive in any order and more than once; only what the observations say decides.
 
 mod accounts;
+mod locks;
 mod sums;
 mod videos;
 
@@ -15,6 +16,7 @@ use crate::model::latest::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
 
 pub use accounts::observe_accounts;
+pub(super) use locks::lock_accounts_of;
 pub use videos::{Merged, observe_videos};
 
 /// An account as the stores know it: by its id in Postgres and as a subject of tracking in ClickHouse.

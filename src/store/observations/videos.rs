@@ -10,6 +10,7 @@ use serde::Serialize;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::locks::{lock_accounts, lock_at_once};
 use super::{AccountRef, FoundOn, ObservedVideo, sums};
 use crate::model::counters::Counters;
 use crate::model::latest::{KnownAt, VideoLatest, value};
@@ -149,7 +150,10 @@ pub async fn observe_videos(
     if observed.is_empty() {
         return Ok(Merged::new());
     }
+    let locked = lock_accounts(write, &observed).await?;
     let stored = find(write, &observed).await?;
+    let others = stored.iter().filter_map(|row| row.account_id).filter(|account| !locked.contains(account));
+    lock_at_once(write, others.collect()).await?;
     let (mut drafts, merged) = assemble(write, observed, stored).await?;
     let mut accounts: BTreeMap<Uuid, Option<NaiveDate>> = BTreeMap::new();
     let (mut made, mut changed) = (Vec::new(), Vec::new());
@@ -485,7 +489,7 @@ async fn insert(write: &mut Write, now: DateTime<Utc>, made: Vec<Columns>) -> Re
     )
     .bind(write.organization())
     .bind(Json(&made))
-    .bind(now)
+    .bind(Utc::now())
     .execute(write.connection())
     .await?;
     if inserted.rows_affected() < count {
@@ -529,7 +533,7 @@ async fn update(write: &mut Write, now: DateTime<Utc>, changed: Vec<Columns>) ->
     )
     .bind(write.organization())
     .bind(Json(&changed))
-    .bind(now)
+    .bind(Utc::now())
     .execute(write.connection())
     .await?;
     let tracked: Vec<_> =

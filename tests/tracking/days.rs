@@ -1,11 +1,8 @@
-//! Tracking from the outside: an account that is added is read from the platform by the real clients, its numbers
-//! become history, and days that pass become gains. The sandbox says what it served.
+//! From an added account to history: what the sandbox served becomes records, snapshots and gains.
 
-mod harness;
-
+use crate::harness::private::PrivateStack;
+use crate::harness::{Organization, SandboxAccount, Stack, eventually};
 use clickhouse::Row;
-use harness::private::PrivateStack;
-use harness::{Organization, SandboxAccount, Stack, eventually};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -111,7 +108,8 @@ async fn a_deleted_account_leaves_every_total_at_once() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let account = organization.track(&one_of(&stack, "instagram")).await;
-    let followers = |overview: &harness::answer::Answer| overview.at("/data/followers/current").clone();
+    let followers =
+        |overview: &crate::harness::answer::Answer| overview.at("/data/followers/current").clone();
     let overview = organization.get("/overview").await.ok(200);
     assert_eq!(followers(&overview), account["follower_count"]);
     assert!(overview.integer("/data/totals/videos") > 0);

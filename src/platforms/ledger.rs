@@ -1,0 +1,46 @@
+//! The book in which a source with a daily budget writes its requests down: shared by all processes and kept over
+//! their ends, or, where there is no database, one process's own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::NaiveDate;
+use sqlx::PgPool;
+
+use super::source::Refusal;
+use crate::store::source_requests;
+
+/// Where requests are written down.
+#[derive(Debug, Clone)]
+pub enum Ledger {
+    Process(Arc<Mutex<BTreeMap<(&'static str, NaiveDate), u32>>>),
+    Postgres(PgPool),
+}
+
+impl Ledger {
+    /// A book of this process alone.
+    pub fn of_process() -> Self {
+        Ledger::Process(Arc::default())
+    }
+
+    /// Takes one request from a source's day, if there is one left.
+    pub(super) async fn spend(
+        &self,
+        source: &'static str,
+        day: NaiveDate,
+        limit: u32,
+    ) -> Result<bool, Refusal> {
+        match self {
+            Ledger::Process(book) => {
+                let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
+                let spent = book.entry((source, day)).or_default();
+                let left = *spent < limit;
+                *spent += u32::from(left);
+                Ok(left)
+            }
+            Ledger::Postgres(pg) => source_requests::spend(pg, source, day, limit)
+                .await
+                .map_err(|_| Refusal::Transient(format!("the day's budget of {source} cannot be read"))),
+        }
+    }
+}

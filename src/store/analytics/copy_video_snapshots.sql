@@ -1,0 +1,29 @@
+-- Copies the snapshots of videos to another subject (found on an account, left behind by a deleted one) or to another
+-- video (two records of one post merge). Where both have a day the latest observation wins.
+-- remove_moved_snapshots.sql for the same places then ends the move. Running it twice changes nothing, before that or after.
+-- The old places are gone for good: a video that leaves an account gets a subject id that was never used before.
+--
+-- moves  (organization, subject and video where the snapshots are, subject and video where they belong) of each; no place
+--        is both in one run
+INSERT INTO video_snapshots
+(
+    org_id, subject_id, video_id, date, observed_at,
+    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count,
+    fb_like_count
+)
+WITH
+    moves AS
+    (
+        SELECT move.1 AS org_id, move.2 AS subject_id, move.3 AS video_id, move.4 AS to_subject, move.5 AS to_video
+        FROM (SELECT arrayJoin({moves:Array(Tuple(UUID, UInt64, UInt64, UInt64, UInt64))}) AS move)
+    )
+SELECT
+    org_id, to_subject, to_video, date, observed_at,
+    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count,
+    fb_like_count
+FROM
+(
+    SELECT * FROM video_snapshots FINAL
+    WHERE (org_id, subject_id, video_id) IN (SELECT org_id, subject_id, video_id FROM moves)
+) AS snapshots
+INNER JOIN moves USING (org_id, subject_id, video_id)

@@ -1,0 +1,46 @@
+//! The last delivery that ClickHouse has, as ClickHouse itself says: files that are lost or replaced say another one.
+//!
+//! The column of `relay_position` is called `position` for historical reasons: it holds the number of a delivery, not a
+//! position of the outbox.
+
+use chrono::{DateTime, Utc};
+use clickhouse::{Client, Row};
+use serde::Deserialize;
+
+use super::{SHORT, within};
+use crate::store::Error;
+
+/// The last delivery that ClickHouse has, and when it was made; number 0 when there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    pub delivery: i64,
+    pub at: Option<DateTime<Utc>>,
+}
+
+/// Reads which delivery ClickHouse has.
+pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
+    #[derive(Row, Deserialize)]
+    struct Last {
+        position: u64,
+        #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+        applied_at: DateTime<Utc>,
+    }
+    let statement = "select max(relay_position.position) as position, argMax(applied_at, relay_position.position) as applied_at
+                     from relay_position where relay = 'outbox'";
+    let query = client.query_raw(statement).with_setting("max_execution_time", SHORT.as_secs().to_string());
+    let last: Last = within(SHORT, query.fetch_one()).await?;
+    let delivery = last.position.cast_signed();
+    Ok(Recorded { delivery, at: (delivery > 0).then_some(last.applied_at) })
+}
+
+/// Records a delivery after everything it brought, unless ClickHouse no longer stands at the one `before`: then it
+/// has lost files meanwhile, possibly some of this very delivery. Says whether it is recorded.
+pub async fn record(client: &Client, before: i64, delivery: i64) -> Result<bool, Error> {
+    let query = client
+        .query_raw(include_str!("record_delivery.sql"))
+        .with_setting("max_execution_time", SHORT.as_secs().to_string())
+        .param("before", before)
+        .param("delivery", delivery);
+    within(SHORT, query.execute()).await?;
+    Ok(recorded(client).await?.delivery == delivery)
+}

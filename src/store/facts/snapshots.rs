@@ -1,0 +1,95 @@
+//! Snapshots as rows of ClickHouse.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use clickhouse::{Client, Row};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::insert;
+use crate::model::period::can_be_kept;
+use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
+use crate::store::Error;
+
+#[derive(Row, Serialize)]
+struct VideoSnapshotRow {
+    #[serde(with = "clickhouse::serde::uuid")]
+    org_id: Uuid,
+    subject_id: u64,
+    video_id: u64,
+    #[serde(with = "clickhouse::serde::chrono::date")]
+    date: NaiveDate,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    observed_at: DateTime<Utc>,
+    view_count: Option<i64>,
+    like_count: Option<i64>,
+    comment_count: Option<i64>,
+    share_count: Option<i64>,
+    saved_count: Option<i64>,
+    play_count: Option<i64>,
+    ig_play_count: Option<i64>,
+    fb_play_count: Option<i64>,
+    fb_like_count: Option<i64>,
+}
+
+#[derive(Row, Serialize)]
+struct AccountSnapshotRow {
+    #[serde(with = "clickhouse::serde::uuid")]
+    org_id: Uuid,
+    subject_id: u64,
+    #[serde(with = "clickhouse::serde::chrono::date")]
+    date: NaiveDate,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    observed_at: DateTime<Utc>,
+    follower_count: Option<i64>,
+    following_count: Option<i64>,
+    profile_post_count: Option<i64>,
+}
+
+/// Whether a snapshot's day can be kept; one that cannot must not keep all others from being delivered.
+fn keeps(day: NaiveDate) -> bool {
+    let keeps = can_be_kept(day);
+    if !keeps {
+        tracing::error!(%day, "a snapshot is passed over: no history can be kept of its day");
+    }
+    keeps
+}
+
+/// Inserts snapshots of videos, each under its organization.
+pub async fn insert_videos(client: &Client, snapshots: &[(Uuid, VideoSnapshot)]) -> Result<(), Error> {
+    let kept = snapshots.iter().filter(|(_, snapshot)| keeps(snapshot.date()));
+    let rows = kept.map(|(org_id, snapshot)| {
+        let counters = snapshot.counters;
+        VideoSnapshotRow {
+            org_id: *org_id,
+            subject_id: snapshot.subject_id.cast_unsigned(),
+            video_id: snapshot.video_id.cast_unsigned(),
+            date: snapshot.date(),
+            observed_at: snapshot.observed_at,
+            view_count: counters.view_count,
+            like_count: counters.like_count,
+            comment_count: counters.comment_count,
+            share_count: counters.share_count,
+            saved_count: counters.saved_count,
+            play_count: counters.play_count,
+            ig_play_count: counters.ig_play_count,
+            fb_play_count: counters.fb_play_count,
+            fb_like_count: counters.fb_like_count,
+        }
+    });
+    insert(client, "video_snapshots", &rows.collect::<Vec<_>>()).await
+}
+
+/// Inserts snapshots of accounts, each under its organization.
+pub async fn insert_accounts(client: &Client, snapshots: &[(Uuid, AccountSnapshot)]) -> Result<(), Error> {
+    let kept = snapshots.iter().filter(|(_, snapshot)| keeps(snapshot.date()));
+    let rows = kept.map(|(org_id, snapshot)| AccountSnapshotRow {
+        org_id: *org_id,
+        subject_id: snapshot.subject_id.cast_unsigned(),
+        date: snapshot.date(),
+        observed_at: snapshot.observed_at,
+        follower_count: snapshot.follower_count,
+        following_count: snapshot.following_count,
+        profile_post_count: snapshot.profile_post_count,
+    });
+    insert(client, "account_snapshots", &rows.collect::<Vec<_>>()).await
+}

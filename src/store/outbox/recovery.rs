@@ -1,0 +1,146 @@
+//! How the relay goes on after either store has lost something: what ClickHouse lacks is opened again for as long as
+//! the outbox keeps it, and what is kept no longer is named.
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use sqlx::PgPool;
+
+use crate::store::Error;
+use crate::store::facts::Recorded;
+
+/// How many rows are opened again at a time.
+const CHUNK: i64 = 20_000;
+
+/// What was found when the relay began where ClickHouse stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resumed {
+    /// Delivered rows that ClickHouse turned out to lack; they wait again.
+    pub reopened: u64,
+    /// Whether ClickHouse has deliveries that Postgres does not remember.
+    pub postgres_is_older: bool,
+}
+
+/// History that has to come back from a backup of ClickHouse: what was committed between two times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
+pub struct MissingHistory {
+    /// `None`: from the beginning.
+    pub since: Option<DateTime<Utc>>,
+    pub until: DateTime<Utc>,
+}
+
+impl fmt::Display for MissingHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Secs, true);
+        let since = self.since.map_or_else(|| "the beginning".to_owned(), time);
+        let until = time(self.until);
+        write!(
+            f,
+            "clickhouse lacks history that was committed from {since} to {until}, and the outbox no longer keeps it: \
+             restore a backup of clickhouse that was made after {until}"
+        )
+    }
+}
+
+/// Goes on after the delivery that ClickHouse recorded last: everything after it waits again, removed subjects that it
+/// may still show are left out again, and coming deliveries are numbered above everything that either store knows.
+pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
+    let has = recorded.delivery;
+    let remembered: i64 = sqlx::query_scalar(
+        "select greatest((select last_value from deliveries), (select max(delivery) from outbox))",
+    )
+    .fetch_one(pg)
+    .await?;
+    sqlx::query("select setval('deliveries', greatest($1, $2))")
+        .bind(remembered)
+        .bind(has.max(1))
+        .execute(pg)
+        .await?;
+    note_missing_history(pg, recorded, remembered.max(has)).await?;
+    sqlx::query("update removed_subjects set delivery = null where delivery > $1")
+        .bind(has)
+        .execute(pg)
+        .await?;
+    let mut reopened = 0;
+    loop {
+        let opened = sqlx::query(
+            "update outbox set delivery = null, applied_at = null where position in (
+                 select position from outbox where delivery > $1 and applied_at is not null limit $2
+             )",
+        )
+        .bind(has)
+        .bind(CHUNK)
+        .execute(pg)
+        .await?
+        .rows_affected();
+        if opened == 0 {
+            break;
+        }
+        reopened += opened;
+    }
+    // Attempts that nobody finished. One may still be at work in ClickHouse: the next has a higher number.
+    sqlx::query("update outbox set delivery = null where applied_at is null and delivery is not null")
+        .execute(pg)
+        .await?;
+    Ok(Resumed { reopened, postgres_is_older: has > remembered })
+}
+
+/// Notes what was delivered after `recorded` and is not kept any more. Files that are older than a loss noticed before
+/// do not have its gap.
+async fn note_missing_history(pg: &PgPool, recorded: Recorded, last: i64) -> Result<(), Error> {
+    let mut transaction = pg.begin().await?;
+    sqlx::query("delete from missing_history where noticed_after >= $1")
+        .bind(recorded.delivery)
+        .execute(&mut *transaction)
+        .await?;
+    sqlx::query(
+        "insert into missing_history (noticed_after, since, until)
+         select $1, $2, applied_at from outbox_forgotten where delivery > $3",
+    )
+    .bind(last)
+    .bind(recorded.at)
+    .bind(recorded.delivery)
+    .execute(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// The history that has to come back from a backup of ClickHouse.
+pub async fn missing_history(pg: &PgPool) -> Result<Vec<MissingHistory>, Error> {
+    let missing =
+        sqlx::query_as("select since, until from missing_history order by until").fetch_all(pg).await?;
+    Ok(missing)
+}
+
+/// Forgets delivered rows older than the time for which ClickHouse's loss can be made good.
+pub async fn forget_delivered(pg: &PgPool) -> Result<u64, Error> {
+    let mut transaction = pg.begin().await?;
+    let forgotten: (i64, Option<i64>, Option<DateTime<Utc>>) = sqlx::query_as(
+        "with forgotten as (
+             delete from outbox where applied_at < now() - interval '7 days' returning delivery, applied_at
+         )
+         select count(*), max(delivery), max(applied_at) from forgotten",
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    if let (rows, Some(delivery), Some(applied_at)) = forgotten {
+        sqlx::query(
+            "insert into outbox_forgotten (delivery, applied_at) values ($1, $2)
+             on conflict (single) do update set
+                delivery = greatest(outbox_forgotten.delivery, excluded.delivery),
+                applied_at = greatest(outbox_forgotten.applied_at, excluded.applied_at)",
+        )
+        .bind(delivery)
+        .bind(applied_at)
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query("delete from removed_subjects where delivery <= $1")
+            .bind(delivery)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        return Ok(rows.cast_unsigned());
+    }
+    Ok(0)
+}

@@ -1,0 +1,74 @@
+//! What the tracked accounts and videos cost: the requests a day that each source is asked for, beside what it allows.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::PgPool;
+
+use crate::model::cost;
+use crate::model::platform::Platform;
+use crate::platforms::Sources;
+use crate::platforms::source::Source;
+use crate::store::{Error, queues, source_requests};
+
+/// What is asked of one source of a platform.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Budget {
+    pub platform: Platform,
+    pub source: &'static str,
+    /// Platform accounts and videos, each counted once however many organizations track it.
+    pub accounts: usize,
+    pub videos: usize,
+    /// An estimate from the posts that are known now.
+    pub requests_per_day: f64,
+    /// Null where the source does not say how many it allows.
+    pub daily_limit: Option<u32>,
+    /// Made today, where they are counted.
+    pub requests_today: Option<i64>,
+}
+
+/// Estimates what every configured source is asked for.
+pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Result<Vec<Budget>, Error> {
+    let mut budgets = BTreeMap::new();
+    for platform in Platform::ALL {
+        if let Some(source) = sources.of_accounts(platform) {
+            let accounts = queues::accounts(pg, platform, now).await?;
+            let paging = source.price().paging;
+            let budget = entry(&mut budgets, platform, source);
+            budget.accounts = accounts.len();
+            budget.requests_per_day +=
+                accounts.into_iter().map(|facts| cost::of_account(paging, facts)).sum::<f64>();
+        }
+        if let Some(source) = sources.of_posts(platform) {
+            let intervals = queues::video_intervals(pg, platform).await?;
+            let budget = entry(&mut budgets, platform, source);
+            budget.videos = intervals.len();
+            budget.requests_per_day +=
+                intervals.into_iter().map(|hours| 24.0 / f64::from(hours)).sum::<f64>();
+        }
+    }
+    for budget in budgets.values_mut() {
+        budget.requests_per_day = (budget.requests_per_day * 10.0).round() / 10.0;
+        if budget.daily_limit.is_some() {
+            budget.requests_today = Some(source_requests::spent(pg, budget.source, now.date_naive()).await?);
+        }
+    }
+    Ok(budgets.into_values().collect())
+}
+
+fn entry<'a>(
+    budgets: &'a mut BTreeMap<(Platform, &'static str), Budget>,
+    platform: Platform,
+    source: &dyn Source,
+) -> &'a mut Budget {
+    budgets.entry((platform, source.name())).or_insert_with(|| Budget {
+        platform,
+        source: source.name(),
+        accounts: 0,
+        videos: 0,
+        requests_per_day: 0.0,
+        daily_limit: source.price().daily_limit,
+        requests_today: None,
+    })
+}

@@ -1,0 +1,122 @@
+//! The relay: carries what Postgres committed to ClickHouse, in deliveries that may be repeated.
+//!
+//! One process leads at a time. It goes on where ClickHouse says that it stands, and looks there again before it
+//! records a delivery and while it is idle, so that files which ClickHouse lost are brought again. What one delivery
+//! does stands in `deliver`.
+
+mod deliver;
+mod plan;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::Stores;
+use crate::failpoint;
+use crate::store::outbox::{self, Held, Leadership};
+use crate::store::{Error, facts};
+
+/// How long the relay rests when nothing waits.
+const IDLE: Duration = Duration::from_millis(100);
+/// How long a process waits before it tries again to lead, or to reach a store that is down.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often an idle relay looks whether ClickHouse still stands where it was.
+const LOOK: Duration = Duration::from_secs(2);
+/// How much of the outbox one delivery takes: bytes of encoded events, a few hundred thousand snapshots.
+const DELIVERY_BYTES: i64 = 4 << 20;
+/// How often delivered rows are looked through for those that need not be kept.
+const CLEANUP: Duration = Duration::from_secs(600);
+/// How long Postgres may take to say who leads.
+const BRIEF: Duration = Duration::from_secs(10);
+/// How long Postgres may take for a statement over many rows of the outbox.
+const LONG: Duration = Duration::from_secs(300);
+
+/// Relays until told to stop, which may be at any moment. A store that is down is waited for.
+pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) {
+    let mut failing = false;
+    while let Some(ended) = stop.run_until_cancelled(lead(&stores, &database_url, &mut failing)).await {
+        match ended {
+            Ok(()) => {}
+            Err(error) if !std::mem::replace(&mut failing, true) => {
+                tracing::error!(%error, "the relay cannot deliver; trying on until the stores are back");
+            }
+            Err(error) => tracing::debug!(%error, "the relay still cannot deliver"),
+        }
+        stop.run_until_cancelled(tokio::time::sleep(RETRY)).await;
+    }
+}
+
+/// Delivers for as long as this process leads, the stores answer, and ClickHouse stands where it should.
+async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result<(), Error> {
+    let pg = &stores.pg;
+    let Some(mut leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(()) };
+    let mut has = resume(stores).await?;
+    let mut held = Held::default();
+    let mut looked = Instant::now();
+    let mut cleaned = None::<Instant>;
+    loop {
+        confirm(&mut leadership).await?;
+        if let Some(delivery) = within(LONG, outbox::next(pg, DELIVERY_BYTES, &mut held)).await? {
+            failpoint::reached("relay-numbered");
+            if !deliver::deliver(stores, &mut leadership, has, &delivery).await? {
+                tracing::warn!(has, "clickhouse changed its files during a delivery");
+                return Ok(());
+            }
+            failpoint::reached("relay-recorded");
+            within(LONG, outbox::finish(pg, &delivery)).await?;
+            failpoint::reached("relay-finished");
+            has = delivery.number;
+            looked = Instant::now();
+        } else {
+            if cleaned.is_none_or(|at| at.elapsed() > CLEANUP) {
+                within(LONG, outbox::forget_delivered(pg)).await?;
+                cleaned = Some(Instant::now());
+            }
+            if looked.elapsed() > LOOK {
+                if facts::recorded(&stores.clickhouse).await?.delivery != has {
+                    return Ok(());
+                }
+                within(BRIEF, held.look_again(pg)).await?;
+                looked = Instant::now();
+            }
+            tokio::time::sleep(IDLE).await;
+        }
+        if std::mem::replace(failing, false) {
+            tracing::info!("the relay delivers again");
+        }
+    }
+}
+
+/// Goes on after the delivery that ClickHouse has, and says which one that is.
+async fn resume(stores: &Stores) -> Result<i64, Error> {
+    let recorded = facts::recorded(&stores.clickhouse).await?;
+    let has = recorded.delivery;
+    let resumed = within(LONG, outbox::resume(&stores.pg, recorded)).await?;
+    if resumed.reopened > 0 {
+        tracing::warn!(rows = resumed.reopened, has, "clickhouse lacks deliveries; bringing them again");
+    }
+    if resumed.postgres_is_older {
+        tracing::warn!(
+            has,
+            "clickhouse has deliveries that postgres does not remember: after postgres was restored, restore a backup of \
+             clickhouse that was made before that of postgres"
+        );
+    }
+    for missing in within(BRIEF, outbox::missing_history(&stores.pg)).await? {
+        tracing::error!("{missing}");
+    }
+    Ok(has)
+}
+
+async fn confirm(leadership: &mut Leadership) -> Result<(), Error> {
+    within(BRIEF, leadership.confirm()).await
+}
+
+/// Waits for Postgres no longer than it may take.
+async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match tokio::time::timeout(limit, work).await {
+        Ok(done) => done,
+        Err(_) => Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
+    }
+}

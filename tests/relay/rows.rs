@@ -1,0 +1,106 @@
+//! What one row or one statement can do to all others: nothing.
+
+use std::time::Duration;
+
+use chrono::{TimeDelta, Utc};
+use tidemark::worker::relay;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::harness::eventually;
+use crate::setup::{OwnStores, scrape, scrape_at};
+
+async fn waiting(own: &OwnStores, organization: Uuid) -> i64 {
+    sqlx::query_scalar("select count(*) from outbox where organization_id = $1 and applied_at is null")
+        .bind(organization)
+        .fetch_one(own.pg())
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_cannot_be_read_holds_up_its_organization_alone() {
+    let own = OwnStores::create().await;
+    let (struck, other) = (own.organization(1).await, own.organization(1).await);
+    scrape(own.pg(), struck.id, struck.accounts[0], 3, 100).await;
+    let row: i64 = sqlx::query_scalar(
+        "insert into outbox (organization_id, events) values ($1, '\\x0909') returning position",
+    )
+    .bind(struck.id)
+    .fetch_one(own.pg())
+    .await
+    .unwrap();
+    scrape(own.pg(), struck.id, struck.accounts[0], 3, 200).await;
+    scrape(own.pg(), other.id, other.accounts[0], 3, 300).await;
+    let relay = own.relay();
+    own.applied(other.id).await;
+    scrape(own.pg(), struck.id, struck.accounts[0], 4, 400).await;
+    scrape(own.pg(), other.id, other.accounts[0], 4, 500).await;
+    own.applied(other.id).await;
+    // What was committed before it is delivered, what came after waits behind it.
+    assert_eq!(waiting(&own, struck.id).await, 3);
+    assert!(own.totals(struck.id).await.contains("views: 0"), "a baseline");
+    sqlx::query("delete from outbox where position = $1").bind(row).execute(own.pg()).await.unwrap();
+    own.applied(struck.id).await;
+    relay.stop().await;
+}
+
+/// A ClickHouse that gives a statement less than many subjects together need gets them a few at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_much_for_one_statement_is_computed_in_several() {
+    let mut own = OwnStores::create().await;
+    let tenant = own.organization(12).await;
+    let days = 3;
+    for day in (0..days).rev() {
+        for account in &tenant.accounts {
+            let at = Utc::now() - TimeDelta::days(day);
+            scrape_at(own.pg(), tenant.id, *account, 500, 100 * (days - day), at).await;
+        }
+    }
+    let unlimited = own.stores.clickhouse.clone();
+    own.stores.clickhouse = unlimited.clone().with_setting("max_rows_to_read", "30000");
+    let relay = own.relay();
+    own.applied(tenant.id).await;
+    relay.stop().await;
+    own.stores.clickhouse = unlimited;
+    let gained = 12 * 500 * 100 * (days - 1);
+    let gains: i64 = own
+        .stores
+        .clickhouse
+        .query_raw("select assumeNotNull(sum(view_gain)) from account_daily final")
+        .fetch_one()
+        .await
+        .unwrap();
+    assert_eq!(gains, gained);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(1).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let mut deaf = own.stores.clone();
+    deaf.clickhouse = deaf.clickhouse.with_url(format!("http://{address}"));
+    for (stores, database_url) in [
+        (deaf, own.database_url.clone()),
+        (own.stores.clone(), format!("postgres://nobody@{address}/nothing")),
+    ] {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(relay::run(stores, database_url, stop.clone()));
+        // It is in the middle of asking.
+        let (_connection, _) = silent.accept().await.unwrap();
+        stop.cancel();
+        tokio::time::timeout(Duration::from_secs(5), task).await.expect("the relay stops").unwrap();
+    }
+    // Nothing is left behind that keeps another one from leading.
+    let relay = own.relay();
+    own.applied(tenant.id).await;
+    relay.stop().await;
+    eventually("the lock is free", || async {
+        let leadership = tidemark::store::outbox::Leadership::take(&own.database_url).await.unwrap();
+        leadership.map(drop)
+    })
+    .await;
+}

@@ -1,0 +1,237 @@
+//! What the tests of the relay stand on: a Postgres and a ClickHouse database without anybody else's rows, a relay in
+//! this process that is started and stopped at will, and scrapes without a platform.
+
+use chrono::{DateTime, Days, Utc};
+use sqlx::PgPool;
+use tidemark::app::Stores;
+use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
+use tidemark::model::counters::Counters;
+use tidemark::model::latest::VideoLatest;
+use tidemark::model::period::{Period, Window};
+use tidemark::model::platform::Platform;
+use tidemark::model::secret::Secret;
+use tidemark::store::analytics::{Scope, subjects};
+use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
+use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::{Write, accounts, applied, facts, imports, migrate};
+use tidemark::worker::relay;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::harness::{PATIENCE, Stack, tenant};
+
+/// Databases of a test's own on the shared servers.
+pub(crate) struct OwnStores {
+    pub(crate) stores: Stores,
+    pub(crate) database_url: String,
+}
+
+impl OwnStores {
+    pub(crate) async fn create() -> Self {
+        let Stack { connection, .. } = Stack::shared();
+        let name = format!("relay_{}", Uuid::now_v7().simple());
+        let (server, _) = connection.database_url.rsplit_once('/').expect("the URL names a database");
+        let database_url = format!("{server}/{name}");
+        let args = StoreArgs {
+            postgres: PostgresArgs { database_url: Secret::new(&database_url), database_connections: 8 },
+            clickhouse: ClickhouseArgs {
+                clickhouse_url: connection.clickhouse_url.clone(),
+                clickhouse_user: connection.clickhouse_user.clone(),
+                clickhouse_password: Secret::new(&connection.clickhouse_password),
+                clickhouse_database: name,
+            },
+            clock_url: None,
+        };
+        migrate::run(&args.postgres, &args.clickhouse).await.unwrap();
+        OwnStores { stores: Stores::connect(&args).unwrap(), database_url }
+    }
+
+    pub(crate) fn pg(&self) -> &PgPool {
+        &self.stores.pg
+    }
+
+    /// A fresh organization with accounts.
+    pub(crate) async fn organization(&self, accounts: usize) -> Tenant {
+        let (id, _) = tenant(self.pg(), OrganizationChange::default()).await;
+        let names: Vec<_> = (0..accounts)
+            .map(|n| (Platform::Tiktok, format!("{}.{n}", &id.simple().to_string()[20..])))
+            .collect();
+        let mut write = Write::begin(self.pg(), id).await.unwrap();
+        let made = imports::accounts(&mut write, &names, false, Utc::now()).await.unwrap();
+        write.commit().await.unwrap();
+        let mut accounts: Vec<_> = made.into_values().collect();
+        accounts.sort_unstable();
+        Tenant { id, accounts }
+    }
+
+    /// Starts a relay, which may have to wait until another one of these databases is gone.
+    pub(crate) fn relay(&self) -> Relay {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(relay::run(self.stores.clone(), self.database_url.clone(), stop.clone()));
+        Relay { stop, task }
+    }
+
+    /// The last delivery that ClickHouse has.
+    pub(crate) async fn recorded(&self) -> i64 {
+        facts::recorded(&self.stores.clickhouse).await.unwrap().delivery
+    }
+
+    /// Copies all that ClickHouse holds, as its files of this moment.
+    pub(crate) async fn keep_files(&self, name: &str) {
+        for table in TABLES {
+            self.clickhouse(&format!("create table {name}_{table} as {table}")).await;
+            self.clickhouse(&format!("insert into {name}_{table} select * from {table}")).await;
+        }
+    }
+
+    /// Gives ClickHouse back what it held then, and only that.
+    pub(crate) async fn put_files_back(&self, name: &str) {
+        self.lose_files().await;
+        for table in TABLES {
+            self.clickhouse(&format!("insert into {table} select * from {name}_{table}")).await;
+        }
+    }
+
+    pub(crate) async fn lose_files(&self) {
+        for table in TABLES {
+            self.clickhouse(&format!("truncate table {table}")).await;
+        }
+    }
+
+    async fn clickhouse(&self, statement: &str) {
+        self.stores.clickhouse.query_raw(statement).execute().await.unwrap();
+    }
+
+    /// Every total of an organization, as text.
+    pub(crate) async fn totals(&self, organization: Uuid) -> String {
+        let scope = Scope::whole(self.pg(), organization, None).await.unwrap();
+        let today = Utc::now().date_naive();
+        let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
+        let clickhouse = &self.stores.clickhouse;
+        let daily = subjects::daily(clickhouse, &scope, window).await.unwrap();
+        let levels = subjects::levels(clickhouse, &scope, window).await.unwrap();
+        format!("{daily:?}\n{levels:?}")
+    }
+
+    /// Every total of an organization and everything else that ClickHouse holds of it, as text.
+    pub(crate) async fn figures(&self, organization: Uuid) -> Figures {
+        let rows: Vec<String> = self
+            .stores
+            .clickhouse
+            .query_raw(
+                "select row from (
+                 select toString(tuple(* except (version))) as row from accounts final where org_id = {org:UUID}
+                 union all select toString(tuple(* except (version))) from videos final where org_id = {org:UUID}
+                 union all select toString(tuple(*)) from video_snapshots final where org_id = {org:UUID}
+                 union all select toString(tuple(* except (version))) from account_daily final where org_id = {org:UUID}
+                 ) order by row",
+            )
+            .param("org", organization)
+            .fetch_all()
+            .await
+            .unwrap();
+        Figures { totals: self.totals(organization).await, rows }
+    }
+
+    /// Waits until what an organization has committed is applied.
+    pub(crate) async fn applied(&self, organization: Uuid) {
+        tokio::time::timeout(PATIENCE * 10, applied::wait(self.pg(), organization)).await.unwrap().unwrap();
+    }
+}
+
+const TABLES: [&str; 7] = [
+    "video_snapshots",
+    "account_snapshots",
+    "account_daily",
+    "accounts",
+    "creators",
+    "videos",
+    "relay_position",
+];
+
+/// What ClickHouse knows of an organization.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Figures {
+    pub(crate) totals: String,
+    pub(crate) rows: Vec<String>,
+}
+
+/// An organization and its accounts.
+pub(crate) struct Tenant {
+    pub(crate) id: Uuid,
+    pub(crate) accounts: Vec<AccountRef>,
+}
+
+/// A relay that runs until it is stopped.
+pub(crate) struct Relay {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Relay {
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
+}
+
+/// A post as a source would tell it.
+pub(crate) fn post(found_on: FoundOn, external_id: String, views: i64, at: DateTime<Utc>) -> ObservedVideo {
+    let counters = Counters { view_count: Some(views), like_count: Some(views / 10), ..Counters::default() };
+    let mut latest = VideoLatest::default();
+    latest.learn_counters(&counters, at);
+    ObservedVideo {
+        platform: Platform::Tiktok,
+        external_id: Some(external_id),
+        shortcode: None,
+        found_on,
+        latest,
+        observations: vec![(at, counters)],
+        scraped_at: Some(at),
+    }
+}
+
+/// Commits a scrape of an account with so many posts of so many views.
+pub(crate) async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, posts: usize, views: i64) {
+    scrape_at(pg, organization, account, posts, views, Utc::now()).await;
+}
+
+/// Commits a scrape as of a time.
+pub(crate) async fn scrape_at(
+    pg: &PgPool,
+    organization: Uuid,
+    account: AccountRef,
+    posts: usize,
+    views: i64,
+    at: DateTime<Utc>,
+) {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    let posts = (0..posts)
+        .map(|n| post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at))
+        .collect();
+    observe_videos(&mut write, at, posts).await.unwrap();
+    write.commit().await.unwrap();
+}
+
+/// Tracks a post that is known on its own as well.
+pub(crate) async fn track_alone(pg: &PgPool, organization: Uuid, external_id: &str, at: DateTime<Utc>) {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    track_within(&mut write, external_id, at).await;
+    write.commit().await.unwrap();
+}
+
+/// Tracks a post on its own within a unit of work, so that it is left behind when its account is deleted.
+pub(crate) async fn track_within(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
+    let mut told = post(FoundOn::Itself { active: false }, external_id.to_owned(), 0, at);
+    told.latest = VideoLatest::default();
+    told.observations.clear();
+    told.scraped_at = None;
+    observe_videos(write, at, vec![told]).await.unwrap();
+}
+
+pub(crate) async fn delete_account(pg: &PgPool, organization: Uuid, account: AccountRef) {
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    accounts::change::delete(&mut write, account.id).await.unwrap();
+    write.commit().await.unwrap();
+}

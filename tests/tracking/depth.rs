@@ -1,0 +1,101 @@
+//! How deep an account is read again: the newest posts always, older ones weekly, the oldest monthly, whether or not
+//! the platform still answers them.
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
+use tidemark::model::platform::Platform;
+use tidemark::store::Write;
+use tidemark::store::scrapes;
+use tidemark::store::targets::{self, Attempt};
+use uuid::Uuid;
+
+use crate::own::Own;
+
+struct Account<'a> {
+    own: &'a Own,
+    organization: Uuid,
+    id: Uuid,
+}
+
+impl Account<'_> {
+    /// Reads it at a time and says how many days back that goes.
+    async fn read(&self, now: DateTime<Utc>) -> u64 {
+        let pg = self.own.pg();
+        let account = scrapes::account(pg, self.organization, self.id, now).await.unwrap().unwrap();
+        let owner = Uuid::now_v7();
+        sqlx::query("update scrape_targets set lease_owner = $2 where id = $1")
+            .bind(self.id)
+            .bind(owner)
+            .execute(pg)
+            .await
+            .unwrap();
+        let mut write = Write::begin(pg, self.organization).await.unwrap();
+        let attempt =
+            Attempt { at: now, next: now, error: None, failures: 0, not_found_runs: 0, reach: account.reach };
+        assert!(targets::finish(&mut write, owner, self.id, attempt).await.unwrap());
+        sqlx::query("update accounts set first_scrape_time = coalesce(first_scrape_time, $2), last_scrape_time = $2 where id = $1")
+            .bind(self.id)
+            .bind(now)
+            .execute(write.connection())
+            .await
+            .unwrap();
+        write.commit().await.unwrap();
+        (now.date_naive() - account.not_before).num_days() as u64
+    }
+
+    /// A post that the platform does not answer any more.
+    async fn post(&self, day: NaiveDate) {
+        sqlx::query(
+            "insert into videos (id, subject_id, organization_id, platform, external_id, account_id, create_time,
+                added_at, updated_at, last_scrape_time)
+             select gen_random_uuid(), internal_id, organization_id, platform, $2, id, $3, now(), now(), $3
+             from accounts where id = $1",
+        )
+        .bind(self.id)
+        .bind(day.to_string())
+        .bind(day.and_hms_opt(12, 0, 0).unwrap().and_utc())
+        .execute(self.own.pg())
+        .await
+        .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn posts_that_no_longer_come_back_do_not_keep_scrapes_deep() {
+    let own = Own::start().await;
+    let organization = own.organization().await;
+    let id = own.add(organization, Platform::Tiktok, "some.one").await;
+    let account = Account { own: &own, organization, id };
+    let first = Utc::now();
+    assert_eq!(account.read(first).await, 365, "the first scrape goes as deep as the limits say");
+    for days in [40, 200] {
+        account.post(first.date_naive() - Days::new(days)).await;
+    }
+    let mut depths = Vec::new();
+    for day in 1..=31 {
+        depths.push(account.read(first + Days::new(day)).await);
+    }
+    let expected: Vec<u64> = (1..=31)
+        .map(|day| match day {
+            7 | 14 | 21 | 28 => 90,
+            // As far as the oldest known post.
+            30 => 230,
+            _ => 14,
+        })
+        .collect();
+    assert_eq!(depths, expected);
+}
+
+#[tokio::test]
+async fn what_was_posted_during_a_pause_is_found_after_it() {
+    let own = Own::start().await;
+    let organization = own.organization().await;
+    let id = own.add(organization, Platform::Tiktok, "some.one").await;
+    let account = Account { own: &own, organization, id };
+    let first = Utc::now();
+    account.read(first).await;
+    assert_eq!(
+        account.read(first + Days::new(60)).await,
+        60,
+        "back to the last scrape, for want of older posts"
+    );
+}

@@ -1,0 +1,114 @@
+//! Whose answer it is: names that change while they are asked for, names that come back, and accounts that go.
+
+use std::time::Duration;
+
+use tidemark::model::platform::Platform;
+use tidemark::store::accounts::change;
+
+use crate::own::Own;
+
+#[tokio::test]
+async fn a_late_answer_does_not_undo_a_rename() {
+    let own = Own::start().await;
+    let organization = own.organization().await;
+    let names = own.names(Platform::Tiktok);
+    let account = own.add(organization, Platform::Tiktok, &names[0]).await;
+    own.execute("update accounts set is_unavailable = true where id = $1", account).await;
+    // The user's change is under way while the platform is asked by the old name.
+    let now = own.stores.clock.now().await;
+    let mut write = own.lock(organization, account).await;
+    own.run(1);
+    own.somebody_waits().await;
+    change::rename(&mut write, account, &names[1], now).await.unwrap();
+    write.commit().await.unwrap();
+
+    let target = own.attempted(account).await;
+    assert_eq!(target.failures, 0);
+    let (username, followers): (String, i64) =
+        sqlx::query_as("select username, follower_count from accounts where id = $1")
+            .bind(account)
+            .fetch_one(own.pg())
+            .await
+            .unwrap();
+    let seen = own.sandbox.world.find(Platform::Tiktok, &names[1]).unwrap();
+    assert_eq!(
+        (username, followers),
+        (names[1].clone(), seen.profile.follower_count),
+        "it is read again, by the new name"
+    );
+    let foreign: i64 = own
+        .read("select count(*) from videos where account_id = $1 and url not like '%@' || (select username from accounts where id = $1) || '/%'", account)
+        .await;
+    assert_eq!(foreign, 0, "nothing of the old name's posts was kept");
+}
+
+#[tokio::test]
+async fn a_name_that_is_ours_again_is_held_again() {
+    let own = Own::start().await;
+    let organization = own.organization().await;
+    let name = own.names(Platform::Instagram)[0].clone();
+    let id = own.sandbox.world.find(Platform::Instagram, &name).unwrap().account.id.clone();
+    let account = own.add(organization, Platform::Instagram, &name).await;
+    sqlx::query(
+        "update accounts set holds_username = false, is_unavailable = true, platform_id = $2 where id = $1",
+    )
+    .bind(account)
+    .bind(id)
+    .execute(own.pg())
+    .await
+    .unwrap();
+    own.run(1);
+    assert_eq!(own.attempted(account).await.failures, 0);
+    assert!(
+        own.read::<bool>("select holds_username and not is_unavailable from accounts where id = $1", account)
+            .await
+    );
+}
+
+#[tokio::test]
+async fn a_name_that_another_platform_id_has_is_given_up() {
+    let own = Own::start().await;
+    let organization = own.organization().await;
+    let name = own.names(Platform::Instagram)[0].clone();
+    let account = own.add(organization, Platform::Instagram, &name).await;
+    own.execute("update accounts set platform_id = '1' where id = $1", account).await;
+    own.run(1);
+    let target = own.attempted(account).await;
+    // Neither the name nor the id leads to it: by name there is somebody else, by id nobody.
+    assert!(target.last_error.is_some());
+    assert!(!own.read::<bool>("select holds_username from accounts where id = $1", account).await);
+    let new_owner = own.add(organization, Platform::Instagram, &name).await;
+    assert_eq!(own.attempted(new_owner).await.failures, 0);
+}
+
+/// A scrape of a video waits for its account before it locks the video, as the deletion of the account does.
+#[tokio::test]
+async fn deleting_an_account_beside_a_scrape_of_its_video_is_no_deadlock() {
+    let own = Own::start().await;
+    let organization = own.organization().await;
+    let name = own.names(Platform::Tiktok)[0].clone();
+    let account = own.add(organization, Platform::Tiktok, &name).await;
+    let stop = own.run(1);
+    own.attempted(account).await;
+    stop.cancel();
+    let video = own
+        .read("select id from videos where account_id = $1 order by create_time desc limit 1", account)
+        .await;
+    own.execute("update videos set is_tracked = true, tracked_at = now() where id = $1", video).await;
+    own.execute(
+        "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
+         select id, organization_id, platform, 'video', now() - interval '1 hour' from videos where id = $1",
+        video,
+    )
+    .await;
+    let mut write = own.lock(organization, account).await;
+    own.run(1);
+    own.somebody_waits().await;
+    sqlx::query("set local lock_timeout = '5s'").execute(write.connection()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), change::delete(&mut write, account))
+        .await
+        .unwrap()
+        .unwrap();
+    write.commit().await.unwrap();
+    own.attempted(video).await;
+}

@@ -1,0 +1,207 @@
+//! A tracker of a test's own: a fresh database without any other tracker, a sandbox, and the real clients between.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use clap::Parser;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection, PgPool};
+use tidemark::app::{App, Clock, Settings, Stores};
+use tidemark::model::identifier::Username;
+use tidemark::model::platform::{Platform, Readable};
+use tidemark::platforms::{Ledger, SourceArgs, Sources};
+use tidemark::sandbox::population::Population;
+use tidemark::sandbox::server::{Running, start};
+use tidemark::sandbox::world::World;
+use tidemark::store::Write;
+use tidemark::store::accounts::change::{self, AccountChange, NewAccount};
+use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::search::SearchIndex;
+use tidemark::worker::tracking::Tracker;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// The stores, the platforms and the tracker of one test.
+pub struct Own {
+    pub stores: Stores,
+    pub sandbox: Running,
+    pub sources: Arc<Sources>,
+}
+
+/// What the scheduler knows of an account or a video.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Target {
+    pub failures: i32,
+    pub last_error: Option<String>,
+    pub last_attempt_at: Option<DateTime<Utc>>,
+    pub next_attempt_at: DateTime<Utc>,
+    pub lease_owner: Option<Uuid>,
+}
+
+#[derive(Debug, Parser)]
+struct Command {
+    #[command(flatten)]
+    sources: SourceArgs,
+}
+
+impl Own {
+    pub async fn start() -> Own {
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        let world = World::open(Population::new(5, 8), None, None).unwrap();
+        let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
+        let stores = Stores {
+            pg: database().await,
+            clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
+            clock: Clock::new(Some(format!("{}/_clock", sandbox.url))),
+        };
+        // The options that belong to the variables with which a process is told of the sandbox.
+        let options =
+            sandbox.environment().into_iter().filter(|(name, _)| *name != "TIDEMARK_CLOCK_URL").map(
+                |(name, value)| {
+                    let name = name.trim_start_matches("TIDEMARK_").to_lowercase().replace('_', "-");
+                    format!("--{name}={value}")
+                },
+            );
+        let line =
+            ["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()].into_iter().chain(options);
+        let args = Command::try_parse_from(line).unwrap().sources;
+        let sources = Arc::new(Sources::from_args(&args, &Ledger::Postgres(stores.pg.clone())).unwrap());
+        Own { stores, sandbox, sources }
+    }
+
+    pub fn pg(&self) -> &PgPool {
+        &self.stores.pg
+    }
+
+    pub async fn organization(&self) -> Uuid {
+        organizations::create(self.pg(), "test", &OrganizationChange::default()).await.unwrap().id
+    }
+
+    /// What an API over these stores says of the tracker's health.
+    pub async fn health(&self) -> serde_json::Value {
+        let folder = tempfile::tempdir().unwrap();
+        let search = SearchIndex::open(folder.path()).unwrap();
+        let app = App::new(self.stores.clone(), search, Readable::new(Platform::ALL), Settings::default());
+        let url = crate::harness::serve(&app).await;
+        let answer = crate::harness::client().get(format!("{url}/v2/health")).send().await.unwrap();
+        answer.json::<serde_json::Value>().await.unwrap()["data"]["checks"]["tracker"].take()
+    }
+
+    /// The names that the population has on a platform.
+    pub fn names(&self, platform: Platform) -> Vec<String> {
+        let accounts = self.sandbox.world.population().accounts().iter();
+        accounts
+            .filter(|account| account.platform == platform)
+            .map(|account| account.username.clone())
+            .collect()
+    }
+
+    pub async fn add(&self, organization: Uuid, platform: Platform, username: &str) -> Uuid {
+        let mut write = Write::begin(self.pg(), organization).await.unwrap();
+        let username = Username::parse(platform, username).unwrap();
+        let new = NewAccount { platform, username, change: AccountChange::default() };
+        let id = change::create(&mut write, &new, self.stores.clock.now().await).await.unwrap();
+        write.commit().await.unwrap();
+        id
+    }
+
+    /// Adds accounts of names that nobody has, due since an hour or longer.
+    pub async fn add_backlog(&self, organization: Uuid, platform: Platform, count: i32) {
+        sqlx::query(
+            "with made as (
+                insert into accounts (id, organization_id, platform, username, added_at, updated_at)
+                select gen_random_uuid(), $1, $2, 'nobody.' || n, now(), now() from generate_series(1, $3) n
+                returning id, organization_id, platform
+             )
+             insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
+             select id, organization_id, platform, 'account',
+                now() - interval '1 hour' - row_number() over () * interval '1 second' from made",
+        )
+        .bind(organization)
+        .bind(platform)
+        .bind(count)
+        .execute(self.pg())
+        .await
+        .unwrap();
+    }
+
+    /// Tracks with so many slots a platform until the test ends or says so, as a tracker process does.
+    pub fn run(&self, slots: usize) -> CancellationToken {
+        self.run_with(slots, self.sources.clone())
+    }
+
+    /// Tracks with other sources.
+    pub fn run_with(&self, slots: usize, sources: Arc<Sources>) -> CancellationToken {
+        let (tracker, stop) = (Tracker::new(self.stores.clone(), sources), CancellationToken::new());
+        let stopped = stop.clone();
+        tokio::spawn(async move { tracker.run(slots, stopped).await });
+        stop
+    }
+
+    pub async fn target(&self, id: Uuid) -> Target {
+        sqlx::query_as("select * from scrape_targets where id = $1")
+            .bind(id)
+            .fetch_one(self.pg())
+            .await
+            .unwrap()
+    }
+
+    /// Waits until a target was attempted after a time and is in nobody's hand.
+    pub async fn attempted(&self, id: Uuid) -> Target {
+        crate::harness::eventually("the target is attempted", async || {
+            let target = self.target(id).await;
+            (target.last_attempt_at.is_some() && target.lease_owner.is_none()).then_some(target)
+        })
+        .await
+    }
+
+    /// Holds the lock of an account, as a request does that is under way.
+    pub async fn lock(&self, organization: Uuid, account: Uuid) -> Write {
+        let mut write = Write::begin(self.pg(), organization).await.unwrap();
+        let lock = sqlx::query("select from accounts where id = $1 for update").bind(account);
+        lock.execute(write.connection()).await.unwrap();
+        write
+    }
+
+    /// Waits until somebody waits for a lock.
+    pub async fn somebody_waits(&self) {
+        crate::harness::eventually("somebody waits for the lock", async || {
+            let waits: bool = sqlx::query_scalar(
+                "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')",
+            )
+            .fetch_one(self.pg())
+            .await
+            .unwrap();
+            waits.then_some(())
+        })
+        .await;
+    }
+
+    pub async fn execute(&self, sql: &'static str, id: Uuid) {
+        sqlx::query(sql).bind(id).execute(self.pg()).await.unwrap();
+    }
+
+    pub async fn read<T>(&self, sql: &'static str, id: Uuid) -> T
+    where
+        T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
+    {
+        sqlx::query_scalar(sql).bind(id).fetch_one(self.pg()).await.unwrap()
+    }
+
+    pub fn requests(&self, platform: Platform) -> u64 {
+        self.sandbox.world.requests()[&platform]
+    }
+}
+
+/// A fresh database beside that of the shared stores.
+async fn database() -> PgPool {
+    let url = crate::harness::Stack::shared().connection.database_url;
+    let server: PgConnectOptions = url.parse().unwrap();
+    let name = format!("tracker_{}", Uuid::now_v7().simple());
+    let mut admin = PgConnection::connect_with(&server).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(format!("create database {name}"))).execute(&mut admin).await.unwrap();
+    admin.close().await.unwrap();
+    let pg = PgPoolOptions::new().max_connections(5).connect_with(server.database(&name)).await.unwrap();
+    sqlx::migrate!().run(&pg).await.unwrap();
+    pg
+}

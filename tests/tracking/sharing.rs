@@ -1,0 +1,57 @@
+//! Organizations that track the same account share the platform's answer when both are due.
+
+use tidemark::model::platform::Platform;
+use tidemark::platforms::source::{AccountKey, Depth};
+
+use crate::own::Own;
+
+#[tokio::test]
+async fn one_answer_serves_every_organization_that_is_due() {
+    for platform in Platform::ALL {
+        let own = Own::start().await;
+        let name = own.names(platform)[0].clone();
+        // What one read costs.
+        let now = own.stores.clock.now().await;
+        let depth = Depth { max_posts: 500, not_before: now.date_naive() - chrono::Days::new(365) };
+        let key = AccountKey { username: name.clone(), platform_id: None };
+        // The first request of all fetches the token that TikTok wants.
+        own.sources.account(platform, &key, depth, now).await.unwrap();
+        let before = own.requests(platform);
+        own.sources.account(platform, &key, depth, now).await.unwrap();
+        let cost = own.requests(platform) - before;
+
+        let before = own.requests(platform);
+        let mut accounts = Vec::new();
+        for posts in [500, 50, 60] {
+            let organization = own.organization().await;
+            let id = own.add(organization, platform, &name).await;
+            sqlx::query("update accounts set max_recent_posts = $2 where id = $1")
+                .bind(id)
+                .bind(posts)
+                .execute(own.pg())
+                .await
+                .unwrap();
+            accounts.push((id, posts));
+        }
+        own.run(2);
+        for (id, posts) in &accounts {
+            assert_eq!(own.attempted(*id).await.failures, 0);
+            let kept: i64 = own.read("select count(*) from videos where account_id = $1", *id).await;
+            assert!(kept > 0 && kept <= i64::from(*posts), "{kept} posts of at most {posts}");
+        }
+        assert_eq!(own.requests(platform) - before, cost, "one read, {} commits", accounts.len());
+
+        // Once the platform's id is known, they still share.
+        let before = own.requests(platform);
+        own.sandbox.world.advance(25.0).unwrap();
+        for (id, _) in &accounts {
+            crate::harness::eventually("the next day's scrape is in", async || {
+                let target = own.target(*id).await;
+                (target.last_attempt_at.unwrap() > now + chrono::TimeDelta::hours(20)).then_some(())
+            })
+            .await;
+        }
+        let next = own.requests(platform) - before;
+        assert!((1..=cost).contains(&next), "{next} requests for the next day, {cost} for the first");
+    }
+}
