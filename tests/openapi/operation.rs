@@ -102,24 +102,23 @@ impl Operation {
     }
 
     /// Requests that differ from a good one in what they name: each thing in turn is another organization's.
-    pub fn ask_for_what_is_of(&self, tenant: &Tenant, other: &Tenant) -> Vec<(String, Ask)> {
+    pub fn ask_for_what_is_of(&self, tenant: &Tenant, other: &Tenant) -> Vec<Ask> {
+        let good = self.ask(tenant);
         let mut asks = Vec::new();
         for parameter in self.parameters("path") {
             let name = parameter["name"].as_str().unwrap();
-            let (own, foreign) = (id(name, tenant, self), id(name, other, self));
-            let good = self.ask(tenant);
-            asks.push((name.to_owned(), Ask { path: good.path.replace(&own, &foreign), ..good }));
+            let path = good.path.replace(&id(name, tenant, self), &id(name, other, self));
+            asks.push(Ask { path, ..good.clone() });
         }
         for name in self.query_ids(false) {
-            let mut ask = self.ask(tenant);
-            ask.query.retain(|(known, _)| *known != name);
+            let mut ask = good.clone();
             ask.query.push((name.clone(), id(&name, other, self)));
-            asks.push((name, ask));
+            asks.push(ask);
         }
         for name in self.body_ids(false) {
-            let mut ask = self.ask(tenant);
+            let mut ask = good.clone();
             ask.body.as_mut().unwrap()[&name] = value(&name, other, self);
-            asks.push((name, ask));
+            asks.push(ask);
         }
         asks
     }
@@ -129,10 +128,9 @@ impl Operation {
         let mut asks = Vec::new();
         for name in self.query_ids(true) {
             let mut ask = self.ask(tenant);
-            let foreign = id(&name, other, self);
             ask.query.retain(|(known, _)| *known != name);
-            ask.query.push((name.clone(), foreign.clone()));
-            asks.push((foreign.parse().map_or_else(|_| json!(foreign), |number: i64| json!(number)), ask));
+            ask.query.push((name.clone(), id(&name, other, self)));
+            asks.push((value(&name, other, self), ask));
         }
         for name in self.body_ids(true) {
             let mut ask = self.ask(tenant);
