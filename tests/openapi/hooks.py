@@ -98,6 +98,14 @@ def name_anew(body):
 
 
 @schemathesis.hook
+def filter_case(context, case):
+    """Leaves out values of a path that are meant to be wrong and come out right on the wire: escapes are sent as they are."""
+    account = (case.path_parameters or {}).get("account_id")
+    wrong = case.meta is not None and case.meta.generation.mode == GenerationMode.NEGATIVE
+    return not (wrong and isinstance(account, str) and "%40" in account)
+
+
+@schemathesis.hook
 def map_case(context, case):
     # Cases share their parts with others that are yet to come.
     case.path_parameters, case.query, case.body = map(copy.copy, (case.path_parameters, case.query, case.body))
@@ -112,7 +120,9 @@ def map_case(context, case):
     for values in (case.query, case.body):
         if isinstance(values, dict):
             for name, kind in KINDS.items():
-                if name in values:
+                # A list may be meant to be too long, and known ids repeat themselves.
+                fits = case.meta.generation.mode == GenerationMode.POSITIVE or not name.endswith("_ids")
+                if name in values and fits:
                     values[name] = known(kind, values[name], "GET")
             if mostly() and (case.query is not values or "start_date" in values or "period" in values):
                 settle_window(values)
@@ -120,7 +130,7 @@ def map_case(context, case):
                 name_anew(values)
     # One of two lists has to be there.
     lists = {"instagram_post_ids", "tiktok_video_ids"}
-    if lists <= {parameter.name for parameter in case.operation.query} and mostly():
+    if lists <= {parameter.name for parameter in case.operation.query}:
         if case.meta.generation.mode == GenerationMode.POSITIVE and not lists & set(case.query or {}):
             case.query = {**(case.query or {}), "instagram_post_ids": str(pick("internal_ids", case.method))}
     # A cursor is what an answer said; no made-up one is good.
