@@ -18,6 +18,8 @@ use crate::store::{Error, Write, contending};
 pub enum Outcome {
     /// The platform answered, be it that there is nothing.
     Answered,
+    /// The platform was not asked: there is nothing left to read, or no source that can.
+    NotAsked,
     /// The platform's answer was of no use to anybody.
     Failed(Refusal),
     /// Nothing more may be asked for a while; the targets are to be given back.
@@ -64,7 +66,7 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
             _ => leases::release(&tracker.stores.pg, tracker.owner, &[target.id], now).await?,
         }
     }
-    let Some((first, known)) = members.first() else { return Ok(Outcome::Answered) };
+    let Some((first, known)) = members.first() else { return Ok(Outcome::NotAsked) };
     let key = AccountKey { username: known.username.clone(), platform_id: known.platform_id.clone() };
     let deepest = members.iter().map(|(_, account)| depth(account)).reduce(|one, other| Depth {
         max_posts: one.max_posts.max(other.max_posts),
@@ -96,7 +98,7 @@ async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result
     let pg = &tracker.stores.pg;
     let Some(known) = scrapes::video(pg, target.organization_id, target.id).await? else {
         leases::release(pg, tracker.owner, &[target.id], now).await?;
-        return Ok(Outcome::Answered);
+        return Ok(Outcome::NotAsked);
     };
     let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
     let key =
@@ -132,7 +134,8 @@ fn rest(refusal: &Refusal, now: DateTime<Utc>) -> Option<Outcome> {
 
 fn ended(refusal: Refusal) -> Outcome {
     match refusal {
-        Refusal::NotFound(_) | Refusal::Unsupported => Outcome::Answered,
+        Refusal::NotFound(_) => Outcome::Answered,
+        Refusal::Unsupported => Outcome::NotAsked,
         refusal => Outcome::Failed(refusal),
     }
 }
@@ -169,7 +172,7 @@ impl Scrape<'_> {
                     self.succeeded(account.reach)
                 }
                 Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
-                Identity::Outdated => return self.give_back().await,
+                Identity::Outdated => return self.give_back(write).await,
                 Identity::Gone => return Ok(()),
             };
         self.finish(write, self.target.id, attempt).await
@@ -196,7 +199,7 @@ impl Scrape<'_> {
         if let Some(asked) = asked
             && !scrapes::still_asked_as(&mut write, self.target.id, asked).await?
         {
-            return self.give_back().await;
+            return self.give_back(write).await;
         }
         let not_found = matches!(refusal, Refusal::NotFound(_));
         let runs = if not_found { self.target.not_found_runs + 1 } else { self.target.not_found_runs };
@@ -259,8 +262,9 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// Leaves the target as it was, due at once.
-    async fn give_back(&self) -> Result<(), Error> {
+    /// Gives up what was begun and leaves the target as it was, due at once.
+    async fn give_back(&self, begun: Write) -> Result<(), Error> {
+        drop(begun);
         leases::release(&self.tracker.stores.pg, self.tracker.owner, &[self.target.id], self.now).await
     }
 }

@@ -97,6 +97,7 @@ impl Tracker {
         let platform = first.platform;
         let ended = match scrape(self, &targets).await {
             Ok(Outcome::Answered) => self.answered(platform, probes).await,
+            Ok(Outcome::NotAsked) => Ok(()),
             Ok(Outcome::Failed(refusal)) => {
                 self.tell(first, &refusal);
                 Ok(())
