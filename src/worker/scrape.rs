@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::learned::{observed_post, observed_profile};
 use super::tracking::Tracker;
+use super::{BRIEF, LONG, within};
 use crate::platforms::source::{AccountAnswer, AccountKey, Depth, Post, PostKey, Refusal};
 use crate::store::leases::{self, Kind, Leased};
 use crate::store::observations::{AccountRef, FoundOn, observe_accounts, observe_videos};
@@ -54,8 +55,8 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
     let mut members = Vec::with_capacity(targets.len());
     for target in targets {
         // One that is gone was deleted, and one with another name renamed, while it was being leased.
-        let account = scrapes::account(&tracker.stores.pg, target.organization_id, target.id, now).await?;
-        match account {
+        let account = scrapes::account(&tracker.stores.pg, target.organization_id, target.id, now);
+        match within(BRIEF, account).await? {
             Some(account)
                 if Some(&account.username) == target.username.as_ref()
                     && account.platform_id == target.platform_id =>
@@ -63,7 +64,7 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
                 let interval_hours = account.scrape_interval_hours;
                 members.push((Scrape { tracker, target, now, interval_hours }, account));
             }
-            _ => leases::release(&tracker.stores.pg, tracker.owner, &[target.id], now).await?,
+            _ => within(BRIEF, leases::release(&tracker.stores.pg, tracker.owner, &[target.id], now)).await?,
         }
     }
     let Some((first, known)) = members.first() else { return Ok(Outcome::NotAsked) };
@@ -76,7 +77,7 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
     match tracker.sources.account(first.target.platform, &key, deepest, now).await {
         Ok(answer) => {
             for (member, account) in &members {
-                let recorded = contending(|| member.record_account(account, &answer)).await;
+                let recorded = recording(|| member.record_account(account, &answer)).await;
                 member.conclude(recorded).await?;
             }
             Ok(Outcome::Answered)
@@ -86,7 +87,7 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
                 return Ok(rest);
             }
             for (member, account) in &members {
-                let recorded = contending(|| member.refused(&refusal, Some(&account.username))).await;
+                let recorded = recording(|| member.refused(&refusal, Some(&account.username))).await;
                 member.conclude(recorded).await?;
             }
             Ok(ended(refusal))
@@ -96,8 +97,8 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
 
 async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result<Outcome, Error> {
     let pg = &tracker.stores.pg;
-    let Some(known) = scrapes::video(pg, target.organization_id, target.id).await? else {
-        leases::release(pg, tracker.owner, &[target.id], now).await?;
+    let Some(known) = within(BRIEF, scrapes::video(pg, target.organization_id, target.id)).await? else {
+        within(BRIEF, leases::release(pg, tracker.owner, &[target.id], now)).await?;
         return Ok(Outcome::NotAsked);
     };
     let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
@@ -105,7 +106,7 @@ async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result
         PostKey { external_id: known.external_id, shortcode: known.shortcode, username: known.username };
     match tracker.sources.post(target.platform, &key, now).await {
         Ok(post) => {
-            let recorded = contending(|| scrape.record_video(&key, &post)).await;
+            let recorded = recording(|| scrape.record_video(&key, &post)).await;
             scrape.conclude(recorded).await?;
             Ok(Outcome::Answered)
         }
@@ -113,11 +114,19 @@ async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result
             if let Some(rest) = rest(&refusal, now) {
                 return Ok(rest);
             }
-            let recorded = contending(|| scrape.refused(&refusal, None)).await;
+            let recorded = recording(|| scrape.refused(&refusal, None)).await;
             scrape.conclude(recorded).await?;
             Ok(ended(refusal))
         }
     }
+}
+
+/// Records what was learned, again while others are in the way.
+async fn recording<F>(change: impl FnMut() -> F) -> Result<(), Error>
+where
+    F: Future<Output = Result<(), Error>>,
+{
+    within(LONG, contending(change)).await
 }
 
 /// What only concerns the platform's queue is not held against the target.
@@ -145,7 +154,7 @@ fn depth(account: &scrapes::Account) -> Depth {
 }
 
 /// The posts of an answer that lie within a depth; the answer may have been read deeper for another organization.
-fn within(posts: &[Post], depth: Depth) -> impl Iterator<Item = &Post> {
+fn as_deep_as(posts: &[Post], depth: Depth) -> impl Iterator<Item = &Post> {
     let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
     posts.iter().filter(move |post| post.create_time.is_none_or(|time| time >= oldest)).take(depth.max_posts)
 }
@@ -166,7 +175,7 @@ impl Scrape<'_> {
                     let known = AccountRef { id, subject_id: account.internal_id };
                     let profile = observed_profile(known, profile, self.now);
                     observe_accounts(&mut write, vec![profile]).await?;
-                    let posts = within(&answer.posts, depth(account))
+                    let posts = as_deep_as(&answer.posts, depth(account))
                         .map(|post| observed_post(platform, FoundOn::Account(known), post, self.now));
                     observe_videos(&mut write, self.now, posts.collect()).await?;
                     self.succeeded(account.reach)
@@ -224,7 +233,7 @@ impl Scrape<'_> {
         tracing::error!(%error, %target, %platform, "what a scrape learned cannot be recorded");
         let why = "what the platform answered could not be recorded: see the tracker's log".to_owned();
         let attempt = self.failed(why, self.target.not_found_runs);
-        self.finish(self.begin().await?, self.target.id, attempt).await
+        within(BRIEF, async { self.finish(self.begin().await?, self.target.id, attempt).await }).await
     }
 
     /// The next attempt follows after the interval, a little earlier or later than all others.
