@@ -238,6 +238,9 @@ impl Scheduler<'_> {
 
     async fn renew(&self) {
         let ids: Vec<_> = self.in_hand.values().flat_map(|in_hand| in_hand.targets.iter().copied()).collect();
+        if ids.is_empty() {
+            return;
+        }
         let renewal = leases::renew(&self.tracker.stores.pg, self.tracker.owner, &ids);
         if let Err(error) = within(BRIEF, renewal).await {
             tracing::warn!(%error, "cannot renew leases");
