@@ -6,11 +6,16 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+/// How many repeated members are told, and how many characters of the path of each: a small body can repeat very many
+/// members below a very long name.
+const TOLD: usize = 100;
+const PATH_CHARACTERS: usize = 1_000;
+
 /// What a body says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
     pub value: Value,
-    /// The members that an object names more than once, by their dotted paths.
+    /// The members that an object names more than once, by their dotted paths; the first of them, if they are many.
     pub repeated: Vec<String>,
 }
 
@@ -102,8 +107,8 @@ impl<'de> Visitor<'de> for Node<'_> {
         while let Some(name) = members.next_key::<String>()? {
             let place = Place::Member(self.place, &name);
             let value = members.next_value_seed(Node { place: &place, repeated: self.repeated })?;
-            if values.contains_key(&name) {
-                self.repeated.push(place.to_string());
+            if self.repeated.len() < TOLD && values.contains_key(&name) {
+                self.repeated.push(place.to_string().chars().take(PATH_CHARACTERS).collect());
             }
             values.insert(name, value);
         }
@@ -127,6 +132,13 @@ mod tests {
         let text =
             r#"{"a": 1, "b": {"c": 1, "d": 2, "c": 3}, "e": [{}, {"f": 1, "f": 1}], "a": 2, "g": {"a": 1}}"#;
         assert_eq!(read(text.as_bytes()).unwrap().repeated, ["b.c", "e[1].f", "a"]);
+    }
+
+    #[test]
+    fn what_is_told_of_repeated_members_is_bounded() {
+        let (name, members) = ("n".repeat(100_000), [r#""a":1"#; 50_000].join(","));
+        let repeated = read(format!(r#"{{"{name}": {{{members}}}}}"#).as_bytes()).unwrap().repeated;
+        assert_eq!(repeated, vec![name[..PATH_CHARACTERS].to_owned(); TOLD]);
     }
 
     #[test]

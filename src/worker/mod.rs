@@ -11,14 +11,29 @@ pub mod scrape;
 pub mod tracking;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::app::Stores;
 use crate::config::StoreArgs;
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
+use crate::store::Error;
 
 use self::tracking::Tracker;
+
+/// How long Postgres may take for what is small.
+const BRIEF: Duration = Duration::from_secs(10);
+/// How long it may take for very many rows, or while others are in the way.
+const LONG: Duration = Duration::from_secs(300);
+
+/// Waits for Postgres no longer than it may take.
+async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match tokio::time::timeout(limit, work).await {
+        Ok(done) => done,
+        Err(_) => Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
+    }
+}
 
 /// How `tidemark track` works.
 #[derive(Debug, Clone, clap::Args)]

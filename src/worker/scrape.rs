@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::learned::{observed_post, observed_profile};
 use super::tracking::Tracker;
+use super::{BRIEF, LONG, within};
 use crate::platforms::source::{AccountAnswer, AccountKey, Depth, Post, PostKey, Refusal};
 use crate::store::leases::{self, Kind, Leased};
 use crate::store::observations::{AccountRef, FoundOn, observe_accounts, observe_videos};
@@ -18,6 +19,8 @@ use crate::store::{Error, Write, contending};
 pub enum Outcome {
     /// The platform answered, be it that there is nothing.
     Answered,
+    /// The platform was not asked: there is nothing left to read, or no source that can.
+    NotAsked,
     /// The platform's answer was of no use to anybody.
     Failed(Refusal),
     /// Nothing more may be asked for a while; the targets are to be given back.
@@ -52,8 +55,8 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
     let mut members = Vec::with_capacity(targets.len());
     for target in targets {
         // One that is gone was deleted, and one with another name renamed, while it was being leased.
-        let account = scrapes::account(&tracker.stores.pg, target.organization_id, target.id, now).await?;
-        match account {
+        let account = scrapes::account(&tracker.stores.pg, target.organization_id, target.id, now);
+        match within(BRIEF, account).await? {
             Some(account)
                 if Some(&account.username) == target.username.as_ref()
                     && account.platform_id == target.platform_id =>
@@ -61,10 +64,10 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
                 let interval_hours = account.scrape_interval_hours;
                 members.push((Scrape { tracker, target, now, interval_hours }, account));
             }
-            _ => leases::release(&tracker.stores.pg, tracker.owner, &[target.id], now).await?,
+            _ => within(BRIEF, leases::release(&tracker.stores.pg, tracker.owner, &[target.id], now)).await?,
         }
     }
-    let Some((first, known)) = members.first() else { return Ok(Outcome::Answered) };
+    let Some((first, known)) = members.first() else { return Ok(Outcome::NotAsked) };
     let key = AccountKey { username: known.username.clone(), platform_id: known.platform_id.clone() };
     let deepest = members.iter().map(|(_, account)| depth(account)).reduce(|one, other| Depth {
         max_posts: one.max_posts.max(other.max_posts),
@@ -74,7 +77,7 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
     match tracker.sources.account(first.target.platform, &key, deepest, now).await {
         Ok(answer) => {
             for (member, account) in &members {
-                let recorded = contending(|| member.record_account(account, &answer)).await;
+                let recorded = recording(|| member.record_account(account, &answer)).await;
                 member.conclude(recorded).await?;
             }
             Ok(Outcome::Answered)
@@ -84,7 +87,7 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
                 return Ok(rest);
             }
             for (member, account) in &members {
-                let recorded = contending(|| member.refused(&refusal, Some(&account.username))).await;
+                let recorded = recording(|| member.refused(&refusal, Some(&account.username))).await;
                 member.conclude(recorded).await?;
             }
             Ok(ended(refusal))
@@ -94,16 +97,16 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
 
 async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result<Outcome, Error> {
     let pg = &tracker.stores.pg;
-    let Some(known) = scrapes::video(pg, target.organization_id, target.id).await? else {
-        leases::release(pg, tracker.owner, &[target.id], now).await?;
-        return Ok(Outcome::Answered);
+    let Some(known) = within(BRIEF, scrapes::video(pg, target.organization_id, target.id)).await? else {
+        within(BRIEF, leases::release(pg, tracker.owner, &[target.id], now)).await?;
+        return Ok(Outcome::NotAsked);
     };
     let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
     let key =
         PostKey { external_id: known.external_id, shortcode: known.shortcode, username: known.username };
     match tracker.sources.post(target.platform, &key, now).await {
         Ok(post) => {
-            let recorded = contending(|| scrape.record_video(&key, &post)).await;
+            let recorded = recording(|| scrape.record_video(&key, &post)).await;
             scrape.conclude(recorded).await?;
             Ok(Outcome::Answered)
         }
@@ -111,11 +114,19 @@ async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result
             if let Some(rest) = rest(&refusal, now) {
                 return Ok(rest);
             }
-            let recorded = contending(|| scrape.refused(&refusal, None)).await;
+            let recorded = recording(|| scrape.refused(&refusal, None)).await;
             scrape.conclude(recorded).await?;
             Ok(ended(refusal))
         }
     }
+}
+
+/// Records what was learned, again while others are in the way.
+async fn recording<F>(change: impl FnMut() -> F) -> Result<(), Error>
+where
+    F: Future<Output = Result<(), Error>>,
+{
+    within(LONG, contending(change)).await
 }
 
 /// What only concerns the platform's queue is not held against the target.
@@ -132,7 +143,8 @@ fn rest(refusal: &Refusal, now: DateTime<Utc>) -> Option<Outcome> {
 
 fn ended(refusal: Refusal) -> Outcome {
     match refusal {
-        Refusal::NotFound(_) | Refusal::Unsupported => Outcome::Answered,
+        Refusal::NotFound(_) => Outcome::Answered,
+        Refusal::Unsupported => Outcome::NotAsked,
         refusal => Outcome::Failed(refusal),
     }
 }
@@ -142,7 +154,7 @@ fn depth(account: &scrapes::Account) -> Depth {
 }
 
 /// The posts of an answer that lie within a depth; the answer may have been read deeper for another organization.
-fn within(posts: &[Post], depth: Depth) -> impl Iterator<Item = &Post> {
+fn as_deep_as(posts: &[Post], depth: Depth) -> impl Iterator<Item = &Post> {
     let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
     posts.iter().filter(move |post| post.create_time.is_none_or(|time| time >= oldest)).take(depth.max_posts)
 }
@@ -163,13 +175,13 @@ impl Scrape<'_> {
                     let known = AccountRef { id, subject_id: account.internal_id };
                     let profile = observed_profile(known, profile, self.now);
                     observe_accounts(&mut write, vec![profile]).await?;
-                    let posts = within(&answer.posts, depth(account))
+                    let posts = as_deep_as(&answer.posts, depth(account))
                         .map(|post| observed_post(platform, FoundOn::Account(known), post, self.now));
                     observe_videos(&mut write, self.now, posts.collect()).await?;
                     self.succeeded(account.reach)
                 }
                 Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
-                Identity::Outdated => return self.give_back().await,
+                Identity::Outdated => return self.give_back(write).await,
                 Identity::Gone => return Ok(()),
             };
         self.finish(write, self.target.id, attempt).await
@@ -196,7 +208,7 @@ impl Scrape<'_> {
         if let Some(asked) = asked
             && !scrapes::still_asked_as(&mut write, self.target.id, asked).await?
         {
-            return self.give_back().await;
+            return self.give_back(write).await;
         }
         let not_found = matches!(refusal, Refusal::NotFound(_));
         let runs = if not_found { self.target.not_found_runs + 1 } else { self.target.not_found_runs };
@@ -221,7 +233,7 @@ impl Scrape<'_> {
         tracing::error!(%error, %target, %platform, "what a scrape learned cannot be recorded");
         let why = "what the platform answered could not be recorded: see the tracker's log".to_owned();
         let attempt = self.failed(why, self.target.not_found_runs);
-        self.finish(self.begin().await?, self.target.id, attempt).await
+        within(BRIEF, async { self.finish(self.begin().await?, self.target.id, attempt).await }).await
     }
 
     /// The next attempt follows after the interval, a little earlier or later than all others.
@@ -259,8 +271,9 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// Leaves the target as it was, due at once.
-    async fn give_back(&self) -> Result<(), Error> {
+    /// Gives up what was begun and leaves the target as it was, due at once.
+    async fn give_back(&self, begun: Write) -> Result<(), Error> {
+        drop(begun);
         leases::release(&self.tracker.stores.pg, self.tracker.owner, &[self.target.id], self.now).await
     }
 }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::scrape::{Outcome, scrape};
+use super::{BRIEF, within};
 use crate::app::Stores;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
@@ -76,12 +77,15 @@ impl Tracker {
             after: HashMap::new(),
             down: false,
         };
-        if let Err(error) = pauses::retry_credentials(&self.stores.pg, self.stores.clock.now().await).await {
+        let now = self.stores.clock.now().await;
+        let retried = within(BRIEF, pauses::retry_credentials(&self.stores.pg, now));
+        if let Some(Err(error)) = stop.run_until_cancelled(retried).await {
             tracing::warn!(%error, "cannot let platforms try their credentials again");
         }
         let mut renewal = tokio::time::interval(RENEWAL);
         while !stop.is_cancelled() || !scheduler.running.is_empty() {
-            let free = !stop.is_cancelled() && scheduler.fill().await;
+            // What is leased and not begun when the process is told to stop is taken over when its lease ends.
+            let free = stop.run_until_cancelled(scheduler.fill()).await.unwrap_or_default();
             tokio::select! {
                 () = stop.cancelled(), if !stop.is_cancelled() => {}
                 Some(ended) = scheduler.running.join_next_with_id() => scheduler.forget(ended),
@@ -96,13 +100,14 @@ impl Tracker {
         let Some(first) = targets.first() else { return };
         let platform = first.platform;
         let ended = match scrape(self, &targets).await {
-            Ok(Outcome::Answered) => self.answered(platform, probes).await,
+            Ok(Outcome::Answered) => within(BRIEF, self.answered(platform, probes)).await,
+            Ok(Outcome::NotAsked) => Ok(()),
             Ok(Outcome::Failed(refusal)) => {
                 self.tell(first, &refusal);
                 Ok(())
             }
             Ok(Outcome::Rest { until, cause, reason }) => {
-                self.rest(&targets, Pause { platform, until, cause, reason }).await
+                within(BRIEF, self.rest(&targets, Pause { platform, until, cause, reason })).await
             }
             Err(error) => Err(error),
         };
@@ -164,7 +169,7 @@ impl Tracker {
 impl Scheduler<'_> {
     /// Fills free slots with what is due. Says whether slots stay free, so that it is worth to look again soon.
     async fn fill(&mut self) -> bool {
-        match self.take().await {
+        match within(BRIEF, self.take()).await {
             Ok(free) => {
                 self.down = false;
                 free
@@ -233,7 +238,11 @@ impl Scheduler<'_> {
 
     async fn renew(&self) {
         let ids: Vec<_> = self.in_hand.values().flat_map(|in_hand| in_hand.targets.iter().copied()).collect();
-        if let Err(error) = leases::renew(&self.tracker.stores.pg, self.tracker.owner, &ids).await {
+        if ids.is_empty() {
+            return;
+        }
+        let renewal = leases::renew(&self.tracker.stores.pg, self.tracker.owner, &ids);
+        if let Err(error) = within(BRIEF, renewal).await {
             tracing::warn!(%error, "cannot renew leases");
         }
     }

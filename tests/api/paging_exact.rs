@@ -279,3 +279,48 @@ async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
         .unwrap();
     assert_eq!(left, 0);
 }
+
+#[tokio::test]
+async fn captions_of_one_block_change_at_the_same_time_without_waiting() {
+    let api = TestApi::start().await;
+    let (pg, organization) = (&api.pg, api.organization);
+    // Many, because other tests take ids of the same sequence meanwhile.
+    let blocks: Vec<(i64, Vec<Uuid>)> = sqlx::query_as(
+        "with made as (
+             insert into videos (id, subject_id, organization_id, platform, external_id, is_tracked, added_at, tracked_at,
+                 updated_at, description, description_key)
+             select gen_random_uuid(), 0, $1, 'tiktok', n::text, true, now(), now(), now(), 'before', 'before'
+             from generate_series(1, 400) n
+             returning id, internal_id)
+         select internal_id / 16, array_agg(id) from made group by 1 having count(*) > 1",
+    )
+    .bind(organization)
+    .fetch_all(pg)
+    .await
+    .unwrap();
+    let (block, videos) = &blocks[0];
+    let (mut one, mut other) = (pg.begin().await.unwrap(), pg.begin().await.unwrap());
+    for (transaction, video, caption) in [(&mut one, videos[0], "one"), (&mut other, videos[1], "other")] {
+        sqlx::query("set local lock_timeout = '3s'").execute(&mut **transaction).await.unwrap();
+        sqlx::query("update videos set description = $2, description_key = $2 where id = $1")
+            .bind(video)
+            .bind(caption)
+            .execute(&mut **transaction)
+            .await
+            .unwrap();
+    }
+    one.commit().await.unwrap();
+    other.commit().await.unwrap();
+    let captions: Vec<String> = sqlx::query_scalar(
+        "select unnest(string_to_array(captions, 'A')) from caption_blocks where organization_id = $1 and block = $2",
+    )
+    .bind(organization)
+    .bind(block)
+    .fetch_all(pg)
+    .await
+    .unwrap();
+    assert!(
+        ["one", "other"].iter().all(|caption| captions.iter().any(|kept| kept == caption)),
+        "{captions:?}"
+    );
+}

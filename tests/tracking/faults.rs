@@ -183,6 +183,31 @@ async fn wrong_credentials_blame_nobody_and_are_told_once() {
 }
 
 #[tokio::test]
+async fn a_queue_that_rests_does_not_go_on_because_of_what_no_source_can_read() {
+    let (log, _listening) = Log::listen();
+    let own = Own::start().await;
+    let refused = canned::json(401, &json!({}));
+    let unsupported =
+        canned::json(422, &json!({"error": {"code": "unsupported", "message": "not that one"}}));
+    let server = Canned::start(vec![refused.clone(), unsupported, refused]).await;
+    let organization = own.organization().await;
+    let account = own.add(organization, Platform::Instagram, "some.one").await;
+    own.run_with(1, sources(&server));
+    let rests = async || {
+        let pause = tidemark::store::pauses::all(own.pg()).await.unwrap().pop()?;
+        (pause.until > own.sandbox.world.now()).then_some(())
+    };
+    eventually("the queue rests", rests).await;
+    own.sandbox.world.advance(0.1).unwrap();
+    assert_eq!(own.attempted(account).await.failures, 1, "the collector cannot read it");
+    own.sandbox.world.advance(0.1).unwrap();
+    eventually("it is tried again", async || (server.requests().len() == 3).then_some(())).await;
+    eventually("it rests again", rests).await;
+    let said = log.take();
+    assert!(said.len() == 1 && said[0].contains("credentials"), "{said:#?}");
+}
+
+#[tokio::test]
 async fn counters_that_cannot_be_are_unknown_and_texts_may_be_numbers() {
     let (log, _listening) = Log::listen();
     let own = Own::start().await;

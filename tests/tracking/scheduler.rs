@@ -8,6 +8,8 @@ use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
 use tidemark::store::leases::{self, Demand, End};
 use tidemark::store::pauses::{self, Cause, Pause};
+use tidemark::worker::tracking::Tracker;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::harness::eventually;
@@ -170,4 +172,20 @@ async fn refused_credentials_stop_the_queue_and_blame_no_account() {
     }
     let health = own.health().await;
     assert_eq!((&health["status"], &health["detail"]), (&json!("ok"), &json!(null)));
+}
+
+#[tokio::test]
+async fn a_tracker_stops_at_once_while_postgres_keeps_it_waiting() {
+    let own = Own::start().await;
+    for held in ["lock table platform_pauses", "lock table scrape_targets"] {
+        let mut holder = own.pg().begin().await.unwrap();
+        sqlx::query(held).execute(&mut *holder).await.unwrap();
+        let (tracker, stop) =
+            (Tracker::new(own.stores.clone(), own.sources.clone()), CancellationToken::new());
+        let stopped = stop.clone();
+        let running = tokio::spawn(async move { tracker.run(1, stopped).await });
+        own.somebody_waits().await;
+        stop.cancel();
+        tokio::time::timeout(Duration::from_secs(5), running).await.expect("the tracker stops").unwrap();
+    }
 }

@@ -89,13 +89,14 @@ async fn track(write: &mut Write, new: &NewVideo, known: Locked) -> Result<Uuid,
     sqlx::query(
         "update videos set is_tracked = true, tracked_at = $2, updated_at = $2, is_active = $3, metadata = $4,
              scrape_interval_hours = $5
-         where id = $1",
+         where organization_id = $6 and id = $1",
     )
     .bind(id)
     .bind(Utc::now())
     .bind(new.tracking.is_active)
     .bind(Json(&new.tracking.metadata))
     .bind(new.tracking.scrape_interval_hours)
+    .bind(write.organization())
     .execute(write.connection())
     .await?;
     Ok(id)
@@ -137,13 +138,14 @@ pub async fn change(write: &mut Write, id: Uuid, change: &VideoChange) -> Result
     sqlx::query(
         "update videos set is_active = coalesce($2, is_active), metadata = coalesce($3, metadata),
              scrape_interval_hours = coalesce($4, scrape_interval_hours), updated_at = $5
-         where id = $1",
+         where organization_id = $6 and id = $1",
     )
     .bind(id)
     .bind(change.is_active)
     .bind(change.metadata.clone().map(Json))
     .bind(change.scrape_interval_hours)
     .bind(Utc::now())
+    .bind(write.organization())
     .execute(write.connection())
     .await?;
     if let Some(hours) = change.scrape_interval_hours {
@@ -158,18 +160,23 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     let Locked { internal_id, subject_id, account_id, .. } = lock(write, id).await?;
     targets::remove(write, &[id]).await?;
     if account_id.is_none() {
-        sqlx::query("delete from videos where id = $1").bind(id).execute(write.connection()).await?;
+        sqlx::query("delete from videos where organization_id = $1 and id = $2")
+            .bind(write.organization())
+            .bind(id)
+            .execute(write.connection())
+            .await?;
         let removed = RemovedVideo { id, video_id: internal_id };
         return write.subject_removed(subject_id, None, vec![removed]).await;
     }
     sqlx::query(
         "update videos set is_tracked = false, tracked_at = null, updated_at = $2, is_active = true,
              is_unavailable = false, metadata = '{}', scrape_interval_hours = $3
-         where id = $1",
+         where organization_id = $4 and id = $1",
     )
     .bind(id)
     .bind(Utc::now())
     .bind(SCRAPE_INTERVAL_HOURS_DEFAULT)
+    .bind(write.organization())
     .execute(write.connection())
     .await?;
     write.video_changed(id);

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::{BRIEF, LONG, within};
 use crate::app::Stores;
 use crate::failpoint;
 use crate::store::outbox::{self, Held, Leadership};
@@ -27,10 +28,6 @@ const LOOK: Duration = Duration::from_secs(2);
 const DELIVERY_BYTES: i64 = 4 << 20;
 /// How often delivered rows are looked through for those that need not be kept.
 const CLEANUP: Duration = Duration::from_secs(600);
-/// How long Postgres may take to say who leads.
-const BRIEF: Duration = Duration::from_secs(10);
-/// How long Postgres may take for a statement over many rows of the outbox.
-const LONG: Duration = Duration::from_secs(300);
 
 /// Relays until told to stop, which may be at any moment. A store that is down is waited for.
 pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) {
@@ -111,12 +108,4 @@ async fn resume(stores: &Stores) -> Result<i64, Error> {
 
 async fn confirm(leadership: &mut Leadership) -> Result<(), Error> {
     within(BRIEF, leadership.confirm()).await
-}
-
-/// Waits for Postgres no longer than it may take.
-async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    match tokio::time::timeout(limit, work).await {
-        Ok(done) => done,
-        Err(_) => Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
-    }
 }
