@@ -55,6 +55,8 @@ impl FromQuery for OfAccountQuery {
 }
 
 /// Lists the videos that were found on tracked accounts.
+///
+/// Those of all accounts together, newest first unless asked otherwise.
 #[endpoint(operation_id = "listAccountVideos")]
 async fn list(
     app: App,
@@ -68,6 +70,8 @@ async fn list(
 }
 
 /// Lists the videos that were found on one account.
+///
+/// Newest first, unless asked otherwise. `account_id` is an id here, not a username.
 #[endpoint(operation_id = "listVideosOfAccount")]
 pub(super) async fn list_of_account(
     app: App,
@@ -81,6 +85,8 @@ pub(super) async fn list_of_account(
 }
 
 /// Reads one video that was found on a tracked account.
+///
+/// In the shape of the lists. A video that was only added on its own is found under `/videos`.
 #[endpoint(operation_id = "getAccountVideo")]
 async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
     let (organization, view) = (caller.organization, VideoType::AccountVideo);

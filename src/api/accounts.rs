@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fields::{ON_PLATFORM, TAGS};
+use super::fields::{ON_PLATFORM, TAGS, by_platform};
 use super::{account_videos, daily, metrics};
 use crate::app::App;
 use crate::http::extract::{FromBody, FromPath, FromQuery, Parts, PathParams};
@@ -85,6 +85,11 @@ impl FromQuery for ListQuery {
     }
 }
 
+/// An id, or a username behind an `@`.
+const ACCOUNT_NAME: &str = "^(?:@[A-Za-z0-9._]{1,30}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$";
+/// When a username does not tell which account is meant, or which one may have it.
+const AMBIGUOUS: &str = "The username is tracked on both platforms: say which by `platform`.";
+
 /// `{account_id}`: an id, or a username behind an `@`.
 struct AccountPath {
     name: AccountName,
@@ -93,7 +98,7 @@ struct AccountPath {
 impl FromPath for AccountPath {
     fn read(path: &mut PathParams<'_>) -> Self {
         path.about("The id of the account, or its username behind an `@`.");
-        let text = path.text("account_id", || json!({"type": "string", "minLength": 2}));
+        let text = path.text("account_id", || json!({"type": "string", "pattern": ACCOUNT_NAME}));
         let name = match text.strip_prefix('@') {
             Some(username) => AccountName::Username(username.to_lowercase()),
             None => match uuid(text) {
@@ -167,6 +172,7 @@ pub(super) fn read_named(body: &mut Object<'_>) -> Option<(Platform, Username)> 
     let platform = body.about("Where the account is.").word::<Platform>("platform");
     let text =
         body.about("The username, with or without `@`, or the profile's URL.").text("username", &USERNAME);
+    body.cases(|| by_platform("username", Username::pattern));
     let (platform, text) = platform.zip(text)?;
     match Username::parse(platform, &text) {
         Ok(username) => Some((platform, username)),
@@ -175,6 +181,11 @@ pub(super) fn read_named(body: &mut Object<'_>) -> Option<(Platform, Username)> 
             None
         }
     }
+}
+
+/// Matches the usernames of all platforms.
+fn any_username() -> String {
+    Platform::ALL.map(Username::pattern).join("|")
 }
 
 struct PatchBody {
@@ -189,12 +200,22 @@ impl FromBody for PatchBody {
 
     fn read(body: &mut Object<'_>) -> Self {
         let change = read_change(body);
-        body.about("The new username of an account that was renamed on its platform.");
-        PatchBody { change, username: body.text("username", &USERNAME) }
+        body.about("The new username of an account that was renamed on its platform, or its profile's URL.");
+        let username = body.text_with("username", &USERNAME, any_username, |text| {
+            let read = Platform::ALL.map(|platform| Username::parse(platform, &text));
+            if read.iter().any(Result::is_ok) {
+                Ok(text)
+            } else {
+                Err("is no username of any platform".to_owned())
+            }
+        });
+        PatchBody { change, username }
     }
 }
 
 /// Lists the tracked accounts.
+///
+/// Those that were added last come first, unless asked otherwise.
 #[endpoint(operation_id = "listAccounts")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Account>, Problem> {
     let ListQuery { filter, listing } = query.0;
@@ -230,7 +251,7 @@ async fn create(
 /// Reads one account.
 ///
 /// `account_id` is an id, or a username behind an `@`.
-#[endpoint(operation_id = "getAccount")]
+#[endpoint(operation_id = "getAccount", responses((status_code = 409, description = AMBIGUOUS)))]
 async fn get(
     app: App,
     caller: Caller,
@@ -245,7 +266,14 @@ async fn get(
 /// Changes an account: only the fields that are sent.
 ///
 /// `account_id` is an id, or a username behind an `@`.
-#[endpoint(operation_id = "updateAccount")]
+#[endpoint(
+    operation_id = "updateAccount",
+    responses((
+        status_code = 409,
+        description = "The username in the path is tracked on both platforms, or the account cannot take the new one: \
+                       it is another account's, or this account is still followed by itself.",
+    ))
+)]
 async fn patch(
     app: App,
     caller: Caller,
@@ -267,7 +295,7 @@ async fn patch(
 /// Stops tracking an account and deletes it.
 ///
 /// Its discovered videos and their history go with it; those that are also tracked individually stay.
-#[endpoint(operation_id = "deleteAccount")]
+#[endpoint(operation_id = "deleteAccount", responses((status_code = 409, description = AMBIGUOUS)))]
 async fn delete(
     app: App,
     caller: Caller,
@@ -289,6 +317,8 @@ struct StatsMeta {
 }
 
 /// Tells how much every account posted in the last seven days.
+///
+/// Every account is told, paused ones too, in the order of their ids.
 #[endpoint(operation_id = "listAccountStats")]
 async fn stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
     let today = app.clock.now().await.date_naive();

@@ -103,6 +103,8 @@ impl FromBody for PatchBody {
 }
 
 /// Lists the creators.
+///
+/// By name, unless asked otherwise. `accounts_summary` tells what is linked to each of them now.
 #[endpoint(operation_id = "listCreators")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Creator>, Problem> {
     let ListQuery { filter, listing } = query.0;
@@ -111,6 +113,8 @@ async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Colle
 }
 
 /// Makes a creator.
+///
+/// Accounts come to it by `PUT /creators/{creator_id}/accounts/{account_id}`, or by their own `creator_id`.
 #[endpoint(operation_id = "createCreator")]
 async fn create(
     app: App,
@@ -131,6 +135,8 @@ async fn create(
 }
 
 /// Reads one creator.
+///
+/// With a summary of the accounts that are linked to it now.
 #[endpoint(operation_id = "getCreator")]
 async fn get(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<Data<Creator>, Problem> {
     let data = creators::get(&app.pg, caller.organization, path.0.creator_id).await?;
@@ -138,6 +144,8 @@ async fn get(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<Data<C
 }
 
 /// Changes a creator: only the fields that are sent.
+///
+/// Pausing it pauses the collecting of all its accounts; their own `is_active` stays as it is.
 #[endpoint(operation_id = "updateCreator")]
 async fn patch(
     app: App,

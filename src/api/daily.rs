@@ -105,6 +105,8 @@ pub(super) async fn of_video(
 }
 
 /// Reads the daily gains, or end-of-day counters, of an account's videos together, and its followers.
+///
+/// Its discovered videos, that is; those that are tracked on their own alone are none of an account's.
 #[endpoint(operation_id = "getAccountAnalytics")]
 pub(super) async fn of_account(
     app: App,

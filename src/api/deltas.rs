@@ -75,8 +75,10 @@ impl Batch for Deltas {
 #[derive(Serialize, JsonSchema)]
 struct DeltasMeta {
     /// Lengths of the windows in days, today included.
+    #[schemars(example = [7, 30])]
     windows: Vec<u16>,
     /// Number of videos that were found.
+    #[schemars(example = 1)]
     video_count: usize,
     /// Ids that are not the organization's, in the order in which they were asked for.
     not_found: Vec<Uuid>,
@@ -86,7 +88,12 @@ struct DeltasMeta {
     data_as_of: Option<DateTime<Utc>>,
 }
 
-type Answer = WithMeta<BTreeMap<Uuid, BTreeMap<String, i64>>, DeltasMeta>;
+/// Gains in views by the names of the windows.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline, example = json!({"7d": 1_840, "30d": 9_210}))]
+struct ByWindow(BTreeMap<String, i64>);
+
+type Answer = WithMeta<BTreeMap<Uuid, ByWindow>, DeltasMeta>;
 
 /// Says what videos gained in views over several windows that end today.
 ///
@@ -97,6 +104,8 @@ async fn post_deltas(app: App, caller: Caller, body: Body<Deltas>) -> Result<Ans
 }
 
 /// Says what videos gained in views over several windows that end today, as the `POST` does.
+///
+/// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getVideoDeltas")]
 async fn get_deltas(app: App, caller: Caller, query: Query<Deltas>) -> Result<Answer, Problem> {
     deltas(&app, &caller, query.0).await
@@ -107,13 +116,13 @@ async fn deltas(app: &App, caller: &Caller, batch: Deltas) -> Result<Answer, Pro
     let today = app.clock.now().await.date_naive();
     let found = videos::find(&app.pg, caller.organization, &ids).await?;
     let gains = videos::deltas(&app.clickhouse, caller.organization, &found, today, &windows).await?;
-    let data: BTreeMap<_, BTreeMap<_, _>> = found
+    let data: BTreeMap<_, _> = found
         .iter()
         .map(|video| {
             let gains = gains.of.get(&video.internal_id);
             let gain = |place| gains.and_then(|gains| gains.get(place)).copied().unwrap_or_default();
             let windows = windows.iter().enumerate().map(|(place, days)| (format!("{days}d"), gain(place)));
-            (video.id, windows.collect())
+            (video.id, ByWindow(windows.collect()))
         })
         .collect();
     let meta = DeltasMeta {

@@ -1,5 +1,6 @@
 //! Fields and words that several resources share.
 
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::http::Listing;
@@ -16,6 +17,12 @@ pub(super) const TAGS: &str = "Tags of your own, text by text; they replace thos
 impl Word for Platform {
     const WORDS: &'static [(&'static str, Self)] =
         &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
+}
+
+/// What the platforms' own rules of a text make of a body that names the platform beside it.
+pub(super) fn by_platform(name: &'static str, pattern: fn(Platform) -> String) -> Vec<Value> {
+    let case = |(word, platform): &(&str, Platform)| json!({"properties": {"platform": {"const": word}, name: {"pattern": pattern(*platform)}}});
+    Platform::WORDS.iter().map(case).collect()
 }
 
 /// `{creator_id}` of a path.

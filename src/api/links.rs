@@ -34,6 +34,8 @@ impl FromPath for LinkPath {
 }
 
 /// Reads the link between a creator and an account.
+///
+/// It answers where `Location` led when the account was linked.
 #[endpoint(operation_id = "getCreatorAccount")]
 async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<Link>, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
@@ -60,6 +62,8 @@ async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Ensured<L
 }
 
 /// Takes an account from a creator.
+///
+/// The account stays tracked, and its whole history leaves the creator's numbers.
 #[endpoint(operation_id = "unlinkCreatorAccount")]
 async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent, Problem> {
     let LinkPath { creator_id, account_id } = path.0;

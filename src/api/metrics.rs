@@ -103,6 +103,8 @@ async fn post_accounts(
 }
 
 /// Totals what accounts gained over a window, as the `POST` does.
+///
+/// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getAccountMetrics")]
 async fn get_accounts(
     app: App,
@@ -160,6 +162,8 @@ async fn post_videos(app: App, caller: Caller, body: Body<Videos>) -> Result<Tot
 }
 
 /// Totals what videos gained over a window, as the `POST` does.
+///
+/// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getVideoMetrics")]
 async fn get_videos(app: App, caller: Caller, query: Query<Videos>) -> Result<Totals<Uuid, Gains>, Problem> {
     video_totals(&app, &caller, query.0).await
@@ -214,6 +218,8 @@ async fn post_account_videos(
 }
 
 /// Totals what account-discovered videos gained over a window, as the `POST` does.
+///
+/// For any key, and for at most 100 ids. One of the two lists has to be there.
 #[endpoint(operation_id = "getAccountVideoMetrics")]
 async fn get_account_videos(
     app: App,

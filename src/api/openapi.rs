@@ -54,6 +54,8 @@ pub(super) fn docs() -> Router {
 }
 
 /// Reads this document.
+///
+/// It is made from the code that serves it. People read it at `/docs`.
 #[endpoint(operation_id = "getOpenApi")]
 async fn read_openapi(req: &mut Request, depot: &mut Depot) -> Document {
     Document(DOCUMENT.replacen(BASE_URL, &base_url(req, depot), 1))

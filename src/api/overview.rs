@@ -57,6 +57,7 @@ struct Overview {
     /// Gain in likes, comments and shares together.
     engagement: Change<i64>,
     /// Engagement per view, to six decimals; null without views.
+    #[schemars(example = change::of_rates(Some(81_250), Some(78_125)))]
     engagement_rate: Change<Option<f64>>,
     /// Number of videos that were posted.
     new_posts: Change<i64>,
@@ -70,12 +71,16 @@ struct OverviewMeta {
     #[serde(flatten)]
     window: WindowMeta,
     /// First UTC day of the window before, which has as many days.
+    #[schemars(example = &"2026-01-14")]
     previous_start_date: NaiveDate,
     /// Last UTC day of the window before, the eve of `start_date`.
+    #[schemars(example = &"2026-02-12")]
     previous_end_date: NaiveDate,
 }
 
 /// Reads the organization's headline figures beside those of the window before.
+///
+/// Gains of both windows are compared, and followers as they were at the ends of both.
 #[endpoint(operation_id = "getOverview")]
 async fn get(
     app: App,

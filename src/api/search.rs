@@ -41,10 +41,13 @@ impl FromQuery for SearchQuery {
 /// What was searched for, and how many matches each section may have.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SearchMeta {
-    /// The query as it was understood.
+    /// The query as it was understood: trimmed.
+    #[schemars(example = &"tide")]
     query: String,
     /// The `limit` that was asked for.
+    #[schemars(example = 10)]
     limit_per_section: i64,
+    /// How many matches each section may have in effect.
     effective_caps: EffectiveCaps,
 }
 

@@ -49,7 +49,10 @@ enum Status {
 /// What one check found.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Check {
+    /// What the check found.
     status: Status,
+    /// Milliseconds that the check took.
+    #[schemars(example = 3)]
     latency_ms: u64,
     /// What is wrong and what to do, where a word does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,17 +74,27 @@ impl Found {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Checks {
+    /// The store of records.
     postgres: Check,
+    /// The store of history.
     clickhouse: Check,
+    /// The search index: whether it keeps up with the records.
     search: Check,
+    /// The process that collects.
     tracker: Check,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Health {
+    /// Always `health`.
+    #[schemars(example = &"health")]
     r#type: &'static str,
+    /// The service as a whole.
     status: Status,
+    /// The version of the service.
+    #[schemars(example = &"0.1.0")]
     version: &'static str,
+    /// Its parts.
     checks: Checks,
 }
 
@@ -166,14 +179,29 @@ impl Writer for HealthAnswer {
 /// What this version of the API is and where its documentation stands.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Meta {
+    /// Always `api_meta`.
+    #[schemars(example = &"api_meta")]
     r#type: &'static str,
+    /// The version of the API under this path.
+    #[schemars(example = &"v2")]
     api_version: &'static str,
+    /// Where the version is in its life.
+    #[schemars(example = &"current")]
     status: &'static str,
+    /// Where people read about the API.
+    #[schemars(example = &"https://api.example/docs")]
     docs_url: String,
+    /// Where this document is.
+    #[schemars(example = &"https://api.example/v2/openapi.json")]
     openapi_url: String,
+    /// What to try a key with.
+    #[schemars(example = &"https://api.example/v2/whoami")]
     whoami_url: String,
-    /// Null while the version is fully supported.
+    /// When the version was deprecated; null while it is fully supported.
+    #[schemars(example = None::<()>)]
     deprecation: Option<String>,
+    /// When the version will be gone; null while it is fully supported.
+    #[schemars(example = None::<()>)]
     sunset: Option<String>,
 }
 
@@ -204,6 +232,8 @@ impl Meta {
 }
 
 /// Tells which version of the API this is and where its documents are.
+///
+/// Needs no key.
 #[endpoint(operation_id = "getMeta")]
 async fn read_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
     Data { data: Meta::current(&base_url(req, depot)) }
@@ -212,14 +242,24 @@ async fn read_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
 /// Whose key this is and what it may do.
 #[derive(Debug, Serialize, JsonSchema)]
 struct WhoAmI {
+    /// Always `whoami`.
+    #[schemars(example = &"whoami")]
     r#type: &'static str,
+    /// The organization that the key belongs to.
     organization_id: Uuid,
+    /// The name of the key.
+    #[schemars(example = &"dashboard")]
     api_key_name: String,
+    /// What the key may do, implied scopes included.
     scopes: Vec<Scope>,
+    /// Requests that the key may make in a clock minute.
+    #[schemars(example = 600)]
     rate_limit: u32,
 }
 
 /// Tells whose key this is and what it may do.
+///
+/// A first request to try a key with.
 #[endpoint(operation_id = "getIdentity")]
 async fn read_whoami(caller: Caller) -> Data<WhoAmI> {
     let data = WhoAmI {

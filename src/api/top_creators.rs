@@ -60,6 +60,8 @@ pub(super) struct TopCreator {
 }
 
 /// Ranks the creators by the views that their accounts gained.
+///
+/// Every creator is ranked, those without views too.
 #[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn list(
     app: App,

@@ -6,7 +6,7 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
-use super::fields::{TAGS, VideoPath, VideosQuery};
+use super::fields::{TAGS, VideoPath, VideosQuery, by_platform};
 use super::{daily, deltas, metrics};
 use crate::app::App;
 use crate::http::extract::FromBody;
@@ -84,6 +84,7 @@ impl FromBody for CreateBody {
         let text = body
             .about("The video's URL, an Instagram shortcode, the platform's id, or a short link of TikTok.")
             .text("identifier", &IDENTIFIER);
+        body.cases(|| by_platform("identifier", VideoIdentifier::pattern));
         let tracking = NewTracking {
             is_active: body.about("False adds it paused.").boolean_or("is_active", true),
             metadata: body.about("Tags of your own, text by text.").metadata("metadata").unwrap_or_default(),
@@ -125,6 +126,9 @@ impl FromBody for PatchBody {
 }
 
 /// Lists the videos that are tracked individually.
+///
+/// Those that were added last come first, unless asked otherwise. What was only found on a tracked account is listed under
+/// `/account-videos`.
 #[endpoint(operation_id = "listVideos")]
 async fn list(
     app: App,
@@ -233,6 +237,8 @@ async fn read_one(app: &App, write: &mut Write, id: uuid::Uuid) -> Result<Video,
 }
 
 /// Reads one individually tracked video.
+///
+/// A video that was only found on a tracked account is found under `/account-videos`.
 #[endpoint(operation_id = "getVideo")]
 async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
     let (organization, view) = (caller.organization, VideoType::Video);
@@ -241,6 +247,8 @@ async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Vid
 }
 
 /// Changes how a video is tracked: only the fields that are sent.
+///
+/// They are about its tracking on its own: where it was found on an account as well, it goes on being collected there.
 #[endpoint(operation_id = "updateVideo")]
 async fn patch(
     app: App,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::extract::{FromBody, FromQuery, Parts};
-use super::fields::{Object, Params, Violations, noted, uuid};
+use super::fields::{Object, Params, Violations, noted, uuid, whole};
 use super::window::WindowParams;
 use crate::model::limits::{BATCH_IDS, BATCH_IDS_IN_QUERY};
 use crate::model::period::Manner;
@@ -152,6 +152,6 @@ impl Entry for i64 {
     }
 
     fn of_json(value: &Value) -> Result<Self, String> {
-        value.as_i64().ok_or_else(|| "must be an integer of at most 64 bits".to_owned())
+        whole(value)?.ok_or_else(|| "must be an integer of at most 64 bits".to_owned())
     }
 }

@@ -13,18 +13,21 @@ use super::openapi;
 use super::problem::Problem;
 use crate::store::idempotency::Answer;
 
-/// `{data: …}`
+/// A thing in its envelope.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Data<T> {
+    /// What was asked for.
     pub data: T,
 }
 
-/// `{data: …, meta: …}`
+/// A thing in its envelope, with words about it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct WithMeta<T, M> {
+    /// What was asked for.
     pub data: T,
+    /// What it is about.
     pub meta: M,
 }
 

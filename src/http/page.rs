@@ -135,9 +135,12 @@ fn signed_words<S: ListSort>() -> Value {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Collection<T> {
+    /// The entries of the page.
     data: Vec<T>,
+    /// Where the page stands in its list.
     pagination: Pagination,
     /// The filters in effect and the sort that made the page.
+    #[schemars(example = json!({"platform": "instagram", "order_by": "added_at", "order_direction": "desc"}))]
     filters: Map<String, Value>,
 }
 
@@ -145,12 +148,16 @@ pub struct Collection<T> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Pagination {
     /// What the next page is asked for with; null on the last page.
+    #[schemars(example = &"eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0")]
     next_cursor: Option<String>,
     /// False on the last page.
+    #[schemars(example = true)]
     has_next: bool,
     /// The size of the page in effect.
+    #[schemars(example = 50)]
     limit: i64,
     /// How many entries the whole list has; only with `include_total=true`.
+    #[schemars(example = 128)]
     #[serde(skip_serializing_if = "Option::is_none")]
     total_count: Option<i64>,
 }

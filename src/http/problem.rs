@@ -196,18 +196,25 @@ impl From<serde_json::Error> for Problem {
 #[schemars(rename = "Problem")]
 pub(super) struct Body<'a> {
     /// A URN of the kind of problem, `urn:tidemark:error:` and the code in kebab case.
+    #[schemars(example = &"urn:tidemark:error:not-found")]
     r#type: String,
     /// The reason phrase of the status.
+    #[schemars(example = &"Not Found")]
     title: &'a str,
     /// The status of the answer.
+    #[schemars(example = 404)]
     status: u16,
     /// What happened and what to do, for people.
+    #[schemars(example = &"the organization has no such account")]
     detail: &'a str,
     /// What happened, for programs.
+    #[schemars(example = &"NOT_FOUND")]
     code: &'a str,
     /// The path of the request.
+    #[schemars(example = &"/v2/accounts/0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65")]
     instance: &'a str,
     /// The `X-Request-ID` of the answer.
+    #[schemars(example = &"0198d1f2-7c11-7e08-8f43-5b1f0f6f2a90")]
     request_id: &'a str,
     /// Everything that is not valid; with 422 only.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]

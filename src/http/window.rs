@@ -103,14 +103,18 @@ fn note(wrong: Vec<BadWindow>, violations: &mut Violations) {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WindowMeta {
     /// The period asked for, `custom` when dates were.
+    #[schemars(example = Period::Month)]
     pub period: Period,
     /// First UTC day of the window, inclusive.
+    #[schemars(example = &"2026-02-13")]
     pub start_date: NaiveDate,
     /// Last UTC day of the window, inclusive.
     pub end_date: NaiveDate,
     /// Number of days, both ends counted.
+    #[schemars(example = 30)]
     pub days: u64,
     /// The last whole UTC day that is not after `end_date`.
+    #[schemars(example = &"2026-03-13")]
     pub complete_through: NaiveDate,
     /// The latest observation, of videos or accounts, that entered the answer; null without any.
     pub data_as_of: Option<DateTime<Utc>>,

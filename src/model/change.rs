@@ -7,13 +7,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Change<T> {
-    /// Of the window.
+    /// Of the window; null when it is not known.
+    #[schemars(example = 54_000)]
     pub current: T,
-    /// Of the window before.
+    /// Of the window before; null when it is not known.
+    #[schemars(example = 48_000)]
     pub previous: T,
-    /// The difference.
+    /// The difference; null when one of them is not known.
+    #[schemars(example = 6_000)]
     pub change: T,
-    /// Null when the previous figure is zero or unknown.
+    /// The difference in percent of the previous figure, with one decimal; null when that is zero or not known.
+    #[schemars(example = 12.5)]
     pub change_percent: Option<f64>,
 }
 

@@ -10,23 +10,41 @@ use super::platform::Platform;
 /// What an observation says of a video's counters; `None` where it says nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
+    /// Views.
     #[serde(default)]
+    #[schemars(example = 12_840)]
     pub view_count: Option<i64>,
+    /// Likes.
     #[serde(default)]
+    #[schemars(example = 964)]
     pub like_count: Option<i64>,
+    /// Comments.
     #[serde(default)]
+    #[schemars(example = 21)]
     pub comment_count: Option<i64>,
+    /// Shares.
     #[serde(default)]
+    #[schemars(example = 18)]
     pub share_count: Option<i64>,
+    /// Times that it was saved.
     #[serde(default)]
+    #[schemars(example = 30)]
     pub saved_count: Option<i64>,
+    /// Plays; on TikTok the views.
     #[serde(default)]
+    #[schemars(example = 15_120)]
     pub play_count: Option<i64>,
+    /// Plays on Instagram.
     #[serde(default)]
+    #[schemars(example = 14_710)]
     pub ig_play_count: Option<i64>,
+    /// Plays on Facebook.
     #[serde(default)]
+    #[schemars(example = 410)]
     pub fb_play_count: Option<i64>,
+    /// Likes on Facebook.
     #[serde(default)]
+    #[schemars(example = 8)]
     pub fb_like_count: Option<i64>,
 }
 

@@ -27,7 +27,7 @@ pub enum BadUsername {
 impl Username {
     /// Reads a username, with or without a leading `@`, or a profile URL.
     pub fn parse(platform: Platform, text: &str) -> Result<Self, BadUsername> {
-        let text = text.trim();
+        let text = text.trim_ascii();
         let name = if text.contains('/') { profile_name(platform, text)? } else { text.to_owned() };
         let name = name.strip_prefix('@').unwrap_or(&name);
         let (shortest, longest, error) = match platform {
@@ -155,7 +155,7 @@ const INSTAGRAM_ID_DIGITS: usize = 12;
 impl VideoIdentifier {
     /// Reads an id, an Instagram shortcode, or a URL in one of the forms that the platforms' pages and apps give.
     pub fn parse(platform: Platform, text: &str) -> Result<Self, BadVideoIdentifier> {
-        let text = text.trim();
+        let text = text.trim_ascii();
         // Neither ids nor shortcodes hold a dot or a slash, and there is no URL without one.
         if text.contains(['.', '/']) {
             let url = read_url(text).ok_or(BadVideoIdentifier::Url(platform))?;

@@ -15,22 +15,30 @@ pub enum Status {
     Unsupported,
     /// The platform no longer shows it.
     Unavailable,
+    /// Its own flag `is_active` is false.
     Paused,
+    /// Its creator's flag `is_active` is false.
     PausedByCreator,
     /// The last attempt failed; the next one is on its way.
     Failing,
     /// Never scraped yet.
     Pending,
+    /// It is read at its interval.
     Active,
 }
 
 /// The answer to "why is this not updating?".
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Tracking {
+    /// The state of collecting.
+    #[schemars(example = Status::Active)]
     pub status: Status,
+    /// When reading was tried for the last time, in vain or not; null before the first try.
     pub last_attempt_at: Option<DateTime<Utc>>,
-    /// Null while nothing will be attempted.
+    /// When it will be tried next; null while nothing will be attempted.
     pub next_attempt_at: Option<DateTime<Utc>>,
+    /// Why the last try failed; null when it did not.
+    #[schemars(example = None::<()>)]
     pub last_error: Option<String>,
 }
 

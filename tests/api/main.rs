@@ -12,7 +12,6 @@ mod authentication;
 mod conventions;
 mod creators;
 mod idempotency;
-mod openapi;
 mod outage;
 mod paging;
 mod paging_exact;

@@ -105,12 +105,24 @@ fn distinct<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.filter(|value| seen.insert(*value)).collect()
 }
 
-/// Reads a whole number; one beyond 64 bits counts as out of every range.
-pub fn integer(value: &Value) -> Result<i64, String> {
+/// Reads a whole number, `20.0` and `2e1` included; nothing of one beyond 64 bits.
+pub fn whole(value: &Value) -> Result<Option<i64>, String> {
     match value {
-        Value::Number(number) if !number.is_f64() => Ok(number.as_i64().unwrap_or(i64::MAX)),
+        Value::Number(number) if !number.is_f64() => Ok(number.as_i64()),
+        Value::Number(number) => match number.as_f64() {
+            // Below 2^63 a whole double converts exactly.
+            Some(number) if number.fract() == 0.0 => {
+                Ok((number.abs() < 9_223_372_036_854_775_808.0).then_some(number as i64))
+            }
+            _ => Err("must be an integer".to_owned()),
+        },
         _ => Err("must be an integer".to_owned()),
     }
+}
+
+/// Reads a whole number; one beyond 64 bits counts as out of every range.
+pub fn integer(value: &Value) -> Result<i64, String> {
+    Ok(whole(value)?.unwrap_or(i64::MAX))
 }
 
 /// Refuses a number out of range.

@@ -20,6 +20,8 @@ pub struct Field {
 pub struct Page {
     pub fields: Vec<Field>,
     pub required: Vec<&'static str>,
+    /// Schemas of which one has to hold for all values together.
+    pub cases: Vec<Value>,
 }
 
 /// Where a reader notes what it reads.
@@ -59,6 +61,17 @@ impl<'a> Notes<'a> {
         if let Some(page) = &mut self.page {
             page.required.push(name);
         }
+    }
+
+    pub(super) fn cases(&mut self, cases: impl FnOnce() -> Vec<Value>) {
+        if let Some(page) = &mut self.page {
+            page.cases = cases();
+        }
+    }
+
+    /// Says what the text that was noted last has to match.
+    pub(super) fn pattern(&mut self, pattern: impl FnOnce() -> String) {
+        self.amend("pattern", || pattern().into());
     }
 
     /// Says what the value that was noted last is when it is absent.

@@ -63,6 +63,11 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// Says what holds between members that are read by a rule of their own: one of the schemas does.
+    pub fn cases(&mut self, cases: impl FnOnce() -> Vec<Value>) {
+        self.notes.cases(cases);
+    }
+
     /// A member whose null means something: `Some(None)` when it is null, `None` when it is absent.
     pub fn nullable<T>(
         &mut self,
@@ -113,6 +118,19 @@ impl<'a> Object<'a> {
             let text = value.as_str().ok_or("must be a string")?;
             characters(text, bounds).map(|()| text.to_owned())
         })
+    }
+
+    /// A text that is read by a rule of its own, which the pattern tells.
+    pub fn text_with<T>(
+        &mut self,
+        name: &'static str,
+        bounds: &RangeInclusive<usize>,
+        pattern: impl FnOnce() -> String,
+        parse: impl FnOnce(String) -> Result<T, String>,
+    ) -> Option<T> {
+        let text = self.text(name, bounds);
+        self.notes.pattern(pattern);
+        parse(text?).map_err(|message| self.violations.add(name, message)).ok()
     }
 
     pub fn uuid(&mut self, name: &'static str) -> Option<Uuid> {

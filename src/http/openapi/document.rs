@@ -5,9 +5,9 @@ use salvo::Router;
 use salvo_oapi::OpenApi;
 use serde_json::{Map, Value, json};
 
+use super::definitions;
 use super::example::example;
-use super::{definitions, schema_of};
-use crate::http::problem::{self, urn};
+use super::problems::{PROBLEMS, Shared, referenced};
 
 /// What the document says about the service as a whole.
 pub struct Info {
@@ -19,90 +19,6 @@ pub struct Info {
     /// Where the paths begin.
     pub server: &'static str,
 }
-
-/// A problem that is the same wherever it happens.
-struct Shared {
-    status: &'static str,
-    name: &'static str,
-    code: &'static str,
-    title: &'static str,
-    detail: &'static str,
-}
-
-const fn shared(
-    status: &'static str,
-    name: &'static str,
-    code: &'static str,
-    title: &'static str,
-    detail: &'static str,
-) -> Shared {
-    Shared { status, name, code, title, detail }
-}
-
-const PROBLEMS: &[Shared] = &[
-    shared(
-        "400",
-        "BadRequest",
-        "BAD_REQUEST",
-        "Bad Request",
-        "The body is no JSON, or the query string does not decode.",
-    ),
-    shared("401", "Unauthorized", "UNAUTHORIZED", "Unauthorized", "There is no valid key with the request."),
-    shared(
-        "403",
-        "Forbidden",
-        "FORBIDDEN",
-        "Forbidden",
-        "The key or the subscription is not active (`FORBIDDEN`), the key lacks the scope (`INSUFFICIENT_SCOPE`), or \
-         the organization has as many accounts as it may have (`QUOTA_EXCEEDED`).",
-    ),
-    shared("404", "NotFound", "NOT_FOUND", "Not Found", "The organization has no such resource."),
-    shared("406", "NotAcceptable", "NOT_ACCEPTABLE", "Not Acceptable", "`Accept` leaves no room for JSON."),
-    shared("409", "Conflict", "CONFLICT", "Conflict", "It conflicts with what is there."),
-    shared(
-        "413",
-        "PayloadTooLarge",
-        "PAYLOAD_TOO_LARGE",
-        "Payload Too Large",
-        "The body is longer than 1 MiB.",
-    ),
-    shared(
-        "415",
-        "UnsupportedMediaType",
-        "UNSUPPORTED_MEDIA_TYPE",
-        "Unsupported Media Type",
-        "The body is not sent as `application/json`.",
-    ),
-    shared(
-        "422",
-        "ValidationError",
-        "VALIDATION_ERROR",
-        "Unprocessable Entity",
-        "Some fields are not valid; `errors` names all of them.",
-    ),
-    shared(
-        "429",
-        "RateLimited",
-        "RATE_LIMITED",
-        "Too Many Requests",
-        "The key has made as many requests as it may in this minute; `Retry-After` says when it may go on.",
-    ),
-    shared(
-        "500",
-        "InternalError",
-        "INTERNAL_ERROR",
-        "Internal Server Error",
-        "Something went wrong on our side.",
-    ),
-    shared("502", "UpstreamError", "UPSTREAM_ERROR", "Bad Gateway", "The platform could not be asked."),
-    shared(
-        "503",
-        "ServiceUnavailable",
-        "SERVICE_UNAVAILABLE",
-        "Service Unavailable",
-        "A store cannot be reached; `Retry-After` says when to try again.",
-    ),
-];
 
 const KEY: &str = "api_key";
 
@@ -122,7 +38,7 @@ pub fn document(public: &Router, private: &Router, info: &Info) -> Value {
             merge(&mut paths, path, item);
         }
     }
-    let problem = schema_of::<problem::Body<'_>>();
+    let failures = referenced(&paths);
     let schemas = definitions();
     for operation in operations(&mut paths) {
         add_examples(operation, &schemas);
@@ -147,8 +63,7 @@ pub fn document(public: &Router, private: &Router, info: &Info) -> Value {
             },
             "parameters": request_headers(),
             "headers": response_headers(),
-            "responses": PROBLEMS.iter().map(|shared| (shared.name.to_owned(), response(shared, &problem, &schemas)))
-                .collect::<Map<_, _>>(),
+            "responses": failures,
             "schemas": schemas,
         },
     })
@@ -218,20 +133,21 @@ fn names_a_resource(operation: &Map<String, Value>, parameters: &[Value]) -> boo
 
 /// Gives a status its problem, unless the operation has an answer of its own under it.
 fn fail(responses: &mut Map<String, Value>, shared: &Shared, applies: bool) {
-    let reference = json!({"$ref": format!("#/components/responses/{}", shared.name)});
     match responses.get_mut(shared.status) {
         Some(own) if own.get("content").is_some() => {}
         // Its own words, the common form.
         Some(own) => {
-            own["content"] =
-                json!({"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}})
+            let detail = own.get("description").and_then(Value::as_str).unwrap_or(shared.detail);
+            own["content"] = shared.content(detail);
         }
-        None if applies => drop(responses.insert(shared.status.to_owned(), reference)),
+        None if applies => {
+            drop(responses.insert(shared.status.to_owned(), json!({"$ref": shared.reference()})))
+        }
         None => {}
     }
 }
 
-fn header(name: &str) -> Value {
+pub(super) fn header(name: &str) -> Value {
     json!({"$ref": format!("#/components/headers/{name}")})
 }
 
@@ -294,40 +210,13 @@ fn response_headers() -> Value {
     })
 }
 
-/// A problem as a response of its own.
-fn response(shared: &Shared, problem: &Value, schemas: &Map<String, Value>) -> Value {
-    let mut body = example(problem, schemas);
-    body["type"] = json!(urn(shared.code));
-    body["title"] = json!(shared.title);
-    body["status"] = json!(shared.status.parse::<u16>().unwrap_or_default());
-    body["code"] = json!(shared.code);
-    body["detail"] = json!(shared.detail);
-    if shared.status != "422"
-        && let Some(body) = body.as_object_mut()
-    {
-        body.remove("errors");
-    }
-    let mut headers = json!({"X-Request-ID": header("RequestId")});
-    if matches!(shared.status, "429" | "503") {
-        headers["Retry-After"] = header("RetryAfter");
-    }
-    if shared.status == "401" {
-        headers["WWW-Authenticate"] = header("Authenticate");
-    }
-    json!({
-        "description": shared.detail,
-        "headers": headers,
-        "content": {"application/problem+json": {"schema": problem, "example": body}},
-    })
-}
-
 /// Gives every answer of an operation an example.
 fn add_examples(operation: &mut Value, schemas: &Map<String, Value>) {
     let responses = operation.get_mut("responses").and_then(Value::as_object_mut);
     for response in responses.into_iter().flat_map(|responses| responses.values_mut()) {
         let Some(content) = response.get_mut("content").and_then(Value::as_object_mut) else { continue };
         for media in content.values_mut() {
-            if let Some(schema) = media.get("schema") {
+            if let (Some(schema), None) = (media.get("schema"), media.get("example")) {
                 media["example"] = example(schema, schemas);
             }
         }

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+const UUID: &str = "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65";
+
 /// An example of a schema; `definitions` are what it may refer to.
 pub(super) fn example(schema: &Value, definitions: &Map<String, Value>) -> Value {
     if let Some(own) = schema.get("examples").and_then(|examples| examples.get(0)) {
@@ -47,8 +49,18 @@ fn kind(schema: &Value) -> &str {
 
 fn object(schema: &Value, definitions: &Map<String, Value>) -> Value {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let members = properties.into_iter().flatten();
-    Value::Object(members.map(|(name, schema)| (name.clone(), example(schema, definitions))).collect())
+    let members = properties.into_iter().flatten().map(|(name, schema)| (name.clone(), schema));
+    let members = members.chain(entry(schema));
+    Value::Object(members.map(|(name, schema)| (name, example(schema, definitions))).collect())
+}
+
+/// One entry of a map. What keys are is said where they are no ids, by an example.
+fn entry(schema: &Value) -> Option<(String, &Value)> {
+    if let Some(of_numbers) = schema.get("patternProperties").and_then(Value::as_object) {
+        return of_numbers.values().next().map(|schema| ("120417".to_owned(), schema));
+    }
+    let schema = schema.get("additionalProperties").filter(|schema| schema.is_object())?;
+    Some((UUID.to_owned(), schema))
 }
 
 fn array(schema: &Value, definitions: &Map<String, Value>) -> Value {
@@ -59,7 +71,7 @@ fn array(schema: &Value, definitions: &Map<String, Value>) -> Value {
 
 fn text(schema: &Value) -> Value {
     let text = match schema.get("format").and_then(Value::as_str) {
-        Some("uuid") => "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65",
+        Some("uuid") => UUID,
         Some("date-time") => "2026-03-14T09:26:53.589793Z",
         Some("date") => "2026-03-14",
         Some("uri") => "https://example.com/",

@@ -3,6 +3,7 @@
 
 mod document;
 mod example;
+mod problems;
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -83,6 +84,9 @@ pub(super) fn body(operation: &mut Operation, page: Page, example: Value) {
     let mut object = json!({"type": "object", "properties": properties, "additionalProperties": false});
     if !page.required.is_empty() {
         object["required"] = json!(page.required);
+    }
+    if !page.cases.is_empty() {
+        object["oneOf"] = page.cases.into();
     }
     let content = Content::new(schema(object)).example(example);
     operation.request_body =

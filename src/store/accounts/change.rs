@@ -146,11 +146,8 @@ pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
 /// Gives an account that its platform no longer shows the name that it goes by now; the next scrape checks it.
 pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let before = lock(write, id, None).await?;
-    let username = match Username::parse(before.platform, username) {
-        Ok(username) => username,
-        Err(error) => return Err(Error::Invalid { field: "username", message: error.to_string() }),
-    };
-    if before.username == username.as_str() {
+    let username = Username::parse(before.platform, username);
+    if username.as_ref().is_ok_and(|username| before.username == username.as_str()) {
         return Ok(());
     }
     if !before.is_unavailable {
@@ -159,6 +156,8 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
                 .to_owned(),
         ));
     }
+    let username =
+        username.map_err(|error| Error::Invalid { field: "username", message: error.to_string() })?;
     refuse_known(write, before.platform, username.as_str()).await?;
     sqlx::query("update accounts set username = $2, holds_username = true, updated_at = $3 where id = $1")
         .bind(id)

@@ -12,17 +12,23 @@ use crate::store::Error;
 /// How much of everything an organization has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Holdings {
-    /// Tracked accounts.
+    /// Tracked accounts, paused ones too.
+    #[schemars(example = 128)]
     pub accounts: i64,
-    /// Tracked accounts that are not paused themselves.
+    /// Accounts whose own `is_active` is true.
+    #[schemars(example = 121)]
     pub active_accounts: i64,
-    /// Creators; with a platform, those with an account there.
+    /// Creators; with `platform`, those with an account there.
+    #[schemars(example = 64)]
     pub creators: i64,
     /// Videos of either kind, each once.
+    #[schemars(example = 18_420)]
     pub videos: i64,
-    /// Videos that were found on tracked accounts.
+    /// Videos that were found on accounts.
+    #[schemars(example = 18_377)]
     pub account_videos: i64,
-    /// Videos that are tracked individually.
+    /// Videos that are tracked on their own.
+    #[schemars(example = 96)]
     pub individual_videos: i64,
 }
 

@@ -35,8 +35,11 @@ const SHORT_QUERY_VIDEO_CAP: usize = 10;
 /// What a search found, best first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sections {
+    /// Accounts, by their usernames.
     pub accounts: Vec<AccountHit>,
+    /// Creators, by their names.
     pub creators: Vec<CreatorHit>,
+    /// Videos of either kind, by their captions.
     pub videos: Vec<VideoHit>,
     #[serde(skip)]
     pub effective_caps: EffectiveCaps,
@@ -45,8 +48,14 @@ pub struct Sections {
 /// The number of matches per section that was actually applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EffectiveCaps {
+    /// Accounts at most.
+    #[schemars(example = 10)]
     pub accounts: usize,
+    /// Creators at most.
+    #[schemars(example = 10)]
     pub creators: usize,
+    /// Videos at most; fewer when the query is shorter than three characters.
+    #[schemars(example = 10)]
     pub videos: usize,
 }
 

@@ -16,26 +16,42 @@ use crate::store::Error;
 /// An account whose username was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct AccountHit {
+    /// The id of the account.
     pub id: Uuid,
+    /// Where the account is.
     pub platform: Platform,
+    /// The username on the platform.
+    #[schemars(example = &"salt.and.tide")]
     pub username: String,
+    /// The name that the profile shows.
+    #[schemars(example = &"Salt & Tide")]
     pub display_name: Option<String>,
 }
 
 /// A creator whose name was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct CreatorHit {
+    /// The id of the creator.
     pub id: Uuid,
+    /// What the creator is called.
+    #[schemars(example = &"Marta Soares")]
     pub name: String,
 }
 
 /// A video whose caption was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct VideoHit {
+    /// The id of the video.
     pub id: Uuid,
+    /// Where the video is.
     pub platform: Platform,
+    /// The caption.
+    #[schemars(example = &"First swell of the season. Sound on 🌊")]
     pub caption: Option<String>,
+    /// The tracked account that it was found on; null without one.
     pub account_id: Option<Uuid>,
+    /// The username of who posted it.
+    #[schemars(example = &"salt.and.tide")]
     pub account_username: Option<String>,
 }
 

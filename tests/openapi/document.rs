@@ -88,6 +88,38 @@ async fn every_operation_says_what_it_is_what_it_takes_and_how_it_can_fail() {
     }
 }
 
+/// The members of objects below a schema that say nothing of what they are.
+fn unexplained(place: &str, schema: &Value, document: &Value, found: &mut Vec<String>) {
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let target = member["$ref"].as_str().and_then(|reference| document.pointer(&reference[1..]));
+        let says = |schema: &Value| schema["description"].as_str().is_some_and(|text| !text.is_empty());
+        if !says(member) && !target.is_some_and(says) {
+            found.push(format!("{place}.{name}"));
+        }
+        unexplained(&format!("{place}.{name}"), member, document, found);
+    }
+    for part in ["items", "additionalProperties"].iter().filter_map(|part| schema.get(part)) {
+        unexplained(place, part, document, found);
+    }
+}
+
+#[tokio::test]
+async fn every_field_of_every_answer_says_what_it_is() {
+    let api = TestApi::start().await;
+    let document = document(&api).await;
+    let mut found = Vec::new();
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        unexplained(name, schema, &document, &mut found);
+    }
+    for (method, path, operation) in operations(&document) {
+        for response in operation["responses"].as_object().unwrap().values() {
+            let schema = &response["content"]["application/json"]["schema"];
+            unexplained(&format!("{method} {path}"), schema, &document, &mut found);
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn the_reference_needs_nothing_from_elsewhere() {
     let api = TestApi::start().await;

@@ -1,0 +1,53 @@
+//! The rules of [`super::identifier`] as regular expressions, in the part of the language that every reader of JSON
+//! Schema has. They are for those who write requests: what decides is the parsing.
+
+use super::identifier::{Username, VideoIdentifier};
+use super::platform::Platform;
+
+const SCHEME: &str = "(?:https?://)?";
+/// What may follow a URL's path and means nothing here.
+const TAIL: &str = "/?(?:[?#][!-~]*)?";
+const BLANK: &str = "[\\t\\n\\f\\r ]*";
+/// A number of 64 bits, but for the largest ones.
+const TIKTOK_ID: &str = "[1-9][0-9]{0,18}";
+const INSTAGRAM_ID: &str = "[1-9][0-9]{11,18}";
+const SHORTCODE: &str = "[A-Za-z0-9_-]{5,40}";
+const SHORT_LINK: &str = "[A-Za-z0-9_-]{1,64}";
+
+impl Username {
+    /// What matches the texts that [`Username::parse`] takes.
+    pub fn pattern(platform: Platform) -> String {
+        match platform {
+            Platform::Instagram => {
+                let url = format!("(?:www\\.|m\\.)?instagram\\.com/[A-Za-z0-9_][A-Za-z0-9._]{{0,29}}{TAIL}");
+                format!("^{BLANK}(?:@?[A-Za-z0-9._]{{1,30}}|{SCHEME}{url}){BLANK}$")
+            }
+            Platform::Tiktok => {
+                let url = format!("(?:www\\.|m\\.)?tiktok\\.com/@[A-Za-z0-9._]{{2,24}}{TAIL}");
+                format!("^{BLANK}(?:@?[A-Za-z0-9._]{{2,24}}|{SCHEME}{url}){BLANK}$")
+            }
+        }
+    }
+}
+
+impl VideoIdentifier {
+    /// What matches the texts that [`VideoIdentifier::parse`] takes.
+    pub fn pattern(platform: Platform) -> String {
+        match platform {
+            Platform::Instagram => {
+                let user = "(?:[A-Za-z0-9_][A-Za-z0-9._]{0,29}/)?";
+                let url =
+                    format!("(?:www\\.|m\\.)?instagram\\.com/{user}(?:p|reel|reels|tv)/{SHORTCODE}{TAIL}");
+                // Twelve digits and more are an id.
+                format!("^{BLANK}(?:{INSTAGRAM_ID}|(?![0-9]{{12}}){SHORTCODE}|{SCHEME}{url}){BLANK}$")
+            }
+            Platform::Tiktok => {
+                let video = format!("@[A-Za-z0-9._]{{2,24}}/(?:video|photo)/{TIKTOK_ID}");
+                let page = format!("v/{TIKTOK_ID}\\.html");
+                let url = format!("(?:www\\.|m\\.)?tiktok\\.com/(?:{video}|{page}|t/{SHORT_LINK}){TAIL}");
+                let short = format!("(?:vm|vt)\\.tiktok\\.com/{SHORT_LINK}{TAIL}");
+                format!("^{BLANK}(?:{TIKTOK_ID}|{SCHEME}(?:{url}|{short})){BLANK}$")
+            }
+        }
+    }
+}

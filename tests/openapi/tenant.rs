@@ -1,0 +1,94 @@
+//! Organizations with something of everything that an operation may ask for: accounts, creators, links between them,
+//! videos of both kinds and their history. Loaded, so that they are paused and nothing changes them behind a test.
+
+use std::fmt::Write;
+
+use chrono::Days;
+use serde_json::{Value, json};
+use tidemark::import;
+use tidemark::store::keys::NewKey;
+use tidemark::store::organizations::OrganizationChange;
+
+use crate::harness::{Organization, Stack};
+
+/// What belongs to a tenant.
+pub struct Tenant {
+    pub organization: Organization,
+    /// Accounts that are linked to nobody.
+    pub accounts: Vec<String>,
+    /// Creators without accounts.
+    pub creators: Vec<String>,
+    /// A creator and an account that is linked to it.
+    pub links: Vec<(String, String)>,
+    /// Videos that are both discovered and tracked on their own, so that every path takes them.
+    pub videos: Vec<String>,
+    pub internal_ids: Vec<i64>,
+}
+
+impl Tenant {
+    /// Makes an organization with so many of each.
+    pub async fn with(stack: &Stack, size: usize) -> Self {
+        let unlimited =
+            OrganizationChange { rate_limit: Some(Some(i32::MAX)), ..OrganizationChange::default() };
+        let organization = stack.organization_with(unlimited, NewKey::named("test")).await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.csv");
+        std::fs::write(&file, history(stack, size).await).unwrap();
+        let loaded =
+            import::load(&stack.stores, organization.id, vec![file], &import::Options::default()).await;
+        assert_eq!(loaded.unwrap().refused, 0);
+        for n in 0..size {
+            organization.post("/creators", json!({"name": format!("Alone {n}")})).await.ok(201);
+        }
+        let ids = |values: &[Value], keep: &dyn Fn(&Value) -> bool| -> Vec<String> {
+            values.iter().filter(|value| keep(value)).map(|value| text(value, "id")).collect()
+        };
+        let accounts = organization.get("/accounts?limit=200").await.ok(200);
+        let accounts = accounts.list("/data");
+        let linked = accounts.iter().filter(|account| !account["creator_id"].is_null());
+        let creators = organization.get("/creators?limit=200").await.ok(200);
+        let videos = organization.get("/account-videos?limit=200").await.ok(200);
+        let videos = videos.list("/data");
+        assert!(videos.iter().all(|video| video["is_tracked"] == true), "{videos:?}");
+        Tenant {
+            accounts: ids(accounts, &|account| account["creator_id"].is_null()),
+            creators: ids(creators.list("/data"), &|creator| creator["accounts_summary"]["total"] == 0),
+            links: linked.map(|account| (text(account, "creator_id"), text(account, "id"))).collect(),
+            videos: ids(videos, &|_| true),
+            internal_ids: videos.iter().map(|video| video["internal_id"].as_i64().unwrap()).collect(),
+            organization,
+        }
+    }
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_else(|| panic!("no {field}: {value}")).to_owned()
+}
+
+/// So many accounts with a creator, so many without, each with a video and a week of history.
+async fn history(stack: &Stack, size: usize) -> String {
+    let today = stack.stores.clock.now().await.date_naive();
+    let mut rows = String::from(
+        "platform,username,external_id,observed_at,create_time,description,view_count,like_count,follower_count,\
+         creator\n",
+    );
+    for n in 0..2 * size {
+        let platform = ["instagram", "tiktok"][n / 2 % 2];
+        let creator = if n % 2 == 0 { format!("Creator {n}") } else { String::new() };
+        for days in [6, 3, 0] {
+            let day = today - Days::new(days);
+            let views = 1000 + 10 * n as u64 - days;
+            writeln!(rows, "{platform},tide.{n},,{day},,,,,{views},{creator}").unwrap();
+            // Once as found on the account, once as tracked on its own.
+            for username in [format!("tide.{n}"), String::new()] {
+                let posted = today - Days::new(5);
+                writeln!(
+                    rows,
+                    "{platform},{username},73{n:05},{day},{posted}T10:00:00Z,Tide {n},{views},7,,"
+                )
+                .unwrap();
+            }
+        }
+    }
+    rows
+}
