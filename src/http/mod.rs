@@ -40,6 +40,7 @@ use crate::app::App;
 pub fn service(routes: Router, app: &App) -> Service {
     let mut service = Service::new(routes)
         .hoop(request_id::NameRequest)
+        .hoop(receive::DrainRefused)
         .hoop(HandOver(app.clone()))
         .hoop(legacy::Retire)
         .hoop(route::CatchPanic);

@@ -59,6 +59,22 @@ impl Handler for Receive {
     }
 }
 
+/// Reads on what belongs to a request that was refused before its body was read, for the same reason.
+///
+/// Whoever waits for leave to send a body has not sent it.
+pub struct DrainRefused;
+
+#[async_trait]
+impl Handler for DrainRefused {
+    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+        ctrl.call_next(req, depot, res).await;
+        let refused = res.status_code.is_some_and(|status| status.is_client_error());
+        if refused && has_body(req) && !req.headers().contains_key(EXPECT) {
+            drain(req.take_body(), 0).await;
+        }
+    }
+}
+
 async fn receive(req: &mut Request) -> Result<Received, Problem> {
     let takes_body = matches!(*req.method(), Method::POST | Method::PATCH);
     let mut received = Received::default();

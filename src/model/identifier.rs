@@ -20,7 +20,7 @@ pub enum BadUsername {
     Instagram,
     #[error("a TikTok username has 2 to 24 letters, digits, dots and underscores")]
     Tiktok,
-    #[error("the URL is not one of a {0} profile")]
+    #[error("the URL names no profile of {0}")]
     Url(Platform),
 }
 
@@ -198,9 +198,8 @@ impl VideoIdentifier {
             (Platform::Tiktok, [user, "video" | "photo", id]) if !short_host => {
                 let user = user.strip_prefix('@').or_else(|| user.strip_prefix("%40")).ok_or_else(wrong)?;
                 // TikTok itself writes URLs without the name, and so does this service where it does not know it.
-                let username = Some(user).filter(|user| !user.is_empty());
-                let username = username.map(|user| Username::parse(platform, user)).transpose();
-                let username = username.map_err(|_| wrong())?.map(Username::into_string);
+                // The id alone says which video it is: a name that nobody can have says nothing.
+                let username = Username::parse(platform, user).ok().map(Username::into_string);
                 external_id(id).map(|name| VideoIdentifier::Video(named(name, username)))
             }
             // Where links lead that TikTok's app gives to a browser of a phone.
@@ -335,6 +334,7 @@ mod tests {
             ("tiktok.com/@some.one/photo/7301234567890123456/", Some("some.one")),
             ("http://m.tiktok.com/%40some.one/video/7301234567890123456", Some("some.one")),
             ("https://www.tiktok.com/@/video/7301234567890123456", None),
+            ("https://www.tiktok.com/@x/video/7301234567890123456", None),
             ("https://m.tiktok.com/v/7301234567890123456.html?_r=1", None),
         ] {
             let expected = Some((id(), username.map(str::to_owned)));

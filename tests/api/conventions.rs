@@ -231,6 +231,32 @@ async fn a_body_that_is_too_long_is_answered_however_it_comes() {
     assert_eq!(send(request.body(just_fits)).await.fields(), ["name"]);
 }
 
+/// A client that writes its whole request before it reads meets no reset, whichever check refuses it.
+#[tokio::test]
+async fn a_long_body_is_read_whatever_the_request_is_refused_for() {
+    let api = TestApi::start().await;
+    let host = api.url.strip_prefix("http://").unwrap();
+    let size = 16 * 1024 * 1024;
+    let body = "x".repeat(size);
+    for (line, key, kind, status) in [
+        ("POST /v2/accounts", api.key.as_str(), "text/plain", 415),
+        ("POST /v2/accounts", "none", "application/json", 401),
+        ("PATCH /v2/videos/deltas", api.key.as_str(), "application/json", 405),
+        ("POST /v1/nothing", api.key.as_str(), "application/json", 404),
+    ] {
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\
+             Content-Type: {kind}\r\nContent-Length: {size}\r\n\r\n"
+        );
+        let mut connection = tokio::net::TcpStream::connect(host).await.unwrap();
+        connection.write_all(head.as_bytes()).await.unwrap();
+        connection.write_all(body.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line}: {answer}");
+    }
+}
+
 #[handler]
 async fn take() -> &'static str {
     "taken"
