@@ -1,6 +1,7 @@
 //! Tracked accounts.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
@@ -28,10 +29,13 @@ use crate::model::platform::Platform;
 use crate::store::Write;
 use crate::store::accounts::change::{self, AccountChange, NewAccount};
 use crate::store::accounts::{self, AccountFilter, AccountName, AccountSort};
+use crate::store::applied;
 use crate::store::keyset::Direction;
 
 /// Segments beside `{account_id}` that are no accounts.
 const LITERALS: &[&str] = &["stats", "metrics"];
+/// How long a deletion waits for the history of the videos that stay, so that who asks next has it in every total.
+const MOVING: Duration = Duration::from_secs(2);
 /// Long enough for every profile URL.
 const USERNAME: RangeInclusive<usize> = 1..=500;
 
@@ -304,8 +308,13 @@ async fn delete(
     let Args((Path(path), Query(query))) = args;
     let mut write = Write::begin(&app.pg, caller.organization).await?;
     let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
-    change::delete(&mut write, id).await?;
-    write.commit().await?;
+    let some_stay = change::delete(&mut write, id).await?;
+    let committed = write.commit().await?;
+    if let Some(position) = committed.outbox_position.filter(|_| some_stay) {
+        let moved = applied::wait_for_clickhouse(&app.pg, caller.organization, position);
+        // The deletion is done however long that takes.
+        let _ = tokio::time::timeout(MOVING, moved).await;
+    }
     Ok(NoContent)
 }
 

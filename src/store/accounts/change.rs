@@ -178,8 +178,9 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
 }
 
 /// Stops tracking an account and deletes it with its discovered videos and their history. Videos that are tracked
-/// on their own as well stay, with the history that was observed of them.
-pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
+/// on their own as well stay, with the history that was observed of them. Says whether there are any: their history has
+/// to move in ClickHouse before any answer has it again.
+pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
     let organization = write.organization();
     let account = lock(write, id, None).await?;
     // A place that history was moved away from is never used again, so they get fresh ones.
@@ -193,6 +194,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
+    let some_stay = !detached.is_empty();
     for (video, video_id, subject_id) in detached {
         let from = VideoPlace { subject_id: account.internal_id, video_id };
         write.video_moved(from, VideoPlace { subject_id, video_id });
@@ -208,7 +210,8 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     targets::remove(write, &[id]).await?;
     sqlx::query("delete from accounts where id = $1").bind(id).execute(write.connection()).await?;
     let removed = removed.into_iter().map(|(id, video_id)| RemovedVideo { id, video_id }).collect();
-    write.subject_removed(account.internal_id, Some(id), removed).await
+    write.subject_removed(account.internal_id, Some(id), removed).await?;
+    Ok(some_stay)
 }
 
 /// Locks an account against every other change, after its creator and the one that it may get.
