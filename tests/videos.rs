@@ -120,7 +120,12 @@ async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_wa
     let overview = organization.get("/overview").await.ok(200);
     assert_eq!(overview.integer("/data/totals/videos"), count, "it stays discovered");
     assert_eq!(overview.integer("/data/new_posts/current"), new_posts);
+    let history = format!("/videos/{}/analytics?values=cumulative", after["id"].as_str().unwrap());
+    let counted = organization.get(&history).await.ok(200).integer("/data/6/view_count");
+    assert!(counted > 0);
     organization.delete(&format!("/accounts/{}", tracked["id"].as_str().unwrap())).await.ok(204);
+    let kept = organization.get(&history).await.ok(200);
+    assert_eq!(kept.integer("/data/6/view_count"), counted, "its history stays with it: {kept}");
     let videos = organization.get("/videos").await.ok(200);
     assert_eq!(videos.list("/data").len(), 1, "the other one stays tracked: {videos}");
     assert_eq!(videos.at("/data/0/account_id"), &Value::Null);
