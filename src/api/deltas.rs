@@ -103,7 +103,7 @@ async fn post_deltas(app: App, caller: Caller, body: Body<Deltas>) -> Result<Ans
     deltas(&app, &caller, body.0).await
 }
 
-/// Says what videos gained in views over several windows that end today, as the `POST` does.
+/// Says what videos gained in views over several windows that end today, as the POST does.
 ///
 /// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getVideoDeltas")]

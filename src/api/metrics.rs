@@ -102,7 +102,7 @@ async fn post_accounts(
     account_totals(&app, &caller, body.0).await
 }
 
-/// Totals what accounts gained over a window, as the `POST` does.
+/// Totals what accounts gained over a window, as the POST does.
 ///
 /// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getAccountMetrics")]
@@ -161,7 +161,7 @@ async fn post_videos(app: App, caller: Caller, body: Body<Videos>) -> Result<Tot
     video_totals(&app, &caller, body.0).await
 }
 
-/// Totals what videos gained over a window, as the `POST` does.
+/// Totals what videos gained over a window, as the POST does.
 ///
 /// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getVideoMetrics")]
@@ -217,7 +217,7 @@ async fn post_account_videos(
     account_video_totals(&app, &caller, body.0).await
 }
 
-/// Totals what account-discovered videos gained over a window, as the `POST` does.
+/// Totals what account-discovered videos gained over a window, as the POST does.
 ///
 /// For any key, and for at most 100 ids. One of the two lists has to be there.
 #[endpoint(operation_id = "getAccountVideoMetrics")]
