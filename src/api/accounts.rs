@@ -275,7 +275,7 @@ async fn get(
     responses((
         status_code = 409,
         description = "The username in the path is tracked on both platforms, or the account cannot take the new one: \
-                       it is another account's, or this account is still followed by itself.",
+                       it is another account's, or this account is not known to be gone.",
     ))
 )]
 async fn patch(

@@ -178,10 +178,12 @@ pub async fn change(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
     .await?
     .ok_or(Error::NotFound("creator"))?;
     if change.is_active.is_some() {
-        let accounts: Vec<Uuid> = sqlx::query_scalar("select id from accounts where creator_id = $1")
-            .bind(id)
-            .fetch_all(write.connection())
-            .await?;
+        let accounts: Vec<Uuid> =
+            sqlx::query_scalar("select id from accounts where organization_id = $1 and creator_id = $2")
+                .bind(write.organization())
+                .bind(id)
+                .fetch_all(write.connection())
+                .await?;
         targets::refresh(write, &accounts).await?;
     }
     write.creator_changed(id);
@@ -198,8 +200,10 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
         .await?
         .ok_or(Error::NotFound("creator"))?;
     let accounts: Vec<Uuid> = sqlx::query_scalar(
-        "update accounts set creator_id = null, linked_at = null, updated_at = $2 where creator_id = $1 returning id",
+        "update accounts set creator_id = null, linked_at = null, updated_at = $3
+         where organization_id = $1 and creator_id = $2 returning id",
     )
+    .bind(organization)
     .bind(id)
     .bind(Utc::now())
     .fetch_all(write.connection())
@@ -208,7 +212,11 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     for account in accounts {
         write.account_changed(account);
     }
-    sqlx::query("delete from creators where id = $1").bind(id).execute(write.connection()).await?;
+    sqlx::query("delete from creators where organization_id = $1 and id = $2")
+        .bind(organization)
+        .bind(id)
+        .execute(write.connection())
+        .await?;
     write.creator_removed(id);
     Ok(())
 }

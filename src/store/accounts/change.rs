@@ -119,7 +119,7 @@ pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
              max_recent_posts = case when $8 then $9 else max_recent_posts end,
              post_lookback_days = case when $10 then $11 else post_lookback_days end,
              updated_at = $12
-         where id = $1",
+         where id = $1 and organization_id = $13",
     )
     .bind(id)
     .bind(change.is_active)
@@ -133,6 +133,7 @@ pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
     .bind(change.post_lookback_days.is_some())
     .bind(change.post_lookback_days.flatten())
     .bind(Utc::now())
+    .bind(write.organization())
     .execute(write.connection())
     .await?;
     if let Some(hours) = change.scrape_interval_hours {
@@ -152,23 +153,29 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
     }
     if !before.is_unavailable {
         return Err(Error::Conflict(
-            "only an account that has become unavailable can be given another username: this one is followed by itself"
+            "only an account that has become unavailable can be given another username: this one is not known to be gone"
                 .to_owned(),
         ));
     }
     let username =
         username.map_err(|error| Error::Invalid { field: "username", message: error.to_string() })?;
     refuse_known(write, before.platform, username.as_str()).await?;
-    sqlx::query("update accounts set username = $2, holds_username = true, updated_at = $3 where id = $1")
-        .bind(id)
-        .bind(username.as_str())
-        .bind(Utc::now())
-        .execute(write.connection())
-        .await
-        .map_err(|error| tracked_meanwhile(error, before.platform, username.as_str()))?;
     sqlx::query(
-        "update scrape_targets set next_attempt_at = $2, failures = 0, not_found_runs = 0 where id = $1",
+        "update accounts set username = $3, holds_username = true, updated_at = $4
+         where organization_id = $1 and id = $2",
     )
+    .bind(write.organization())
+    .bind(id)
+    .bind(username.as_str())
+    .bind(Utc::now())
+    .execute(write.connection())
+    .await
+    .map_err(|error| tracked_meanwhile(error, before.platform, username.as_str()))?;
+    sqlx::query(
+        "update scrape_targets set next_attempt_at = $3, failures = 0, not_found_runs = 0
+         where organization_id = $1 and id = $2",
+    )
+    .bind(write.organization())
     .bind(id)
     .bind(now)
     .execute(write.connection())
@@ -208,7 +215,11 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
     .fetch_all(write.connection())
     .await?;
     targets::remove(write, &[id]).await?;
-    sqlx::query("delete from accounts where id = $1").bind(id).execute(write.connection()).await?;
+    sqlx::query("delete from accounts where organization_id = $1 and id = $2")
+        .bind(organization)
+        .bind(id)
+        .execute(write.connection())
+        .await?;
     let removed = removed.into_iter().map(|(id, video_id)| RemovedVideo { id, video_id }).collect();
     write.subject_removed(account.internal_id, Some(id), removed).await?;
     Ok(some_stay)
