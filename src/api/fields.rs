@@ -7,6 +7,7 @@ use crate::http::Listing;
 use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
 use crate::http::fields::{Params, Word};
 use crate::http::page::ListSort;
+use crate::http::window::WindowParams;
 use crate::model::platform::Platform;
 use crate::store::videos::VideoFilter;
 
@@ -74,5 +75,20 @@ pub(super) struct AccountIdPath {
 impl FromPath for AccountIdPath {
     fn read(path: &mut PathParams<'_>) -> Self {
         AccountIdPath { account_id: path.about("The id of the account.").uuid("account_id") }
+    }
+}
+
+/// The window and the platform that figures are asked for.
+pub(super) struct WindowOnPlatform {
+    pub(super) window: WindowParams,
+    pub(super) platform: Option<Platform>,
+}
+
+impl FromQuery for WindowOnPlatform {
+    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+        WindowOnPlatform {
+            window: WindowParams::read(query, parts),
+            platform: query.about(ON_PLATFORM).word("platform"),
+        }
     }
 }

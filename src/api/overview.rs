@@ -6,37 +6,19 @@ use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::fields::ON_PLATFORM;
+use super::fields::WindowOnPlatform;
 use crate::app::App;
-use crate::http::extract::{FromQuery, Parts};
-use crate::http::fields::Params;
 use crate::http::route::read;
-use crate::http::window::{WindowMeta, WindowParams};
+use crate::http::window::WindowMeta;
 use crate::http::{Caller, Problem, Query, WithMeta};
 use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
-use crate::model::platform::Platform;
 use crate::store::analytics::overview::{self, Holdings};
 use crate::store::analytics::{Scope, subjects};
 
 pub(super) fn router() -> Router {
     Router::with_path("overview").push(read(get))
-}
-
-/// The window and platform that figures are asked for.
-struct OverviewQuery {
-    window: WindowParams,
-    platform: Option<Platform>,
-}
-
-impl FromQuery for OverviewQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        OverviewQuery {
-            window: WindowParams::read(query, parts),
-            platform: query.about(ON_PLATFORM).word("platform"),
-        }
-    }
 }
 
 /// What the organization has, and what it gained beside the window before.
@@ -85,9 +67,9 @@ struct OverviewMeta {
 async fn get(
     app: App,
     caller: Caller,
-    query: Query<OverviewQuery>,
+    query: Query<WindowOnPlatform>,
 ) -> Result<WithMeta<Overview, OverviewMeta>, Problem> {
-    let Query(OverviewQuery { window, platform }) = query;
+    let Query(WindowOnPlatform { window, platform }) = query;
     let (pg, organization) = (&app.pg, caller.organization);
     let now = app.clock.now().await;
     let window = window.at(now)?;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::fields::{CreatorPath, ON_PLATFORM};
+use super::fields::{CreatorPath, WindowOnPlatform};
 use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::Params;
@@ -16,17 +16,15 @@ use crate::http::window::{WindowMeta, WindowParams};
 use crate::http::{Args, Caller, Path, Problem, Query, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
-use crate::model::platform::Platform;
 use crate::store::analytics::{Scope, accounts, subjects};
 
 pub(super) fn router() -> Router {
     Router::with_path("analytics/timeseries").push(read(of_organization))
 }
 
-/// The window of a series, and whose it is.
+/// What a series is of, and whose it is.
 struct SeriesQuery {
-    window: WindowParams,
-    platform: Option<Platform>,
+    of: WindowOnPlatform,
     account_id: Option<Uuid>,
     creator_id: Option<Uuid>,
 }
@@ -34,8 +32,7 @@ struct SeriesQuery {
 impl FromQuery for SeriesQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         SeriesQuery {
-            window: WindowParams::read(query, parts),
-            platform: query.about(ON_PLATFORM).word("platform"),
+            of: WindowOnPlatform::read(query, parts),
             account_id: query.about("Only this account.").uuid("account_id"),
             creator_id: query.about("Only the accounts of this creator.").uuid("creator_id"),
         }
@@ -63,7 +60,7 @@ async fn of_organization(
     caller: Caller,
     query: Query<SeriesQuery>,
 ) -> Result<WithMeta<Vec<SeriesDay>, WindowMeta>, Problem> {
-    let Query(SeriesQuery { window, platform, account_id, creator_id }) = query;
+    let Query(SeriesQuery { of: WindowOnPlatform { window, platform }, account_id, creator_id }) = query;
     let organization = caller.organization;
     let now = app.clock.now().await;
     let window = window.at(now)?;

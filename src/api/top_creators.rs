@@ -9,30 +9,27 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::fields::ON_PLATFORM;
+use super::fields::WindowOnPlatform;
 use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::Params;
-use crate::http::window::{WindowMeta, WindowParams};
+use crate::http::window::WindowMeta;
 use crate::http::{Caller, Problem, Query, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
-use crate::model::platform::Platform;
 use crate::store::analytics::creators::{self, Ranked};
 use crate::store::analytics::{Scope, subjects};
 
-/// The window and platform of a leaderboard, and how long it is.
+/// What a leaderboard is of, and how long it is.
 pub(super) struct TopQuery {
-    window: WindowParams,
-    platform: Option<Platform>,
+    of: WindowOnPlatform,
     limit: usize,
 }
 
 impl FromQuery for TopQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         TopQuery {
-            window: WindowParams::read(query, parts),
-            platform: query.about(ON_PLATFORM).word("platform"),
+            of: WindowOnPlatform::read(query, parts),
             limit: query.about("How many creators the ranking has.").integer_or(
                 "limit",
                 &SHORT_LIST,
@@ -68,7 +65,7 @@ pub(super) async fn list(
     caller: Caller,
     query: Query<TopQuery>,
 ) -> Result<WithMeta<Vec<TopCreator>, WindowMeta>, Problem> {
-    let Query(TopQuery { window, platform, limit }) = query;
+    let Query(TopQuery { of: WindowOnPlatform { window, platform }, limit }) = query;
     let organization = caller.organization;
     let now = app.clock.now().await;
     let window = window.at(now)?;
