@@ -190,15 +190,13 @@ pub async fn renew(pg: &PgPool, owner: Uuid, in_hand: &[Uuid]) -> Result<(), Err
     Ok(())
 }
 
-/// Gives back what is in hand, to be taken again at `next`: nothing was learned, and nothing went wrong with it.
-pub async fn release(pg: &PgPool, owner: Uuid, targets: &[Uuid], next: DateTime<Utc>) -> Result<(), Error> {
+/// Gives back what is in hand, due as before: nothing was learned, and nothing went wrong with it.
+pub async fn release(pg: &PgPool, owner: Uuid, targets: &[Uuid]) -> Result<(), Error> {
     sqlx::query(
-        "update scrape_targets set lease_owner = null, lease_until = null, next_attempt_at = greatest(next_attempt_at, $3)
-         where id = any($1) and lease_owner = $2",
+        "update scrape_targets set lease_owner = null, lease_until = null where id = any($1) and lease_owner = $2",
     )
     .bind(targets)
     .bind(owner)
-    .bind(next)
     .execute(pg)
     .await?;
     Ok(())

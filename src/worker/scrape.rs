@@ -64,7 +64,7 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
                 let interval_hours = account.scrape_interval_hours;
                 members.push((Scrape { tracker, target, now, interval_hours }, account));
             }
-            _ => within(BRIEF, leases::release(&tracker.stores.pg, tracker.owner, &[target.id], now)).await?,
+            _ => within(BRIEF, leases::release(&tracker.stores.pg, tracker.owner, &[target.id])).await?,
         }
     }
     let Some((first, known)) = members.first() else { return Ok(Outcome::NotAsked) };
@@ -98,7 +98,7 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
 async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result<Outcome, Error> {
     let pg = &tracker.stores.pg;
     let Some(known) = within(BRIEF, scrapes::video(pg, target.organization_id, target.id)).await? else {
-        within(BRIEF, leases::release(pg, tracker.owner, &[target.id], now)).await?;
+        within(BRIEF, leases::release(pg, tracker.owner, &[target.id])).await?;
         return Ok(Outcome::NotAsked);
     };
     let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
@@ -271,10 +271,10 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// Gives up what was begun and leaves the target as it was, due at once.
+    /// Gives up what was begun and leaves the target as it was.
     async fn give_back(&self, begun: Write) -> Result<(), Error> {
         drop(begun);
-        leases::release(&self.tracker.stores.pg, self.tracker.owner, &[self.target.id], self.now).await
+        leases::release(&self.tracker.stores.pg, self.tracker.owner, &[self.target.id]).await
     }
 }
 

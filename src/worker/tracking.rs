@@ -129,12 +129,12 @@ impl Tracker {
         Ok(())
     }
 
-    /// Stops a platform's queue and gives back what could not be read, to be the first when it goes on.
+    /// Stops a platform's queue and gives back what could not be read; it stays as long due as it is.
     async fn rest(&self, targets: &[Leased], pause: Pause) -> Result<(), Error> {
         let now = self.stores.clock.now().await;
         self.pause(pause, now).await?;
         let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
-        leases::release(&self.stores.pg, self.owner, &ids, now).await
+        leases::release(&self.stores.pg, self.owner, &ids).await
     }
 
     /// Stops a platform's queue, and says so once.
