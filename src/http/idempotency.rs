@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::envelope::Created;
 use super::extract::{Part, Parts};
-use super::fields::Violations;
 use super::fields::noted::{Notes, Page};
+use super::fields::{Violations, whole};
 use super::openapi;
 use super::problem::Problem;
 use crate::store::Write;
@@ -75,7 +75,8 @@ fn key(req: &Request) -> Result<Option<String>, &'static str> {
     }
 }
 
-/// The same value with the members of every object in the order of their names.
+/// The same value in one spelling: the members of every object in the order of their names, and whole numbers without a
+/// fraction.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -89,7 +90,7 @@ fn canonical(value: &Value) -> Value {
             )
         }
         Value::Array(values) => Value::Array(values.iter().map(canonical).collect()),
-        other => other.clone(),
+        other => whole(other).ok().flatten().map_or_else(|| other.clone(), Value::from),
     }
 }
 
@@ -137,5 +138,15 @@ mod tests {
         let value = |text: &str| canonical(&serde_json::from_str(text).unwrap()).to_string();
         assert_eq!(value(r#"{"b": [{"y":1,"x":2}], "a": null}"#), value(r#"{"a":null,"b":[{"x":2,"y":1}]}"#));
         assert_ne!(value(r#"{"a":[1,2]}"#), value(r#"{"a":[2,1]}"#));
+    }
+
+    #[test]
+    fn the_spelling_of_a_number_makes_no_other_body() {
+        let value = |text: &str| canonical(&serde_json::from_str(text).unwrap()).to_string();
+        assert_eq!(value("[20, 20.0, 2e1, -0.0]"), "[20,20,20,0]");
+        assert_eq!(
+            value("[18446744073709551615, 0.5, 1e300, \"20.0\"]"),
+            "[18446744073709551615,0.5,1e+300,\"20.0\"]"
+        );
     }
 }
