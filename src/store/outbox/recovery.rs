@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use crate::store::Error;
 use crate::store::facts::Recorded;
 
-/// How many rows are opened again at a time.
+/// How many rows are opened again, or forgotten, at a time.
 const CHUNK: i64 = 20_000;
 
 /// What was found when the relay began where ClickHouse stands.
@@ -113,18 +113,32 @@ pub async fn missing_history(pg: &PgPool) -> Result<Vec<MissingHistory>, Error> 
     Ok(missing)
 }
 
-/// Forgets delivered rows older than the time for which ClickHouse's loss can be made good.
+/// Forgets delivered rows older than the time for which ClickHouse's loss can be made good, the oldest first and some at
+/// a time, and says how many there were.
 pub async fn forget_delivered(pg: &PgPool) -> Result<u64, Error> {
+    let mut forgotten = 0;
+    loop {
+        match forget_some(pg).await? {
+            0 => return Ok(forgotten),
+            rows => forgotten += rows,
+        }
+    }
+}
+
+async fn forget_some(pg: &PgPool) -> Result<u64, Error> {
     let mut transaction = pg.begin().await?;
-    let forgotten: (i64, Option<i64>, Option<DateTime<Utc>>) = sqlx::query_as(
+    let (rows, delivery, applied_at): (i64, Option<i64>, Option<DateTime<Utc>>) = sqlx::query_as(
         "with forgotten as (
-             delete from outbox where applied_at < now() - interval '7 days' returning delivery, applied_at
+             delete from outbox where position = any(array(
+                 select position from outbox where applied_at < now() - interval '7 days' order by applied_at limit $1
+             )) returning delivery, applied_at
          )
          select count(*), max(delivery), max(applied_at) from forgotten",
     )
+    .bind(CHUNK)
     .fetch_one(&mut *transaction)
     .await?;
-    if let (rows, Some(delivery), Some(applied_at)) = forgotten {
+    if let (Some(delivery), Some(applied_at)) = (delivery, applied_at) {
         sqlx::query(
             "insert into outbox_forgotten (delivery, applied_at) values ($1, $2)
              on conflict (single) do update set
@@ -139,8 +153,7 @@ pub async fn forget_delivered(pg: &PgPool) -> Result<u64, Error> {
             .bind(delivery)
             .execute(&mut *transaction)
             .await?;
-        transaction.commit().await?;
-        return Ok(rows.cast_unsigned());
     }
-    Ok(0)
+    transaction.commit().await?;
+    Ok(rows.cast_unsigned())
 }
