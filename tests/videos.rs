@@ -6,20 +6,6 @@ mod harness;
 use harness::{Organization, SandboxAccount, Stack, eventually};
 use serde_json::{Value, json};
 
-/// What the sandbox serves of an account.
-async fn served(stack: &Stack, account: &SandboxAccount) -> Value {
-    let url = format!(
-        "{}/_control?platform={}&username={}",
-        stack.connection.sandbox_url, account.platform, account.username
-    );
-    let answer: Value = stack.client.get(url).send().await.unwrap().json().await.unwrap();
-    answer["accounts"][0].clone()
-}
-
-fn one_of<'a>(stack: &'a Stack, platform: &str) -> &'a SandboxAccount {
-    stack.connection.sandbox_accounts.iter().find(|account| account.platform == platform).unwrap()
-}
-
 /// Adds a video and returns it once its first scrape is in.
 async fn add(organization: &Organization, platform: &str, identifier: &str) -> Value {
     let body = json!({"platform": platform, "identifier": identifier});
@@ -41,8 +27,8 @@ async fn scraped(organization: &Organization, id: &str) -> Value {
 async fn a_video_of_any_name_is_read_within_seconds() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let instagram = served(&stack, one_of(&stack, "instagram")).await;
-    let tiktok = served(&stack, one_of(&stack, "tiktok")).await;
+    let instagram = stack.served(stack.one_of("instagram")).await;
+    let tiktok = stack.served(stack.one_of("tiktok")).await;
     let text = |post: &Value, field: &str| post[field].as_str().unwrap().to_owned();
     let post = |number: usize| &instagram["posts"][number];
     let video = |number: usize| &tiktok["posts"][number];
@@ -94,8 +80,8 @@ async fn a_video_of_any_name_is_read_within_seconds() {
 async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_way() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let account = one_of(&stack, "instagram");
-    let posts = served(&stack, account).await["posts"].clone();
+    let account = stack.one_of("instagram");
+    let posts = stack.served(account).await["posts"].clone();
     let code = |number: usize| posts[number]["shortcode"].as_str().unwrap().to_owned();
     let before = add(&organization, "instagram", &code(0)).await;
     let tracked = organization.track(account).await;
@@ -139,7 +125,7 @@ async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_wa
 async fn a_scrape_that_reveals_a_discovered_video_ends_as_one_with_it() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let account = one_of(&stack, "instagram");
+    let account = stack.one_of("instagram");
     organization.track(account).await;
     // As a source leaves it that tells no shortcodes.
     let (older, code): (uuid::Uuid, String) = sqlx::query_as(

@@ -102,6 +102,24 @@ impl Stack {
         Organization { stack: self.clone(), id: made.id, key: key.key }
     }
 
+    /// An account of a platform that the sandbox knows.
+    pub fn one_of(&self, platform: &str) -> &SandboxAccount {
+        let mut accounts = self.connection.sandbox_accounts.iter();
+        accounts
+            .find(|account| account.platform == platform)
+            .expect("the sandbox knows some of each platform")
+    }
+
+    /// What the sandbox would serve of an account now.
+    pub async fn served(&self, account: &SandboxAccount) -> Value {
+        let url = format!(
+            "{}/_control?platform={}&username={}",
+            self.connection.sandbox_url, account.platform, account.username
+        );
+        let response = self.client.get(url).send().await.expect("the sandbox answers");
+        Answer::read("GET /_control", response).await.ok(200).at("/accounts/0").clone()
+    }
+
     /// Asks the sandbox for something, as in `json!({"op": "advance", "hours": 24})`.
     pub async fn sandbox(&self, order: Value) -> Value {
         let url = format!("{}/_control", self.connection.sandbox_url);

@@ -6,20 +6,6 @@ use clickhouse::Row;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What the sandbox would serve of an account now.
-async fn served(stack: &Stack, account: &SandboxAccount) -> Value {
-    let url = format!(
-        "{}/_control?platform={}&username={}",
-        stack.connection.sandbox_url, account.platform, account.username
-    );
-    let answer: Value = stack.client.get(url).send().await.unwrap().json().await.unwrap();
-    answer["accounts"][0].clone()
-}
-
-fn one_of(stack: &Stack, platform: &str) -> SandboxAccount {
-    stack.connection.sandbox_accounts.iter().find(|account| account.platform == platform).unwrap().clone()
-}
-
 #[derive(Row, Deserialize)]
 struct Facts {
     rows: u64,
@@ -48,9 +34,9 @@ async fn an_added_account_is_read_and_becomes_history_within_seconds() {
     let stack = Stack::shared();
     for platform in ["instagram", "tiktok"] {
         let organization = stack.organization().await;
-        let account = one_of(&stack, platform);
+        let account = stack.one_of(platform);
         let tracked = organization.track(&account).await;
-        let served = served(&stack, &account).await;
+        let served = stack.served(account).await;
         assert_eq!(tracked["username"], account.username.as_str());
         assert_eq!(tracked["tracking"]["status"], "active");
         assert!(tracked["follower_count"].as_i64().unwrap() > 0);
@@ -81,7 +67,7 @@ async fn an_added_account_is_read_and_becomes_history_within_seconds() {
 async fn a_creator_is_made_linked_and_ranked() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let account = organization.track(&one_of(&stack, "tiktok")).await;
+    let account = organization.track(stack.one_of("tiktok")).await;
     let account = account["id"].as_str().unwrap();
     let creator = organization.post("/creators", json!({"name": "Mara"})).await.ok(201);
     let creator = creator.text("/data/id");
@@ -107,7 +93,7 @@ async fn a_creator_is_made_linked_and_ranked() {
 async fn a_deleted_account_leaves_every_total_at_once() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let account = organization.track(&one_of(&stack, "instagram")).await;
+    let account = organization.track(stack.one_of("instagram")).await;
     let followers =
         |overview: &crate::harness::answer::Answer| overview.at("/data/followers/current").clone();
     let overview = organization.get("/overview").await.ok(200);
@@ -150,7 +136,7 @@ async fn own_stores_days_that_pass_become_gains() {
     let stack = PrivateStack::start().await;
     let shared = &stack.stack;
     let organization = shared.organization().await;
-    let account = one_of(shared, "tiktok");
+    let account = shared.one_of("tiktok");
     let first = organization.track(&account).await;
     let path = format!("/accounts/{}", first["id"].as_str().unwrap());
     let before = organization.get("/overview?period=7d").await.ok(200).integer("/data/views/current");
