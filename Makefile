@@ -24,7 +24,7 @@ test-deep: ## Run all tests and the long ones
 	@scripts/with-stores scripts/run-tests --deep $(ARGS)
 
 bench-paging: ## Time the lists in an organization of 70,000 videos
-	@scripts/with-stores scripts/bench-paging
+	@scripts/with-stores scripts/bench paging dev
 
 openapi: ## Write docs/openapi.json, the API's document, anew
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(the_document_is_the_one_that_was_reviewed)'

@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::{Organization, SandboxAccount, Stack, eventually};
+use harness::{Organization, Stack, eventually};
 use serde_json::{Value, json};
 
 /// Adds a video and returns it once its first scrape is in.

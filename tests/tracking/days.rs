@@ -1,7 +1,7 @@
 //! From an added account to history: what the sandbox served becomes records, snapshots and gains.
 
 use crate::harness::private::PrivateStack;
-use crate::harness::{Organization, SandboxAccount, Stack, eventually};
+use crate::harness::{Organization, Stack, eventually};
 use clickhouse::Row;
 use serde::Deserialize;
 use serde_json::{Value, json};
