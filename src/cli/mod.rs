@@ -10,6 +10,7 @@ mod key;
 pub mod lifeline;
 mod migrate;
 mod org;
+mod source;
 mod track;
 mod up;
 
@@ -61,6 +62,7 @@ enum Command {
     ///
     /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
     Sandbox(SandboxArgs),
+    Source(source::SourceArgs),
     Import(import::ImportArgs),
     Org(org::OrgArgs),
     Key(key::KeyArgs),
@@ -152,6 +154,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Up(args) => up::run(args).await?,
         Command::Serve(args) => server::serve(args).await?,
         Command::Track(args) => track::run(args).await?,
+        Command::Source(args) => return source::run(args).await,
         Command::Import(args) => return import::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Clickhouse(args) => clickhouse::run(args).await?,

@@ -164,11 +164,11 @@ impl SourceArgs {
     }
 
     pub(super) fn graph_url(&self) -> Result<Url, ConfigError> {
-        url("TIDEMARK_INSTAGRAM_GRAPH_URL", or_default(&self.instagram_graph_url, GRAPH_URL))
+        source_url("TIDEMARK_INSTAGRAM_GRAPH_URL", or_default(&self.instagram_graph_url, GRAPH_URL))
     }
 
     pub(super) fn research_url(&self) -> Result<Url, ConfigError> {
-        url("TIDEMARK_TIKTOK_RESEARCH_URL", or_default(&self.tiktok_research_url, RESEARCH_URL))
+        source_url("TIDEMARK_TIKTOK_RESEARCH_URL", or_default(&self.tiktok_research_url, RESEARCH_URL))
     }
 
     pub(super) fn http_url(&self) -> Result<Option<Url>, ConfigError> {
@@ -183,7 +183,7 @@ impl SourceArgs {
 
 fn optional_url(variable: &'static str, text: Option<&str>) -> Result<Option<Url>, ConfigError> {
     let text = text.map(str::trim).filter(|text| !text.is_empty());
-    text.map(|text| url(variable, text)).transpose()
+    text.map(|text| source_url(variable, text)).transpose()
 }
 
 /// Takes an empty value for an unset one, as container tools pass it.
@@ -191,7 +191,8 @@ fn or_default<'a>(text: &'a str, default: &'a str) -> &'a str {
     if text.trim().is_empty() { default } else { text.trim() }
 }
 
-fn url(variable: &'static str, text: &str) -> Result<Url, ConfigError> {
+/// Reads the address of a source.
+pub fn source_url(variable: &'static str, text: &str) -> Result<Url, ConfigError> {
     let wrong = |reason: &str| ConfigError::Url { variable, reason: reason.to_owned() };
     let url = Url::from_str(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
