@@ -4,12 +4,15 @@
 //! an error that says which variable to set.
 
 use std::fmt;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 use std::time::Duration;
 
 use url::Url;
 
+use super::ledger::Ledger;
 use super::outbound::Limits;
+use super::throttle::Throttle;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
@@ -36,6 +39,12 @@ pub struct SourceArgs {
     /// The access token of the Instagram Graph API
     #[arg(long, env = "TIDEMARK_INSTAGRAM_GRAPH_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub instagram_graph_token: Option<Secret>,
+    /// Requests to the Graph API that one process makes at the same time
+    #[arg(long, env = "TIDEMARK_INSTAGRAM_GRAPH_CONCURRENCY", value_name = "N", default_value = "8")]
+    pub instagram_graph_concurrency: NonZeroU16,
+    /// Requests to the Graph API that all processes together may make in a UTC day; unlimited by default
+    #[arg(long, env = "TIDEMARK_INSTAGRAM_GRAPH_DAILY_REQUESTS", value_name = "N")]
+    pub instagram_graph_daily_requests: Option<u32>,
     /// The TikTok API with its version
     #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_URL", value_name = "URL", default_value = RESEARCH_URL)]
     pub tiktok_research_url: String,
@@ -50,6 +59,9 @@ pub struct SourceArgs {
         hide_env_values = true
     )]
     pub tiktok_research_client_secret: Option<Secret>,
+    /// Requests to the TikTok Research API that one process makes at the same time
+    #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_CONCURRENCY", value_name = "N", default_value = "8")]
+    pub tiktok_research_concurrency: NonZeroU16,
     /// Requests to the TikTok Research API that all processes together may make in a UTC day
     #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", value_name = "N", default_value_t = 1000)]
     pub tiktok_research_daily_requests: u32,
@@ -59,6 +71,13 @@ pub struct SourceArgs {
     /// The bearer token of that collector, when it wants one
     #[arg(long, env = "TIDEMARK_HTTP_SOURCE_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub http_source_token: Option<Secret>,
+    /// Requests to that collector that one process makes at the same time, for both platforms
+    #[arg(long, env = "TIDEMARK_HTTP_SOURCE_CONCURRENCY", value_name = "N", default_value = "8")]
+    pub http_source_concurrency: NonZeroU16,
+    /// Requests to that collector that all processes together may make in a UTC day, for both platforms; unlimited by
+    /// default
+    #[arg(long, env = "TIDEMARK_HTTP_SOURCE_DAILY_REQUESTS", value_name = "N")]
+    pub http_source_daily_requests: Option<u32>,
     /// Who answers for TikTok's short links instead of TikTok (demo and tests); the host and the path of a link
     /// are put behind this address
     #[arg(long, env = "TIDEMARK_TIKTOK_SHORT_LINK_URL", value_name = "URL")]
@@ -161,6 +180,16 @@ impl SourceArgs {
 
     pub(super) fn limits(&self) -> Limits {
         Limits { timeout: Duration::from_secs(self.source_timeout_seconds), ..Limits::default() }
+    }
+
+    /// How much a source may be asked.
+    pub(super) fn throttle(&self, kind: SourceKind, ledger: &Ledger) -> Throttle {
+        let (in_flight, daily) = match kind {
+            SourceKind::InstagramGraph => (self.instagram_graph_concurrency, self.instagram_graph_daily_requests),
+            SourceKind::TiktokResearch => (self.tiktok_research_concurrency, Some(self.tiktok_research_daily_requests)),
+            SourceKind::Http => (self.http_source_concurrency, self.http_source_daily_requests),
+        };
+        Throttle::new(kind.as_str(), in_flight.get().into(), daily, ledger.clone())
     }
 
     pub(super) fn graph_url(&self) -> Result<Url, ConfigError> {

@@ -13,9 +13,11 @@ pub mod outbound;
 pub mod short_links;
 pub mod source;
 pub mod sources;
+pub mod throttle;
 mod tiktok_call;
 pub mod tiktok_research;
 
 pub use args::{ConfigError, SourceArgs};
 pub use ledger::Ledger;
 pub use sources::Sources;
+pub use throttle::Throttle;

@@ -58,6 +58,8 @@ pub struct Demand<'a> {
     pub owner: Uuid,
     pub platform: Platform,
     pub now: DateTime<Utc>,
+    /// Only targets of this kind, while no source can read the other.
+    pub kind: Option<Kind>,
     /// How many targets at most.
     pub limit: usize,
     pub end: End,
@@ -74,6 +76,12 @@ macro_rules! due {
     };
 }
 
+macro_rules! wanted {
+    () => {
+        "($8::text is null or kind = $8)"
+    };
+}
+
 /// Organizations take turns, each is looked at by index only, and none is looked at while nothing is due at all. The
 /// lateral look keeps the planner from joining the other way round, which would lose their order.
 macro_rules! in_turns {
@@ -87,14 +95,14 @@ macro_rules! in_turns {
                     (select id from organizations where id <= $7 order by id)
                 ) o
                 cross join lateral (
-                    select from scrape_targets where organization_id = o.id and ", due!(), " limit 1
+                    select from scrape_targets where organization_id = o.id and ", due!(), " and ", wanted!(), " limit 1
                 ) has_work
-                where exists (select from scrape_targets where ", due!(), ")
+                where exists (select from scrape_targets where ", due!(), " and ", wanted!(), ")
                 limit $6
             ), due as (
                 select d.id, turns.place
                 from turns cross join lateral (
-                    select id, next_attempt_at from scrape_targets where organization_id = turns.id and ", due!(), "
+                    select id, next_attempt_at from scrape_targets where organization_id = turns.id and ", due!(), " and ", wanted!(), "
                     order by next_attempt_at ", $direction, " limit $6
                     for update skip locked
                 ) d
@@ -117,13 +125,17 @@ struct Placed {
     place: i64,
 }
 
-/// Takes due targets in hand that nobody else holds, and says which organization had the last turn.
-pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid), Error> {
-    let statement = match demand.end {
+/// The statement that takes due targets in hand, for whoever wants to see its plan.
+pub fn statement(end: End) -> &'static str {
+    match end {
         End::LongestDue => in_turns!("asc"),
         End::NewestDue => in_turns!("desc"),
-    };
-    let placed: Vec<Placed> = sqlx::query_as(statement)
+    }
+}
+
+/// Takes due targets in hand that nobody else holds, and says which organization had the last turn.
+pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid), Error> {
+    let placed: Vec<Placed> = sqlx::query_as(statement(demand.end))
         .bind(demand.owner)
         .bind(demand.platform)
         .bind(demand.now)
@@ -131,6 +143,7 @@ pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid
         .bind(LEASE)
         .bind(demand.limit as i64)
         .bind(demand.after)
+        .bind(demand.kind)
         .fetch_all(pg)
         .await?;
     let last = placed.iter().max_by_key(|placed| placed.place);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
-use tidemark::platforms::Sources;
+use tidemark::platforms::{Ledger, Sources, Throttle};
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::outbound::Limits;
 use tokio_util::sync::CancellationToken;
@@ -51,7 +51,12 @@ impl io::Write for Log {
 
 fn sources(server: &Canned) -> Arc<Sources> {
     let limits = Limits { timeout: std::time::Duration::from_secs(20), max_answer_bytes: 4 << 20 };
-    let config = HttpSourceConfig { base: server.url.clone(), token: None, limits };
+    let config = HttpSourceConfig {
+        base: server.url.clone(),
+        token: None,
+        throttle: Throttle::new("http", 8, None, Ledger::of_process()),
+        limits,
+    };
     Arc::new(Sources::new(vec![Arc::new(HttpSource::new(config, Platform::Instagram).unwrap())]))
 }
 

@@ -93,6 +93,7 @@ async fn what_is_in_hand_is_not_leased_again_when_its_lease_ran_out() {
         owner: Uuid::now_v7(),
         platform: Platform::Tiktok,
         now: own.stores.clock.now().await,
+        kind: None,
         limit: 2,
         end: End::LongestDue,
         after: Uuid::nil(),
@@ -121,6 +122,7 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
     let now = own.stores.clock.now().await.trunc_subsecs(6);
     let pause = |minutes, cause| Pause {
         platform: Platform::Tiktok,
+        source: "tiktok-research".to_owned(),
         until: now + TimeDelta::minutes(minutes),
         cause,
         reason: "the test says so".to_owned(),
@@ -180,7 +182,7 @@ async fn refused_credentials_stop_the_queue_and_blame_no_account() {
 #[tokio::test]
 async fn a_tracker_stops_at_once_while_postgres_keeps_it_waiting() {
     let own = Own::start().await;
-    for held in ["lock table platform_pauses", "lock table scrape_targets"] {
+    for held in ["lock table source_pauses", "lock table scrape_targets"] {
         let mut holder = own.pg().begin().await.unwrap();
         sqlx::query(held).execute(&mut *holder).await.unwrap();
         let (tracker, stop) =
