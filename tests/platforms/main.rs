@@ -3,6 +3,7 @@
 mod canned;
 mod config;
 mod conformance;
+mod example;
 mod faults;
 mod graph;
 mod http;

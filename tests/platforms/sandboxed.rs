@@ -19,13 +19,13 @@ use url::Url;
 
 use crate::{LIMITS, depth, graph_source, http_source, key, research_source, time};
 
-async fn sandbox() -> Running {
+pub async fn sandbox() -> Running {
     let world =
         World::open(Population::new(5, 8), None, Some(time("2026-03-10T12:00:00Z"))).expect("a new world");
     start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.expect("a free port")
 }
 
-fn base(sandbox: &Running, path: &str) -> Url {
+pub fn base(sandbox: &Running, path: &str) -> Url {
     Url::parse(&format!("{}{path}", sandbox.url)).expect("a URL")
 }
 
@@ -40,7 +40,7 @@ fn sources(sandbox: &Running, limits: Limits) -> Vec<Arc<dyn Source>> {
 }
 
 /// An account that the population has on a platform.
-fn someone(sandbox: &Running, platform: Platform) -> AccountKey {
+pub fn someone(sandbox: &Running, platform: Platform) -> AccountKey {
     let population = sandbox.world.population();
     let account =
         population.accounts().iter().rfind(|account| account.platform == platform).expect("an account");

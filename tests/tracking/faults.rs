@@ -50,7 +50,7 @@ impl io::Write for Log {
 }
 
 fn sources(server: &Canned) -> Arc<Sources> {
-    let limits = Limits { timeout: std::time::Duration::from_secs(20), max_answer_bytes: 4 << 20 };
+    let limits = Limits { timeout: std::time::Duration::from_secs(2), max_answer_bytes: 4 << 20 };
     let config = HttpSourceConfig {
         base: server.url.clone(),
         token: None,
@@ -131,6 +131,7 @@ async fn bad_answers_leave_the_last_good_state_and_are_told_once() {
             canned::json(200, &json!({"profile": {"name": "Other"}, "posts": [{"view_count": 1}]})),
         ),
         ("an answer without end", Say::Endless),
+        ("no answer in time", Say::Silent),
         ("a redirect loop", Say::Answer(302, vec![("location", "/base".to_owned())], String::new())),
         ("an outage", canned::text(503, "")),
     ] {

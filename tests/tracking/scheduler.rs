@@ -15,6 +15,10 @@ use uuid::Uuid;
 use crate::harness::eventually;
 use crate::own::Own;
 
+/// The options for one source a platform, and TikTok's source.
+const ONE_EACH: [&str; 3] =
+    ["--instagram-sources=instagram-graph", "--tiktok-sources=tiktok-research", "tiktok-research"];
+
 #[tokio::test]
 async fn what_cannot_be_recorded_is_a_failed_attempt() {
     let own = Own::start().await;
@@ -116,13 +120,13 @@ async fn what_is_in_hand_is_not_leased_again_when_its_lease_ran_out() {
 
 #[tokio::test]
 async fn of_several_pauses_the_longest_holds_for_every_process() {
-    let own = Own::start().await;
+    let own = Own::start_with(&ONE_EACH[..2]).await;
     let organization = own.organization().await;
     // Postgres keeps microseconds.
     let now = own.stores.clock.now().await.trunc_subsecs(6);
     let pause = |minutes, cause| Pause {
         platform: Platform::Tiktok,
-        source: "tiktok-research".to_owned(),
+        source: ONE_EACH[2].to_owned(),
         until: now + TimeDelta::minutes(minutes),
         cause,
         reason: "the test says so".to_owned(),
@@ -146,7 +150,7 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
 
 #[tokio::test]
 async fn refused_credentials_stop_the_queue_and_blame_no_account() {
-    let own = Own::start().await;
+    let own = Own::start_with(&ONE_EACH[..2]).await;
     let organization = own.organization().await;
     own.sandbox.world.fail(Platform::Instagram, Fault::Unauthorized, 1);
     let mut accounts = Vec::new();
