@@ -135,7 +135,9 @@ async fn tracker(app: &App) -> Result<Found, store::Error> {
     for pause in pauses::all(&app.pg).await? {
         let Pause { platform, source, until, cause, .. } = pause;
         match cause {
-            Cause::Credentials => refused.push(format!("{platform} refused the credentials of {source}: mend them")),
+            Cause::Credentials => {
+                refused.push(format!("{platform} refused the credentials of {source}: mend them"))
+            }
             Cause::RateLimit if until > now => {
                 let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
                 rests.push(format!("{platform}'s source {source} is at its limit and rests until {until}"));

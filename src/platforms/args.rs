@@ -185,8 +185,12 @@ impl SourceArgs {
     /// How much a source may be asked.
     pub(super) fn throttle(&self, kind: SourceKind, ledger: &Ledger) -> Throttle {
         let (in_flight, daily) = match kind {
-            SourceKind::InstagramGraph => (self.instagram_graph_concurrency, self.instagram_graph_daily_requests),
-            SourceKind::TiktokResearch => (self.tiktok_research_concurrency, Some(self.tiktok_research_daily_requests)),
+            SourceKind::InstagramGraph => {
+                (self.instagram_graph_concurrency, self.instagram_graph_daily_requests)
+            }
+            SourceKind::TiktokResearch => {
+                (self.tiktok_research_concurrency, Some(self.tiktok_research_daily_requests))
+            }
             SourceKind::Http => (self.http_source_concurrency, self.http_source_daily_requests),
         };
         Throttle::new(kind.as_str(), in_flight.get().into(), daily, ledger.clone())

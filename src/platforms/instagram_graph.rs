@@ -231,7 +231,10 @@ impl Source for InstagramGraph {
     }
 
     fn price(&self) -> Price {
-        Price { paging: Paging::Pages(self.config.page_size as u32), daily_limit: self.config.throttle.daily_requests() }
+        Price {
+            paging: Paging::Pages(self.config.page_size as u32),
+            daily_limit: self.config.throttle.daily_requests(),
+        }
     }
 
     fn rests_until(&self) -> Option<DateTime<Utc>> {

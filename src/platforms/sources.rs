@@ -136,7 +136,8 @@ impl Sources {
             }
             return match followed {
                 // While the one that could tell cannot be asked, nothing is concluded.
-                None | Some(Err(Refusal::Transient(_) | Refusal::RateLimited { .. } | Refusal::Credentials(_))) => {
+                None
+                | Some(Err(Refusal::Transient(_) | Refusal::RateLimited { .. } | Refusal::Credentials(_))) => {
                     reading.with(Err(Refusal::Transient(format!(
                         "{} does not find the account, and {} cannot say now whether it was renamed",
                         source.name(),

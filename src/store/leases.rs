@@ -83,7 +83,9 @@ macro_rules! wanted {
 }
 
 /// Organizations take turns, each is looked at by index only, and none is looked at while nothing is due at all. The
-/// lateral look keeps the planner from joining the other way round, which would lose their order.
+/// lateral look keeps the planner from joining the other way round, which would lose their order. An organization is
+/// compared together with the time, and ordered by: the planner, which believes that every organization has as many
+/// targets as the largest, would read all that is due for a small one's three.
 macro_rules! in_turns {
     ($direction:literal) => {
         concat!(
@@ -95,15 +97,26 @@ macro_rules! in_turns {
                     (select id from organizations where id <= $7 order by id)
                 ) o
                 cross join lateral (
-                    select from scrape_targets where organization_id = o.id and ", due!(), " and ", wanted!(), " limit 1
+                    select from scrape_targets
+                    where (organization_id, next_attempt_at) >= (o.id, '-infinity')
+                        and (organization_id, next_attempt_at) <= (o.id, $3) and ", due!(), " and ", wanted!(), "
+                    order by organization_id, next_attempt_at limit 1
                 ) has_work
-                where exists (select from scrape_targets where ", due!(), " and ", wanted!(), ")
+                where exists (
+                    select from (
+                        select id, lease_until, kind from scrape_targets
+                        where enabled and platform = $2 and next_attempt_at <= $3 order by next_attempt_at
+                    ) next
+                    where (lease_until is null or lease_until < now()) and id <> all($4) and ", wanted!(), "
+                )
                 limit $6
             ), due as (
                 select d.id, turns.place
                 from turns cross join lateral (
-                    select id, next_attempt_at from scrape_targets where organization_id = turns.id and ", due!(), " and ", wanted!(), "
-                    order by next_attempt_at ", $direction, " limit $6
+                    select id, next_attempt_at from scrape_targets
+                    where (organization_id, next_attempt_at) >= (turns.id, '-infinity')
+                        and (organization_id, next_attempt_at) <= (turns.id, $3) and ", due!(), " and ", wanted!(), "
+                    order by organization_id ", $direction, ", next_attempt_at ", $direction, " limit $6
                     for update skip locked
                 ) d
                 order by row_number() over (partition by turns.place order by d.next_attempt_at ", $direction, "), turns.place

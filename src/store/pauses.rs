@@ -28,7 +28,9 @@ pub struct Pause {
 
 /// The sources that rest, or rested and have not answered since.
 pub async fn all(pg: &PgPool) -> Result<Vec<Pause>, Error> {
-    Ok(sqlx::query_as("select platform, source, until, cause, reason from source_pauses").fetch_all(pg).await?)
+    Ok(sqlx::query_as("select platform, source, until, cause, reason from source_pauses")
+        .fetch_all(pg)
+        .await?)
 }
 
 /// Lets a source rest until then, or longer if it was to rest longer. Says whether it went on until now.

@@ -229,21 +229,20 @@ impl Scrape<'_> {
             posts: &posts,
             not_before: account.not_before,
         };
-        let attempt =
-            match scrapes::identify(&mut write, id, &account.username, said).await? {
-                Identity::Same => {
-                    let known = AccountRef { id, subject_id: account.internal_id };
-                    let profile = observed_profile(known, profile, self.now);
-                    observe_accounts(&mut write, vec![profile]).await?;
-                    let posts = as_deep_as(&answer.posts, depth(account))
-                        .map(|post| observed_post(platform, FoundOn::Account(known), post, self.now));
-                    observe_videos(&mut write, self.now, posts.collect()).await?;
-                    self.succeeded(account.reach)
-                }
-                Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
-                Identity::Outdated => return self.give_back(write).await,
-                Identity::Gone => return Ok(()),
-            };
+        let attempt = match scrapes::identify(&mut write, id, &account.username, said).await? {
+            Identity::Same => {
+                let known = AccountRef { id, subject_id: account.internal_id };
+                let profile = observed_profile(known, profile, self.now);
+                observe_accounts(&mut write, vec![profile]).await?;
+                let posts = as_deep_as(&answer.posts, depth(account))
+                    .map(|post| observed_post(platform, FoundOn::Account(known), post, self.now));
+                observe_videos(&mut write, self.now, posts.collect()).await?;
+                self.succeeded(account.reach)
+            }
+            Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
+            Identity::Outdated => return self.give_back(write).await,
+            Identity::Gone => return Ok(()),
+        };
         self.finish(write, self.target.id, attempt).await
     }
 

@@ -155,7 +155,9 @@ impl Tracker {
                 let reason = "the platform's quota is nearly used up".to_owned();
                 let (source, cause) = ((*source).to_owned(), Cause::RateLimit);
                 self.pause(Pause { platform, source, until, cause, reason }, now).await?;
-            } else if round.probes.contains(source) && pauses::end(&self.stores.pg, platform, source, now).await? {
+            } else if round.probes.contains(source)
+                && pauses::end(&self.stores.pg, platform, source, now).await?
+            {
                 tracing::info!(%platform, source, "the source is asked again");
             }
         }
@@ -292,7 +294,8 @@ impl Scheduler<'_> {
     fn round(&self, platform: Platform, kind: Kind, resting: &[&str], rested: &[&str]) -> Round {
         let readers = self.tracker.sources.readers(platform, false);
         let able = self.tracker.sources.readers(platform, kind == Kind::Video);
-        let probes = |source: &&'static str| able.contains(source) && self.may_probe(platform, source, rested);
+        let probes =
+            |source: &&'static str| able.contains(source) && self.may_probe(platform, source, rested);
         let probes: Vec<_> = readers.iter().copied().filter(probes).collect();
         let skipped = |source: &&'static str| {
             resting.contains(source) || (rested.contains(source) && !probes.contains(source))

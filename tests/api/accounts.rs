@@ -290,7 +290,11 @@ async fn an_unavailable_account_can_be_given_its_new_name() {
         .execute(&api.pg)
         .await
         .unwrap();
-    assert_eq!(api.patch(&path, json!({"username": "new"})).await.status, 409, "it is read under its own name");
+    assert_eq!(
+        api.patch(&path, json!({"username": "new"})).await.status,
+        409,
+        "it is read under its own name"
+    );
     assert_eq!(api.patch(&path, json!({"username": "OLD"})).await.status, 200);
     sqlx::query("update accounts set is_unavailable = true, holds_username = false where id = $1")
         .bind(id_of(&id))

@@ -93,8 +93,11 @@ fn right(asked: &Asked) -> Reply {
     let wanted: usize = asked.get("max_posts").map_or(3, |most| most.parse().unwrap());
     let end = posts.len().min(start + wanted.min(3));
     let next = (end < posts.len()).then(|| end.to_string());
-    reply(200, json!({"profile": {"id": ID, "username": "some.one", "follower_count": 5},
-        "posts": posts[start.min(end)..end], "next": next}))
+    reply(
+        200,
+        json!({"profile": {"id": ID, "username": "some.one", "follower_count": 5},
+        "posts": posts[start.min(end)..end], "next": next}),
+    )
 }
 
 /// Serves answers that a test has a hand in.
@@ -176,74 +179,117 @@ async fn each_rule_fails_where_it_is_broken() {
     type Change = Box<dyn Fn(&Asked, Reply) -> Reply + Send + Sync>;
     let cases: Vec<(&str, Change)> = vec![
         ("json", Box::new(|_, right| Reply { content_type: "text/html", ..right })),
-        ("schema", Box::new(move |asked, mut right| {
-            if ok(&right) && asked.is_account() {
-                right.body["posts"][0]["like_count"] = json!("1");
-            }
-            right
-        })),
+        (
+            "schema",
+            Box::new(move |asked, mut right| {
+                if ok(&right) && asked.is_account() {
+                    right.body["posts"][0]["like_count"] = json!("1");
+                }
+                right
+            }),
+        ),
         ("errors", Box::new(move |_, right| if ok(&right) { right } else { Reply { status: 400, ..right } })),
-        ("account", Box::new(move |asked, mut right| {
-            if ok(&right) && asked.is_account() && asked.get("id").is_none() {
-                right.body["profile"]["username"] = json!("other.one");
-            }
-            right
-        })),
-        ("paging", Box::new(move |asked, mut right| {
-            // The last post of a page comes again on the next one.
-            if asked.get("cursor") == Some("3") {
-                right.body["posts"].as_array_mut().unwrap().insert(0, every_post()[2].clone());
-            }
-            right
-        })),
-        ("values", Box::new(move |asked, mut right| {
-            if ok(&right) && asked.is_account() {
-                right.body["posts"][0]["view_count"] = json!(9_223_372_036_854_775_807_i64);
-            }
-            right
-        })),
-        ("newest", Box::new(move |asked, mut right| {
-            if asked.get("max_posts") == Some("2") && asked.get("id").is_none() && ok(&right) {
-                right.body["posts"] = json!([every_post()[6], every_post()[5]]);
-            }
-            right
-        })),
-        ("not-before", Box::new(move |asked, mut right| {
-            let day = asked.get("not_before").unwrap_or_default().to_owned();
-            if let Some(posts) = right.body["posts"].as_array_mut() {
-                posts.retain(|post| !post["create_time"].as_str().unwrap().starts_with(&day));
-            }
-            right
-        })),
-        ("account-by-id", Box::new(move |asked, right| {
-            let by_id = asked.get("id").is_some() && asked.username() == "some.one";
-            if by_id { refusal(404, "not_found") } else { right }
-        })),
-        ("rename", Box::new(move |asked, mut right| {
-            if ok(&right) && asked.is_account() && asked.username() != "some.one" {
-                right.body["profile"] = json!({"id": "999", "username": "somebody.else"});
-            }
-            right
-        })),
-        ("unknown-account", Box::new(move |asked, right| {
-            let unknown = asked.is_account() && right.status == 404;
-            if unknown { reply(200, json!({"profile": {}, "posts": [], "next": null})) } else { right }
-        })),
-        ("unknown-post", Box::new(move |asked, right| {
-            let unknown = asked.get("id").is_some() && !asked.is_account() && right.status == 404;
-            if unknown { reply(200, json!({"post": every_post()[0]})) } else { right }
-        })),
-        ("post-by-id", Box::new(move |asked, right| {
-            let known = asked.get("id").is_some() && !asked.is_account() && ok(&right);
-            if known { reply(200, json!({"post": every_post()[4]})) } else { right }
-        })),
-        ("post-by-shortcode", Box::new(move |asked, right| {
-            let unknown = asked.get("shortcode").is_some() && right.status == 404;
-            if unknown { reply(200, json!({"post": {"id": "5"}})) } else { right }
-        })),
-        ("token", Box::new(move |asked, _| {
-            right(&Asked { token: Some(TOKEN.to_owned()), path: asked.path.clone(), query: asked.query.clone() })
-        })),
+        (
+            "account",
+            Box::new(move |asked, mut right| {
+                if ok(&right) && asked.is_account() && asked.get("id").is_none() {
+                    right.body["profile"]["username"] = json!("other.one");
+                }
+                right
+            }),
+        ),
+        (
+            "paging",
+            Box::new(move |asked, mut right| {
+                // The last post of a page comes again on the next one.
+                if asked.get("cursor") == Some("3") {
+                    right.body["posts"].as_array_mut().unwrap().insert(0, every_post()[2].clone());
+                }
+                right
+            }),
+        ),
+        (
+            "values",
+            Box::new(move |asked, mut right| {
+                if ok(&right) && asked.is_account() {
+                    right.body["posts"][0]["view_count"] = json!(9_223_372_036_854_775_807_i64);
+                }
+                right
+            }),
+        ),
+        (
+            "newest",
+            Box::new(move |asked, mut right| {
+                if asked.get("max_posts") == Some("2") && asked.get("id").is_none() && ok(&right) {
+                    right.body["posts"] = json!([every_post()[6], every_post()[5]]);
+                }
+                right
+            }),
+        ),
+        (
+            "not-before",
+            Box::new(move |asked, mut right| {
+                let day = asked.get("not_before").unwrap_or_default().to_owned();
+                if let Some(posts) = right.body["posts"].as_array_mut() {
+                    posts.retain(|post| !post["create_time"].as_str().unwrap().starts_with(&day));
+                }
+                right
+            }),
+        ),
+        (
+            "account-by-id",
+            Box::new(move |asked, right| {
+                let by_id = asked.get("id").is_some() && asked.username() == "some.one";
+                if by_id { refusal(404, "not_found") } else { right }
+            }),
+        ),
+        (
+            "rename",
+            Box::new(move |asked, mut right| {
+                if ok(&right) && asked.is_account() && asked.username() != "some.one" {
+                    right.body["profile"] = json!({"id": "999", "username": "somebody.else"});
+                }
+                right
+            }),
+        ),
+        (
+            "unknown-account",
+            Box::new(move |asked, right| {
+                let unknown = asked.is_account() && right.status == 404;
+                if unknown { reply(200, json!({"profile": {}, "posts": [], "next": null})) } else { right }
+            }),
+        ),
+        (
+            "unknown-post",
+            Box::new(move |asked, right| {
+                let unknown = asked.get("id").is_some() && !asked.is_account() && right.status == 404;
+                if unknown { reply(200, json!({"post": every_post()[0]})) } else { right }
+            }),
+        ),
+        (
+            "post-by-id",
+            Box::new(move |asked, right| {
+                let known = asked.get("id").is_some() && !asked.is_account() && ok(&right);
+                if known { reply(200, json!({"post": every_post()[4]})) } else { right }
+            }),
+        ),
+        (
+            "post-by-shortcode",
+            Box::new(move |asked, right| {
+                let unknown = asked.get("shortcode").is_some() && right.status == 404;
+                if unknown { reply(200, json!({"post": {"id": "5"}})) } else { right }
+            }),
+        ),
+        (
+            "token",
+            Box::new(move |asked, _| {
+                right(&Asked {
+                    token: Some(TOKEN.to_owned()),
+                    path: asked.path.clone(),
+                    query: asked.query.clone(),
+                })
+            }),
+        ),
     ];
     for (rule, change) in cases {
         let (fails, findings) = broken(change).await;
@@ -272,7 +318,10 @@ async fn paging_without_end_and_a_server_without_answer_end_the_check() {
     let began = Instant::now();
     let collector = Collector { base, token: None, limits };
     let findings = check(&collector, Platform::Tiktok, &known("some.one")).await.unwrap();
-    assert!(rules(&findings, Outcome::Fail).is_superset(&BTreeSet::from(["answers", "account"])), "{findings:#?}");
+    assert!(
+        rules(&findings, Outcome::Fail).is_superset(&BTreeSet::from(["answers", "account"])),
+        "{findings:#?}"
+    );
     assert_eq!(rules(&findings, Outcome::Pass), BTreeSet::new());
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
@@ -281,7 +330,11 @@ async fn paging_without_end_and_a_server_without_answer_end_the_check() {
 async fn command(line: &[&str]) -> (Option<i32>, BTreeMap<String, Value>, String) {
     let line: Vec<String> = line.iter().map(|part| (*part).to_owned()).collect();
     let ended = tokio::task::spawn_blocking(move || {
-        Command::new(env!("CARGO_BIN_EXE_tidemark")).args(["source", "check", "--json"]).args(line).output().unwrap()
+        Command::new(env!("CARGO_BIN_EXE_tidemark"))
+            .args(["source", "check", "--json"])
+            .args(line)
+            .output()
+            .unwrap()
     });
     let ended = ended.await.unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
@@ -314,7 +367,15 @@ async fn the_sandbox_keeps_every_rule_on_both_platforms() {
 async fn the_example_of_the_documentation_keeps_every_rule_and_can_be_read() {
     for platform in Platform::ALL {
         let example = Example::start(Some("tide"));
-        let line = [example.url.as_str(), "--platform", platform.as_str(), "--username", "@tide.lines", "--token", "tide"];
+        let line = [
+            example.url.as_str(),
+            "--platform",
+            platform.as_str(),
+            "--username",
+            "@tide.lines",
+            "--token",
+            "tide",
+        ];
         let (status, findings, said) = command(&line).await;
         assert_eq!(status, Some(0), "{said} {findings:#?}");
         let skipped: Vec<_> = findings.values().filter(|finding| finding["outcome"] != "pass").collect();
@@ -323,7 +384,8 @@ async fn the_example_of_the_documentation_keeps_every_rule_and_can_be_read() {
     let example = Example::start(None);
     let base = Url::parse(&example.url).unwrap();
     let source = http_source(&base, LIMITS, Platform::Instagram);
-    let answer = source.account(&key("tide.lines"), depth(100, "2000-01-01"), now()).await.expect("an answer");
+    let answer =
+        source.account(&key("tide.lines"), depth(100, "2000-01-01"), now()).await.expect("an answer");
     assert_eq!((answer.posts.len(), answer.profile.follower_count), (45, Some(4200)));
 }
 
@@ -331,7 +393,10 @@ async fn the_example_of_the_documentation_keeps_every_rule_and_can_be_read() {
 async fn the_command_tells_what_is_broken_and_what_it_was_not_given() {
     let (status, findings, said) = command(&["http://127.0.0.1:9/"]).await;
     assert_eq!(status, Some(1), "{said}");
-    assert_eq!((&findings["answers"]["outcome"], &findings["newest"]["outcome"]), (&json!("fail"), &json!("skip")));
+    assert_eq!(
+        (&findings["answers"]["outcome"], &findings["newest"]["outcome"]),
+        (&json!("fail"), &json!("skip"))
+    );
     assert!(said.contains("broken"), "{said}");
     let (status, _, said) = command(&["ftp://x/"]).await;
     assert!(status == Some(1) && said.contains("http or https URL"), "{said}");

@@ -19,12 +19,12 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
-use tidemark::platforms::{Ledger, Throttle};
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use tidemark::platforms::outbound::Limits;
 use tidemark::platforms::source::{AccountKey, Depth, Source};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
+use tidemark::platforms::{Ledger, Throttle};
 use url::Url;
 
 pub const LIMITS: Limits = Limits { timeout: Duration::from_secs(5), max_answer_bytes: 2 * 1024 * 1024 };
@@ -77,8 +77,11 @@ pub fn research_source(base: &Url, limits: Limits, page_size: usize) -> TiktokRe
 
 pub fn http_source(base: &Url, limits: Limits, platform: Platform) -> HttpSource {
     let token = Some(Secret::new(tidemark::sandbox::open::TOKEN));
-    HttpSource::new(HttpSourceConfig { base: base.clone(), token, throttle: throttle("http"), limits }, platform)
-        .expect("the source is configured well")
+    HttpSource::new(
+        HttpSourceConfig { base: base.clone(), token, throttle: throttle("http"), limits },
+        platform,
+    )
+    .expect("the source is configured well")
 }
 
 /// The three sources in front of the same address.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tidemark::model::secret::Secret;
-use tidemark::platforms::{Ledger, Throttle};
 use tidemark::platforms::source::{PostKey, Refusal, Source};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
+use tidemark::platforms::{Ledger, Throttle};
 
 use crate::canned::{self, Canned, Say};
 use crate::{LIMITS, depth, key, now, research_source, time};

@@ -175,8 +175,10 @@ async fn wrong_credentials_are_refused_as_such() {
     ]);
     let sources = Sources::from_args(&args, &Ledger::of_process()).expect("a configuration");
     for platform in Platform::ALL {
-        let refusal =
-            sources.account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now, &[]).await.answer;
+        let refusal = sources
+            .account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now, &[])
+            .await
+            .answer;
         assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{platform}: {refusal:?}");
     }
     let post = PostKey { external_id: None, shortcode: Some("abc".to_owned()), username: None };
@@ -200,7 +202,10 @@ async fn posts_are_read_by_every_name_that_a_source_understands() {
         assert_eq!(read.create_time, Some(post.create_time));
         if post.shortcode.is_some() {
             let by_code = PostKey { external_id: None, shortcode: post.shortcode.clone(), username: None };
-            assert_eq!(sources.post(platform, &by_code, now, &[]).await.answer.expect("the post").external_id, post.id);
+            assert_eq!(
+                sources.post(platform, &by_code, now, &[]).await.answer.expect("the post").external_id,
+                post.id
+            );
         }
         sandbox.world.lose(platform, &name, true).expect("the account is lost");
         let refusal = sources.post(platform, &by_id, now, &[]).await.answer;

@@ -18,7 +18,8 @@ use crate::sandboxed::{base, sandbox, someone};
 use crate::{LIMITS, depth, graph_source, http_source, key, now};
 
 fn collector(base: &Url, platform: Platform, throttle: &Throttle) -> HttpSource {
-    let config = HttpSourceConfig { base: base.clone(), token: None, throttle: throttle.clone(), limits: LIMITS };
+    let config =
+        HttpSourceConfig { base: base.clone(), token: None, throttle: throttle.clone(), limits: LIMITS };
     HttpSource::new(config, platform).expect("the source is configured well")
 }
 
@@ -50,8 +51,11 @@ async fn a_source_is_asked_by_as_many_at_a_time_as_it_allows_on_both_platforms_t
     let throttle = Throttle::new("http", 2, None, Ledger::of_process());
     let sources = Platform::ALL.map(|platform| collector(&base, platform, &throttle));
     let names: Vec<AccountKey> = (0..10).map(|number| key(&format!("some.{number}"))).collect();
-    let asked = names.iter().flat_map(|name| sources.iter().map(move |source| source.account(name, depth(9, "2026-01-01"), now())));
-    let answers = tokio::time::timeout(std::time::Duration::from_secs(20), join_all(asked)).await.expect("it goes on");
+    let asked = names.iter().flat_map(|name| {
+        sources.iter().map(move |source| source.account(name, depth(9, "2026-01-01"), now()))
+    });
+    let answers =
+        tokio::time::timeout(std::time::Duration::from_secs(20), join_all(asked)).await.expect("it goes on");
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     assert_eq!((answers.len(), most.load(Ordering::SeqCst)), (20, 2));
 }
@@ -81,7 +85,10 @@ async fn each_source_has_a_day_of_its_own_and_the_next_one_takes_its_place() {
 
     // In a list, what the first has no requests left for is asked of the second.
     let graph = limited_graph(&sandbox);
-    let sources = Sources::new(vec![Arc::new(graph), Arc::new(http_source(&base(&sandbox, "/http"), LIMITS, Platform::Instagram))]);
+    let sources = Sources::new(vec![
+        Arc::new(graph),
+        Arc::new(http_source(&base(&sandbox, "/http"), LIMITS, Platform::Instagram)),
+    ]);
     let name = someone(&sandbox, Platform::Instagram);
     let mut by = Vec::new();
     for later in [now, now, tomorrow] {
@@ -93,7 +100,9 @@ async fn each_source_has_a_day_of_its_own_and_the_next_one_takes_its_place() {
     sandbox.stop().await;
 }
 
-fn limited_graph(sandbox: &tidemark::sandbox::server::Running) -> tidemark::platforms::instagram_graph::InstagramGraph {
+fn limited_graph(
+    sandbox: &tidemark::sandbox::server::Running,
+) -> tidemark::platforms::instagram_graph::InstagramGraph {
     use tidemark::model::secret::Secret;
     use tidemark::platforms::instagram_graph::{InstagramGraph, InstagramGraphConfig};
     InstagramGraph::new(InstagramGraphConfig {
@@ -133,7 +142,10 @@ async fn a_source_that_rests_or_is_refused_leaves_its_place_to_the_next() {
         // With nobody left, the first refusal stands.
         sandbox.world.fail(Platform::Instagram, fault, 1);
         let reading = ask(&["instagram-graph"]).await;
-        assert!(matches!(reading.answer, Err(Refusal::RateLimited { .. } | Refusal::Credentials(_))), "{reading:?}");
+        assert!(
+            matches!(reading.answer, Err(Refusal::RateLimited { .. } | Refusal::Credentials(_))),
+            "{reading:?}"
+        );
         assert!(reading.answered.is_empty());
     }
     // An outage is tried again later, not paid for elsewhere.

@@ -20,8 +20,18 @@ use crate::watched::Watched;
 async fn a_hundred_thousand_accounts_do_not_keep_three_waiting() {
     let own = Own::start().await;
     let (large, small) = (own.organization().await, own.organization().await);
-    own.add_backlog(large, Platform::Tiktok, 100_000).await;
-    sqlx::raw_sql("analyze scrape_targets; analyze accounts; analyze organizations").execute(own.pg()).await.unwrap();
+    // What the scheduler knows of accounts; the accounts themselves matter once they are read.
+    own.execute(
+        "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
+         select gen_random_uuid(), $1, 'tiktok', 'account', now() - interval '1 hour' - n * interval '1 second'
+         from generate_series(1, 100000) n",
+        large,
+    )
+    .await;
+    sqlx::raw_sql("analyze scrape_targets; analyze accounts; analyze organizations")
+        .execute(own.pg())
+        .await
+        .unwrap();
     let mut three = Vec::new();
     for name in &own.names(Platform::Tiktok)[..3] {
         three.push(own.add(small, Platform::Tiktok, name).await);
@@ -38,19 +48,17 @@ async fn a_hundred_thousand_accounts_do_not_keep_three_waiting() {
     };
     for end in [End::LongestDue, End::NewestDue] {
         let plan = plan(&own, Demand { end, ..demand }).await;
-        let text = plan.to_string();
-        let scanned = text.matches(r#""Node Type": "Seq Scan""#).count() + text.matches(r#""Node Type":"Seq Scan""#).count();
-        assert!(!text.contains("\"Sort Key\":[\"scrape_targets.next_attempt_at"), "{plan:#}");
         // The organizations, of which there are two, may be read as they lie.
-        assert!(!scans(&plan, "scrape_targets") && !scans(&plan, "accounts"), "{scanned} scans: {plan:#}");
+        assert!(!scans(&plan, "scrape_targets") && !scans(&plan, "accounts"), "{plan:#}");
         let pages = plan.pointer("/0/Plan/Shared Hit Blocks").and_then(Value::as_i64).unwrap()
             + plan.pointer("/0/Plan/Shared Read Blocks").and_then(Value::as_i64).unwrap();
-        assert!(pages < 1_000, "{pages} pages for four targets: {plan:#}");
+        assert!(pages < 400, "{pages} pages for four targets: {plan:#}");
     }
     // Turn by turn, as a tracker takes them: four slots, then four more.
     let (first, after) = leases::lease(own.pg(), demand).await.unwrap();
     let (second, _) = leases::lease(own.pg(), Demand { after, ..demand }).await.unwrap();
-    let of_small = |leased: &[leases::Leased]| leased.iter().filter(|leased| leased.organization_id == small).count();
+    let of_small =
+        |leased: &[leases::Leased]| leased.iter().filter(|leased| leased.organization_id == small).count();
     assert_eq!((first.len(), second.len()), (4, 4));
     assert_eq!((of_small(&first), of_small(&second)), (2, 1), "half of the turns while there is work");
     let (third, _) = leases::lease(own.pg(), Demand { after, ..demand }).await.unwrap();
@@ -94,7 +102,7 @@ fn scans(plan: &Value, table: &str) -> bool {
 async fn trackers_side_by_side_never_ask_for_one_account_at_once() {
     let own = Own::start().await;
     let organization = own.organization().await;
-    own.add_backlog(organization, Platform::Tiktok, 150).await;
+    own.add_backlog(organization, Platform::Tiktok, 80).await;
     let watched = Watched::new(None);
     let stops: Vec<_> = (0..3).map(|_| own.run_with(12, watched.sources())).collect();
     for round in 1..=3 {
@@ -110,7 +118,7 @@ async fn trackers_side_by_side_never_ask_for_one_account_at_once() {
         })
         .await;
         let seen = watched.seen.lock().unwrap().asked.values().copied().collect::<Vec<_>>();
-        assert_eq!((seen.len(), seen.iter().max(), seen.iter().min()), (150, Some(&round), Some(&round)));
+        assert_eq!((seen.len(), seen.iter().max(), seen.iter().min()), (80, Some(&round), Some(&round)));
         own.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute' where organization_id = $1 and $1 is not null", organization).await;
     }
     for stop in stops {
@@ -136,18 +144,24 @@ async fn a_lease_ends_within_a_minute_unless_it_is_renewed() {
     };
     assert_eq!(leases::lease(own.pg(), demand).await.unwrap().0.len(), 1);
     let left = async || -> f64 {
-        own.read("select extract(epoch from lease_until - now())::float8 from scrape_targets where id = $1", account).await
+        own.read(
+            "select extract(epoch from lease_until - now())::float8 from scrape_targets where id = $1",
+            account,
+        )
+        .await
     };
     let first = left().await;
     // The next look for work comes half a second later at most.
     assert!((30.0..55.0).contains(&first), "{first}");
     let other = Demand { owner: Uuid::now_v7(), ..demand };
     assert!(leases::lease(own.pg(), other).await.unwrap().0.is_empty(), "nobody takes what is held");
-    own.execute("update scrape_targets set lease_until = now() + interval '1 s' where id = $1", account).await;
+    own.execute("update scrape_targets set lease_until = now() + interval '1 s' where id = $1", account)
+        .await;
     leases::renew(own.pg(), demand.owner, &[account]).await.unwrap();
     assert!(left().await > 30.0, "a sign of life keeps it");
     leases::renew(own.pg(), other.owner, &[account]).await.unwrap();
-    own.execute("update scrape_targets set lease_until = now() - interval '1 s' where id = $1", account).await;
+    own.execute("update scrape_targets set lease_until = now() - interval '1 s' where id = $1", account)
+        .await;
     leases::renew(own.pg(), other.owner, &[account]).await.unwrap();
     assert!(left().await < 0.0, "nobody renews another's");
     assert_eq!(leases::lease(own.pg(), other).await.unwrap().0.len(), 1, "what ran out is taken over");

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
-use tidemark::platforms::{Ledger, Sources, Throttle};
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::outbound::Limits;
+use tidemark::platforms::{Ledger, Sources, Throttle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -175,7 +175,13 @@ async fn a_new_name_that_another_account_holds_is_not_taken_from_it() {
     own.execute(again, one).await;
     assert_eq!(own.attempted(one).await.failures, 0);
     assert_eq!((called(one).await, called(other).await), (names[1].clone(), "third.name".to_owned()));
-    assert!(!own.read::<bool>("select bool_or(is_unavailable) from accounts where organization_id = $1", organization).await);
+    assert!(
+        !own.read::<bool>(
+            "select bool_or(is_unavailable) from accounts where organization_id = $1",
+            organization
+        )
+        .await
+    );
 }
 
 /// TikTok's Research API has no ids of accounts: what tells an account are the posts that are known of it.

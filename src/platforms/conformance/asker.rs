@@ -125,8 +125,12 @@ impl<'a> Asker<'a> {
     fn read(&mut self, answer: &Answer, asked: &str, schema: &str) -> Said {
         let status = answer.status.as_u16();
         let body = answer.json(Utc::now()).ok().filter(Value::is_object);
-        let content_type = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-        let is_json = content_type.split(';').next().is_some_and(|of| of.trim().eq_ignore_ascii_case("application/json"));
+        let content_type =
+            answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+        let is_json = content_type
+            .split(';')
+            .next()
+            .is_some_and(|of| of.trim().eq_ignore_ascii_case("application/json"));
         let fault = match (&body, is_json) {
             (None, _) => Some(format!(
                 "HTTP {status} whose body is no JSON object but \"{}\"",
@@ -160,7 +164,11 @@ impl<'a> Asker<'a> {
         };
         let understood = expected.is_some();
         self.hold(CODES, asked, fault);
-        if understood { Said::No(code) } else { Said::Nothing(format!("HTTP {status} without a code of the contract")) }
+        if understood {
+            Said::No(code)
+        } else {
+            Said::Nothing(format!("HTTP {status} without a code of the contract"))
+        }
     }
 
     /// Notes that an answer was held against a rule, and what was wrong.

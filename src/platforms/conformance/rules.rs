@@ -83,7 +83,8 @@ async fn walk(
             other => return Err(Lost::Paging(format!("page {}: {}", pages + 1, other.in_words()))),
         };
         let profile = page.get("profile").and_then(Value::as_object).cloned().unwrap_or_default();
-        let rows: Vec<_> = page.get("posts").and_then(Value::as_array).into_iter().flatten().cloned().collect();
+        let rows: Vec<_> =
+            page.get("posts").and_then(Value::as_array).into_iter().flatten().cloned().collect();
         let walk = found.get_or_insert_with(|| Walk {
             profile: profile.clone(),
             posts: Vec::new(),
@@ -133,18 +134,25 @@ pub(super) async fn accounts(asker: &mut Asker<'_>, known: &Known, findings: &mu
     );
     let Some(username) = &known.username else {
         for (rule, means) in OF_AN_ACCOUNT {
-            findings.add(rule, means, Verdict::Untried("name an account that it has with --username".to_owned()));
+            findings.add(
+                rule,
+                means,
+                Verdict::Untried("name an account that it has with --username".to_owned()),
+            );
         }
         return posts(asker, known, None, findings).await;
     };
     let read = walk(asker, username, None, MOST_POSTS, since_ever()).await;
-    let means = |rule: &str| OF_AN_ACCOUNT.iter().find(|(name, _)| *name == rule).map_or("", |(_, means)| means);
+    let means =
+        |rule: &str| OF_AN_ACCOUNT.iter().find(|(name, _)| *name == rule).map_or("", |(_, means)| means);
     let mut add = |rule: &'static str, verdict| findings.add(rule, means(rule), verdict);
     let walk = match read {
         Ok(walk) => walk,
         Err(lost) => {
             let (account, paging) = match lost {
-                Lost::Account(why) => (Verdict::Broken(why), Verdict::Untried("the account was not read".to_owned())),
+                Lost::Account(why) => {
+                    (Verdict::Broken(why), Verdict::Untried("the account was not read".to_owned()))
+                }
                 Lost::Paging(why) => (Verdict::Kept, Verdict::Broken(why)),
             };
             add("account", account);
@@ -195,10 +203,13 @@ fn identity(walk: &Walk, username: &str, known: &Known) -> Verdict {
         return Verdict::Broken(format!("asked for @{username}, it answers @{}", said.unwrap_or_default()));
     }
     match (walk.id(), &known.id) {
-        (Some(id), Some(meant)) if id != *meant => Verdict::Broken(format!("its id is {id} instead of {meant}")),
+        (Some(id), Some(meant)) if id != *meant => {
+            Verdict::Broken(format!("its id is {id} instead of {meant}"))
+        }
         (None, Some(meant)) => Verdict::Broken(format!("the profile has no id; it should be {meant}")),
         (None, None) => Verdict::But(
-            "the profile has no id: a rename cannot be followed, nor a new owner of the name be noticed".to_owned(),
+            "the profile has no id: a rename cannot be followed, nor a new owner of the name be noticed"
+                .to_owned(),
         ),
         _ => Verdict::Kept,
     }
@@ -296,8 +307,10 @@ async fn not_before(asker: &mut Asker<'_>, username: &str, read: &Walk) -> Verdi
     let day = middle.date_naive();
     match walk(asker, username, None, MOST_POSTS, day).await {
         Ok(recent) => {
-            let recent: BTreeSet<_> = recent.posts.iter().filter_map(|post| lenient::id(post.get("id"))).collect();
-            let missing = |(id, time): &&(String, DateTime<Utc>)| time.date_naive() >= day && !recent.contains(id);
+            let recent: BTreeSet<_> =
+                recent.posts.iter().filter_map(|post| lenient::id(post.get("id"))).collect();
+            let missing =
+                |(id, time): &&(String, DateTime<Utc>)| time.date_naive() >= day && !recent.contains(id);
             match posts.iter().find(missing) {
                 Some((id, time)) => {
                     Verdict::Broken(format!("with not_before={day}, the post {id} of {time} is missing"))
@@ -340,9 +353,9 @@ async fn rename(asker: &mut Asker<'_>, id: Option<&str>) -> Verdict {
                 )),
             }
         }
-        Said::No(code) if code == "not_found" => {
-            Verdict::But("it looks up by username alone: an account that is renamed turns unavailable".to_owned())
-        }
+        Said::No(code) if code == "not_found" => Verdict::But(
+            "it looks up by username alone: an account that is renamed turns unavailable".to_owned(),
+        ),
         other => Verdict::Broken(other.in_words()),
     }
 }
@@ -358,7 +371,11 @@ async fn posts(asker: &mut Asker<'_>, known: &Known, read: Option<&Walk>, findin
     let listed = read.and_then(|walk| walk.posts.first());
     let id = known.post.clone().or_else(|| lenient::id(listed?.get("id")));
     let verdict = one_post(asker, "id", id.as_deref(), listed).await;
-    findings.add("post-by-id", "a post is found by the platform's id, as it stands in its account's list", verdict);
+    findings.add(
+        "post-by-id",
+        "a post is found by the platform's id, as it stands in its account's list",
+        verdict,
+    );
     let means = "a post is found by its shortcode, and one that no post has is answered with `not_found`";
     if asker.platform() == Platform::Tiktok {
         let verdict = Verdict::Untried("posts of TikTok have no shortcodes".to_owned());
@@ -389,26 +406,37 @@ async fn one_post(
     let post = match said {
         Said::Good(answer) => answer.get("post").and_then(Value::as_object).cloned().unwrap_or_default(),
         Said::No(code) if code == "unsupported" => {
-            return Verdict::But(format!("it cannot look posts up by {by}: another source of the list has to"));
+            return Verdict::But(format!(
+                "it cannot look posts up by {by}: another source of the list has to"
+            ));
         }
         other => return Verdict::Broken(other.in_words()),
     };
-    let same = |field: &str| match (lenient::id(post.get(field)), listed.and_then(|listed| lenient::id(listed.get(field)))) {
+    let same = |field: &str| match (
+        lenient::id(post.get(field)),
+        listed.and_then(|listed| lenient::id(listed.get(field))),
+    ) {
         (Some(said), Some(listed)) => said == listed,
         _ => true,
     };
     let told = lenient::id(post.get(by));
     if told.as_deref().is_some_and(|told| told != name) || (by == "id" && told.is_none()) {
-        return Verdict::Broken(format!("asked for {name}, it answers the post {}", told.unwrap_or_default()));
+        return Verdict::Broken(format!(
+            "asked for {name}, it answers the post {}",
+            told.unwrap_or_default()
+        ));
     }
     let is_listed = listed.is_some_and(|listed| lenient::id(listed.get(by)).as_deref() == Some(name));
-    let times = [Some(&post), listed].map(|post| post.and_then(|post| lenient::time(post.get("create_time"))));
+    let times =
+        [Some(&post), listed].map(|post| post.and_then(|post| lenient::time(post.get("create_time"))));
     let apart = match times {
         [Some(one), Some(other)] => (one - other).abs() > TimeDelta::seconds(1),
         _ => false,
     };
     if is_listed && (!same("id") || !same("shortcode") || apart) {
-        return Verdict::Broken(format!("the post {name} differs from the one in its account's list: id, shortcode or create_time"));
+        return Verdict::Broken(format!(
+            "the post {name} differs from the one in its account's list: id, shortcode or create_time"
+        ));
     }
     Verdict::Kept
 }

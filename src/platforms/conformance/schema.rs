@@ -86,7 +86,9 @@ fn compare(schema: &Value, value: &Value, place: &str, faults: &mut Vec<String>)
 fn is(value: &Value, of: &str) -> bool {
     match of {
         // A number as 12.0 is a whole one too.
-        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|float| float.fract() == 0.0),
+        "integer" => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|float| float.fract() == 0.0)
+        }
         "number" => value.is_number(),
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
@@ -115,7 +117,17 @@ mod tests {
 
     /// Keywords that say something to be held against an answer, and those that explain only.
     const KNOWN: [&str; 11] = [
-        "$ref", "type", "enum", "minimum", "format", "required", "properties", "items", "description", "title", "default",
+        "$ref",
+        "type",
+        "enum",
+        "minimum",
+        "format",
+        "required",
+        "properties",
+        "items",
+        "description",
+        "title",
+        "default",
     ];
 
     #[test]
@@ -125,7 +137,9 @@ mod tests {
                 assert!(KNOWN.contains(&keyword.as_str()), "{keyword}");
                 *seen += 1;
                 match keyword.as_str() {
-                    "properties" => inner.as_object().into_iter().flatten().for_each(|(_, schema)| walk(schema, seen)),
+                    "properties" => {
+                        inner.as_object().into_iter().flatten().for_each(|(_, schema)| walk(schema, seen))
+                    }
                     "items" => walk(inner, seen),
                     "format" => assert!(["int64", "date-time"].contains(&inner.as_str().unwrap()), "{inner}"),
                     _ => {}
