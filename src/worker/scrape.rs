@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use uuid::Uuid;
 
 use super::learned::{observed_post, observed_profile};
-use super::tracking::Tracker;
+use super::tracking::{Tracker, Trouble};
 use super::{BRIEF, LONG, within};
 use crate::platforms::source::{AccountAnswer, AccountKey, Depth, Post, PostKey, Refusal};
 use crate::platforms::sources::Reading;
@@ -289,7 +289,11 @@ impl Scrape<'_> {
             return Err(error);
         }
         let (target, platform) = (self.target.id, self.target.platform);
-        tracing::error!(%error, %target, %platform, "what a scrape learned cannot be recorded");
+        if self.tracker.is_news(platform, Trouble::Unrecorded) {
+            tracing::error!(%error, %target, %platform, "what scrapes learn cannot be recorded");
+        } else {
+            tracing::debug!(%error, %target, %platform, "what a scrape learned cannot be recorded");
+        }
         let why = "what the platform answered could not be recorded: see the tracker's log".to_owned();
         let attempt = self.failed(why, self.target.not_found_runs);
         within(BRIEF, async { self.finish(self.begin().await?, self.target.id, attempt).await }).await

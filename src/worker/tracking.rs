@@ -31,8 +31,13 @@ const IDLE: Duration = Duration::from_millis(500);
 const RENEWAL: Duration = Duration::from_secs(15);
 const TOLD_AGAIN: Duration = Duration::from_secs(3600);
 
-/// A kind of failure of a platform.
-type Trouble = (Platform, Discriminant<Refusal>);
+/// A kind of failure, of which the log speaks seldom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Trouble {
+    Refused(Discriminant<Refusal>),
+    Unrecorded,
+    Panicked,
+}
 
 /// What one tracker process scrapes with.
 #[derive(Clone)]
@@ -42,7 +47,7 @@ pub struct Tracker {
     /// The name under which the process holds leases.
     pub owner: Uuid,
     /// When the log last said that a platform fails in a way.
-    told: Arc<Mutex<HashMap<Trouble, Instant>>>,
+    told: Arc<Mutex<HashMap<(Platform, Trouble), Instant>>>,
 }
 
 /// Targets that one answer of the platform serves, in one slot.
@@ -117,7 +122,9 @@ impl Tracker {
             Ok(Err(error)) => Err(error),
             // What panicked has been said on standard error.
             Err(_) => {
-                tracing::error!(target = %first.id, %platform, "a scrape panicked: this is a fault of the tracker");
+                if self.is_news(platform, Trouble::Panicked) {
+                    tracing::error!(target = %first.id, %platform, "scrapes panic: this is a fault of the tracker");
+                }
                 broke_off(self, &targets).await
             }
         };
@@ -178,14 +185,21 @@ impl Tracker {
         Ok(())
     }
 
+    /// Whether the log has not spoken of such a failure of a platform for an hour.
+    pub(super) fn is_news(&self, platform: Platform, trouble: Trouble) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let is_news = told.get(&(platform, trouble)).is_none_or(|at| now - *at >= TOLD_AGAIN);
+        if is_news {
+            told.insert((platform, trouble), now);
+        }
+        is_news
+    }
+
     /// Says what a platform fails with, of each kind once an hour; what an account or a video failed with stands in
     /// its own record.
     fn tell(&self, target: &Leased, refusal: &Refusal) {
-        let kind = (target.platform, std::mem::discriminant(refusal));
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if told.get(&kind).is_none_or(|at| now - *at >= TOLD_AGAIN) {
-            told.insert(kind, now);
+        if self.is_news(target.platform, Trouble::Refused(std::mem::discriminant(refusal))) {
             tracing::warn!(platform = %target.platform, target = %target.id, %refusal, "scrapes fail");
         } else {
             tracing::debug!(platform = %target.platform, target = %target.id, %refusal, "a scrape failed");

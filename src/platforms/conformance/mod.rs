@@ -4,6 +4,7 @@
 //! It is stricter than the client, which takes what it can understand.
 
 mod asker;
+mod posts;
 mod rules;
 mod schema;
 
@@ -89,7 +90,7 @@ pub async fn check(collector: &Collector, platform: Platform, known: &Known) -> 
     let mut asker = Asker::new(collector, platform)?;
     let mut findings = Findings { platform, list: Vec::new() };
     rules::accounts(&mut asker, known, &mut findings).await;
-    rules::token(&mut asker, collector, &mut findings).await;
+    posts::token(&mut asker, collector, &mut findings).await;
     let mut general = Findings { platform, list: Vec::new() };
     for (rule, means) in [
         (TIMELY, "every request is answered in time and without a redirect, with at most 16 MiB"),
