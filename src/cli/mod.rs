@@ -11,6 +11,7 @@ mod key;
 pub mod lifeline;
 mod migrate;
 mod org;
+mod source;
 mod track;
 mod up;
 
@@ -62,6 +63,7 @@ enum Command {
     ///
     /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
     Sandbox(SandboxArgs),
+    Source(source::SourceArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Org(org::OrgArgs),
@@ -154,6 +156,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Up(args) => up::run(args).await?,
         Command::Serve(args) => server::serve(args).await?,
         Command::Track(args) => track::run(args).await?,
+        Command::Source(args) => return source::run(args).await,
         Command::Import(args) => return import::run(args).await,
         Command::Export(args) => return export::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
