@@ -5,7 +5,7 @@
 //! ```text
 //! main -> server -> api -> http -> app -> store -> model
 //!         worker -> platforms -----> app -> store -> model
-//!         import ------------------> app -> store -> model
+//!         import, rollup ----------> app -> store -> model
 //!         embedded, sandbox          leaves, used by the command line only
 //! ```
 
@@ -15,6 +15,7 @@ pub mod sandbox;
 pub mod server;
 pub mod worker;
 pub mod import;
+pub mod rollup;
 pub mod api;
 pub mod platforms;
 pub mod http;

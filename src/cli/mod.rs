@@ -10,8 +10,10 @@ mod key;
 pub mod lifeline;
 mod migrate;
 mod org;
+mod rebuild;
 mod track;
 mod up;
+mod verify;
 
 use std::error::Error;
 use std::fmt;
@@ -62,6 +64,8 @@ enum Command {
     /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
     Sandbox(SandboxArgs),
     Import(import::ImportArgs),
+    Rebuild(rebuild::RebuildArgs),
+    Verify(verify::VerifyArgs),
     Org(org::OrgArgs),
     Key(key::KeyArgs),
     #[command(hide = true)]
@@ -153,6 +157,8 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Serve(args) => server::serve(args).await?,
         Command::Track(args) => track::run(args).await?,
         Command::Import(args) => return import::run(args).await,
+        Command::Rebuild(args) => rebuild::run(args).await?,
+        Command::Verify(args) => return verify::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,

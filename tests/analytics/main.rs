@@ -8,4 +8,5 @@ mod batches;
 mod examples;
 mod model;
 mod scale;
+mod upkeep;
 mod windows;
