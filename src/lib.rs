@@ -5,7 +5,7 @@
 //! ```text
 //! main -> server -> api -> http -> app -> store -> model
 //!         worker -> platforms -----> app -> store -> model
-//!         import, export ----------> app -> store -> model
+//!         import, export, rollup --> app -> store -> model
 //!         embedded, sandbox          leaves, used by the command line only
 //! ```
 
@@ -16,6 +16,7 @@ pub mod server;
 pub mod worker;
 pub mod export;
 pub mod import;
+pub mod rollup;
 pub mod api;
 pub mod platforms;
 pub mod http;

@@ -12,8 +12,10 @@ pub mod lifeline;
 mod migrate;
 mod org;
 mod source;
+mod rebuild;
 mod track;
 mod up;
+mod verify;
 
 use std::error::Error;
 use std::fmt;
@@ -66,6 +68,8 @@ enum Command {
     Source(source::SourceArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
+    Rebuild(rebuild::RebuildArgs),
+    Verify(verify::VerifyArgs),
     Org(org::OrgArgs),
     Key(key::KeyArgs),
     #[command(hide = true)]
@@ -159,6 +163,8 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Source(args) => return source::run(args).await,
         Command::Import(args) => return import::run(args).await,
         Command::Export(args) => return export::run(args).await,
+        Command::Rebuild(args) => rebuild::run(args).await?,
+        Command::Verify(args) => return verify::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,

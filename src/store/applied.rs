@@ -29,10 +29,10 @@ pub async fn wait_for_history(pg: &PgPool, organization: Uuid) -> Result<(), Err
     .bind(organization)
     .fetch_one(pg)
     .await?;
-    if let Some(position) = position {
-        wait_for_clickhouse(pg, organization, position).await?;
+    match position {
+        Some(position) => wait_for_clickhouse(pg, organization, position).await,
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Waits until the relay has applied the organization's outbox up to a position.

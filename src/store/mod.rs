@@ -22,6 +22,7 @@ pub mod outbox;
 pub mod pauses;
 pub mod queues;
 pub mod rate_limits;
+pub mod rollup;
 pub mod scrapes;
 pub mod search;
 pub mod source_requests;

@@ -3,6 +3,8 @@
 
 #[path = "../harness/mod.rs"]
 mod harness;
+
+mod attempts;
 mod kills;
 mod losses;
 mod measure;
