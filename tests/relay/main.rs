@@ -5,6 +5,5 @@
 mod harness;
 mod kills;
 mod losses;
-mod measure;
 mod rows;
 mod setup;
