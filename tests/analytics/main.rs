@@ -3,6 +3,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod agree;
 mod agreement;
 mod batches;
 mod examples;

@@ -3,7 +3,14 @@
 
 #[path = "../harness/mod.rs"]
 mod harness;
+
+#[path = "../analytics/agree.rs"]
+mod agree;
 mod kills;
 mod losses;
+#[path = "../analytics/model.rs"]
+#[expect(dead_code, reason = "the tests of analytics use the rest")]
+mod model;
+mod random;
 mod rows;
 mod setup;
