@@ -14,6 +14,9 @@ use crate::model::platform::Platform;
 /// How long a target stays in hand without a sign of life: a killed tracker's work is taken over within a minute.
 const LEASE: PgInterval = PgInterval { months: 0, days: 0, microseconds: 45_000_000 };
 
+/// How many other accounts one answer serves at most; they are recorded one after the other, and the rest is read again.
+const SHARED: i64 = 100;
+
 /// What kind of thing a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -165,7 +168,7 @@ pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid
 }
 
 /// Takes in hand what the answers for leased accounts serve as well: due accounts of other organizations under the
-/// same name and platform id.
+/// same name and platform id, those that have waited longest.
 pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -> Result<Vec<Leased>, Error> {
     let accounts = accounts.iter().filter(|leased| leased.kind == Kind::Account);
     let (usernames, platform_ids): (Vec<_>, Vec<_>) =
@@ -176,18 +179,22 @@ pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -
     let leased = sqlx::query_as(concat!(
         "update scrape_targets t set lease_owner = $1, lease_until = now() + $5
          from (
-            select id, username, platform_id
-            from (
-                select a.id as account_id, a.username, a.platform_id
-                from unnest($6::text[], $7::text[]) as asked(username, platform_id)
-                join accounts a on a.platform = $2 and a.username = asked.username
-                    and a.platform_id is not distinct from asked.platform_id
-            ) alike
-            join scrape_targets on id = account_id
-            where ",
+            select alike.id, asked.username, asked.platform_id
+            from (select distinct username, platform_id from unnest($6::text[], $7::text[]) as a(username, platform_id)) asked
+            cross join lateral (
+                select id
+                from (
+                    select a.id as account_id from accounts a
+                    where a.platform = $2 and a.username = asked.username
+                        and a.platform_id is not distinct from asked.platform_id
+                ) known
+                join scrape_targets on id = account_id
+                where ",
         due!(),
         "
-            for update of scrape_targets skip locked
+                order by next_attempt_at limit $8
+                for update of scrape_targets skip locked
+            ) alike
          ) due
          where t.id = due.id
          returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, due.username,
@@ -200,6 +207,7 @@ pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -
     .bind(LEASE)
     .bind(usernames)
     .bind(platform_ids)
+    .bind(SHARED)
     .fetch_all(pg)
     .await?;
     Ok(leased)

@@ -24,6 +24,8 @@ pub use snapshots::{insert_accounts, insert_videos};
 const LONGEST: Duration = Duration::from_secs(300);
 /// How long it may take to say or to note which delivery it has.
 const SHORT: Duration = Duration::from_secs(10);
+/// How often it is asked whether a statement still runs.
+const LOOK: Duration = Duration::from_millis(20);
 /// How much longer the answer may take to arrive.
 const GRACE: Duration = Duration::from_secs(5);
 /// How many records one statement names; they travel in the address of the request, which may hold 64 KiB.
@@ -134,6 +136,20 @@ async fn execute(
     delivery: Option<i64>,
 ) -> Result<(), Error> {
     within(LONGEST, statement(client, sql, name, records, delivery).execute()).await
+}
+
+/// Waits until nothing is inserted any more: a relay that was killed, or lost its place, may have left a statement behind.
+/// What that still wrote could stand beside what its successor moves or removes.
+pub async fn quiet(client: &Client) -> Result<(), Error> {
+    let statement = "select count() from system.processes
+                     where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
+    loop {
+        let query = client.query(statement).with_setting("max_execution_time", SHORT.as_secs().to_string());
+        if within(SHORT, query.fetch_one::<u64>()).await? == 0 {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// Inserts rows, if there are any.

@@ -1,6 +1,7 @@
 //! One delivery: makes everything that its rows say visible in ClickHouse, and the record of the delivery last.
 //!
-//! Each step may be repeated, by this process or another, so a kill between any two of them loses nothing.
+//! Each step may be repeated, by this process or another, so a kill between any two of them loses nothing. Before each
+//! of them the process makes sure that it still leads, and none begins while a predecessor's statement still runs.
 
 use super::confirm;
 use super::plan::Plan;
@@ -28,12 +29,15 @@ pub(super) async fn deliver(
     let plan = Plan::of(&delivery.rows);
     dimensions::bring(&stores.pg, client, &plan.changed, number).await?;
     failpoint::reached("relay-dimensions");
+    confirm(leadership).await?;
     facts::copy_places(client, &plan.moves).await?;
     failpoint::reached("relay-copied");
+    confirm(leadership).await?;
     facts::remove_places(client, &plan.left).await?;
     facts::remove_subjects(client, &plan.removed_subjects).await?;
     dimensions::remove(client, &plan.removed, number).await?;
     failpoint::reached("relay-removed");
+    confirm(leadership).await?;
     tokio::try_join!(
         facts::insert_accounts(client, &plan.account_snapshots),
         facts::insert_videos(client, &plan.video_snapshots)

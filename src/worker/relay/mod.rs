@@ -49,6 +49,7 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
 async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result<(), Error> {
     let pg = &stores.pg;
     let Some(mut leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(()) };
+    facts::quiet(&stores.clickhouse).await?;
     let (mut has, abandoned) = resume(stores).await?;
     let mut held = Held::default();
     let mut looked = Instant::now();
