@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use opentelemetry::KeyValue;
 
 use super::args::{ConfigError, SourceArgs, SourceKind};
 use super::http_source::{HttpSource, HttpSourceConfig};
@@ -12,6 +13,7 @@ use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKe
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use crate::model::platform::{Platform, Readable};
 use crate::model::secret::Secret;
+use crate::telemetry::{metrics, names};
 
 /// Per platform, the sources in the order in which they are asked.
 #[derive(Clone, Default)]
@@ -71,6 +73,11 @@ impl Sources {
         }
     }
 
+    /// The sources of a platform that allow only so many requests a day, and how many.
+    pub fn daily_limits(&self, platform: Platform) -> impl Iterator<Item = (&'static str, u32)> {
+        self.of(platform).iter().filter_map(|source| Some((source.name(), source.price().daily_limit?)))
+    }
+
     /// The names of a platform's sources in their order.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
         self.of(platform).iter().map(|source| source.name()).collect()
@@ -103,7 +110,7 @@ impl Sources {
     ) -> Result<AccountAnswer, Refusal> {
         let mut sources = self.of(platform).iter();
         for source in sources.by_ref() {
-            let first = source.account(account, depth, now).await;
+            let first = told(source.as_ref(), "account", source.account(account, depth, now).await);
             let by_name_only = account.platform_id.is_some() && !source.capabilities().account_by_id;
             let lost = match &first {
                 Err(Refusal::Unsupported) => continue,
@@ -117,16 +124,18 @@ impl Sources {
             };
             let by_id = sources.find(|later| later.capabilities().account_by_id);
             return match by_id {
-                Some(later) if lost => match later.account(account, depth, now).await {
-                    Err(Refusal::Transient(_) | Refusal::RateLimited { .. }) => {
-                        Err(Refusal::Transient(format!(
-                            "{} does not find the account, and {} cannot say now whether it was renamed",
-                            source.name(),
-                            later.name()
-                        )))
+                Some(later) if lost => {
+                    match told(later.as_ref(), "account", later.account(account, depth, now).await) {
+                        Err(Refusal::Transient(_) | Refusal::RateLimited { .. }) => {
+                            Err(Refusal::Transient(format!(
+                                "{} does not find the account, and {} cannot say now whether it was renamed",
+                                source.name(),
+                                later.name()
+                            )))
+                        }
+                        followed => followed.or(first),
                     }
-                    followed => followed.or(first),
-                },
+                }
                 _ => first,
             };
         }
@@ -141,7 +150,7 @@ impl Sources {
         now: DateTime<Utc>,
     ) -> Result<Post, Refusal> {
         for source in self.of(platform).iter().filter(|source| understands(source.capabilities(), post)) {
-            match source.post(post, now).await {
+            match told(source.as_ref(), "video", source.post(post, now).await) {
                 Err(Refusal::Unsupported) => {}
                 result => return result,
             }
@@ -155,6 +164,20 @@ impl Sources {
             Platform::Tiktok => &self.tiktok,
         }
     }
+}
+
+/// Counts what a source said.
+fn told<T>(source: &dyn Source, target: &'static str, answer: Result<T, Refusal>) -> Result<T, Refusal> {
+    if let Some(metrics) = metrics::on() {
+        let labels = [
+            KeyValue::new(names::PLATFORM, source.platform().as_str()),
+            KeyValue::new(names::SOURCE, source.name()),
+            KeyValue::new(names::TARGET, target),
+            KeyValue::new(names::OUTCOME, answer.as_ref().err().map_or("ok", Refusal::word)),
+        ];
+        metrics.source_answers.add(1, &labels);
+    }
+    answer
 }
 
 /// Whether a source can read a post by one of the names that are known of it.

@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::scrape::{Outcome, scrape};
+use super::watched::Watched;
 use super::{BRIEF, within};
 use crate::app::Stores;
 use crate::model::platform::Platform;
@@ -99,7 +101,10 @@ impl Tracker {
     async fn attempt(&self, targets: Vec<Leased>, probes: bool) {
         let Some(first) = targets.first() else { return };
         let platform = first.platform;
-        let ended = match scrape(self, &targets).await {
+        let watched = Watched::begin(first);
+        let scraped = scrape(self, &targets).instrument(watched.span.clone()).await;
+        watched.end(&scraped);
+        let ended = match scraped {
             Ok(Outcome::Answered) => within(BRIEF, self.answered(platform, probes)).await,
             Ok(Outcome::NotAsked) => Ok(()),
             Ok(Outcome::Failed(refusal)) => {

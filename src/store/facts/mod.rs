@@ -13,8 +13,9 @@ use clickhouse::{Client, RowOwned, RowWrite};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::Error;
 use super::event::VideoPlace;
+use super::{Error, watched};
+use crate::telemetry::trace::Statement;
 
 pub use position::{Recorded, record, recorded};
 pub use snapshots::{insert_accounts, insert_videos};
@@ -90,14 +91,15 @@ async fn execute(
     records: &[impl Serialize],
     delivery: Option<i64>,
 ) -> Result<(), Error> {
-    let mut query = client
+    let watched = Statement::to_clickhouse(&statement);
+    let mut query = watched::client(client)
         .query_raw(statement)
         .with_setting("max_execution_time", LONGEST.as_secs().to_string())
         .param(name, records);
     if let Some(delivery) = delivery {
         query = query.param("version", delivery);
     }
-    within(LONGEST, query.execute()).await
+    watched::until(watched, LONGEST + GRACE, query.execute()).await
 }
 
 /// Inserts rows, if there are any.
@@ -105,23 +107,14 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
     if rows.is_empty() {
         return Ok(());
     }
-    within(LONGEST, async {
+    let statement = Statement::to_clickhouse(&format_args!("insert into {table}"));
+    let client = watched::client(client);
+    let inserted = async {
         let mut insert = client.insert::<T>(table).await?;
         for row in rows {
             insert.write(row).await?;
         }
         insert.end().await
-    })
-    .await
-}
-
-/// Waits for ClickHouse no longer than it may take.
-async fn within<T>(
-    limit: Duration,
-    work: impl Future<Output = clickhouse::error::Result<T>>,
-) -> Result<T, Error> {
-    match tokio::time::timeout(limit + GRACE, work).await {
-        Ok(done) => Ok(done?),
-        Err(_) => Err(Error::Clickhouse(clickhouse::error::Error::TimedOut)),
-    }
+    };
+    watched::until(statement, LONGEST + GRACE, inserted).await
 }
