@@ -14,6 +14,7 @@ use url::Url;
 
 use super::call::Call;
 use super::source::Refusal;
+use crate::model::network::is_loopback;
 
 /// How long a request may take and how large its answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,12 +218,3 @@ static TLS: LazyLock<Result<rustls::ClientConfig, String>> = LazyLock::new(|| {
             .map_err(|error| format!("TLS cannot be set up: {error}"))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 });
-
-fn is_loopback(base: &Url) -> bool {
-    match base.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}

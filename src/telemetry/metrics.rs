@@ -60,8 +60,9 @@ pub fn took(histogram: &Histogram<f64>, duration: Duration, labels: &[KeyValue])
 pub(super) fn start(provider: &SdkMeterProvider) {
     let meter = provider.meter("tidemark");
     let histogram = |definition: Definition| {
-        let Kind::Histogram(bounds) = definition.kind else {
-            unreachable!("{} is no histogram", definition.name)
+        let bounds = match definition.kind {
+            Kind::Histogram(bounds) => bounds,
+            Kind::Counter | Kind::Gauge => &[],
         };
         let histogram = meter.f64_histogram(definition.name).with_boundaries(bounds.to_vec());
         histogram.with_unit(definition.unit).with_description(definition.meaning).build()

@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use url::Url;
 
 use super::StartError;
+use crate::model::network::is_loopback;
 
 /// How long a collector may take to accept a batch, and how much it may answer.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -130,15 +131,9 @@ impl fmt::Debug for Sender {
 
 impl Sender {
     fn new(signal: Signal, to: &Url, runtime: &Handle) -> Result<Self, StartError> {
-        let local = match to.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
         let mut builder =
             reqwest::Client::builder().timeout(LONGEST).redirect(reqwest::redirect::Policy::none());
-        if local {
+        if is_loopback(to) {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(StartError::exporter)?;

@@ -52,7 +52,7 @@ async fn a_collector_that_is_down_or_hangs_costs_requests_nothing() {
     // Far more than the queues hold, before and after all of them are full.
     for _ in 0..10 {
         let slowest = join_all((0..20).map(|_| ask())).await.into_iter().max().unwrap();
-        assert!(slowest < Duration::from_secs(2), "a request took {slowest:?}");
+        assert!(slowest < Duration::from_secs(5), "a request took {slowest:?}");
     }
     assert_eq!(missed(), 1, "{}", api.log());
     let took = api.stop();
