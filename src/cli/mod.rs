@@ -4,6 +4,7 @@
 //! else that fails with status 1 and one sentence.
 
 mod answer;
+mod export;
 mod guard;
 mod import;
 mod key;
@@ -62,6 +63,7 @@ enum Command {
     /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
     Sandbox(SandboxArgs),
     Import(import::ImportArgs),
+    Export(export::ExportArgs),
     Org(org::OrgArgs),
     Key(key::KeyArgs),
     #[command(hide = true)]
@@ -167,6 +169,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Serve(args) => server::serve(args).await?,
         Command::Track(args) => track::run(args).await?,
         Command::Import(args) => return import::run(args).await,
+        Command::Export(args) => return export::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,

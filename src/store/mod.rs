@@ -3,8 +3,10 @@
 pub mod accounts;
 pub mod analytics;
 pub mod applied;
+mod copy;
 pub mod creators;
 pub mod event;
+pub mod exports;
 pub mod facts;
 pub mod health;
 pub mod idempotency;

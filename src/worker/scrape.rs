@@ -196,7 +196,7 @@ impl Scrape<'_> {
             observed_post(self.target.platform, FoundOn::Itself { active: true }, post, self.now);
         // The name under which it is known leads to its row, whatever else the answer reveals.
         observed.shortcode = observed.shortcode.or_else(|| key.shortcode.clone());
-        let merged = observe_videos(&mut write, self.now, vec![observed]).await?;
+        let merged = observe_videos(&mut write, self.now, vec![observed]).await?.merged;
         // What was scraped may turn out to be a video that was known before, under another name.
         let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
         self.finish(write, target, self.succeeded(Reach::default())).await
