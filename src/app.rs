@@ -96,6 +96,7 @@ pub fn postgres(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
     PgPoolOptions::new()
         .max_connections(args.database_connections)
         .acquire_timeout(Duration::from_secs(4))
+        .acquire_time_level(log::LevelFilter::Debug)
         .connect_lazy(args.database_url.reveal())
 }
 

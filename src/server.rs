@@ -16,7 +16,8 @@ use crate::config::{SearchArgs, StoreArgs};
 use crate::model::network::{BadNetwork, Network};
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::store::search::SearchIndex;
-use crate::worker::indexer;
+use crate::telemetry::MetricsArgs;
+use crate::worker::{gauges, indexer};
 use crate::{api, http, store};
 
 /// How long requests may take to end once the process is told to.
@@ -55,6 +56,8 @@ pub struct ServeArgs {
     pub search: SearchArgs,
     #[command(flatten)]
     pub sources: SourceArgs,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 }
 
 /// Several ranges of addresses, given as one value.
@@ -130,6 +133,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let server = Server::new(acceptor);
     let handle = server.handle();
     let stop = CancellationToken::new();
+    tokio::spawn(gauges::of_api(stores.clone(), search.clone(), stop.clone()));
     let follower = tokio::spawn(indexer::follow(stores, search, stop.clone()));
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::spawn(async move {

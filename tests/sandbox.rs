@@ -155,7 +155,7 @@ async fn sandbox(state: Option<PathBuf>) -> Running {
 
 fn client() -> reqwest::Client {
     let base = url::Url::parse("http://127.0.0.1/").expect("a URL");
-    Outbound::new(&base, Limits::default()).expect("a client").client().clone()
+    Outbound::new("test", &base, Limits::default()).expect("a client").client().clone()
 }
 
 async fn get(sandbox: &Running, path: &str) -> Value {

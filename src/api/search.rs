@@ -1,9 +1,12 @@
 //! Search over usernames, creator names and captions at once.
 
+use std::time::Instant;
+
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tracing::Instrument;
 
 use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
@@ -12,6 +15,7 @@ use crate::http::route::read;
 use crate::http::{Caller, Problem, Query, WithMeta};
 use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
 use crate::store::search::{EffectiveCaps, Sections};
+use crate::telemetry::metrics;
 
 pub(super) fn router() -> Router {
     Router::with_path("search").push(read(search))
@@ -62,7 +66,17 @@ async fn search(
 ) -> Result<WithMeta<Sections, SearchMeta>, Problem> {
     let SearchQuery { q, limit } = query.0;
     let most = usize::try_from(limit).unwrap_or_default();
-    let data = app.search.search(&app.pg, caller.organization, &q, most).await?;
+    let data = watched(app.search.search(&app.pg, caller.organization, &q, most)).await?;
     let meta = SearchMeta { query: q, limit_per_section: limit, effective_caps: data.effective_caps };
     Ok(WithMeta { data, meta })
+}
+
+/// Does a search so that traces and metrics see how long it takes, and nothing of what is sought.
+async fn watched<T>(work: impl Future<Output = T>) -> T {
+    let began = Instant::now();
+    let done = work.instrument(crate::traced!("search")).await;
+    if let Some(metrics) = metrics::on() {
+        metrics::took(&metrics.search, began.elapsed(), &[]);
+    }
+    done
 }

@@ -27,7 +27,7 @@ use clap::{Parser, Subcommand};
 use crate::embedded::clickhouse;
 use crate::sandbox::{self, SandboxArgs};
 use crate::server::{self, ServeArgs};
-use crate::telemetry::{self, LogArgs};
+use crate::telemetry::{self, LogArgs, Process};
 
 /// Tracks social creators on Instagram and TikTok and answers exact analytics about them.
 ///
@@ -74,6 +74,18 @@ enum Command {
     Key(key::KeyArgs),
     #[command(hide = true)]
     Guard(guard::GuardArgs),
+}
+
+impl Command {
+    /// What those tell of themselves that run until they are stopped, besides their logs.
+    fn process(&self) -> Option<Process> {
+        let (service, metrics) = match self {
+            Command::Serve(args) => ("tidemark-api", &args.metrics),
+            Command::Track(args) => ("tidemark-tracker", args.metrics()?),
+            _ => return None,
+        };
+        Some(Process { service, metrics_listen: metrics.metrics_listen })
+    }
 }
 
 /// Why a command did not do what it was asked: one sentence for the person who asked.
@@ -141,15 +153,17 @@ pub fn main() -> ExitCode {
 }
 
 fn start(cli: Cli) -> Result<ExitCode, Failure> {
-    telemetry::init(&cli.log)?;
-    if rustls::crypto::ring::default_provider().install_default().is_err() {
+    let chosen = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let telemetry = telemetry::init(&cli.log, cli.command.process(), runtime.handle())?;
+    if chosen.is_err() {
         tracing::debug!("cryptography for TLS was chosen before");
     }
     if let Some(file) = &cli.lifeline {
         lifeline::hold(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(run(cli.command));
+    telemetry.end();
     // What still waits for an answer of a store or a platform must not hold the process back.
     runtime.shutdown_background();
     result

@@ -8,6 +8,7 @@ use super::lifeline::StopRequest;
 use crate::app::Stores;
 use crate::platforms::{Ledger, Sources};
 use crate::store::queues;
+use crate::telemetry::MetricsArgs;
 use crate::worker::{self, TrackArgs, budget};
 
 #[derive(Debug, clap::Args)]
@@ -22,6 +23,13 @@ pub(super) struct TrackCommand {
     budget: bool,
     #[command(flatten)]
     answer: AnswerArgs,
+}
+
+impl TrackCommand {
+    /// Where the tracker's metrics are read, unless it only answers a question.
+    pub(super) fn metrics(&self) -> Option<&MetricsArgs> {
+        (!self.status && !self.budget).then_some(&self.track.metrics)
+    }
 }
 
 const STATUS: [&str; 8] =

@@ -68,7 +68,7 @@ pub struct Table {
 }
 
 enum Writer {
-    Csv(csv::Writer<File>),
+    Csv(Box<csv::Writer<File>>),
     Jsonl(BufWriter<File>),
     Parquet(Box<ParquetWriter>),
 }
@@ -90,7 +90,7 @@ impl Table {
                 let mut csv = csv::WriterBuilder::new().buffer_capacity(1 << 18).from_writer(file);
                 csv.write_record(columns.iter().map(|(name, _)| name))
                     .map_err(|error| failed(io::Error::other(error)))?;
-                Writer::Csv(csv)
+                Writer::Csv(Box::new(csv))
             }
             Format::Jsonl => Writer::Jsonl(BufWriter::with_capacity(1 << 18, file)),
             Format::Parquet => Writer::Parquet(Box::new(
@@ -116,7 +116,7 @@ impl Table {
     /// Writes the rest; the file has all its rows then, still under its temporary name.
     pub fn complete(&mut self) -> Result<(), Error> {
         let completed = match self.writer.take() {
-            Some(Writer::Csv(csv)) => csv.into_inner().map_err(|error| error.into_error()),
+            Some(Writer::Csv(csv)) => (*csv).into_inner().map_err(|error| error.into_error()),
             Some(Writer::Jsonl(file)) => file.into_inner().map_err(io::IntoInnerError::into_error),
             Some(Writer::Parquet(parquet)) => parquet.finish().map_err(io::Error::other),
             None => return Ok(()),

@@ -11,6 +11,7 @@ use salvo::http::header::AUTHORIZATION;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use uuid::Uuid;
 
+use super::observe;
 use super::peer::peer;
 use super::problem::Problem;
 use super::rate_limit::Windows;
@@ -124,6 +125,7 @@ impl Authenticate {
         if taken.allowed {
             Problem::unauthorized()
         } else {
+            observe::refused("address");
             Problem::rate_limited(
                 "too many unknown API keys from this address: wait and check the key",
                 taken.seconds_left,

@@ -12,6 +12,7 @@ pub mod fields;
 pub mod idempotency;
 mod json;
 pub mod legacy;
+mod observe;
 pub mod openapi;
 pub mod page;
 pub mod peer;
@@ -39,6 +40,7 @@ use crate::app::App;
 /// What every request meets, whether a route answers it or not; each step wraps those below it.
 pub fn service(routes: Router, app: &App) -> Service {
     let mut service = Service::new(routes)
+        .hoop(observe::Observe)
         .hoop(request_id::NameRequest)
         .hoop(receive::DrainRefused)
         .hoop(HandOver(app.clone()))

@@ -12,6 +12,7 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use uuid::Uuid;
 
 use super::auth::Caller;
+use super::observe;
 use super::problem::Problem;
 use super::time_left::{self, TimeLeft};
 use crate::app::{App, RateLimitStore};
@@ -114,6 +115,7 @@ impl Handler for LimitRate {
             if taken.allowed {
                 return Ok(());
             }
+            observe::refused("key");
             let detail = format!("more than {limit} requests in this minute: wait until the window ends");
             Err(Problem::rate_limited(detail, taken.seconds_left))
         });

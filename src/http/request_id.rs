@@ -8,7 +8,9 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 use tracing::Instrument;
 use uuid::Uuid;
 
-const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+use crate::telemetry::trace;
+
+pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The name of the request that a depot belongs to.
 pub struct RequestId(String);
@@ -31,7 +33,7 @@ impl Handler for NameRequest {
         if let Ok(value) = HeaderValue::from_str(&id) {
             res.headers_mut().insert(HEADER, value);
         }
-        let span = tracing::info_span!("request", request_id = id);
+        let span = tracing::info_span!("request", request_id = id, trace_id = trace::id());
         depot.insert_typed(RequestId(id));
         let started = Instant::now();
         async {

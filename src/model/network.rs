@@ -1,8 +1,10 @@
-//! Ranges of network addresses, as operators write them.
+//! Ranges of network addresses, as operators write them, and which addresses are this machine.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
+
+use url::Url;
 
 /// A range of addresses, as `10.0.0.0/8` or a single address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,16 @@ impl Network {
             }
             _ => false,
         }
+    }
+}
+
+/// Whether an address leads to this machine, where no proxy is to be asked.
+pub fn is_loopback(base: &Url) -> bool {
+    match base.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 

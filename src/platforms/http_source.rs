@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::args::SourceKind;
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::source::{
@@ -23,6 +24,7 @@ use crate::model::identifier::{Username, video_url};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
+const NAME: &str = SourceKind::Http.as_str();
 /// The wait when a limit is hit and nothing says how long it lasts.
 const LIMITED: TimeDelta = TimeDelta::minutes(1);
 /// The most pages of one account: a collector with pages of ten still reaches the deepest account read.
@@ -51,7 +53,7 @@ pub struct HttpSource {
 impl HttpSource {
     /// Makes the source for a platform; says what is wrong with its configuration otherwise.
     pub fn new(config: HttpSourceConfig, platform: Platform) -> Result<Self, String> {
-        let outbound = Outbound::new(&config.base, config.limits)?;
+        let outbound = Outbound::new(NAME, &config.base, config.limits)?;
         Ok(HttpSource { config, platform, outbound, gate: Gate::default() })
     }
 
@@ -234,7 +236,7 @@ impl HttpSource {
 
 impl Source for HttpSource {
     fn name(&self) -> &'static str {
-        "http"
+        NAME
     }
 
     fn platform(&self) -> Platform {

@@ -13,6 +13,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::args::SourceKind;
 use super::lenient;
 use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::source::{
@@ -25,6 +26,7 @@ use crate::model::identifier::Username;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
+const NAME: &str = SourceKind::InstagramGraph.as_str();
 const PROFILE_FIELDS: &str =
     "biography,id,followers_count,follows_count,media_count,name,profile_picture_url,username,website";
 const MEDIA_FIELDS: &str = "caption,comments_count,id,like_count,media_product_type,media_type,media_url,permalink,\
@@ -66,7 +68,7 @@ impl InstagramGraph {
         let mut authorization = HeaderValue::from_str(&format!("Bearer {}", config.token.reveal()))
             .map_err(|_| "the access token holds characters that no header can carry".to_owned())?;
         authorization.set_sensitive(true);
-        let outbound = Outbound::new(&config.base, config.limits)?;
+        let outbound = Outbound::new(NAME, &config.base, config.limits)?;
         Ok(InstagramGraph {
             config,
             outbound,
@@ -219,7 +221,7 @@ impl InstagramGraph {
 
 impl Source for InstagramGraph {
     fn name(&self) -> &'static str {
-        "instagram-graph"
+        NAME
     }
 
     fn platform(&self) -> Platform {

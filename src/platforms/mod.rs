@@ -4,6 +4,7 @@
 //! of the platform itself, within the request that names one.
 
 pub mod args;
+mod call;
 pub mod conformance;
 pub mod http_source;
 pub mod instagram_graph;

@@ -12,7 +12,9 @@ use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::Value;
 use url::Url;
 
+use super::call::Call;
 use super::source::Refusal;
+use crate::model::network::is_loopback;
 
 /// How long a request may take and how large its answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,8 @@ impl Default for Limits {
 /// A client for one service, with its limits.
 #[derive(Clone)]
 pub struct Outbound {
+    /// What metrics and traces call the service.
+    service: &'static str,
     client: Client,
     limits: Limits,
 }
@@ -45,7 +49,7 @@ pub struct Answer {
 impl Outbound {
     /// Makes a client for the service at `base`. A service on this machine is reached without the proxy that
     /// the environment may name.
-    pub fn new(base: &Url, limits: Limits) -> Result<Self, String> {
+    pub fn new(service: &'static str, base: &Url, limits: Limits) -> Result<Self, String> {
         let mut builder = Client::builder()
             .tls_backend_preconfigured(TLS.clone()?)
             .redirect(reqwest::redirect::Policy::none())
@@ -56,7 +60,7 @@ impl Outbound {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
-        Ok(Outbound { client, limits })
+        Ok(Outbound { service, client, limits })
     }
 
     /// The client, to begin a request with.
@@ -66,12 +70,18 @@ impl Outbound {
 
     /// Sends a request and reads its answer to the end, within the limits.
     pub async fn send(&self, request: RequestBuilder) -> Result<Answer, Refusal> {
-        self.exchange(request).await.map_err(|failure| self.refusal(failure))
+        let (call, request) = Call::begin(self.service, request);
+        let exchanged = call.watch(self.exchange(request)).await;
+        call.end(exchanged.as_ref().map(|answer| answer.status));
+        exchanged.map_err(|failure| self.refusal(failure))
     }
 
     /// Sends a request and reads of its answer only the status and the headers, a redirect's too.
     pub async fn head_of(&self, request: RequestBuilder) -> Result<(StatusCode, HeaderMap), Refusal> {
-        let response = request.send().await.map_err(|error| self.refusal(error.into()))?;
+        let (call, request) = Call::begin(self.service, request);
+        let sent = call.watch(request.send()).await;
+        call.end(sent.as_ref().map(reqwest::Response::status));
+        let response = sent.map_err(|error| self.refusal(error.into()))?;
         Ok((response.status(), response.headers().clone()))
     }
 
@@ -208,12 +218,3 @@ static TLS: LazyLock<Result<rustls::ClientConfig, String>> = LazyLock::new(|| {
             .map_err(|error| format!("TLS cannot be set up: {error}"))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 });
-
-fn is_loopback(base: &Url) -> bool {
-    match base.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}

@@ -33,7 +33,8 @@ pub enum Unresolved {
 /// time by [`PATIENCE`].
 pub async fn resolve(link: ShortLink, substitute: Option<&Url>) -> Result<NamedVideo, Unresolved> {
     let limits = Limits { timeout: PATIENCE, ..Limits::default() };
-    let outbound = Outbound::new(substitute.unwrap_or(link.url()), limits).map_err(Unresolved::Failed)?;
+    let outbound =
+        Outbound::new("short-links", substitute.unwrap_or(link.url()), limits).map_err(Unresolved::Failed)?;
     let mut link = link;
     for _ in 0..HOPS {
         let address = substitute.map_or_else(|| Ok(link.url().clone()), |base| behind(base, link.url()));

@@ -112,6 +112,20 @@ pub enum Refusal {
     Unsupported,
 }
 
+impl Refusal {
+    /// The word by which metrics know it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Refusal::NotFound(_) => "not_found",
+            Refusal::RateLimited { .. } => "rate_limited",
+            Refusal::Credentials(_) => "credentials",
+            Refusal::Transient(_) => "transient",
+            Refusal::Malformed(_) => "malformed",
+            Refusal::Unsupported => "unsupported",
+        }
+    }
+}
+
 /// A collector for one platform.
 pub trait Source: Send + Sync {
     /// The name under which configuration and metrics know the source.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use opentelemetry::KeyValue;
 
 use super::args::{ConfigError, SourceArgs, SourceKind};
 use super::http_source::{HttpSource, HttpSourceConfig};
@@ -13,6 +14,7 @@ use super::throttle::Throttle;
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use crate::model::platform::{Platform, Readable};
 use crate::model::secret::Secret;
+use crate::telemetry::{metrics, names};
 
 /// Per platform, the sources in the order in which they are asked.
 #[derive(Clone, Default)]
@@ -80,6 +82,11 @@ impl Sources {
         }
     }
 
+    /// The sources of a platform that allow only so many requests a day, and how many.
+    pub fn daily_limits(&self, platform: Platform) -> impl Iterator<Item = (&'static str, u32)> {
+        self.of(platform).iter().filter_map(|source| Some((source.name(), source.price().daily_limit?)))
+    }
+
     /// The names of a platform's sources in their order.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
         self.of(platform).iter().map(|source| source.name()).collect()
@@ -112,7 +119,7 @@ impl Sources {
         let mut sources = self.of(platform).iter();
         let skipped = |source: &Arc<dyn Source>| skip.contains(&source.name());
         for source in sources.by_ref().filter(|source| !skipped(source)) {
-            let first = source.account(account, depth, now).await;
+            let first = told(source.as_ref(), "account", source.account(account, depth, now).await);
             if !reading.settles(source.name(), &first) {
                 continue;
             }
@@ -130,7 +137,7 @@ impl Sources {
             let Some(later) = by_id else { return reading.with(first) };
             let mut followed = None;
             if !skipped(later) {
-                let said = later.account(account, depth, now).await;
+                let said = told(later.as_ref(), "account", later.account(account, depth, now).await);
                 reading.settles(later.name(), &said);
                 followed = Some(said);
             }
@@ -163,7 +170,7 @@ impl Sources {
             understands(source.capabilities(), post) && !skip.contains(&source.name())
         };
         for source in self.of(platform).iter().filter(able) {
-            let answer = source.post(post, now).await;
+            let answer = told(source.as_ref(), "video", source.post(post, now).await);
             if reading.settles(source.name(), &answer) {
                 return reading.with(answer);
             }
@@ -232,6 +239,20 @@ impl<T> Reading<T> {
 
 fn reads_posts(can: Capabilities) -> bool {
     can.post_by_id || can.post_by_shortcode
+}
+
+/// Counts what a source said.
+fn told<T>(source: &dyn Source, target: &'static str, answer: Result<T, Refusal>) -> Result<T, Refusal> {
+    if let Some(metrics) = metrics::on() {
+        let labels = [
+            KeyValue::new(names::PLATFORM, source.platform().as_str()),
+            KeyValue::new(names::SOURCE, source.name()),
+            KeyValue::new(names::TARGET, target),
+            KeyValue::new(names::OUTCOME, answer.as_ref().err().map_or("ok", Refusal::word)),
+        ];
+        metrics.source_answers.add(1, &labels);
+    }
+    answer
 }
 
 /// Whether a source can read a post by one of the names that are known of it.

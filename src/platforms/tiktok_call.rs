@@ -15,6 +15,7 @@ use super::lenient;
 use super::outbound::{Answer, Limits, Outbound};
 use super::source::Refusal;
 use super::throttle::next_midnight;
+use super::tiktok_research::NAME;
 use crate::model::secret::Secret;
 
 /// The wait when a limit is hit and nothing says how long it lasts.
@@ -70,7 +71,7 @@ impl Call {
         client_secret: Secret,
         limits: Limits,
     ) -> Result<Self, String> {
-        let outbound = Outbound::new(&base, limits)?;
+        let outbound = Outbound::new(NAME, &base, limits)?;
         Ok(Call { base, client_key, client_secret, outbound, token: tokio::sync::Mutex::new(None) })
     }
 

@@ -25,7 +25,7 @@ use crate::model::identifier::video_url;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
-const NAME: &str = SourceKind::TiktokResearch.as_str();
+pub(super) const NAME: &str = SourceKind::TiktokResearch.as_str();
 const USER_FIELDS: &str = "display_name,bio_description,avatar_url,is_verified,follower_count,following_count,likes_count,video_count,bio_url";
 const VIDEO_FIELDS: &str = "id,video_description,create_time,region_code,share_count,view_count,like_count,\
                             comment_count,music_id,hashtag_names,username,effect_ids,playlist_id,favorites_count,\

@@ -28,6 +28,7 @@ pub mod search;
 pub mod source_requests;
 pub mod targets;
 pub mod videos;
+mod watched;
 pub mod write;
 
 use std::time::Duration;

@@ -76,3 +76,11 @@ pub async fn set(
     write.commit().await?;
     Ok(changed)
 }
+
+/// Counts the accounts of every organization that has any.
+pub async fn sizes(pg: &PgPool) -> Result<Vec<(Uuid, i64)>, Error> {
+    let sizes = sqlx::query_as("select organization_id, count(*) from accounts group by organization_id")
+        .fetch_all(pg)
+        .await?;
+    Ok(sizes)
+}

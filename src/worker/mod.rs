@@ -3,12 +3,14 @@
 //! `tidemark track` runs the first three; each API process follows search for itself.
 
 pub mod budget;
+pub mod gauges;
 pub mod housekeeping;
 pub mod indexer;
 mod learned;
 pub mod relay;
 pub mod scrape;
 pub mod tracking;
+mod watched;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +21,7 @@ use crate::app::Stores;
 use crate::config::StoreArgs;
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::store::Error;
+use crate::telemetry::MetricsArgs;
 
 use self::tracking::Tracker;
 
@@ -42,6 +45,8 @@ pub struct TrackArgs {
     pub stores: StoreArgs,
     #[command(flatten)]
     pub sources: SourceArgs,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
     /// How many accounts and videos are read from each platform at the same time
     #[arg(long, env = "TIDEMARK_TRACK_CONCURRENCY", default_value_t = 8, value_name = "N")]
     pub concurrency: usize,
@@ -63,8 +68,9 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
     let stores = Stores::connect(&args.stores)?;
     let sources = Arc::new(Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
-    let tracker = Tracker::new(stores.clone(), sources);
+    let tracker = Tracker::new(stores.clone(), sources.clone());
     tokio::join!(
+        gauges::of_tracker(stores.clone(), sources, stop.clone()),
         tracker.run(args.concurrency.max(1), stop.clone()),
         housekeeping::run(stores.pg.clone(), stop.clone()),
         relay::run(stores, database_url, stop.clone()),

@@ -14,9 +14,11 @@ use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::scrape::{Ended, Outcome, Rest, broke_off, scrape};
+use super::watched::Watched;
 use super::{BRIEF, within};
 use crate::app::Stores;
 use crate::model::platform::Platform;
@@ -116,7 +118,10 @@ impl Tracker {
     async fn attempt(&self, targets: Vec<Leased>, round: Round) {
         let Some(first) = targets.first() else { return };
         let platform = first.platform;
-        let ended = AssertUnwindSafe(scrape(self, &targets, &round.skip)).catch_unwind().await;
+        let watched = Watched::begin(first);
+        let scraped = scrape(self, &targets, &round.skip).instrument(watched.span.clone());
+        let ended = AssertUnwindSafe(scraped).catch_unwind().await;
+        watched.end(&ended);
         let recorded = match ended {
             Ok(Ok(ended)) => self.conclude(&targets, &round, ended).await,
             Ok(Err(error)) => Err(error),

@@ -292,7 +292,7 @@ async fn the_open_contract_is_what_its_document_says() {
     };
     let sandbox = sandbox().await;
     let name = someone(&sandbox, Platform::Instagram).username;
-    let client = Outbound::new(&base(&sandbox, ""), LIMITS).expect("a client").client().clone();
+    let client = Outbound::new("test", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
     let get = async |path: String| -> Value {
         let answer = client.get(format!("{}/http{path}", sandbox.url)).send().await.expect("an answer");
         answer.json().await.expect("JSON")

@@ -153,6 +153,8 @@ impl Supervisor {
             .arg("--lifeline")
             .arg(&self.lifeline)
             .args(&service.arguments)
+            // One port cannot be that of several processes.
+            .env_remove("TIDEMARK_METRICS_LISTEN")
             .envs(service.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(file.try_clone()?)

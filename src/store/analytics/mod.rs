@@ -19,7 +19,8 @@ use chrono::NaiveDate;
 use clickhouse::query::Query;
 use clickhouse::{Client, RowOwned, RowRead};
 
-use super::Error;
+use super::{Error, watched};
+use crate::telemetry::trace::Statement;
 
 /// How long ClickHouse may take for one answer; a request has five seconds in all.
 const LONGEST: Duration = Duration::from_secs(4);
@@ -33,15 +34,13 @@ fn stored_day(day: NaiveDate) -> NaiveDate {
 
 /// A query that ends by itself, here and in ClickHouse.
 fn bounded(client: &Client, sql: &'static str) -> Query {
-    client
+    watched::client(client)
         .query_raw(sql)
         .with_setting("max_execution_time", LONGEST.as_secs().to_string())
         .with_setting("cancel_http_readonly_queries_on_client_close", "1")
 }
 
 async fn fetch<T: RowOwned + RowRead>(query: Query) -> Result<Vec<T>, Error> {
-    match tokio::time::timeout(LONGEST, query.fetch_all()).await {
-        Ok(rows) => Ok(rows?),
-        Err(_) => Err(Error::Clickhouse(clickhouse::error::Error::TimedOut)),
-    }
+    let statement = Statement::to_clickhouse(&query.sql_display());
+    watched::until(statement, LONGEST, query.fetch_all()).await
 }

@@ -14,8 +14,9 @@ use clickhouse::{Client, RowOwned, RowWrite};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::Error;
 use super::event::VideoPlace;
+use super::{Error, watched};
+use crate::telemetry::trace::Statement;
 
 pub use position::{Recorded, record, recorded};
 pub use snapshots::{insert_accounts, insert_videos};
@@ -98,8 +99,10 @@ pub async fn recompute(
     days: Days,
 ) -> Result<(), Error> {
     let sql = include_str!("../analytics/recompute.sql");
-    let query = statement(client, sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
-    within(LONGEST, query.execute()).await
+    let watched = Statement::to_clickhouse(&sql);
+    let client = watched::client(client);
+    let query = statement(&client, sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
+    watched::until(watched, LONGEST + GRACE, query.execute()).await
 }
 
 /// Empties the rollup of subjects, whatever their facts say.
@@ -135,17 +138,21 @@ async fn execute(
     records: &[impl Serialize],
     delivery: Option<i64>,
 ) -> Result<(), Error> {
-    within(LONGEST, statement(client, sql, name, records, delivery).execute()).await
+    let watched = Statement::to_clickhouse(&sql);
+    let client = watched::client(client);
+    let query = statement(&client, sql, name, records, delivery);
+    watched::until(watched, LONGEST + GRACE, query.execute()).await
 }
 
 /// Waits until nothing is inserted any more: a relay that was killed, or lost its place, may have left a statement behind.
 /// What that still wrote could stand beside what its successor moves or removes.
 pub async fn quiet(client: &Client) -> Result<(), Error> {
-    let statement = "select count() from system.processes
-                     where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
+    let sql = "select count() from system.processes
+               where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
     loop {
-        let query = client.query(statement).with_setting("max_execution_time", SHORT.as_secs().to_string());
-        if within(SHORT, query.fetch_one::<u64>()).await? == 0 {
+        let query = client.query(sql).with_setting("max_execution_time", SHORT.as_secs().to_string());
+        let running = query.fetch_one::<u64>();
+        if watched::until(Statement::to_clickhouse(&sql), SHORT + GRACE, running).await? == 0 {
             return Ok(());
         }
         tokio::time::sleep(LOOK).await;
@@ -157,23 +164,14 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
     if rows.is_empty() {
         return Ok(());
     }
-    within(LONGEST, async {
+    let statement = Statement::to_clickhouse(&format_args!("insert into {table}"));
+    let client = watched::client(client);
+    let inserted = async {
         let mut insert = client.insert::<T>(table).await?;
         for row in rows {
             insert.write(row).await?;
         }
         insert.end().await
-    })
-    .await
-}
-
-/// Waits for ClickHouse no longer than it may take.
-async fn within<T>(
-    limit: Duration,
-    work: impl Future<Output = clickhouse::error::Result<T>>,
-) -> Result<T, Error> {
-    match tokio::time::timeout(limit + GRACE, work).await {
-        Ok(done) => Ok(done?),
-        Err(_) => Err(Error::Clickhouse(clickhouse::error::Error::TimedOut)),
-    }
+    };
+    watched::until(statement, LONGEST + GRACE, inserted).await
 }

@@ -7,8 +7,9 @@ use chrono::{DateTime, Utc};
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 
-use super::{SHORT, within};
-use crate::store::Error;
+use super::{GRACE, SHORT};
+use crate::store::{Error, watched};
+use crate::telemetry::trace::Statement;
 
 /// The last delivery that ClickHouse has, and when it was made; number 0 when there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +28,11 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
     }
     let statement = "select max(relay_position.position) as position, argMax(applied_at, relay_position.position) as applied_at
                      from relay_position where relay = 'outbox'";
-    let query = client.query_raw(statement).with_setting("max_execution_time", SHORT.as_secs().to_string());
-    let last: Last = within(SHORT, query.fetch_one()).await?;
+    let watched = Statement::to_clickhouse(&statement);
+    let query = watched::client(client)
+        .query_raw(statement)
+        .with_setting("max_execution_time", SHORT.as_secs().to_string());
+    let last: Last = watched::until(watched, SHORT + GRACE, query.fetch_one()).await?;
     let delivery = last.position.cast_signed();
     Ok(Recorded { delivery, at: (delivery > 0).then_some(last.applied_at) })
 }
@@ -36,11 +40,13 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
 /// Records a delivery after everything it brought, unless ClickHouse no longer stands at the one `before`: then it
 /// has lost files meanwhile, possibly some of this very delivery. Says whether it is recorded.
 pub async fn record(client: &Client, before: i64, delivery: i64) -> Result<bool, Error> {
-    let query = client
-        .query_raw(include_str!("record_delivery.sql"))
+    let statement = include_str!("record_delivery.sql");
+    let watched = Statement::to_clickhouse(&statement);
+    let query = watched::client(client)
+        .query_raw(statement)
         .with_setting("max_execution_time", SHORT.as_secs().to_string())
         .param("before", before)
         .param("delivery", delivery);
-    within(SHORT, query.execute()).await?;
+    watched::until(watched, SHORT + GRACE, query.execute()).await?;
     Ok(recorded(client).await?.delivery == delivery)
 }

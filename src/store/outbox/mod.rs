@@ -83,6 +83,28 @@ impl Held {
     }
 }
 
+/// What is committed and not in ClickHouse yet.
+#[derive(Debug, Clone, Copy, PartialEq, sqlx::FromRow)]
+pub struct Waiting {
+    pub rows: i64,
+    /// How long the oldest row has waited; 0 when there is none.
+    pub seconds: f64,
+}
+
+/// Counts what waits, of all organizations.
+pub async fn waiting(pg: &PgPool) -> Result<Waiting, Error> {
+    let waiting = sqlx::query_as(
+        "select count(*) as rows,
+                coalesce(extract(epoch from now() - (
+                    select created_at from outbox where applied_at is null order by position limit 1
+                )), 0)::float8 as seconds
+         from outbox where applied_at is null",
+    )
+    .fetch_one(pg)
+    .await?;
+    Ok(waiting)
+}
+
 /// Puts the oldest waiting rows into a delivery, up to `bytes` of events.
 pub async fn next(pg: &PgPool, bytes: i64, held: &mut Held) -> Result<Option<Delivery>, Error> {
     loop {

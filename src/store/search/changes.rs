@@ -120,6 +120,17 @@ pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
     Ok(Batch { named: named.into_iter().collect(), next, complete })
 }
 
+/// Counts the changes that an index does not hold which has applied all transactions below a number, up to a limit.
+pub async fn pending(pg: &PgPool, applied: i64) -> Result<i64, Error> {
+    let pending = sqlx::query_scalar(
+        "select count(*) from (select from search_changes where txid >= $1::text::xid8 limit 100000) pending",
+    )
+    .bind(applied.to_string())
+    .fetch_one(pg)
+    .await?;
+    Ok(pending)
+}
+
 fn parse(entity: &str) -> Option<Entity> {
     ENTITIES.into_iter().find(|known| known.as_str() == entity)
 }

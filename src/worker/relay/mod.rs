@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
+use super::watched::WatchedDelivery;
 use super::{BRIEF, LONG, within};
 use crate::app::Stores;
 use crate::failpoint;
@@ -59,7 +61,11 @@ async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result
         if let Some(delivery) = within(LONG, outbox::next(pg, DELIVERY_BYTES, &mut held)).await? {
             failpoint::reached("relay-numbered");
             let days = if delivery.first <= abandoned { Days::All } else { Days::Changed };
-            if !deliver::deliver(stores, &mut leadership, has, &delivery, days).await? {
+            let watched = WatchedDelivery::begin();
+            let delivered = deliver::deliver(stores, &mut leadership, has, &delivery, days);
+            let delivered = delivered.instrument(watched.span.clone()).await;
+            watched.end(&delivered, delivery.rows.len());
+            if !delivered? {
                 tracing::warn!(has, "clickhouse changed its files during a delivery");
                 return Ok(());
             }

@@ -1,0 +1,78 @@
+//! A request as traces and metrics see it: its method, the template of its route, its status, how long it took, and how
+//! large the organization is that asked. Neither its path nor its query is told.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use opentelemetry::KeyValue;
+use salvo::http::Method;
+use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
+use tracing::Instrument;
+
+use super::auth::Caller;
+use super::request_id;
+use crate::telemetry::{metrics, names, tenants, trace};
+
+/// Watches every request from its first step to its last.
+pub struct Observe;
+
+#[async_trait]
+impl Handler for Observe {
+    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+        let began = Instant::now();
+        let (method, route) = (method(req.method()), route(req));
+        let span = crate::traced!(
+            "request",
+            otel.name =
+                route.as_deref().map_or_else(|| method.to_owned(), |route| format!("{method} {route}")),
+            otel.kind = "server",
+            http.request.method = method,
+            http.route = route.as_deref(),
+            http.response.status_code = tracing::field::Empty,
+            tidemark.request_id = tracing::field::Empty,
+            tidemark.organization.size = tracing::field::Empty,
+            otel.status_code = tracing::field::Empty,
+        );
+        trace::continue_from(&span, req.headers());
+        trace::routed(route.clone(), ctrl.call_next(req, depot, res)).instrument(span.clone()).await;
+        let status = res.status_code.map_or(200, |status| status.as_u16());
+        let size = tenants::size(depot.get_typed::<Caller>().ok().map(|caller| caller.organization));
+        if !span.is_disabled() {
+            span.record(names::STATUS, i64::from(status));
+            span.record(names::SIZE, size);
+            let id = res.headers().get(request_id::HEADER).and_then(|id| id.to_str().ok());
+            span.record("tidemark.request_id", id);
+            if status >= 500 {
+                span.record("otel.status_code", "ERROR");
+            }
+        }
+        if let Some(metrics) = metrics::on() {
+            let mut labels = vec![
+                KeyValue::new(names::METHOD, method),
+                KeyValue::new(names::STATUS, i64::from(status)),
+                KeyValue::new(names::SIZE, size),
+            ];
+            labels.extend(route.map(|route| KeyValue::new(names::ROUTE, route)));
+            metrics::took(&metrics.request, began.elapsed(), &labels);
+        }
+    }
+}
+
+/// Counts a request that is refused because a limit is reached.
+pub(super) fn refused(limit: &'static str) {
+    if let Some(metrics) = metrics::on() {
+        metrics.refusals.add(1, &[KeyValue::new(names::LIMIT, limit)]);
+    }
+}
+
+/// The methods that have a meaning here; all others are one.
+fn method(method: &Method) -> &'static str {
+    let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    known.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
+}
+
+/// The template of the route that answers; none where nothing is served.
+fn route(req: &Request) -> Option<Arc<str>> {
+    let path = req.matched_path();
+    (!path.is_empty()).then(|| format!("/{path}").into())
+}

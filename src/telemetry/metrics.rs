@@ -1,0 +1,99 @@
+//! The instruments behind the names: recorded where something happens, or looked at whenever metrics are collected.
+//!
+//! Without somebody who collects, there are no instruments, and whoever would record does nothing.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{Counter, Histogram, Meter, MeterProvider};
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+
+use super::names::{self, Definition, Kind};
+
+/// What can be recorded.
+pub struct Instruments {
+    meter: Meter,
+    pub request: Histogram<f64>,
+    pub refusals: Counter<u64>,
+    pub search: Histogram<f64>,
+    pub statement: Histogram<f64>,
+    pub connection_wait: Histogram<f64>,
+    pub source_request: Histogram<f64>,
+    pub source_answers: Counter<u64>,
+    pub scrape: Histogram<f64>,
+    pub delivery: Histogram<f64>,
+    pub delivered: Counter<u64>,
+}
+
+static INSTRUMENTS: OnceLock<Instruments> = OnceLock::new();
+
+/// The instruments, if anybody collects what they record.
+pub fn on() -> Option<&'static Instruments> {
+    INSTRUMENTS.get()
+}
+
+/// A value beside its labels.
+pub type Value = (f64, Vec<KeyValue>);
+
+/// Has a gauge looked at whenever metrics are collected; while there is nothing to see, it is absent.
+pub fn observe(definition: &Definition, look: impl Fn() -> Vec<Value> + Send + Sync + 'static) {
+    let Some(instruments) = on() else { return };
+    let gauge = instruments.meter.f64_observable_gauge(definition.name);
+    gauge
+        .with_unit(definition.unit)
+        .with_description(definition.meaning)
+        .with_callback(move |observer| {
+            for (value, labels) in look() {
+                observer.observe(value, &labels);
+            }
+        })
+        .build();
+}
+
+/// Records how long something took.
+pub fn took(histogram: &Histogram<f64>, duration: Duration, labels: &[KeyValue]) {
+    histogram.record(duration.as_secs_f64(), labels);
+}
+
+/// Makes the instruments of a provider those of the process.
+pub(super) fn start(provider: &SdkMeterProvider) {
+    let meter = provider.meter("tidemark");
+    let histogram = |definition: Definition| {
+        let bounds = match definition.kind {
+            Kind::Histogram(bounds) => bounds,
+            Kind::Counter | Kind::Gauge => &[],
+        };
+        let histogram = meter.f64_histogram(definition.name).with_boundaries(bounds.to_vec());
+        histogram.with_unit(definition.unit).with_description(definition.meaning).build()
+    };
+    let counter = |definition: Definition| {
+        let counter = meter.u64_counter(definition.name);
+        counter.with_unit(definition.unit).with_description(definition.meaning).build()
+    };
+    let instruments = Instruments {
+        request: histogram(names::REQUEST),
+        refusals: counter(names::REFUSALS),
+        search: histogram(names::SEARCH),
+        statement: histogram(names::STATEMENT),
+        connection_wait: histogram(names::CONNECTION_WAIT),
+        source_request: histogram(names::SOURCE_REQUEST),
+        source_answers: counter(names::SOURCE_ANSWERS),
+        scrape: histogram(names::SCRAPE),
+        delivery: histogram(names::DELIVERY),
+        delivered: counter(names::DELIVERED),
+        meter: meter.clone(),
+    };
+    if INSTRUMENTS.set(instruments).is_err() {
+        tracing::debug!("metrics were started before");
+    }
+    observe(&names::MEMORY, || resident().map(|bytes| (bytes, Vec::new())).into_iter().collect());
+}
+
+/// What the kernel says is in memory of this process.
+fn resident() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024.0)
+}

@@ -1,0 +1,192 @@
+//! What metrics show of a state that lies in the stores: looked up now and then, as long as somebody collects it. What
+//! could not be looked up lately is absent, so that nothing old is taken for now.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use opentelemetry::KeyValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{BRIEF, within};
+use crate::app::Stores;
+use crate::model::platform::Platform;
+use crate::platforms::Sources;
+use crate::store::pauses::{self, Cause, Pause};
+use crate::store::queues::Queue;
+use crate::store::search::{SearchIndex, changes};
+use crate::store::{Error, organizations, outbox, queues, source_requests};
+use crate::telemetry::metrics::{self, Value, observe};
+use crate::telemetry::names::{self, Definition};
+use crate::telemetry::statements::POOL;
+use crate::telemetry::tenants;
+
+/// How often the stores are looked at.
+const EVERY: Duration = Duration::from_secs(15);
+/// How long what was seen counts as the state of now.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// What was seen last, and when.
+struct Seen<T>(Mutex<Option<(Instant, T)>>);
+
+impl<T> Seen<T> {
+    fn nothing() -> Arc<Self> {
+        Arc::new(Seen(Mutex::new(None)))
+    }
+
+    fn put(&self, seen: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), seen));
+    }
+
+    fn values(&self, values: impl FnOnce(&T) -> Vec<Value>) -> Vec<Value> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.as_ref().filter(|(at, _)| at.elapsed() < FRESH).map_or_else(Vec::new, |(_, seen)| values(seen))
+    }
+}
+
+/// Shows one figure of what was seen, without labels.
+fn one<T: Send + 'static>(definition: &Definition, seen: &Arc<Seen<T>>, figure: fn(&T) -> f64) {
+    let seen = seen.clone();
+    observe(definition, move || seen.values(|seen| vec![(figure(seen), Vec::new())]));
+}
+
+/// The state of the tracker's queues, the sources' budgets and the outbox.
+struct Tracking {
+    queues: Vec<Queue>,
+    budgets: Vec<(&'static str, u32, i64)>,
+    pauses: Vec<Pause>,
+    outbox: outbox::Waiting,
+}
+
+/// Shows what a tracker's metrics tell of the stores, until told to stop.
+pub(super) async fn of_tracker(stores: Stores, sources: Arc<Sources>, stop: CancellationToken) {
+    if metrics::on().is_none() {
+        return;
+    }
+    let seen = Seen::nothing();
+    connections(&stores);
+    let by_platform = |definition: &Definition, figure: fn(&Queue) -> f64| {
+        let seen: Arc<Seen<Tracking>> = seen.clone();
+        let value = move |queue: &Queue| (figure(queue), vec![platform(queue.platform)]);
+        observe(definition, move || seen.values(|seen| seen.queues.iter().map(value).collect()));
+    };
+    by_platform(&names::TARGETS, |queue| queue.targets as f64);
+    by_platform(&names::DUE, |queue| queue.due as f64);
+    by_platform(&names::IN_HAND, |queue| queue.in_hand as f64);
+    by_platform(&names::FAILING, |queue| queue.failing as f64);
+    by_platform(&names::LAG, |queue| queue.lag_seconds as f64);
+    let paused = seen.clone();
+    let of = sources.clone();
+    observe(&names::SOURCE_PAUSED, move || paused.values(|seen| resting(&of, &seen.pauses)));
+    let by_source = |definition: &Definition, figure: fn(u32, i64) -> i64| {
+        let seen: Arc<Seen<Tracking>> = seen.clone();
+        let value = move |(source, limit, spent): &(&'static str, u32, i64)| {
+            (figure(*limit, *spent) as f64, vec![KeyValue::new(names::SOURCE, *source)])
+        };
+        observe(definition, move || seen.values(|seen| seen.budgets.iter().map(value).collect()));
+    };
+    by_source(&names::SOURCE_LIMIT, |limit, _| limit.into());
+    by_source(&names::SOURCE_LEFT, |limit, spent| (i64::from(limit) - spent).max(0));
+    one(&names::OUTBOX, &seen, |seen| seen.outbox.rows as f64);
+    one(&names::OUTBOX_LAG, &seen, |seen| seen.outbox.seconds);
+    let look = || async {
+        seen.put(within(BRIEF, tracking(&stores, &sources)).await?);
+        Ok(())
+    };
+    regularly("the tracker's queues", stop, look).await;
+}
+
+async fn tracking(stores: &Stores, sources: &Sources) -> Result<Tracking, Error> {
+    let (pg, now) = (&stores.pg, stores.clock.now().await);
+    let mut budgets = Vec::<(&'static str, u32, i64)>::new();
+    for platform in Platform::ALL {
+        for (source, limit) in sources.daily_limits(platform) {
+            if !budgets.iter().any(|(known, ..)| *known == source) {
+                budgets.push((source, limit, source_requests::spent(pg, source, now.date_naive()).await?));
+            }
+        }
+    }
+    let mut pauses = pauses::all(pg).await?;
+    pauses.retain(|pause| pause.until > now);
+    Ok(Tracking { queues: queues::status(pg, now).await?, budgets, pauses, outbox: outbox::waiting(pg).await? })
+}
+
+/// Whether each source of each platform rests, as one value for each cause.
+fn resting(sources: &Sources, pauses: &[Pause]) -> Vec<Value> {
+    let mut values = Vec::new();
+    for of in Platform::ALL {
+        for source in sources.names(of) {
+            for (cause, word) in [(Cause::RateLimit, "rate_limit"), (Cause::Credentials, "credentials")] {
+                let is_it = |pause: &Pause| pause.platform == of && pause.source == source && pause.cause == cause;
+                let rests = if pauses.iter().any(is_it) { 1.0 } else { 0.0 };
+                let labels =
+                    vec![platform(of), KeyValue::new(names::SOURCE, source), KeyValue::new(names::CAUSE, word)];
+                values.push((rests, labels));
+            }
+        }
+    }
+    values
+}
+
+fn platform(platform: Platform) -> KeyValue {
+    KeyValue::new(names::PLATFORM, platform.as_str())
+}
+
+/// Shows what an API process's metrics tell of the stores and its index, until told to stop.
+pub async fn of_api(stores: Stores, search: SearchIndex, stop: CancellationToken) {
+    if metrics::on().is_none() {
+        return;
+    }
+    connections(&stores);
+    let index = search.clone();
+    observe(&names::SEARCH_LAG, move || {
+        index.behind().map(|behind| (behind.as_secs_f64(), Vec::new())).into_iter().collect()
+    });
+    let index = search.clone();
+    observe(&names::SEARCH_DOCUMENTS, move || vec![(index.documents() as f64, Vec::new())]);
+    let pending = Seen::nothing();
+    one(&names::SEARCH_PENDING, &pending, |pending: &i64| *pending as f64);
+    let look = || async {
+        tenants::remember(within(BRIEF, organizations::sizes(&stores.pg)).await?);
+        pending.put(within(BRIEF, changes::pending(&stores.pg, search.applied_txid())).await?);
+        Ok(())
+    };
+    regularly("sizes and what search lacks", stop, look).await;
+}
+
+/// Shows the connections to Postgres.
+fn connections(stores: &Stores) {
+    let pool = || KeyValue::new(names::POOL, POOL);
+    let pg = stores.pg.clone();
+    observe(&names::CONNECTIONS, move || {
+        let idle = pg.num_idle();
+        let used = (pg.size() as usize).saturating_sub(idle);
+        let value = |count: usize, state| (count as f64, vec![pool(), KeyValue::new(names::STATE, state)]);
+        vec![value(idle, "idle"), value(used, "used")]
+    });
+    let most = f64::from(stores.pg.options().get_max_connections());
+    observe(&names::CONNECTIONS_MAX, move || vec![(most, vec![pool()])]);
+}
+
+/// Looks regularly until told to stop. That it fails is told once, until it works again.
+async fn regularly<F>(what: &'static str, stop: CancellationToken, look: impl Fn() -> F)
+where
+    F: Future<Output = Result<(), Error>>,
+{
+    let mut turn = tokio::time::interval(EVERY);
+    turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut failing = false;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = turn.tick() => {}
+        }
+        let Some(looked) = stop.run_until_cancelled(look()).await else { return };
+        match looked {
+            Ok(()) => failing = false,
+            Err(error) if !std::mem::replace(&mut failing, true) => {
+                tracing::warn!(%error, what, "metrics lack what cannot be looked up");
+            }
+            Err(error) => tracing::debug!(%error, what, "metrics still lack what cannot be looked up"),
+        }
+    }
+}
