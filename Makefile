@@ -1,7 +1,7 @@
 # Everything one does with this repository. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep bench-paging openapi lint fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep bench-paging bench-search openapi lint fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # The API's port of the demo; all other ports are free ones.
@@ -25,6 +25,9 @@ test-deep: ## Run all tests and the long ones
 
 bench-paging: ## Time the lists in an organization of 70,000 videos
 	@scripts/with-stores scripts/bench paging dev
+
+bench-search: ## Measure search over a million captions, beside pg_trgm
+	@scripts/with-stores scripts/bench search
 
 openapi: ## Write docs/openapi.json, the API's document, anew
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(the_document_is_the_one_that_was_reviewed)'

@@ -10,6 +10,7 @@ mod key;
 pub mod lifeline;
 mod migrate;
 mod org;
+mod reindex;
 mod track;
 mod up;
 
@@ -52,6 +53,7 @@ enum Command {
     /// Reads what is due from the platforms, and brings what was committed to ClickHouse. Any number may run.
     Track(track::TrackCommand),
     Migrate(migrate::MigrateArgs),
+    Reindex(reindex::ReindexArgs),
     /// Run ClickHouse itself, as a library, behind its own HTTP interface
     ///
     /// For one machine without a ClickHouse server. Ordinary clients work with it; its users and passwords are made at
@@ -154,6 +156,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Track(args) => track::run(args).await?,
         Command::Import(args) => return import::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
+        Command::Reindex(args) => reindex::run(args).await?,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,
         Command::Org(args) => org::run(args).await?,
