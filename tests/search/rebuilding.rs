@@ -125,6 +125,8 @@ async fn a_kill_while_an_index_is_made_anew_costs_nothing() {
         }
         fs::write(armed.join(step), "").unwrap();
         let mut child = follower_to_kill(folder.path(), &own).spawn().unwrap();
+        // Waiting for it would close its standard input, by which it lives.
+        let _lifeline = child.stdin.take();
         let status = tokio::time::timeout(crate::harness::PATIENCE, child.wait()).await.expect(step).unwrap();
         assert!(!status.success() && !armed.join(step).exists(), "{step}: {status}");
         add_creator(&pg, organization, &name).await;

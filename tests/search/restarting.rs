@@ -4,13 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use sqlx::PgPool;
 use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, changes};
 
-use crate::harness::eventually;
+use crate::harness::{PATIENCE, eventually};
 use crate::setup::{
     Followed, OwnDatabase, Random, add_creator, add_unannounced_creator, follower_to_kill, organization,
     postgres,
@@ -52,8 +53,15 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     let mut names = Vec::new();
     for _ in 0..6 {
         let mut child = follower_to_kill(folder.path(), &own).spawn().unwrap();
-        let end = Instant::now() + Duration::from_millis(300 + random.below(900) as u64);
-        while Instant::now() < end {
+        let before = following(&pg).await;
+        let deadline = Instant::now() + PATIENCE;
+        // Some writes come before it follows, some while it does.
+        let mut left = 1 + random.below(60);
+        while left > 0 {
+            if following(&pg).await > before {
+                left -= 1;
+            }
+            assert!(Instant::now() < deadline, "it must begin to follow");
             let name = format!("killed {:05}", names.len());
             let id = add_creator(&pg, organization, &name).await;
             names.push((id, name));
@@ -75,6 +83,11 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     assert_eq!(followed.index.documents(), names.len() as u64);
     followed.close().await;
     own.remove().await;
+}
+
+/// The number of processes that have followed so far: each is another follower.
+async fn following(pg: &PgPool) -> i64 {
+    sqlx::query_scalar("select count(*) from search_followers where horizon > 0").fetch_one(pg).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
