@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 async fn main() {
     let pg = postgres().await;
     let source = Captions::read();
-    println!("making {} videos of {}: some minutes", records::VIDEOS, source.origin);
+    println!("making {} videos of {}: some minutes", records::videos(), source.origin);
     let began = Instant::now();
     let records = records::make(&pg, &source).await;
     println!("made in {:.0} s", began.elapsed().as_secs_f64());

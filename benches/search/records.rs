@@ -1,5 +1,5 @@
-//! A million videos in fifty organizations, the biggest with a quarter of them; one account to a hundred videos, one
-//! creator to five accounts.
+//! A million videos, or as many as `TIDEMARK_TEST_VIDEOS` says, in fifty organizations, the biggest with a quarter of
+//! them; one account to a hundred videos, one creator to five accounts.
 
 use sqlx::{PgConnection, PgPool};
 use tidemark::model::text::folded;
@@ -9,8 +9,12 @@ use uuid::Uuid;
 use super::captions::{Captions, Random};
 use crate::harness::tenant;
 
-pub const VIDEOS: usize = 1_000_000;
-const BIGGEST: usize = 250_000;
+/// How many videos there are.
+pub fn videos() -> usize {
+    let told = std::env::var("TIDEMARK_TEST_VIDEOS");
+    told.map_or(1_000_000, |told| told.parse().expect("TIDEMARK_TEST_VIDEOS is a number"))
+}
+
 const ORGANIZATIONS: usize = 50;
 /// Rows that are written by one statement.
 const ROWS: usize = 10_000;
@@ -30,10 +34,11 @@ pub async fn make(pg: &PgPool, source: &Captions) -> Records {
     sqlx::query("set session_replication_role = replica").execute(&mut *connection).await.unwrap();
     let weights: f64 = (1..ORGANIZATIONS).map(|place| 1.0 / place as f64).sum();
     let mut biggest = None;
+    let all = videos();
     for place in 0..ORGANIZATIONS {
         let videos = match place {
-            0 => BIGGEST,
-            _ => ((VIDEOS - BIGGEST) as f64 / place as f64 / weights) as usize,
+            0 => all / 4,
+            _ => ((all - all / 4) as f64 / place as f64 / weights) as usize,
         };
         let options =
             OrganizationChange { rate_limit: Some(Some(10_000_000)), ..OrganizationChange::default() };
