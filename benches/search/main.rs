@@ -8,6 +8,7 @@ mod harness;
 mod process;
 mod records;
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use captions::{Captions, Random, absent, frequent};
@@ -58,8 +59,10 @@ async fn main() {
     .await
     .unwrap();
     let queries = queries(&records.captions);
-    println!("\n| Characters | Occurs | Found | Search p50 | p99 | pg_trgm p50 | p99 | Faster at p99 |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!(
+        "\n| Characters | Occurs | Found | Search: best ms, p50, p99 | pg_trgm: best, p50, p99 | Faster at p99 |"
+    );
+    println!("|---|---|---|---|---|---|");
     for (characters, kind, queries) in &queries {
         compare(&pg, &index, &records, *characters, kind, queries).await;
     }
@@ -135,10 +138,7 @@ async fn compare(
     let (ours, theirs) = (Spread::of(ours), Spread::of(theirs));
     let found = found as f64 / queries.len() as f64;
     let ratio = theirs.p99 / ours.p99;
-    println!(
-        "| {characters} | {kind} | {found:.1} | {:.2} | {:.2} | {:.2} | {:.2} | {ratio:.1} |",
-        ours.p50, ours.p99, theirs.p50, theirs.p99
-    );
+    println!("| {characters} | {kind} | {found:.1} | {ours} | {theirs} | {ratio:.1} |");
 }
 
 /// The same videos in the same order, as Postgres finds them by itself.
@@ -162,7 +162,7 @@ async fn trigrams(pg: &PgPool, organization: Uuid, query: &str, limit: usize) ->
 /// made anew beside the one in use.
 async fn over_http(pg: &PgPool, records: &Records, folder: &std::path::Path, queries: &Queries) {
     let api = Api::start(folder).await;
-    println!("\n| Characters | Occurs | Over HTTP p50 | p99 |\n|---|---|---|---|");
+    println!("\n| Characters | Occurs | Over HTTP: best ms, p50, p99 |\n|---|---|---|");
     for (characters, kind, queries) in queries {
         let mut times = Vec::new();
         for query in queries {
@@ -172,8 +172,7 @@ async fn over_http(pg: &PgPool, records: &Records, folder: &std::path::Path, que
                 times.push(began.elapsed());
             }
         }
-        let spread = Spread::of(times);
-        println!("| {characters} | {kind} | {:.2} | {:.2} |", spread.p50, spread.p99);
+        println!("| {characters} | {kind} | {} |", Spread::of(times));
     }
     println!("\n| Memory of the API process (RssAnon) | |\n|---|---|");
     println!("| after these queries | {:.0} MB |", api.memory());
@@ -184,8 +183,9 @@ async fn over_http(pg: &PgPool, records: &Records, folder: &std::path::Path, que
     );
 }
 
-/// Milliseconds.
+/// Milliseconds. The best is the nearest to what a machine does that has nothing else to do.
 struct Spread {
+    best: f64,
     p50: f64,
     p99: f64,
 }
@@ -194,6 +194,12 @@ impl Spread {
     fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)].as_secs_f64() * 1_000.0;
-        Spread { p50: at(50), p99: at(99) }
+        Spread { best: at(0), p50: at(50), p99: at(99) }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2}, {:.2}, {:.2}", self.best, self.p50, self.p99)
     }
 }
