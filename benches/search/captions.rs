@@ -1,4 +1,4 @@
-//! Captions in any number: recombined from the real ones in the folder that `TIDEMARK_TEST_CAPTIONS` names, or from the
+//! Captions in any number: recombined from the real ones in the folder that `TIDEMARK_BENCH_CAPTIONS` names, or from the
 //! sandbox's phrases; and the queries that occur in them often or never.
 
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ pub struct Captions {
 
 impl Captions {
     pub fn read() -> Self {
-        match std::env::var("TIDEMARK_TEST_CAPTIONS") {
+        match std::env::var("TIDEMARK_BENCH_CAPTIONS") {
             Ok(folder) => {
                 Captions::new(real(&Path::new(&folder).join("videos.csv")), "real captions, recombined")
             }

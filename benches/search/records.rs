@@ -1,4 +1,4 @@
-//! A million videos, or as many as `TIDEMARK_TEST_VIDEOS` says, in fifty organizations, the biggest with a quarter of
+//! A million videos, or as many as `TIDEMARK_BENCH_VIDEOS` says, in fifty organizations, the biggest with a quarter of
 //! them; one account to a hundred videos, one creator to five accounts.
 
 use sqlx::{PgConnection, PgPool};
@@ -11,8 +11,8 @@ use crate::harness::tenant;
 
 /// How many videos there are.
 pub fn videos() -> usize {
-    let told = std::env::var("TIDEMARK_TEST_VIDEOS");
-    told.map_or(1_000_000, |told| told.parse().expect("TIDEMARK_TEST_VIDEOS is a number"))
+    let told = std::env::var("TIDEMARK_BENCH_VIDEOS");
+    told.map_or(1_000_000, |told| told.parse().expect("TIDEMARK_BENCH_VIDEOS is a number"))
 }
 
 const ORGANIZATIONS: usize = 50;

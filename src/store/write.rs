@@ -112,6 +112,13 @@ impl Write {
         self.others.push(Event::VideoMoved { from, to });
     }
 
+    /// Brings accounts, videos and the rollup of subjects to ClickHouse anew, although nothing changed.
+    pub fn rebuilt(&mut self, subjects: Vec<i64>, accounts: Vec<Uuid>, videos: Vec<Uuid>) {
+        self.others.push(Event::AccountsChanged(accounts));
+        self.others.push(Event::VideosChanged(videos));
+        self.others.push(Event::SubjectsRebuilt(subjects));
+    }
+
     pub fn creator_removed(&mut self, id: Uuid) {
         self.others.push(Event::CreatorRemoved(id));
         self.searchable.insert((Entity::Creator, id));

@@ -3,9 +3,15 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod agree;
 mod agreement;
 mod batches;
+mod course;
+mod courses;
 mod examples;
 mod model;
 mod scale;
+mod steps;
+mod sums;
+mod upkeep;
 mod windows;
