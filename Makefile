@@ -1,7 +1,7 @@
 # Everything one does with this repository. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep bench-paging bench-import bench-relay loadtest openapi lint fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep bench-paging bench-import bench-relay bench-search loadtest openapi lint fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # The API's port of the demo; all other ports are free ones.
@@ -27,6 +27,9 @@ test-deep: ## Run all tests and the long ones
 
 bench-paging: ## Time the lists in an organization of 70,000 videos
 	@scripts/with-stores scripts/bench paging dev
+
+bench-search: ## Measure search over a million captions, beside pg_trgm
+	@scripts/with-stores scripts/bench search
 
 bench-relay: ## Time how soon a scrape is in every total and found by search
 	@scripts/with-stores scripts/bench relay

@@ -154,6 +154,21 @@ async fn tracker(app: &App) -> Result<Found, store::Error> {
     })
 }
 
+/// Whether the search index keeps up with the records, and how far it is behind them.
+fn search(app: &App) -> Found {
+    match app.search.behind() {
+        Some(behind) if behind < SEARCH_BEHIND => Found::Good,
+        Some(behind) => Found::Wrong(format!(
+            "the search index is {} s behind the records: what was written since is not found",
+            behind.as_secs()
+        )),
+        None => Found::Wrong(format!(
+            "the search index is being built: {} records can be found so far",
+            app.search.documents()
+        )),
+    }
+}
+
 /// Tells whether the service works.
 ///
 /// `degraded` when a part is out that not everything needs; 503 when nothing works.
@@ -162,7 +177,7 @@ async fn read_health(app: App) -> HealthAnswer {
     let (postgres, clickhouse, search, tracker) = tokio::join!(
         check(async { health::postgres(&app.pg).await.map(|()| Found::Good) }),
         check(clickhouse(&app)),
-        check(async { Ok(Found::good(app.search.behind().is_some_and(|behind| behind < SEARCH_BEHIND))) }),
+        check(async { Ok(search(&app)) }),
         check(tracker(&app)),
     );
     let checks = Checks { postgres, clickhouse, search, tracker };

@@ -11,8 +11,9 @@ mod key;
 pub mod lifeline;
 mod migrate;
 mod org;
-mod source;
 mod rebuild;
+mod reindex;
+mod source;
 mod track;
 mod up;
 mod verify;
@@ -56,6 +57,7 @@ enum Command {
     /// Reads what is due from the platforms, and brings what was committed to ClickHouse. Any number may run.
     Track(track::TrackCommand),
     Migrate(migrate::MigrateArgs),
+    Reindex(reindex::ReindexArgs),
     /// Run ClickHouse itself, as a library, behind its own HTTP interface
     ///
     /// For one machine without a ClickHouse server. Ordinary clients work with it; its users and passwords are made at
@@ -180,6 +182,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Rebuild(args) => rebuild::run(args).await?,
         Command::Verify(args) => return verify::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
+        Command::Reindex(args) => reindex::run(args).await?,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,
         Command::Org(args) => org::run(args).await?,

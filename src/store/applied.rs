@@ -9,11 +9,10 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::Error;
+use super::search::changes::FOLLOWER_SILENCE;
 
 /// How often the position is looked at.
 const LOOK: Duration = Duration::from_millis(25);
-/// How long a search follower may be silent before it counts as gone.
-const FOLLOWER_SILENCE: &str = "10 seconds";
 
 /// Waits until everything that the organization has committed so far is visible in every endpoint.
 pub async fn wait(pg: &PgPool, organization: Uuid) -> Result<(), Error> {

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use crate::app::Stores;
 use crate::failpoint;
 use crate::store::Error;
-use crate::store::search::{SearchIndex, changes};
+use crate::store::search::changes::{self, Batch, Position};
+use crate::store::search::{SearchIndex, Written};
 
 /// How often Postgres is asked for changes: a write can be found after this and a commit of the index.
 const POLL: Duration = Duration::from_millis(150);
@@ -54,27 +56,35 @@ struct Follower {
     pruned: Option<Instant>,
 }
 
+/// An index that is made anew beside the one in use.
+enum Rebuild {
+    Building(AbortOnDropHandle<Result<Position, Error>>, Written),
+    /// It holds everything up to a position and follows from there until it knows what the other one knows.
+    Following(Written, Position),
+}
+
 impl Follower {
     /// Follows from where the index stands until something fails.
     async fn keep_current(&mut self, failures: &mut u32) -> Result<Infallible, Error> {
-        let mut position = match self.index.position() {
-            Some(position) if changes::can_follow(&self.pg, &position).await? => position,
-            _ => self.build().await?,
-        };
+        let mut position = self.start().await?;
         let mut news = true;
+        let mut rebuild = None;
         loop {
-            let batch = changes::read(&self.pg, &position).await?;
-            if !batch.named.is_empty() {
-                let documents = changes::documents(&self.pg, &batch.named).await?;
-                self.index.replace(batch.named, documents).await?;
-                self.index.commit(Some(batch.next.clone())).await?;
-                failpoint::reached("index-committed");
-                news = true;
-            }
+            let batch = advance(&self.pg, &self.index.current(), &position).await?;
+            news |= !batch.named.is_empty();
             position = batch.next;
+            self.index.reached(position.txid, batch.complete);
+            self.announce(&position, batch.complete && news).await?;
+            if rebuild.is_none() && batch.generation > position.generation {
+                tracing::info!("the search index is made anew beside the one in use");
+                let beside = self.index.beside().await?;
+                rebuild = Some(Rebuild::Building(build(&self.pg, &beside, false), beside));
+            }
+            if let Some(current) = rebuild.take() {
+                rebuild = self.go_on(current, &mut position).await?;
+                news |= rebuild.is_none();
+            }
             if batch.complete {
-                self.index.reached(position.txid);
-                self.announce(position.txid, news).await?;
                 news = false;
                 if *failures > 0 {
                     tracing::info!(failures, "the search index follows postgres again");
@@ -85,48 +95,112 @@ impl Follower {
                     self.pruned = Some(Instant::now());
                 }
                 tokio::time::sleep(POLL).await;
-            } else {
-                self.announce(position.txid, false).await?;
             }
         }
     }
 
-    /// Builds the index from what Postgres holds and returns the position from which it has to follow.
-    ///
-    /// An index that was complete before stays as it is until the new one is; one that was not grows in sight.
-    async fn build(&mut self) -> Result<changes::Position, Error> {
-        let began = Instant::now();
-        let in_sight = self.index.position().is_none();
-        let start = changes::start(&self.pg).await?;
-        self.index.clear().await?;
-        let (mut documents, mut shown) = (0, 0);
-        for entity in changes::ENTITIES {
-            let mut after = Uuid::nil();
-            loop {
-                self.announce(0, false).await?;
-                let page = changes::page(&self.pg, entity, after).await?;
-                let Some(last) = page.last() else { break };
-                after = last.id;
-                documents += page.len();
-                self.index.add(page).await?;
-                if in_sight && documents - shown >= SHOWN_EVERY {
-                    self.index.commit(None).await?;
-                    shown = documents;
+    /// Returns the position from which the index has to follow, after it was built where none can go on.
+    async fn start(&mut self) -> Result<Position, Error> {
+        let current = self.index.current();
+        let (mut task, beside) = match current.position() {
+            Some(position) if changes::can_follow(&self.pg, &position).await? => return Ok(position),
+            // What it has can be found until another one has all: Postgres says what is still so.
+            Some(_) => {
+                self.index.lost();
+                let beside = self.index.beside().await?;
+                (build(&self.pg, &beside, false), Some(beside))
+            }
+            None => (build(&self.pg, &current, true), None),
+        };
+        let nothing = Position { database: String::new(), txid: 0, position: 0, generation: 0 };
+        let position = loop {
+            match tokio::time::timeout(HEARTBEAT, &mut task).await {
+                Ok(done) => break finished(done)?,
+                Err(_) => self.announce(&nothing, false).await?,
+            }
+        };
+        if let Some(beside) = beside {
+            self.index.swap(beside).await?;
+        }
+        Ok(position)
+    }
+
+    /// Goes on with an index that is made anew. Once it knows all that the one in use knows, it takes its place.
+    async fn go_on(&self, rebuild: Rebuild, position: &mut Position) -> Result<Option<Rebuild>, Error> {
+        Ok(match rebuild {
+            Rebuild::Building(task, beside) if task.is_finished() => {
+                Some(Rebuild::Following(beside, finished(task.await)?))
+            }
+            Rebuild::Following(beside, from) => {
+                let batch = advance(&self.pg, &beside, &from).await?;
+                if batch.complete && batch.next.txid >= position.txid {
+                    beside.commit(Some(batch.next.clone())).await?;
+                    *position = batch.next;
+                    self.index.swap(beside).await?;
+                    tracing::info!("searches use the search index that was made anew");
+                    None
+                } else {
+                    Some(Rebuild::Following(beside, batch.next))
                 }
             }
-        }
-        self.index.commit(Some(start.clone())).await?;
-        tracing::info!(documents, seconds = began.elapsed().as_secs_f64(), "the search index is built");
-        Ok(start)
+            building @ Rebuild::Building(..) => Some(building),
+        })
     }
 
     /// Tells others how far this follower is: at once when there is news, else once in a while.
-    async fn announce(&mut self, horizon: i64, news: bool) -> Result<(), Error> {
+    async fn announce(&mut self, position: &Position, news: bool) -> Result<(), Error> {
         let due = self.announced.is_none_or(|at| at.elapsed() >= HEARTBEAT);
         if news || due {
-            changes::announce(&self.pg, self.id, horizon).await?;
+            changes::announce(&self.pg, self.id, position.txid, position.generation).await?;
             self.announced = Some(Instant::now());
         }
         Ok(())
     }
+}
+
+/// Brings an index from a position to the next.
+async fn advance(pg: &PgPool, index: &Written, position: &Position) -> Result<Batch, Error> {
+    let batch = changes::read(pg, position).await?;
+    if !batch.named.is_empty() {
+        let documents = changes::documents(pg, &batch.named).await?;
+        index.replace(batch.named.clone(), documents).await?;
+        index.commit(Some(batch.next.clone())).await?;
+        failpoint::reached("index-committed");
+    }
+    Ok(batch)
+}
+
+/// Fills an index with what Postgres holds, in sight or to be shown only as a whole. Its result is the position from
+/// which the index has to follow.
+fn build(pg: &PgPool, index: &Written, in_sight: bool) -> AbortOnDropHandle<Result<Position, Error>> {
+    let (pg, index) = (pg.clone(), index.clone());
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        let began = Instant::now();
+        let start = changes::start(&pg).await?;
+        index.clear().await?;
+        let (mut documents, mut shown) = (0, 0);
+        for entity in changes::ENTITIES {
+            let mut after = Uuid::nil();
+            loop {
+                let page = changes::page(&pg, entity, after).await?;
+                let Some(last) = page.last() else { break };
+                after = last.id;
+                documents += page.len();
+                index.add(page).await?;
+                failpoint::reached("index-page-added");
+                if in_sight && documents - shown >= SHOWN_EVERY {
+                    index.commit(None).await?;
+                    shown = documents;
+                }
+            }
+        }
+        index.commit(Some(start.clone())).await?;
+        failpoint::reached("index-built");
+        tracing::info!(documents, seconds = began.elapsed().as_secs_f64(), "the search index is built");
+        Ok(start)
+    }))
+}
+
+fn finished(done: Result<Result<Position, Error>, tokio::task::JoinError>) -> Result<Position, Error> {
+    done.unwrap_or_else(|error| Err(Error::Search(format!("the building stopped: {error}"))))
 }

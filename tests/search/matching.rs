@@ -75,6 +75,10 @@ const PIECES: &[&str] = &[
     "\u{A0}",
     "\u{FEFF}",
     "ǅ",
+    "\u{212A}",
+    "k",
+    "ΣΑΣ",
+    "ไทย",
 ];
 
 async fn agrees_with_naive(
@@ -98,12 +102,25 @@ async fn agrees_with_naive(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn search_agrees_with_a_naive_scan_over_random_texts() {
+    random_texts(0x5eed_cafe, 600, 300).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "many cases: make test-deep"]
+async fn search_agrees_with_a_naive_scan_over_very_many_random_texts() {
+    for seed in 1..=4 {
+        random_texts(seed * 0x9e37_79b9, 4_000, 2_000).await;
+    }
+}
+
+/// Compares three times so many queries over so many texts.
+async fn random_texts(seed: u64, texts: usize, cases: usize) {
     let pg = postgres().await;
     let folder = TempDir::new().unwrap();
     let (organization, other) = (organization(&pg).await, organization(&pg).await);
     let followed = Followed::open(&pg, folder.path()).await;
-    let mut random = Random(0x5eed_cafe);
-    let captions: Vec<_> = (0..600)
+    let mut random = Random(seed);
+    let captions: Vec<_> = (0..texts)
         .map(|_| Caption {
             id: Uuid::now_v7(),
             text: random.text(PIECES, 24),
@@ -111,9 +128,9 @@ async fn search_agrees_with_a_naive_scan_over_random_texts() {
         })
         .collect();
     // Half of them come later, so that they lie in another part of the index.
-    add_videos(&pg, organization, None, &captions[..300]).await;
+    add_videos(&pg, organization, None, &captions[..texts / 2]).await;
     followed.current(&pg).await;
-    add_videos(&pg, organization, None, &captions[300..]).await;
+    add_videos(&pg, organization, None, &captions[texts / 2..]).await;
     let foreign: Vec<_> = captions
         .iter()
         .map(|c| Caption { id: Uuid::now_v7(), text: c.text.clone(), views: c.views })
@@ -121,7 +138,7 @@ async fn search_agrees_with_a_naive_scan_over_random_texts() {
     add_videos(&pg, other, None, &foreign).await;
     followed.current(&pg).await;
     let mut queries = Vec::new();
-    for _ in 0..500 {
+    for _ in 0..cases {
         let text = &captions[random.below(captions.len())].text;
         queries.push(random.run_of(text, 12));
         queries.push(text.chars().take(128).collect());
@@ -163,6 +180,33 @@ async fn search_agrees_with_a_naive_scan_over_real_captions() {
         })
         .collect();
     agrees_with_naive(&followed, &pg, organization, &captions, queries.into_iter()).await;
+    followed.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_the_smallest_have_is_found_however_many_they_are() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let followed = Followed::open(&pg, folder.path()).await;
+    // Of 4,000, 632 are compared in the order of the sizes, and up to 1,200 candidates are named at once.
+    let captions: Vec<_> = (0..4_000)
+        .map(|number| {
+            let text = match number {
+                0..5 => "it is abcabd".to_owned(),
+                5..1_500 => format!("small {number}"),
+                // All terms of the query, and not the query.
+                1_500..3_000 => format!("abca cabd {number}"),
+                _ => format!("other {number}"),
+            };
+            Caption { id: Uuid::now_v7(), text, views: number }
+        })
+        .collect();
+    add_videos(&pg, organization, None, &captions).await;
+    followed.current(&pg).await;
+    let queries =
+        ["s", "m", "small", "small 1", "l", "abcabd", "abca cabd", "a", "ab", "b", "other 3", "small 1499"];
+    agrees_with_naive(&followed, &pg, organization, &captions, queries.map(str::to_owned).into_iter()).await;
     followed.close().await;
 }
 

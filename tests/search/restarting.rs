@@ -1,18 +1,20 @@
 //! What an index makes of the folder that it finds: after a stop, a kill, damage, or another database.
 
-use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use sqlx::postgres::PgPoolOptions;
+use sqlx::PgPool;
 use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, changes};
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
 
+use crate::harness::{PATIENCE, eventually};
 use crate::setup::{
-    Followed, OwnDatabase, Random, add_creator, add_unannounced_creator, organization, postgres,
+    Followed, OwnDatabase, Random, add_creator, add_unannounced_creator, follower_to_kill, organization,
+    postgres,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,20 +42,6 @@ async fn a_restarted_process_goes_on_where_it_was() {
     followed.close().await;
 }
 
-/// Names the folder and the database of the process that is to be killed.
-const KILLED: (&str, &str) = ("TIDEMARK_TEST_KILLED_FOLDER", "TIDEMARK_TEST_KILLED_DATABASE");
-
-#[tokio::test]
-#[ignore = "a process of its own, which the next test starts and kills"]
-async fn follows_until_killed() {
-    let (Ok(folder), Ok(database)) = (std::env::var(KILLED.0), std::env::var(KILLED.1)) else { return };
-    let options = postgres().await.connect_options().as_ref().clone().database(&database);
-    let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
-    let _followed = Followed::open(&pg, Path::new(&folder)).await;
-    // It ends with the process that started it, too.
-    tokio::io::stdin().read_u8().await.unwrap_err();
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_neither_loses_nor_doubles() {
     let own = OwnDatabase::create().await;
@@ -64,16 +52,16 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     let mut random = Random(42);
     let mut names = Vec::new();
     for _ in 0..6 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "restarting::follows_until_killed", "--ignored"])
-            .env(KILLED.0, folder.path())
-            .env(KILLED.1, &own.name)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let end = Instant::now() + Duration::from_millis(300 + random.below(900) as u64);
-        while Instant::now() < end {
+        let mut child = follower_to_kill(folder.path(), &own).spawn().unwrap();
+        let before = following(&pg).await;
+        let deadline = Instant::now() + PATIENCE;
+        // Some writes come before it follows, some while it does.
+        let mut left = 1 + random.below(60);
+        while left > 0 {
+            if following(&pg).await > before {
+                left -= 1;
+            }
+            assert!(Instant::now() < deadline, "it must begin to follow");
             let name = format!("killed {:05}", names.len());
             let id = add_creator(&pg, organization, &name).await;
             names.push((id, name));
@@ -97,6 +85,11 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     own.remove().await;
 }
 
+/// The number of processes that have followed so far: each is another follower.
+async fn following(pg: &PgPool) -> i64 {
+    sqlx::query_scalar("select count(*) from search_followers where horizon > 0").fetch_one(pg).await.unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
     let pg = postgres().await;
@@ -111,26 +104,71 @@ async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
     followed.close().await;
 
     type Damage = fn(&Path);
-    let damages: [(&str, Damage); 4] = [
-        ("meta.json", |file| std::fs::write(file, "{\"segments\": [").unwrap()),
-        (".store", |file| {
-            let mut bytes = std::fs::read(file).unwrap();
+    let damages: [(&str, Damage); 5] = [
+        ("meta.json", |file| fs::write(file, "{\"segments\": [").unwrap()),
+        (".fast", |file| {
+            let mut bytes = fs::read(file).unwrap();
             bytes[0] ^= 0xff;
-            std::fs::write(file, bytes).unwrap();
+            fs::write(file, bytes).unwrap();
         }),
-        (".idx", |file| std::fs::write(file, "").unwrap()),
-        (".fast", |file| std::fs::remove_file(file).unwrap()),
+        (".idx", |file| fs::write(file, "").unwrap()),
+        (".term", |file| fs::remove_file(file).unwrap()),
+        // As it was before each index had a folder of its own.
+        ("meta.json", |file| {
+            let index = file.parent().unwrap();
+            for entry in fs::read_dir(index).unwrap().map(|entry| entry.unwrap()) {
+                fs::rename(entry.path(), index.parent().unwrap().join(entry.file_name())).unwrap();
+            }
+            fs::remove_dir(index).unwrap();
+        }),
     ];
     for (ending, damage) in damages {
-        let files = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-        let file = files.into_iter().find(|path| path.to_string_lossy().ends_with(ending)).expect(ending);
+        let files = indexes(folder.path()).into_iter().flat_map(|index| fs::read_dir(index).unwrap());
+        let mut files = files.map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.to_string_lossy().ends_with(ending)).expect(ending);
         damage(&file);
+        let words = opened_with_words(folder.path()).await;
+        assert_eq!(words.matches("is rebuilt").count(), 1, "{ending}: {words}");
+        assert_eq!(words.lines().count(), 1, "{ending}: {words}");
         let followed = Followed::open(&pg, folder.path()).await;
         followed.current(&pg).await;
         assert_eq!(followed.creators(&pg, organization, "intact").await, ["Intact"], "{ending}");
         followed.close().await;
+        assert_eq!(indexes(folder.path()).len(), 1, "{ending}");
     }
     assert!(folder.path().join("notes.txt").exists(), "only an index's own files may go");
+}
+
+/// The folders of the indexes in a folder.
+fn indexes(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_dir()).collect()
+}
+
+/// Opens the index of a folder and lets go of it; returns what was logged of that.
+async fn opened_with_words(folder: &Path) -> String {
+    #[derive(Clone, Default)]
+    struct Words(Arc<Mutex<Vec<u8>>>);
+    impl io::Write for Words {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let words = Words::default();
+    // The last owner may take a moment to let go.
+    eventually("the folder is free", || async {
+        let writer = words.clone();
+        let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(log, || SearchIndex::open(folder).map(drop)).ok()
+    })
+    .await;
+    let words = words.0.lock().unwrap().clone();
+    String::from_utf8(words).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,16 +186,12 @@ async fn an_index_of_another_database_or_of_a_pruned_past_is_rebuilt() {
         let name = format!("Unannounced {number}");
         add_unannounced_creator(&pg, organization, &name).await;
         {
-            let index = loop {
-                // The last owner may take a moment to let go.
-                if let Ok(index) = SearchIndex::open(folder.path()) {
-                    break index;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            };
+            // The last owner may take a moment to let go.
+            let index =
+                eventually("the folder is free", || async { SearchIndex::open(folder.path()).ok() }).await;
             let mut position = index.position().unwrap();
             change(&mut position);
-            index.commit(Some(position)).await.unwrap();
+            index.current().commit(Some(position)).await.unwrap();
         }
         let followed = Followed::open(&pg, folder.path()).await;
         followed.current(&pg).await;

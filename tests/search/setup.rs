@@ -1,6 +1,7 @@
 //! What the tests of search stand on: Postgres, records in it, a followed index, and repeatable randomness.
 
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgPoolOptions;
@@ -10,6 +11,8 @@ use tidemark::store::Write;
 use tidemark::store::organizations::OrganizationChange;
 use tidemark::store::search::{SearchIndex, Sections};
 use tidemark::worker::indexer;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -21,6 +24,7 @@ use crate::harness::{eventually, tenant};
 pub(crate) struct OwnDatabase {
     pub(crate) pg: PgPool,
     pub(crate) name: String,
+    pub(crate) url: String,
     server: PgPool,
 }
 
@@ -32,7 +36,10 @@ impl OwnDatabase {
         let options = server.connect_options().as_ref().clone().database(&name);
         let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
         sqlx::migrate!().run(&pg).await.unwrap();
-        OwnDatabase { pg, name, server }
+        let shared = std::env::var("TIDEMARK_TEST_DATABASE_URL")
+            .unwrap_or_else(|_| crate::harness::Stack::shared().connection.database_url);
+        let url = format!("{}/{name}", shared.rsplit_once('/').unwrap().0);
+        OwnDatabase { pg, name, url, server }
     }
 
     pub(crate) async fn remove(self) {
@@ -40,6 +47,34 @@ impl OwnDatabase {
         let drop = format!("drop database {} with (force)", self.name);
         sqlx::query(AssertSqlSafe(drop)).execute(&self.server).await.unwrap();
     }
+}
+
+/// Names the folder and the database of a process that is to be killed.
+const KILLED: (&str, &str) = ("TIDEMARK_TEST_KILLED_FOLDER", "TIDEMARK_TEST_KILLED_DATABASE");
+
+/// A process that follows until it is killed, or reaches a failpoint that is armed by a file in `armed` of the folder.
+pub(crate) fn follower_to_kill(folder: &Path, own: &OwnDatabase) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "setup::follows_until_killed", "--ignored"])
+        .env(KILLED.0, folder)
+        .env(KILLED.1, &own.name)
+        .env("TIDEMARK_FAILPOINTS", folder.join("armed"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a process of its own, which other tests start and kill"]
+async fn follows_until_killed() {
+    let (Ok(folder), Ok(database)) = (std::env::var(KILLED.0), std::env::var(KILLED.1)) else { return };
+    let options = postgres().await.connect_options().as_ref().clone().database(&database);
+    let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
+    let _followed = Followed::open(&pg, Path::new(&folder)).await;
+    // It ends with the process that started it, too.
+    tokio::io::stdin().read_u8().await.unwrap_err();
 }
 
 pub(crate) async fn organization(pg: &PgPool) -> Uuid {

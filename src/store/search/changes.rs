@@ -20,6 +20,8 @@ const BATCH: i64 = 20_000;
 const PAGE: i64 = 5_000;
 /// How long a change is kept for indexes that are away.
 const RETENTION_DAYS: i64 = 7;
+/// How long a follower may be silent before it counts as gone.
+pub const FOLLOWER_SILENCE: &str = "10 seconds";
 
 /// A place in the change sequence of one database: every change before it is applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +32,8 @@ pub struct Position {
     pub txid: i64,
     /// Of this transaction, what has been applied.
     pub position: i64,
+    /// The last request to make every index anew that came before the index was begun.
+    pub generation: i64,
 }
 
 impl Position {
@@ -51,6 +55,8 @@ pub struct Batch {
     pub next: Position,
     /// Whether it held all that could be read.
     pub complete: bool,
+    /// The generation of which every index should be.
+    pub generation: i64,
 }
 
 /// What can be found: the folded text of a record.
@@ -68,14 +74,15 @@ pub const ENTITIES: [Entity; 3] = [Entity::Account, Entity::Creator, Entity::Vid
 /// Returns the position from which an index has to follow that is built from what is read after this call.
 pub async fn start(pg: &PgPool) -> Result<Position, Error> {
     // The timeline is another one after a restored backup or a failover, which may have lost what was applied.
-    let (database, txid) = sqlx::query_as(
+    let (database, txid, generation) = sqlx::query_as(
         "select format('%s/%s/%s', system_identifier, timeline_id, (select oid from pg_database where datname = current_database())),
-             pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+             pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+             (select coalesce(max(generation), 0) from search_generations)
          from pg_control_system(), pg_control_checkpoint()",
     )
     .fetch_one(pg)
     .await?;
-    Ok(Position { database, txid, position: 0 })
+    Ok(Position { database, txid, position: 0, generation })
 }
 
 /// Tells whether the sequence still holds everything after a position, in the database that it is a place in.
@@ -93,9 +100,12 @@ pub async fn can_follow(pg: &PgPool, position: &Position) -> Result<bool, Error>
 
 /// Reads the changes after a position, in the order of their transactions, as far as none can still come in between.
 pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
-    let horizon: i64 = sqlx::query_scalar("select pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-        .fetch_one(pg)
-        .await?;
+    let (horizon, generation): (i64, i64) = sqlx::query_as(
+        "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+             (select coalesce(max(generation), 0) from search_generations)",
+    )
+    .fetch_one(pg)
+    .await?;
     let rows: Vec<(i64, i64, String, Uuid)> = sqlx::query_as(
         "select txid::text::bigint, position, entity, entity_id
          from search_changes
@@ -116,8 +126,8 @@ pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
     };
     let named: BTreeSet<_> =
         rows.into_iter().filter_map(|(.., entity, id)| Some((parse(&entity)?, id))).collect();
-    let next = Position { database: after.database.clone(), txid, position };
-    Ok(Batch { named: named.into_iter().collect(), next, complete })
+    let next = Position { txid, position, ..after.clone() };
+    Ok(Batch { named: named.into_iter().collect(), next, complete, generation })
 }
 
 /// Counts the changes that an index does not hold which has applied all transactions below a number, up to a limit.
@@ -176,14 +186,16 @@ fn texts(entity: Entity, rows: Vec<(Uuid, Uuid, String)>) -> Vec<Document> {
     rows.into_iter().map(|(id, organization, text)| Document { entity, id, organization, text }).collect()
 }
 
-/// Tells whoever waits (`store::applied`) how far a follower is and that it lives.
-pub async fn announce(pg: &PgPool, follower: Uuid, horizon: i64) -> Result<(), Error> {
+/// Tells whoever waits (`store::applied`, `tidemark reindex`) how far a follower is, of which generation its index is,
+/// and that it lives.
+pub async fn announce(pg: &PgPool, follower: Uuid, horizon: i64, generation: i64) -> Result<(), Error> {
     sqlx::query(
-        "insert into search_followers (id, horizon) values ($1, $2)
-         on conflict (id) do update set horizon = excluded.horizon, seen_at = now()",
+        "insert into search_followers (id, horizon, generation) values ($1, $2, $3)
+         on conflict (id) do update set horizon = $2, generation = $3, seen_at = now()",
     )
     .bind(follower)
     .bind(horizon)
+    .bind(generation)
     .execute(pg)
     .await?;
     Ok(())
@@ -210,4 +222,23 @@ pub async fn prune(pg: &PgPool) -> Result<u64, Error> {
     .execute(pg)
     .await?;
     Ok(removed.rows_affected())
+}
+
+/// Asks every follower, whether it lives now or later, to make its index anew. Returns the generation of those to come.
+pub async fn ask_for_rebuild(pg: &PgPool) -> Result<i64, Error> {
+    Ok(sqlx::query_scalar("insert into search_generations default values returning generation")
+        .fetch_one(pg)
+        .await?)
+}
+
+/// The number of living followers, and how many of them have an index of an earlier generation.
+pub async fn followers(pg: &PgPool, generation: i64) -> Result<(i64, i64), Error> {
+    Ok(sqlx::query_as(
+        "select count(*), count(*) filter (where generation < $1)
+         from search_followers where seen_at > now() - $2::interval",
+    )
+    .bind(generation)
+    .bind(FOLLOWER_SILENCE)
+    .fetch_one(pg)
+    .await?)
 }

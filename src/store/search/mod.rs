@@ -2,15 +2,18 @@
 //!
 //! The index of a process only says which records may match; Postgres then decides by their present text, ranks and
 //! fills them, so that a renamed, deleted or foreign record is never shown wrongly, however far the index is behind.
-//! How the index is kept current is `worker::indexer`'s matter.
+//! How the index is kept current is `worker::indexer`'s matter, what a search costs stands in docs/search.md.
 
+mod candidates;
 pub mod changes;
+mod folder;
 mod grams;
 mod index;
+mod ranking;
 mod sections;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -21,8 +24,10 @@ use uuid::Uuid;
 
 use super::Error;
 use super::write::Entity;
+use crate::failpoint;
 use crate::model::text::folded;
 use changes::{Document, Position};
+use folder::Folder;
 use index::Index;
 
 pub use sections::{AccountHit, CreatorHit, VideoHit};
@@ -81,16 +86,27 @@ struct Progress {
 /// The search index of this process. Cheap to clone.
 #[derive(Clone)]
 pub struct SearchIndex {
-    index: Arc<Index>,
-    progress: Arc<watch::Sender<Progress>>,
+    shared: Arc<Shared>,
 }
+
+struct Shared {
+    folder: Folder,
+    current: RwLock<Written>,
+    progress: watch::Sender<Progress>,
+}
+
+/// One index on disk, as it is written. Cheap to clone.
+#[derive(Clone)]
+pub struct Written(Arc<Index>);
 
 impl SearchIndex {
     /// Opens the index in a folder, which belongs to this process alone; makes it when it is missing, and anew when
     /// it is damaged or of another format. Reads the whole index once, so it is not to be called on an async thread.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let index = Arc::new(Index::open(folder)?);
-        Ok(SearchIndex { index, progress: Arc::new(watch::channel(Progress::default()).0) })
+        let (folder, index) = Folder::open(folder)?;
+        let current = RwLock::new(Written(Arc::new(index)));
+        let progress = watch::channel(Progress::default()).0;
+        Ok(SearchIndex { shared: Arc::new(Shared { folder, current, progress }) })
     }
 
     /// Finds the records of an organization whose text contains the query, whatever the case.
@@ -105,89 +121,122 @@ impl SearchIndex {
     ) -> Result<Sections, Error> {
         let query = folded(query.trim());
         let caps = EffectiveCaps::new(&query, limit);
-        let mut found = Sections { accounts: vec![], creators: vec![], videos: vec![], effective_caps: caps };
         // Postgres stores no NUL, so nothing contains one.
         if query.is_empty() || query.contains('\0') {
-            return Ok(found);
+            return Ok(Sections { accounts: vec![], creators: vec![], videos: vec![], effective_caps: caps });
         }
-        let (index, needle) = (self.index.clone(), query.clone());
-        let [accounts, creators, videos] = blocking(move || {
-            let searcher = index.searcher();
-            Ok([
-                searcher.containing(organization, Entity::Account, &needle)?,
-                searcher.containing(organization, Entity::Creator, &needle)?,
-                searcher.containing(organization, Entity::Video, &needle)?,
-            ])
+        let index = self.current().0;
+        let search = ranking::Search { pg, index: &index, organization, query: &query };
+        let (accounts, creators, videos) = tokio::try_join!(
+            search.ranked(caps.accounts),
+            search.creators(caps.creators),
+            search.ranked(caps.videos),
+        )?;
+        Ok(Sections { accounts, creators, videos, effective_caps: caps })
+    }
+
+    /// The index in use.
+    pub fn current(&self) -> Written {
+        self.shared.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes an empty index beside the one in use, which stays in use until [`SearchIndex::swap`].
+    pub async fn beside(&self) -> Result<Written, Error> {
+        let (shared, current) = (self.shared.clone(), self.current());
+        blocking(move || {
+            // What an attempt that failed has left.
+            shared.folder.keep(&current.0)?;
+            Ok(Written(Arc::new(shared.folder.beside()?)))
         })
-        .await?;
-        found.accounts = sections::accounts(pg, organization, &accounts, &query, caps.accounts).await?;
-        found.creators = sections::creators(pg, organization, &creators, &query, caps.creators).await?;
-        found.videos = sections::videos(pg, organization, &videos, &query, caps.videos).await?;
-        Ok(found)
+        .await
+    }
+
+    /// Uses another index from now on and removes the former one. A search that has begun ends on that.
+    pub async fn swap(&self, next: Written) -> Result<(), Error> {
+        let former = {
+            let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, next.clone())
+        };
+        failpoint::reached("index-swapped");
+        let shared = self.shared.clone();
+        blocking(move || {
+            former.0.close()?;
+            shared.folder.keep(&next.0)
+        })
+        .await
     }
 
     /// The number below which every transaction's changes can be found; 0 until the index is complete.
     pub fn applied_txid(&self) -> i64 {
-        self.progress.borrow().applied
+        self.shared.progress.borrow().applied
     }
 
     /// Waits until the changes of a transaction, and of all before it, can be found.
     pub async fn wait_applied(&self, txid: i64) {
         // The sender lives in self, so that waiting for it cannot fail.
-        let _ = self.progress.subscribe().wait_for(|progress| progress.applied > txid).await;
+        let _ = self.shared.progress.subscribe().wait_for(|progress| progress.applied > txid).await;
     }
 
     /// How long ago the index last held everything that was committed; `None` while it is first built.
     pub fn behind(&self) -> Option<Duration> {
-        self.progress.borrow().caught_up.map(|at| at.elapsed())
+        self.shared.progress.borrow().caught_up.map(|at| at.elapsed())
     }
 
     /// The number of records that can be found, of all organizations.
     pub fn documents(&self) -> u64 {
-        self.index.searcher().documents()
+        self.current().0.searcher().documents()
     }
 
     /// The place in the change sequence that the index on disk has; `None` when it was never complete.
     pub fn position(&self) -> Option<Position> {
-        self.index.position()
+        self.current().position()
     }
 
-    /// Starts to make the index anew. What it held can be found until the next commit.
+    /// Notes that everything can be found of the transactions below a number, and whether nothing else is left.
+    pub fn reached(&self, txid: i64, caught_up: bool) {
+        self.shared.progress.send_modify(|progress| {
+            progress.applied = progress.applied.max(txid);
+            if caught_up {
+                progress.caught_up = Some(Instant::now());
+            }
+        });
+    }
+
+    /// Notes that the index in use cannot follow Postgres and has to be made anew.
+    pub fn lost(&self) {
+        self.shared.progress.send_replace(Progress::default());
+    }
+}
+
+impl Written {
+    /// The place in the change sequence that it has on disk; `None` when it was never complete.
+    pub fn position(&self) -> Option<Position> {
+        self.0.position()
+    }
+
+    /// Empties it. What it held can be found until the next commit.
     pub async fn clear(&self) -> Result<(), Error> {
-        self.progress.send_modify(|progress| progress.applied = 0);
-        let index = self.index.clone();
+        let index = self.0.clone();
         blocking(move || index.clear()).await
     }
 
-    /// Adds documents that the index does not hold, to be found after the next commit.
+    /// Adds documents that it does not hold, to be found after the next commit.
     pub async fn add(&self, documents: Vec<Document>) -> Result<(), Error> {
-        let index = self.index.clone();
+        let index = self.0.clone();
         blocking(move || index.add(documents)).await
     }
 
     /// Replaces the named documents by what is left of them, to be found after the next commit.
     pub async fn replace(&self, named: Vec<(Entity, Uuid)>, documents: Vec<Document>) -> Result<(), Error> {
-        let index = self.index.clone();
+        let index = self.0.clone();
         blocking(move || index.replace(named, documents)).await
     }
 
     /// Makes everything so far durable and findable, together with the position that it corresponds to; without
     /// one the index counts as incomplete.
     pub async fn commit(&self, position: Option<Position>) -> Result<(), Error> {
-        let index = self.index.clone();
-        let applied = position.as_ref().map(|position| position.txid);
-        blocking(move || index.commit(position)).await?;
-        if let Some(applied) = applied {
-            self.progress.send_modify(|progress| progress.applied = progress.applied.max(applied));
-        }
-        Ok(())
-    }
-
-    /// Notes that nothing is left to apply of the transactions below a number.
-    pub fn reached(&self, txid: i64) {
-        let caught_up = Some(Instant::now());
-        self.progress
-            .send_modify(|progress| *progress = Progress { applied: progress.applied.max(txid), caught_up });
+        let index = self.0.clone();
+        blocking(move || index.commit(position)).await
     }
 }
 

@@ -1,0 +1,149 @@
+//! Captions in any number: recombined from the real ones in the folder that `TIDEMARK_BENCH_CAPTIONS` names, or from the
+//! sandbox's phrases; and the queries that occur in them often or never.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use tidemark::model::text::folded;
+use tidemark::sandbox::phrases;
+
+/// Small, and the same everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+
+    pub fn one_of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+
+    /// A number that has any order of magnitude up to the given one as often as another.
+    pub fn size(&mut self, magnitude: f64) -> i64 {
+        10f64.powf(magnitude * self.below(1_000_000) as f64 / 1_000_000.0) as i64
+    }
+}
+
+/// Texts, each in words.
+pub struct Captions {
+    texts: Vec<Vec<String>>,
+    pub origin: &'static str,
+}
+
+impl Captions {
+    pub fn read() -> Self {
+        match std::env::var("TIDEMARK_BENCH_CAPTIONS") {
+            Ok(folder) => {
+                Captions::new(real(&Path::new(&folder).join("videos.csv")), "real captions, recombined")
+            }
+            Err(_) => Captions::new(made_up(), "the sandbox's phrases, recombined"),
+        }
+    }
+
+    fn new(texts: Vec<String>, origin: &'static str) -> Self {
+        let texts: Vec<Vec<_>> =
+            texts.iter().map(|text| text.split(' ').map(str::to_owned).collect()).collect();
+        assert!(!texts.is_empty(), "there are no captions to recombine");
+        Captions { texts, origin }
+    }
+
+    /// A caption of as many words as one has, in runs of up to four from others.
+    pub fn next(&self, random: &mut Random) -> String {
+        let length = random.one_of(&self.texts).len();
+        let mut words: Vec<&str> = Vec::with_capacity(length);
+        while words.len() < length {
+            let text = random.one_of(&self.texts);
+            let start = random.below(text.len());
+            let run = (1 + random.below(4)).min(text.len() - start).min(length - words.len());
+            words.extend(text[start..start + run].iter().map(String::as_str));
+        }
+        words.join(" ")
+    }
+
+    /// A short text, for names.
+    pub fn word(&self, random: &mut Random) -> &str {
+        let text = random.one_of(&self.texts);
+        random.one_of::<String>(text)
+    }
+}
+
+fn real(file: &Path) -> Vec<String> {
+    let mut reader =
+        csv::Reader::from_path(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let column = reader.headers().unwrap().iter().position(|name| name == "description").unwrap();
+    let texts: HashSet<String> =
+        reader.records().map(|record| record.unwrap()[column].trim().to_owned()).collect();
+    let mut texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+    texts.sort_unstable();
+    texts
+}
+
+fn made_up() -> Vec<String> {
+    let mut texts = Vec::new();
+    for (number, caption) in phrases::CAPTIONS.iter().chain(&phrases::BIOS).enumerate() {
+        for (topic, emoji, tags) in &phrases::TOPICS {
+            for (place, (_, name)) in phrases::GIVEN.iter().enumerate() {
+                let n = (number * 37 + place * 11).to_string();
+                let caption = caption.replace("{n}", &n).replace("{emoji}", emoji).replace("{topic}", topic);
+                texts.push(format!(
+                    "{} @{name} {}",
+                    caption.replace("{tags}", &tags.join(" ")),
+                    tags[place % 4]
+                ));
+            }
+        }
+    }
+    texts
+}
+
+/// Queries of so many characters that occur in many of the folded texts: the most frequent of many runs.
+pub fn frequent(texts: &[String], characters: usize, count: usize, random: &mut Random) -> Vec<String> {
+    let sample: Vec<&String> = (0..4_000).map(|_| random.one_of(texts)).collect();
+    let mut runs: HashSet<String> = HashSet::new();
+    for _ in 0..600 {
+        runs.extend(run(random.one_of::<String>(texts), characters, random));
+    }
+    let mut runs: Vec<_> =
+        runs.into_iter().map(|run| (sample.iter().filter(|text| text.contains(&run)).count(), run)).collect();
+    runs.sort_unstable_by(|a, b| b.cmp(a));
+    runs.into_iter().take(count).map(|(_, run)| run).collect()
+}
+
+/// Queries of so many characters of the same scripts that occur in none of the folded texts.
+pub fn absent(texts: &[String], characters: usize, count: usize, random: &mut Random) -> Vec<String> {
+    let occurring: HashSet<char> = texts.iter().flat_map(|text| text.chars()).collect();
+    let mut letters: Vec<char> =
+        occurring.iter().copied().filter(|letter| letter.is_alphanumeric()).collect();
+    letters.sort_unstable();
+    if characters == 1 {
+        // Georgian, Armenian, Ethiopic and further Chinese letters.
+        let others = ('\u{10d0}'..'\u{10ff}').chain('\u{561}'..'\u{587}').chain('\u{1200}'..'\u{1248}');
+        let others = others.chain('\u{5000}'..'\u{5100}').filter(|letter| !occurring.contains(letter));
+        return others.take(count).map(String::from).collect();
+    }
+    let mut queries = HashSet::new();
+    while queries.len() < count {
+        let Some(run) = run(random.one_of::<String>(texts), characters, random) else { continue };
+        let mut run: Vec<char> = run.chars().collect();
+        let place = random.below(run.len());
+        run[place] = *random.one_of(&letters);
+        let query: String = run.into_iter().collect();
+        if folded(&query) == query && query.trim() == query && !texts.iter().any(|text| text.contains(&query))
+        {
+            queries.insert(query);
+        }
+    }
+    queries.into_iter().collect()
+}
+
+/// A run of characters of a text, without white space around it.
+fn run(text: &str, characters: usize, random: &mut Random) -> Option<String> {
+    let all: Vec<char> = text.chars().collect();
+    let start = random.below((all.len() + 1).checked_sub(characters)?.max(1));
+    let run: String = all.get(start..start + characters)?.iter().collect();
+    (run.trim() == run).then_some(run)
+}

@@ -1,0 +1,205 @@
+//! Measures /search over a million captions: how long a query takes, in the store's own function and over HTTP, beside
+//! Postgres with pg_trgm over the same rows; how fast the index is built, how big it is, and what memory the API takes.
+//! Prints the tables of docs/search.md: `make bench-search`.
+
+mod captions;
+#[path = "../../tests/harness/mod.rs"]
+mod harness;
+mod process;
+mod records;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use captions::{Captions, Random, absent, frequent};
+use harness::postgres;
+use process::Api;
+use records::Records;
+use sqlx::PgPool;
+use tidemark::app::{Clock, Stores};
+use tidemark::store::search::SearchIndex;
+use tidemark::worker::indexer;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+const LENGTHS: [usize; 6] = [1, 2, 3, 5, 20, 128];
+/// Queries of each length and kind, and how often each is asked.
+const QUERIES: usize = 20;
+const TIMES: usize = 15;
+const LIMIT: usize = 25;
+/// How long pg_trgm may take over one query; it is asked again only while there is time left.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[tokio::main]
+async fn main() {
+    let pg = postgres().await;
+    let source = Captions::read();
+    println!("making {} videos of {}: some minutes", records::videos(), source.origin);
+    let began = Instant::now();
+    let records = records::make(&pg, &source).await;
+    println!("made in {:.0} s", began.elapsed().as_secs_f64());
+    let folder = tempfile::tempdir().unwrap();
+    let stores = Stores {
+        pg: pg.clone(),
+        clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
+        clock: Clock::new(None),
+    };
+    let index = SearchIndex::open(folder.path()).unwrap();
+    let stop = CancellationToken::new();
+    let began = Instant::now();
+    let follower = tokio::spawn(indexer::follow(stores, index.clone(), stop.clone()));
+    index.wait_applied(0).await;
+    built(&pg, &index, folder.path(), began.elapsed()).await;
+
+    sqlx::raw_sql(
+        "create extension if not exists pg_trgm;
+         create index videos_trigrams on videos using gin (description_key gin_trgm_ops)",
+    )
+    .execute(&pg)
+    .await
+    .unwrap();
+    let queries = queries(&records.captions);
+    println!(
+        "\n| Characters | Occurs | Found | Search: best ms, p50, p99 | pg_trgm: best, p50, p99 | Faster at p99 |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for (characters, kind, queries) in &queries {
+        compare(&pg, &index, &records, *characters, kind, queries).await;
+    }
+    stop.cancel();
+    follower.await.unwrap();
+    drop(index);
+    over_http(&pg, &records, folder.path(), &queries).await;
+}
+
+type Queries = Vec<(usize, &'static str, Vec<String>)>;
+
+fn queries(captions: &[String]) -> Queries {
+    let mut random = Random(0x5ea7_c4ed);
+    let mut queries = Vec::new();
+    for characters in LENGTHS {
+        queries.push((characters, "often", frequent(captions, characters, QUERIES, &mut random)));
+        queries.push((characters, "never", absent(captions, characters, QUERIES, &mut random)));
+    }
+    queries
+}
+
+async fn built(pg: &PgPool, index: &SearchIndex, folder: &std::path::Path, took: Duration) {
+    let text: i64 = sqlx::query_scalar(
+        "select (select sum(octet_length(description_key)) from videos)
+             + (select sum(octet_length(username)) from accounts) + (select sum(octet_length(name_key)) from creators)",
+    )
+    .fetch_one(pg)
+    .await
+    .unwrap();
+    let (documents, bytes) = (index.documents() as f64, process::bytes_in(folder) as f64);
+    println!("\n| Index | |\n|---|---|");
+    println!("| documents | {documents:.0} |");
+    println!(
+        "| built in | {:.1} s, {:.0} documents a second |",
+        took.as_secs_f64(),
+        documents / took.as_secs_f64()
+    );
+    println!("| text | {:.1} MB |", text as f64 / 1e6);
+    println!("| index | {:.1} MB, {:.2} times the text |", bytes / 1e6, bytes / text as f64);
+}
+
+/// Times both engines, query by query in turn, and prints a row of the table.
+async fn compare(
+    pg: &PgPool,
+    index: &SearchIndex,
+    records: &Records,
+    characters: usize,
+    kind: &str,
+    queries: &[String],
+) {
+    let (mut ours, mut theirs, mut found) = (Vec::new(), Vec::new(), 0);
+    for query in queries {
+        let limit = if characters < 3 { 10 } else { LIMIT };
+        let hits = index.search(pg, records.organization, query, LIMIT).await.unwrap().videos;
+        let same = trigrams(pg, records.organization, query, limit).await;
+        assert_eq!(hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), same, "{query:?}");
+        found += hits.len();
+        for _ in 0..TIMES {
+            let began = Instant::now();
+            index.search(pg, records.organization, query, LIMIT).await.unwrap();
+            ours.push(began.elapsed());
+        }
+        let began = Instant::now();
+        for _ in 0..TIMES {
+            let began_one = Instant::now();
+            trigrams(pg, records.organization, query, limit).await;
+            theirs.push(began_one.elapsed());
+            if began.elapsed() > PATIENCE {
+                break;
+            }
+        }
+    }
+    let (ours, theirs) = (Spread::of(ours), Spread::of(theirs));
+    let found = found as f64 / queries.len() as f64;
+    let ratio = theirs.p99 / ours.p99;
+    println!("| {characters} | {kind} | {found:.1} | {ours} | {theirs} | {ratio:.1} |");
+}
+
+/// The same videos in the same order, as Postgres finds them by itself.
+async fn trigrams(pg: &PgPool, organization: Uuid, query: &str, limit: usize) -> Vec<Uuid> {
+    let pattern = query.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    sqlx::query_scalar(
+        "select id from videos where organization_id = $1 and description_key ilike '%' || $2 || '%'
+         order by description_key = $3 desc, starts_with(description_key, $3) desc, view_count desc, id limit $4",
+    )
+    .persistent(false)
+    .bind(organization)
+    .bind(pattern)
+    .bind(query)
+    .bind(limit as i64)
+    .fetch_all(pg)
+    .await
+    .unwrap()
+}
+
+/// Times the same queries through a process of the API, and looks at its memory: after them, and while its index is
+/// made anew beside the one in use.
+async fn over_http(pg: &PgPool, records: &Records, folder: &std::path::Path, queries: &Queries) {
+    let api = Api::start(folder).await;
+    println!("\n| Characters | Occurs | Over HTTP: best ms, p50, p99 |\n|---|---|---|");
+    for (characters, kind, queries) in queries {
+        let mut times = Vec::new();
+        for query in queries {
+            for _ in 0..=TIMES {
+                let began = Instant::now();
+                api.search(&records.key, query, LIMIT).await;
+                times.push(began.elapsed());
+            }
+        }
+        println!("| {characters} | {kind} | {} |", Spread::of(times));
+    }
+    println!("\n| Memory of the API process (RssAnon) | |\n|---|---|");
+    println!("| after these queries | {:.0} MB |", api.memory());
+    let (most, took) = api.reindex(pg, &records.key).await;
+    println!(
+        "| at most while its index is made anew ({:.0} s), queries going on | {most:.0} MB |",
+        took.as_secs_f64()
+    );
+}
+
+/// Milliseconds. The best is the nearest to what a machine does that has nothing else to do.
+struct Spread {
+    best: f64,
+    p50: f64,
+    p99: f64,
+}
+
+impl Spread {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)].as_secs_f64() * 1_000.0;
+        Spread { best: at(0), p50: at(50), p99: at(99) }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2}, {:.2}, {:.2}", self.best, self.p50, self.p99)
+    }
+}

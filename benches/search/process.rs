@@ -1,0 +1,88 @@
+//! A process of the API over the benchmark's database, its memory, and the size of its index.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sqlx::PgPool;
+use tidemark::store::search::changes;
+
+use crate::harness::{client, eventually};
+
+pub struct Api {
+    process: Child,
+    url: String,
+    client: reqwest::Client,
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Api {
+    /// Starts it on the index that is there and waits until that is current.
+    pub async fn start(folder: &Path) -> Self {
+        let database = std::env::var("TIDEMARK_TEST_DATABASE_URL").expect("scripts/bench names the database");
+        let mut process = Command::new(env!("CARGO_BIN_EXE_tidemark"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--search-index"])
+            .arg(folder)
+            .env("TIDEMARK_DATABASE_URL", format!("{database}_api"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let ready: serde_json::Value = serde_json::from_str(&line).expect("the API says where it listens");
+        let api = Api { process, url: ready["url"].as_str().unwrap().to_owned(), client: client() };
+        eventually("its index is current", || async {
+            let answer = api.client.get(format!("{}/health", api.url)).send().await.unwrap();
+            let health: serde_json::Value = answer.json().await.unwrap();
+            (health["data"]["checks"]["search"]["status"] == "ok").then_some(())
+        })
+        .await;
+        api
+    }
+
+    pub async fn search(&self, key: &str, query: &str, limit: usize) {
+        let request = self.client.get(format!("{}/search", self.url)).bearer_auth(key);
+        let answer = request.query(&[("q", query), ("limit", &limit.to_string())]).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        answer.bytes().await.unwrap();
+    }
+
+    /// Megabytes that it has for itself.
+    pub fn memory(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1_000.0
+    }
+
+    /// Has the index made anew while it is asked; returns the most memory meanwhile, and how long it took.
+    pub async fn reindex(&self, pg: &PgPool, key: &str) -> (f64, Duration) {
+        let began = Instant::now();
+        let generation = changes::ask_for_rebuild(pg).await.unwrap();
+        let mut most = self.memory();
+        while changes::followers(pg, generation).await.unwrap().1 > 0 {
+            self.search(key, "a", 25).await;
+            most = most.max(self.memory());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        (most, began.elapsed())
+    }
+}
+
+pub fn bytes_in(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries
+        .map(|entry| match entry.metadata().unwrap() {
+            metadata if metadata.is_dir() => bytes_in(&entry.path()),
+            metadata => metadata.len(),
+        })
+        .sum()
+}

@@ -1,0 +1,78 @@
+//! What is ranked by is not in the index: a scrape that only moves counters ranks at once and is no change of search.
+
+use chrono::Utc;
+use sqlx::PgPool;
+use tempfile::TempDir;
+use tidemark::model::counters::Counters;
+use tidemark::model::latest::VideoLatest;
+use tidemark::model::platform::Platform;
+use tidemark::store::Write;
+use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
+use uuid::Uuid;
+
+use crate::setup::{Followed, add_account, organization, postgres};
+
+async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i64; 2], caption: &str) {
+    let now = Utc::now();
+    let posts = (1..)
+        .zip(views)
+        .map(|(number, views)| {
+            let counters = Counters { view_count: Some(views), ..Counters::default() };
+            let mut latest = VideoLatest::default();
+            tidemark::model::latest::learn(&mut latest.description, Some(format!("{caption} {number}")), now);
+            latest.learn_counters(&counters, now);
+            ObservedVideo {
+                platform: Platform::Tiktok,
+                external_id: Some(number.to_string()),
+                shortcode: None,
+                found_on: FoundOn::Account(account),
+                latest,
+                observations: vec![(now, counters)],
+                scraped_at: Some(now),
+            }
+        })
+        .collect();
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    observe_videos(&mut write, now, posts).await.unwrap();
+    write.commit().await.unwrap();
+}
+
+async fn changes_of(pg: &PgPool, organization: Uuid) -> i64 {
+    sqlx::query_scalar("select count(*) from search_changes where organization_id = $1")
+        .bind(organization)
+        .fetch_one(pg)
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scrape_that_only_moves_counters_does_not_touch_the_index() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let organization = organization(&pg).await;
+    let followed = Followed::open(&pg, folder.path()).await;
+    let id = add_account(&pg, organization, "moved", 1, None).await;
+    let subject_id = sqlx::query_scalar("select internal_id from accounts where id = $1")
+        .bind(id)
+        .fetch_one(&pg)
+        .await
+        .unwrap();
+    let account = AccountRef { id, subject_id };
+    let captions = || async {
+        let found = followed.search(&pg, organization, "a caption").await.videos;
+        found.into_iter().map(|hit| hit.caption.unwrap()).collect::<Vec<_>>()
+    };
+    scrape(&pg, organization, account, [10, 20], "A caption").await;
+    followed.current(&pg).await;
+    assert_eq!(captions().await, ["A caption 2", "A caption 1"]);
+
+    let before = changes_of(&pg, organization).await;
+    assert_eq!(before, 3, "an account and two videos");
+    scrape(&pg, organization, account, [30, 20], "A caption").await;
+    assert_eq!(captions().await, ["A caption 1", "A caption 2"]);
+    assert_eq!(changes_of(&pg, organization).await, before);
+
+    scrape(&pg, organization, account, [30, 20], "Not the caption").await;
+    assert_eq!(changes_of(&pg, organization).await, before + 2);
+    followed.close().await;
+}
