@@ -24,6 +24,7 @@ pub mod scrapes;
 pub mod search;
 pub mod source_requests;
 pub mod targets;
+pub mod versions;
 pub mod videos;
 pub mod write;
 
