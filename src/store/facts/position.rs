@@ -25,9 +25,9 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
         #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
         applied_at: DateTime<Utc>,
     }
-    let statement = "select max(relay_position.position) as position, argMax(applied_at, relay_position.position) as applied_at
-                     from relay_position where relay = 'outbox'";
-    let query = client.query_raw(statement).with_setting("max_execution_time", SHORT.as_secs().to_string());
+    let query = client
+        .query_raw(include_str!("recorded_delivery.sql"))
+        .with_setting("max_execution_time", SHORT.as_secs().to_string());
     let last: Last = within(SHORT, query.fetch_one()).await?;
     let delivery = last.position.cast_signed();
     Ok(Recorded { delivery, at: (delivery > 0).then_some(last.applied_at) })
