@@ -5,7 +5,9 @@ mod harness;
 
 mod agreement;
 mod batches;
+mod bounds;
 mod examples;
+mod kept;
 mod model;
 mod scale;
 mod windows;
