@@ -1,13 +1,15 @@
 # Everything one does with this repository. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep bench-paging openapi lint fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep bench-paging loadtest openapi lint fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # The API's port of the demo; all other ports are free ones.
 DEMO_PORT ?= 8080
 # What is passed on to the test runner, as in: make test ARGS='-E test(paging)'
 ARGS ?=
+# The load tests to run; all but the soak without.
+NAMES ?=
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +27,9 @@ test-deep: ## Run all tests and the long ones
 
 bench-paging: ## Time the lists in an organization of 70,000 videos
 	@scripts/with-stores scripts/bench paging dev
+
+loadtest: ## Run the k6 scripts of loadtest/ against the running demo; NAMES="spike soak" chooses
+	@scripts/loadtest $(NAMES)
 
 openapi: ## Write docs/openapi.json, the API's document, anew
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(the_document_is_the_one_that_was_reviewed)'

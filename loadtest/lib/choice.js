@@ -1,0 +1,65 @@
+// What the requests ask for: ids that the organization has, and windows as people choose them.
+
+import { data, get } from './api.js';
+
+// Up to `most` entries of a list, page by page.
+export function collect(path, most) {
+  const entries = [];
+  let cursor;
+  do {
+    const response = get(path, path, { limit: Math.min(200, most - entries.length), cursor });
+    entries.push(...data(response));
+    cursor = response.json('pagination.next_cursor');
+  } while (cursor && entries.length < most);
+  return entries;
+}
+
+// What a dashboard would show, as k6 passes it from `setup` to everybody.
+export function inventory(videos = 2000) {
+  const ids = (path, most) => collect(path, most).map((entry) => entry.id);
+  const all = collect('/account-videos', videos);
+  return {
+    accounts: ids('/accounts', 200),
+    creators: ids('/creators', 200),
+    videos: all.map((video) => video.id),
+    captions: all.map((video) => video.description || '').filter((caption) => caption.length >= 20),
+  };
+}
+
+export function one(list) {
+  return list[Math.floor(Math.random() * list.length)];
+}
+
+// Up to `count` different ones.
+export function some(list, count) {
+  const left = list.slice();
+  const chosen = [];
+  while (chosen.length < count && left.length) {
+    chosen.push(left.splice(Math.floor(Math.random() * left.length), 1)[0]);
+  }
+  return chosen;
+}
+
+// Most people leave the window as it is, some look at a quarter, few at days of their own.
+export function period() {
+  const chance = Math.random();
+  if (chance < 0.6) return { period: '30d' };
+  if (chance < 0.75) return { period: '7d' };
+  if (chance < 0.9) return { period: '90d' };
+  return days(7, 180);
+}
+
+// A window of its own, of `least` to `most` days, that ended within the last half year.
+export function days(least, most) {
+  const length = least + Math.floor(Math.random() * (most - least + 1));
+  const ended = Math.floor(Math.random() * 180);
+  const day = (ago) => new Date(Date.now() - ago * 86400000).toISOString().slice(0, 10);
+  return { start_date: day(ended + length - 1), end_date: day(ended) };
+}
+
+// Characters, not halves of them.
+export function part(text, length) {
+  const characters = Array.from(text);
+  const start = Math.floor(Math.random() * Math.max(1, characters.length - length));
+  return characters.slice(start, start + length).join('');
+}
