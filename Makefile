@@ -1,7 +1,7 @@
 # Everything one does with this repository. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep bench-paging loadtest openapi lint fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep bench-paging bench-import bench-relay loadtest openapi lint fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # The API's port of the demo; all other ports are free ones.
@@ -28,8 +28,14 @@ test-deep: ## Run all tests and the long ones
 bench-paging: ## Time the lists in an organization of 70,000 videos
 	@scripts/with-stores scripts/bench paging dev
 
+bench-relay: ## Time how soon a scrape is in every total and found by search
+	@scripts/with-stores scripts/bench relay
+
 loadtest: ## Run the k6 scripts of loadtest/ against the running demo; NAMES="spike soak" chooses
 	@scripts/loadtest $(NAMES)
+
+bench-import: ## Time imports, until visible everywhere (TIDEMARK_BENCH_ROWS rows)
+	@scripts/with-stores scripts/bench import
 
 openapi: ## Write docs/openapi.json, the API's document, anew
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(the_document_is_the_one_that_was_reviewed)'

@@ -4,8 +4,7 @@
 -- and of videos. One number for any change would grow with every scrape.
 alter table organizations
     add column accounts_version bigint not null default 0,
-    add column videos_version bigint not null default 0,
-    drop column data_version;
+    add column videos_version bigint not null default 0;
 
 -- The earliest day whose numbers the row changes; infinity when it changes none.
 alter table outbox add column since date not null default '1970-01-01';

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use url::Url;
@@ -148,17 +148,18 @@ impl Clock {
         Clock { remote }
     }
 
-    /// The time now. A sandbox that does not answer leaves the last known distance in force; before its first answer
+    /// The time now, to the microsecond, which is what every store keeps: of a finer one, one store would round the rest and
+    /// another cut it off. A sandbox that does not answer leaves the last known distance in force; before its first answer
     /// nobody knows the time, so that is waited for.
     pub async fn now(&self) -> DateTime<Utc> {
-        let Some(remote) = &self.remote else { return Utc::now() };
+        let Some(remote) = &self.remote else { return Utc::now().trunc_subsecs(6) };
         loop {
             let known = match remote.ask().await {
                 Ok(now) => remote.heard(now),
                 Err(error) => remote.missed(&error),
             };
             match known {
-                Some(ahead) => return Utc::now() + ahead,
+                Some(ahead) => return (Utc::now() + ahead).trunc_subsecs(6),
                 None => tokio::time::sleep(ASKED_AGAIN).await,
             }
         }

@@ -5,7 +5,7 @@
 //! ```text
 //! main -> server -> api -> http -> app -> answers -> store -> model
 //!         worker -> platforms -----> app ------------> store -> model
-//!         import ------------------> app ------------> store -> model
+//!         import, export, rollup --> app ------------> store -> model
 //!         embedded, sandbox          leaves, used by the command line only
 //! ```
 
@@ -14,7 +14,9 @@ pub mod embedded;
 pub mod sandbox;
 pub mod server;
 pub mod worker;
+pub mod export;
 pub mod import;
+pub mod rollup;
 pub mod api;
 pub mod platforms;
 pub mod http;

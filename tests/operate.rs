@@ -7,8 +7,10 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
+use chrono::Timelike;
 use harness::eventually;
 use harness::private::{PrivateStack, Up, command, processes_of};
+use serde_json::{Value, json};
 
 /// Runs `tidemark up` on a folder where it has to fail, and returns how it ended.
 fn up_fails(dir: &Path, options: &[&str], environment: &[(&str, &str)]) -> Output {
@@ -192,6 +194,94 @@ async fn own_stores_bring_back_what_clickhouse_lost_with_its_files() {
     .await;
     organization.wait_applied().await;
     assert_eq!(figures().await, Some(expected));
+}
+
+/// An hour without ClickHouse: requests and scrapes go on, and afterwards every total has all of it, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order() {
+    let private = PrivateStack::start().await;
+    let stack = &private.stack;
+    let organization = stack.organization().await;
+    let advance = async |hours: i32| stack.sandbox(json!({"op": "advance", "hours": hours})).await;
+    let add = async |account: &harness::SandboxAccount| {
+        let body =
+            json!({"platform": account.platform, "username": account.username, "scrape_interval_hours": 6});
+        let made = organization.post("/accounts", body).await.ok(201);
+        format!("/accounts/{}", made.text("/data/id"))
+    };
+    let scraped_after = async |path: &str, last: &Value| {
+        eventually("the account is scraped", async || {
+            let account = organization.get(path).await.ok(200);
+            (account.at("/data/last_scrape_time") != last).then_some(account)
+        })
+        .await
+    };
+    let views = async || organization.get("/overview?period=7d").await.ok(200).integer("/data/views/current");
+    // In the evening, so that the next scrape is one of another day.
+    advance((20 - stack.stores.clock.now().await.hour() as i32).rem_euclid(24)).await;
+    let path = add(stack.one_of("tiktok")).await;
+    let tracked = scraped_after(&path, &Value::Null).await;
+    organization.wait_applied().await;
+    let before = views().await;
+    advance(5).await;
+
+    private.take_clickhouse_out();
+    let added = add(stack.one_of("instagram")).await;
+    advance(1).await;
+    let today = stack.stores.clock.now().await.date_naive().to_string();
+    let first = scraped_after(&path, tracked.at("/data/last_scrape_time")).await;
+    let second = scraped_after(&added, &Value::Null).await;
+    organization.post("/creators", json!({"name": "Of this hour"})).await.ok(201);
+    eventually("search goes on", async || {
+        let found = organization.get("/search?q=of+this").await.ok(200);
+        (found.list("/data/creators").len() == 1).then_some(())
+    })
+    .await;
+    for list in ["/accounts", "/account-videos", "/creators"] {
+        assert!(!organization.get(list).await.ok(200).list("/data").is_empty(), "{list}");
+    }
+    for figures in ["/overview", "/analytics/timeseries", "/creators/top", &format!("{path}/analytics")] {
+        let refused = organization.get(figures).await.problem(503, "SERVICE_UNAVAILABLE");
+        assert!(refused.header("retry-after").is_some(), "{figures}");
+    }
+    let health = stack.send(stack.request(reqwest::Method::GET, "/health")).await.ok(200);
+    let shown = (health.text("/data/status"), health.text("/data/checks/clickhouse/status"));
+    assert_eq!(shown, ("degraded", "down"), "{health}");
+    let waiting = "select count(*) from outbox where organization_id = $1 and applied_at is null";
+    let waiting: i64 =
+        sqlx::query_scalar(waiting).bind(organization.id).fetch_one(&stack.stores.pg).await.unwrap();
+    assert!(waiting >= 4, "two scrapes, an account and a creator wait, and not {waiting}");
+
+    private.let_clickhouse_start();
+    organization.wait_applied().await;
+    let in_order: bool = sqlx::query_scalar(
+        "select bool_and(delivery >= before) from (
+             select delivery, lag(delivery, 1, 0) over (order by position) as before
+             from outbox where organization_id = $1
+         ) delivered",
+    )
+    .bind(organization.id)
+    .fetch_one(&stack.stores.pg)
+    .await
+    .unwrap();
+    assert!(in_order, "the outbox was drained out of order");
+    let health = eventually("everything is well again", async || {
+        let health = stack.send(stack.request(reqwest::Method::GET, "/health")).await.ok(200);
+        (health.text("/data/status") == "ok").then_some(health)
+    })
+    .await;
+    assert_eq!(health.text("/data/checks/clickhouse/status"), "ok");
+    // What the first gained is what its counters rose by, new posts included; the second's history begins today.
+    let posts = organization.get(&format!("{added}/videos?limit=200")).await.ok(200);
+    let of_today =
+        posts.list("/data").iter().filter(|post| post["create_time"].as_str().unwrap() >= today.as_str());
+    let in_full: i64 = of_today.map(|post| post["view_count"].as_i64().unwrap()).sum();
+    let rose = first.integer("/data/view_count") - tracked.integer("/data/view_count");
+    assert!(rose > 0, "{first}");
+    assert_eq!(views().await - before, rose + in_full);
+    let followers = first.integer("/data/follower_count") + second.integer("/data/follower_count");
+    let overview = organization.get("/overview").await.ok(200);
+    assert_eq!(overview.integer("/data/followers/current"), followers);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -70,7 +70,7 @@ def main():
                      + "\n".join(json.dumps(dict(row, org_id=ORG)) for row in kept.values()))
         read = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
         subjects = tuples(*((ORG, subject) for subject in sorted(ids.values())))
-        db.query(read["recompute"], params=dict(subjects=subjects, version=1))
+        db.query(read["recompute"], params=dict(subjects=subjects, version=1, anew=False))
         window = dict(org=ORG, start=options.start, end=options.end, deleted=[], platform="",
                       whole_org=True, subjects=[], first=0, last=2**63 - 1)
         for name in ("daily", "levels"):

@@ -62,7 +62,7 @@ class Bench:
         for number, (subject, accounts, _, per, days) in self.layout.items():
             step = max(1, 1_000_000 // (per * days))
             for low in range(subject, subject + accounts, step):
-                self.query(SQL["recompute"], version=1,
+                self.query(SQL["recompute"], version=1, anew=False,
                            subjects=tuples(*((org(number), s) for s in range(low, min(low + step, subject + accounts)))))
         print(f"whole rollup recomputed in {time.time() - began:.1f} s")
         self.query("OPTIMIZE TABLE account_daily FINAL")
@@ -161,7 +161,7 @@ class Bench:
             subject, accounts, *_ = self.layout[o]
             for count in (1, 20):
                 jobs[f"recompute {count}, {NAMES[o]}"] = lambda i, o=o, s=subject, a=accounts, n=count: self.query(
-                    SQL["recompute"], version=2, subjects=tuples(*((org(o), s + (i * n + j) % a) for j in range(n))))
+                    SQL["recompute"], version=2, anew=False, subjects=tuples(*((org(o), s + (i * n + j) % a) for j in range(n))))
         self.turns(jobs, 3)
         subject, _, video, per, _ = self.layout[1]
         self.turns({

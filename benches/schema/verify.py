@@ -156,7 +156,8 @@ class History:
         self.flush(engine)
         if self.touched:
             for _ in range(self.rng.choice([1, 1, 2])):
-                engine.run(SQL["recompute"], subjects=tuples(*((self.org, s) for s in sorted(self.touched))), version=self.version)
+                engine.run(SQL["recompute"], subjects=tuples(*((self.org, s) for s in sorted(self.touched))), version=self.version,
+                           anew=self.rng.random() < 0.2)
         self.touched = set()
 
     def relocate(self, engine, video, subject, into=None):

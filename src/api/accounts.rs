@@ -204,7 +204,8 @@ impl FromBody for PatchBody {
 
     fn read(body: &mut Object<'_>) -> Self {
         let change = read_change(body);
-        body.about("The new username of an account that was renamed on its platform, or its profile's URL.");
+        body.about("The new username of an account that was renamed on its platform, or the right one of an account that could \
+             never be read; or its profile's URL.");
         let username = body.text_with("username", &USERNAME, any_username, |text| {
             let read = Platform::ALL.map(|platform| Username::parse(platform, &text));
             if read.iter().any(Result::is_ok) {
@@ -275,7 +276,7 @@ async fn get(
     responses((
         status_code = 409,
         description = "The username in the path is tracked on both platforms, or the account cannot take the new one: \
-                       it is another account's, or this account is not known to be gone.",
+                       it is another account's, or this account is read under its own and not known to be gone.",
     ))
 )]
 async fn patch(

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use chrono::NaiveDate;
+use chrono::{NaiveDate, SecondsFormat};
 use salvo::http::header::CACHE_CONTROL;
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Depot, Request, Response, Router, Writer, async_trait};
@@ -17,7 +17,8 @@ use crate::http::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;
-use crate::store::{self, health, outbox, queues};
+use crate::store::pauses::{self, Cause, Pause};
+use crate::store::{self, health, outbox};
 
 /// How long a store may take to say that it is there.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -54,7 +55,7 @@ struct Check {
     /// Milliseconds that the check took.
     #[schemars(example = 3)]
     latency_ms: u64,
-    /// What is wrong and what to do, where a word does not say it.
+    /// What is wrong and what to do, or what rests, where a word does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
 }
@@ -62,6 +63,8 @@ struct Check {
 /// What a check that got an answer found.
 enum Found {
     Good,
+    /// It works as it should, and this is why it does less than it could.
+    Resting(String),
     Late,
     Wrong(String),
 }
@@ -102,6 +105,7 @@ async fn check(work: impl Future<Output = Result<Found, store::Error>>) -> Check
     let started = Instant::now();
     let (status, detail) = match tokio::time::timeout(PATIENCE, work).await {
         Ok(Ok(Found::Good)) => (Status::Ok, None),
+        Ok(Ok(Found::Resting(detail))) => (Status::Ok, Some(detail)),
         Ok(Ok(Found::Late)) => (Status::Degraded, None),
         Ok(Ok(Found::Wrong(detail))) => (Status::Degraded, Some(detail)),
         Err(_) => (Status::Down, None),
@@ -126,13 +130,28 @@ async fn clickhouse(app: &App) -> Result<Found, store::Error> {
 
 /// Whether what is due is read, and by which platforms it cannot be.
 async fn tracker(app: &App) -> Result<Found, store::Error> {
-    let refused = queues::without_credentials(&app.pg).await?;
-    if !refused.is_empty() {
-        let platforms: Vec<_> = refused.iter().map(|platform| platform.as_str()).collect();
-        let platforms = platforms.join(" and ");
-        return Ok(Found::Wrong(format!("{platforms} refused the credentials of its source: mend them")));
+    let now = app.clock.now().await;
+    let (mut refused, mut rests) = (Vec::new(), Vec::new());
+    for pause in pauses::all(&app.pg).await? {
+        let Pause { platform, source, until, cause, .. } = pause;
+        match cause {
+            Cause::Credentials => {
+                refused.push(format!("{platform} refused the credentials of {source}: mend them"))
+            }
+            Cause::RateLimit if until > now => {
+                let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
+                rests.push(format!("{platform}'s source {source} is at its limit and rests until {until}"));
+            }
+            Cause::RateLimit => {}
+        }
     }
-    health::tracker(&app.pg, app.clock.now().await).await.map(Found::good)
+    let in_time = health::tracker(&app.pg, now).await?;
+    Ok(match (refused.is_empty(), rests.is_empty()) {
+        (false, _) => Found::Wrong(refused.into_iter().chain(rests).collect::<Vec<_>>().join("; ")),
+        (true, false) if in_time => Found::Resting(rests.join("; ")),
+        (true, false) => Found::Wrong(rests.join("; ")),
+        (true, true) => Found::good(in_time),
+    })
 }
 
 /// Tells whether the service works.

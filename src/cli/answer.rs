@@ -37,6 +37,12 @@ fn print_table(records: &[Value], columns: &[&str]) -> Result<(), Failure> {
     write_out(&table(records, columns))
 }
 
+/// Prints lines of text, without characters that would move the terminal's cursor.
+pub(super) fn lines<'a>(lines: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    let clean = |line: &str| line.replace(char::is_control, " ") + "\n";
+    write_out(&lines.map(clean).collect::<String>())
+}
+
 /// Writes to standard output; a reader that has gone away, as `head` does, is no failure.
 fn write_out(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();

@@ -16,7 +16,7 @@ use crate::worker::relay;
 
 /// Load history from files into an organization
 ///
-/// Reads CSV with a header or JSON Lines, by column names: rows with external_id are of videos, rows without of
+/// Reads CSV with a header, JSON Lines or Parquet, by column names: rows with external_id are of videos, rows without of
 /// accounts. Ends when everything is visible in every endpoint. Running it again changes nothing.
 #[derive(Debug, clap::Args)]
 pub(super) struct ImportArgs {

@@ -4,14 +4,18 @@
 //! else that fails with status 1 and one sentence.
 
 mod answer;
+mod export;
 mod guard;
 mod import;
 mod key;
 pub mod lifeline;
 mod migrate;
 mod org;
+mod source;
+mod rebuild;
 mod track;
 mod up;
+mod verify;
 
 use std::error::Error;
 use std::fmt;
@@ -61,7 +65,11 @@ enum Command {
     ///
     /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
     Sandbox(SandboxArgs),
+    Source(source::SourceArgs),
     Import(import::ImportArgs),
+    Export(export::ExportArgs),
+    Rebuild(rebuild::RebuildArgs),
+    Verify(verify::VerifyArgs),
     Org(org::OrgArgs),
     Key(key::KeyArgs),
     #[command(hide = true)]
@@ -152,7 +160,11 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Up(args) => up::run(args).await?,
         Command::Serve(args) => server::serve(args).await?,
         Command::Track(args) => track::run(args).await?,
+        Command::Source(args) => return source::run(args).await,
         Command::Import(args) => return import::run(args).await,
+        Command::Export(args) => return export::run(args).await,
+        Command::Rebuild(args) => rebuild::run(args).await?,
+        Command::Verify(args) => return verify::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,

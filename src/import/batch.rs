@@ -1,15 +1,16 @@
 //! Rows gathered by what they are about, and written as one unit of work.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::row::{AccountRow, Row, VideoRow};
-use crate::model::latest::{AccountLatest, VideoLatest, learn};
+use crate::model::latest::{AccountLatest, Known, VideoLatest, learn};
 use crate::model::platform::Platform;
 use crate::store::observations::{
-    AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
+    FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
 };
 use crate::store::{Error, Write, imports};
 use sqlx::PgPool;
@@ -23,6 +24,9 @@ pub struct Batch {
     accounts: HashMap<Name, (AccountLatest, Vec<ProfileFigures>)>,
     /// Keyed by what finds the video, and by the account on which the rows say it stands.
     videos: HashMap<(Platform, String, Option<String>), Video>,
+    /// What the accounts' creators and categories are called.
+    pub creators: HashMap<Name, Known<String>>,
+    pub categories: HashMap<Name, Known<String>>,
     rows: usize,
 }
 
@@ -52,6 +56,15 @@ impl Batch {
 
     fn add_account(&mut self, row: AccountRow) {
         let at = row.observed_at;
+        for (names, named) in [(&mut self.creators, row.creator), (&mut self.categories, row.category)] {
+            let Some(value) = named else { continue };
+            let name = (row.platform, row.username.clone());
+            match names.entry(name) {
+                Entry::Occupied(mut known) if at >= known.get().at => _ = known.insert(Known { value, at }),
+                Entry::Occupied(_) => {}
+                Entry::Vacant(none) => _ = none.insert(Known { value, at }),
+            }
+        }
         let (latest, figures) = self.accounts.entry((row.platform, row.username)).or_default();
         learn(&mut latest.name, row.name, at);
         learn(&mut latest.description, row.description, at);
@@ -126,16 +139,19 @@ impl Batch {
                 scraped_at: None,
             })
         });
-        observe_videos(&mut write, now, observed.collect()).await?;
+        let videos = observe_videos(&mut write, now, observed.collect()).await?.videos;
         write.commit().await?;
         let snapshots = self.accounts.values().map(|(_, figures)| figures.len()).sum::<usize>()
             + self.videos.values().map(|video| video.observations.len()).sum::<usize>();
-        Ok(Written { snapshots: snapshots as u64, accounts: accounts.into_values().collect() })
+        let accounts = accounts.into_values().map(|account| account.subject_id).collect();
+        Ok(Written { snapshots: snapshots as u64, accounts, videos })
     }
 }
 
 /// What a batch did.
 pub struct Written {
     pub snapshots: u64,
-    pub accounts: Vec<AccountRef>,
+    /// The accounts and the videos that it is about, by their internal ids.
+    pub accounts: Vec<i64>,
+    pub videos: Vec<i64>,
 }

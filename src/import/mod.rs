@@ -1,36 +1,47 @@
 //! `tidemark import`: history from another tracker, written as the tracker itself would have written it.
 //!
-//! Rows are gathered into batches, each one unit of work. Because the last known value of every field carries its
+//! The files are read first, and where they are more than a batch their rows are laid aside by account; then batch after
+//! batch is written, each one unit of work. Because the last known value of every field carries its
 //! time (`model::latest`) and a snapshot replaces its day only when it is later, the order of rows means nothing
 //! and loading a file twice changes nothing.
 
 mod batch;
+mod column;
+mod numbers;
+mod parquet;
+mod progress;
 mod read;
 mod report;
 mod row;
+mod rows;
+mod spill;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
+use ::parquet::errors::ParquetError;
 use chrono::{DateTime, Utc};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use self::batch::{Batch, Name};
+use self::numbers::Numbers;
+use self::progress::{progress_bar, show_rows};
+use self::read::Amount;
 use self::report::Report;
-use self::row::{Row, VideoRow};
+use self::row::Row;
+use self::rows::Rows;
 use crate::app::Stores;
 use crate::model::latest::{Known, Last, learn};
 use crate::model::platform::Platform;
 use crate::store::{self, Write, applied, contending, imports};
 
-/// Rows a unit of work holds: enough for few round trips, few enough to keep memory and locks short.
-const BATCH_ROWS: usize = 20_000;
+/// After how many rows the progress bar moves.
+const SHOWN_EVERY: u64 = 4_096;
 /// Accounts whose creators are linked in one unit of work.
 const LINKS: usize = 1_000;
 
@@ -61,30 +72,28 @@ pub struct Summary {
 pub enum Error {
     #[error("there is no organization {0}: see `tidemark org list`")]
     NoOrganization(Uuid),
-    #[error("{0}: the name must end in .csv, .jsonl or .ndjson")]
+    #[error("{0}: it is none of CSV (.csv), JSON Lines (.jsonl, .ndjson) and Parquet (.parquet)")]
     Format(PathBuf),
     #[error("cannot read {0}: {1}")]
     File(PathBuf, std::io::Error),
     #[error("{0}: {1}")]
     Csv(PathBuf, csv::Error),
+    #[error("{0}: {1}")]
+    Parquet(PathBuf, ParquetError),
     #[error("{path}: the record after line {after} is longer than {longest} bytes: is a quote left open?")]
     Endless { path: PathBuf, after: u64, longest: usize },
-    #[error("{0}: the first line must name the columns, `platform` among them")]
+    #[error("{0}: it must name its columns (a CSV in its first line), `platform` among them")]
     Header(PathBuf),
     #[error("the report {0} would replace a file that is to be loaded: name another place with --report")]
     ReportIsInput(PathBuf),
     #[error("cannot write the report {0}: {1}")]
     Report(PathBuf, std::io::Error),
+    #[error("cannot lay rows aside in the folder for temporary files (TMPDIR names another): {0}")]
+    Temporary(std::io::Error),
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error("the reading of the files was cut off")]
     Interrupted,
-}
-
-/// What the reading thread hands over.
-enum Piece {
-    Row(Box<Row>),
-    Refused { file: usize, line: u64, reason: String },
 }
 
 /// Loads files into an organization and returns when all of it is visible everywhere.
@@ -97,43 +106,36 @@ pub async fn load(
     if !imports::organization_exists(&stores.pg, organization).await? {
         return Err(Error::NoOrganization(organization));
     }
-    let length = read::check(&files)?;
-    let mut report = Report::new(report_path(options, &files), &files)?;
-    let bar = progress_bar(options.progress, length);
+    let amount = read::check(&files)?;
+    let report = Report::new(report_path(options, &files), &files)?;
+    let bar = progress_bar(options.progress, amount.bytes);
     let now = stores.clock.now().await;
-    let bytes = Arc::new(AtomicU64::new(0));
-    let (sender, mut pieces) = mpsc::channel(4 * 1024);
-    let reader = {
-        let (files, bytes) = (files.clone(), bytes.clone());
-        tokio::task::spawn_blocking(move || read_files(&files, &bytes, now, &sender))
+    let reading = {
+        let bar = bar.clone();
+        tokio::task::spawn_blocking(move || gather(&files, amount, now, report, &bar))
     };
+    let Gathered { rows, rows_read, report } = reading.await.map_err(|_| Error::Interrupted)??;
 
+    show_rows(&bar, rows_read - report.refused());
+    let (sender, mut batches) = mpsc::channel(1);
+    let batching = tokio::task::spawn_blocking(move || {
+        rows.batches(|batch| sender.blocking_send(batch).is_ok()).map_err(Error::Temporary)
+    });
     let mut load = Load::new(stores, organization, options.track, now);
-    let mut received = Vec::with_capacity(1024);
-    while pieces.recv_many(&mut received, 1024).await > 0 {
-        for piece in received.drain(..) {
-            load.rows_read += 1;
-            match piece {
-                Piece::Row(row) => load.add(*row),
-                Piece::Refused { file, line, reason } => report.add(&files[file], line, &reason)?,
-            }
-        }
-        bar.set_position(bytes.load(Ordering::Relaxed));
-        if load.batch.len() >= BATCH_ROWS {
-            load.write().await?;
-        }
+    while let Some(batch) = batches.recv().await {
+        load.write(&batch).await?;
+        bar.inc(batch.len() as u64);
     }
-    reader.await.map_err(|_| Error::Interrupted)??;
-    load.write().await?;
+    batching.await.map_err(|_| Error::Interrupted)??;
     load.describe_accounts().await?;
     bar.set_message("waiting until everything is visible");
     applied::wait(&stores.pg, organization).await?;
     bar.finish_and_clear();
     let (refused, report_file) = report.finish()?;
     Ok(Summary {
-        rows_read: load.rows_read,
-        accounts: load.accounts.len() as u64,
-        videos: load.videos.len() as u64,
+        rows_read,
+        accounts: load.accounts.len(),
+        videos: load.videos.len(),
         snapshots_written: load.snapshots,
         refused,
         report_file,
@@ -148,36 +150,43 @@ fn report_path(options: &Options, files: &[PathBuf]) -> PathBuf {
     })
 }
 
-fn progress_bar(shown: bool, length: u64) -> ProgressBar {
-    if !shown {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(length);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {elapsed} {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+/// What the files say.
+struct Gathered {
+    rows: Rows,
+    rows_read: u64,
+    report: Report,
 }
 
-/// Reads all files in the reading thread; stops when nobody listens any more.
-fn read_files(
+/// Reads all files. One that is broken ends the load before anything of it is written.
+fn gather(
     files: &[PathBuf],
-    bytes: &Arc<AtomicU64>,
+    amount: Amount,
     now: DateTime<Utc>,
-    sender: &mpsc::Sender<Piece>,
-) -> Result<(), Error> {
-    for (file, path) in files.iter().enumerate() {
-        read::lines(path, bytes, |line| {
+    mut report: Report,
+    bar: &ProgressBar,
+) -> Result<Gathered, Error> {
+    let bytes = Arc::new(AtomicU64::new(0));
+    let (mut rows, mut rows_read) = (Rows::new(amount.rows), 0_u64);
+    for path in files {
+        let mut failed = None;
+        read::lines(path, &bytes, |line| {
+            rows_read += 1;
+            if rows_read.is_multiple_of(SHOWN_EVERY) {
+                bar.set_position(bytes.load(Ordering::Relaxed));
+            }
             let row = line.row.and_then(|raw| Row::read(raw, now).map_err(|refused| refused.to_string()));
-            let piece = match row {
-                Ok(row) => Piece::Row(Box::new(row)),
-                Err(reason) => Piece::Refused { file, line: line.number, reason },
+            let taken = match row {
+                Ok(row) => rows.add(row).map_err(Error::Temporary),
+                Err(reason) => report.add(path, line.number, &reason),
             };
-            sender.blocking_send(piece).is_ok()
+            failed = taken.err();
+            failed.is_none()
         })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
     }
-    Ok(())
+    Ok(Gathered { rows, rows_read, report })
 }
 
 /// A load under way.
@@ -187,11 +196,9 @@ struct Load<'a> {
     active: bool,
     /// When the load began, by the service's clock.
     now: DateTime<Utc>,
-    batch: Batch,
-    rows_read: u64,
     snapshots: u64,
-    accounts: HashSet<Uuid>,
-    videos: HashSet<(Platform, String)>,
+    accounts: Numbers,
+    videos: Numbers,
     /// What rows call the accounts' creators and categories; the latest observation decides, so this waits for
     /// the last row.
     creators: HashMap<Name, Last<String>>,
@@ -205,44 +212,28 @@ impl<'a> Load<'a> {
             organization,
             active,
             now,
-            batch: Batch::default(),
-            rows_read: 0,
             snapshots: 0,
-            accounts: HashSet::new(),
-            videos: HashSet::new(),
+            accounts: Numbers::default(),
+            videos: Numbers::default(),
             creators: HashMap::new(),
             categories: HashMap::new(),
         }
     }
 
-    fn add(&mut self, row: Row) {
-        match &row {
-            Row::Account(row) => {
-                let named = [(&mut self.creators, &row.creator), (&mut self.categories, &row.category)];
-                for (names, named) in named {
-                    if named.is_some() {
-                        let last = names.entry((row.platform, row.username.clone())).or_default();
-                        learn(last, named.clone(), row.observed_at);
-                    }
-                }
-            }
-            Row::Video(VideoRow { platform, external_id, .. }) => {
-                self.videos.insert((*platform, external_id.clone()));
-            }
-        }
-        self.batch.add(row);
-    }
-
-    /// Writes the gathered rows.
-    async fn write(&mut self) -> Result<(), Error> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        let (pg, batch) = (&self.stores.pg, &self.batch);
+    /// Writes gathered rows.
+    async fn write(&mut self, batch: &Batch) -> Result<(), Error> {
+        let pg = &self.stores.pg;
         let written = contending(|| batch.write(pg, self.organization, self.active, self.now)).await?;
         self.snapshots += written.snapshots;
-        self.accounts.extend(written.accounts.iter().map(|account| account.id));
-        self.batch = Batch::default();
+        self.accounts.extend(written.accounts);
+        self.videos.extend(written.videos);
+        for (names, last) in
+            [(&mut self.creators, &batch.creators), (&mut self.categories, &batch.categories)]
+        {
+            for (name, known) in last {
+                learn(names.entry(name.clone()).or_default(), Some(known.value.clone()), known.at);
+            }
+        }
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! The files of an import as a stream of rows with their places: CSV with a header, and JSON Lines.
+//! The files of an import as a stream of rows with their places: what kind each is, and the reading of CSV with a
+//! header and of JSON Lines.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -8,17 +9,29 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Error;
-use super::row::RawRow;
+use super::column::{Column, RawRow, Value};
+use super::{Error, parquet};
 
 /// The longest row that is read, in bytes: far more than any row needs, and few enough that one without an end is
 /// noticed long before memory is.
 const LONGEST: usize = 128 << 10;
+/// The shortest line that a row is expected to have, in bytes.
+const SHORTEST: u64 = 64;
+/// What begins a file of UTF-8 that some programs write.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A row as a file has it, or why its text is no row.
-pub struct Line {
+pub struct Line<'a> {
     pub number: u64,
-    pub row: Result<RawRow, String>,
+    pub row: Result<RawRow<'a>, String>,
+}
+
+/// How much there is to read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    pub bytes: u64,
+    /// At least as many rows as there are, within reason.
+    pub rows: u64,
 }
 
 /// Counts what has been read of a file, for the progress bar.
@@ -53,49 +66,78 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// What a file's name says of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Csv,
     JsonLines,
+    Parquet,
 }
 
+/// Tells a file's format: by what it begins with where that is beyond doubt, else by its name.
 fn format(path: &Path) -> Result<Format, Error> {
+    let unreadable = |error| Error::File(path.to_owned(), error);
+    let mut file = File::open(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.is_dir() {
+        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+    }
+    let mut beginning = Vec::new();
+    file.by_ref().take(512).read_to_end(&mut beginning).map_err(unreadable)?;
+    if parquet::is_parquet(&beginning) {
+        return Ok(Format::Parquet);
+    }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "csv" => Ok(Format::Csv),
         "jsonl" | "ndjson" => Ok(Format::JsonLines),
+        "parquet" | "pq" => Ok(Format::Parquet),
+        _ if without_mark(&beginning).trim_ascii_start().starts_with(b"{") => Ok(Format::JsonLines),
         _ => Err(Error::Format(path.to_owned())),
     }
 }
 
-/// Checks that every file can be opened and is of a known format, and says how long they are together.
-pub fn check(files: &[PathBuf]) -> Result<u64, Error> {
-    let mut length = 0;
+fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
+/// Checks that every file can be opened and is of a known format, and says how much they hold together.
+pub fn check(files: &[PathBuf]) -> Result<Amount, Error> {
+    let mut amount = Amount::default();
     for path in files {
-        format(path)?;
         let unreadable = |error| Error::File(path.clone(), error);
-        let metadata = File::open(path).and_then(|file| file.metadata()).map_err(unreadable)?;
-        if metadata.is_dir() {
-            return Err(Error::File(path.clone(), std::io::ErrorKind::IsADirectory.into()));
-        }
-        length += metadata.len();
+        let format = format(path)?;
+        let bytes = path.metadata().map_err(unreadable)?.len();
+        amount.bytes += bytes;
+        amount.rows += match format {
+            Format::Csv | Format::JsonLines => bytes / SHORTEST,
+            Format::Parquet => parquet::count(path)?,
+        };
     }
-    Ok(length)
+    Ok(amount)
 }
 
 /// Reads a file from its beginning, line by line, until `take` has had enough.
-pub fn lines(path: &Path, bytes: &Arc<AtomicU64>, mut take: impl FnMut(Line) -> bool) -> Result<(), Error> {
+pub fn lines(
+    path: &Path,
+    bytes: &Arc<AtomicU64>,
+    mut take: impl FnMut(Line<'_>) -> bool,
+) -> Result<(), Error> {
+    let format = format(path)?;
+    if format == Format::Parquet {
+        return parquet::rows(path, bytes, &mut take);
+    }
     let file = File::open(path).map_err(|error| Error::File(path.to_owned(), error))?;
-    let counted = Counted { inner: file, bytes: bytes.clone() };
-    match format(path)? {
-        Format::Csv => csv_lines(path, counted, &mut take),
-        Format::JsonLines => json_lines(path, BufReader::with_capacity(1 << 18, counted), &mut take),
+    let file = BufReader::with_capacity(1 << 18, Counted { inner: file, bytes: bytes.clone() });
+    match format {
+        Format::Csv => csv_lines(path, file, &mut take),
+        _ => json_lines(path, file, &mut take),
     }
 }
 
-fn csv_lines(path: &Path, file: impl Read, take: &mut dyn FnMut(Line) -> bool) -> Result<(), Error> {
-    let mut file = BufReader::with_capacity(1 << 18, file);
+fn csv_lines(
+    path: &Path,
+    mut file: impl BufRead,
+    take: &mut dyn FnMut(Line<'_>) -> bool,
+) -> Result<(), Error> {
     let beginning = file.fill_buf().map_err(|error| Error::File(path.to_owned(), error))?;
     // The reader says where a record starts before it has passed over the second half of a line's end.
     let first_end = beginning.iter().position(|byte| *byte == b'\n');
@@ -108,11 +150,9 @@ fn csv_lines(path: &Path, file: impl Read, take: &mut dyn FnMut(Line) -> bool) -
         false => Error::Csv(path.to_owned(), error),
     };
     let header = reader.byte_headers().map_err(|error| broken(error, 0))?.clone();
-    let columns: Vec<String> = header
-        .iter()
-        .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').trim().to_ascii_lowercase())
-        .collect();
-    if !columns.iter().any(|column| column == "platform") {
+    let columns: Vec<Option<Column>> =
+        header.iter().map(|name| Column::of_header(&String::from_utf8_lossy(name))).collect();
+    if !columns.contains(&Some(Column::Platform)) {
         return Err(Error::Header(path.to_owned()));
     }
     let mut record = csv::ByteRecord::new();
@@ -132,21 +172,28 @@ fn csv_lines(path: &Path, file: impl Read, take: &mut dyn FnMut(Line) -> bool) -
     }
 }
 
-fn csv_row(columns: &[String], record: &csv::ByteRecord) -> Result<RawRow, String> {
+fn csv_row<'a>(columns: &[Option<Column>], record: &'a csv::ByteRecord) -> Result<RawRow<'a>, String> {
     if record.len() != columns.len() {
         return Err(format!("has {} fields where the header has {}", record.len(), columns.len()));
     }
     let mut row = RawRow::default();
     for (column, field) in columns.iter().zip(record.iter()) {
-        if !field.is_empty() {
-            let text = std::str::from_utf8(field).map_err(|_| format!("{column}: is not UTF-8"))?;
-            row.set(column, text.to_owned());
+        if let Some(column) = column
+            && !field.is_empty()
+        {
+            let text =
+                std::str::from_utf8(field).map_err(|_| format!("{}: is not UTF-8", column.as_str()))?;
+            row.set(*column, Value::text(text));
         }
     }
     Ok(row)
 }
 
-fn json_lines(path: &Path, mut file: impl BufRead, take: &mut dyn FnMut(Line) -> bool) -> Result<(), Error> {
+fn json_lines(
+    path: &Path,
+    mut file: impl BufRead,
+    take: &mut dyn FnMut(Line<'_>) -> bool,
+) -> Result<(), Error> {
     let unreadable = |error| Error::File(path.to_owned(), error);
     let mut line = Vec::new();
     for number in 1.. {
@@ -155,13 +202,14 @@ fn json_lines(path: &Path, mut file: impl BufRead, take: &mut dyn FnMut(Line) ->
         if file.by_ref().take(longest + 1).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
             break;
         }
+        let text = if number == 1 { without_mark(&line) } else { &line };
         let row = if line.len() > LONGEST && !line.ends_with(b"\n") {
             file.skip_until(b'\n').map_err(unreadable)?;
             Err(format!("is longer than {LONGEST} bytes"))
-        } else if line.trim_ascii().is_empty() {
+        } else if text.trim_ascii().is_empty() {
             continue;
         } else {
-            serde_json::from_slice(&line).map_err(|error| format!("is no JSON object of a row: {error}"))
+            serde_json::from_slice(text).map_err(|error| format!("is no JSON object of a row: {error}"))
         };
         if !take(Line { number, row }) {
             break;

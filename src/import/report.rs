@@ -35,6 +35,10 @@ impl Report {
         Ok(Report { path, file: None, refused: 0 })
     }
 
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
     pub fn add(&mut self, file: &Path, line: u64, reason: &str) -> Result<(), Error> {
         self.refused += 1;
         self.write(&Entry { file, line, reason }).map_err(|error| Error::Report(self.path.clone(), error))

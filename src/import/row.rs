@@ -1,130 +1,30 @@
 //! One row of an import: which columns it may have, and what makes it a row that is refused.
 
-use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
-use serde::{Deserialize, Deserializer};
+use chrono::{DateTime, NaiveTime, SubsecRound, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
 
+use super::column::{Column, RawRow, Value};
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
 use crate::model::period::{can_be_kept, read_day};
 use crate::model::platform::Platform;
 
-/// The columns of a row as text; one that is absent or empty is unknown.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct RawRow {
-    platform: Text,
-    username: Text,
-    external_id: Text,
-    observed_at: Text,
-    create_time: Text,
-    description: Text,
-    media_type: Text,
-    duration: Text,
-    view_count: Text,
-    like_count: Text,
-    comment_count: Text,
-    share_count: Text,
-    saved_count: Text,
-    play_count: Text,
-    ig_play_count: Text,
-    fb_play_count: Text,
-    fb_like_count: Text,
-    name: Text,
-    is_verified: Text,
-    follower_count: Text,
-    following_count: Text,
-    profile_post_count: Text,
-    category: Text,
-    creator: Text,
-}
-
-/// A column's text, which JSON may also give as a number or a boolean.
-#[derive(Debug, Default)]
-struct Text(Option<String>);
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Given {
-            Text(String),
-            Whole(i64),
-            Large(u64),
-            Decimal(f64),
-            Flag(bool),
-        }
-        let given = Option::<Given>::deserialize(deserializer)?;
-        let text = given.map(|given| match given {
-            Given::Text(text) => text,
-            Given::Whole(number) => number.to_string(),
-            Given::Large(number) => number.to_string(),
-            Given::Decimal(number) => number.to_string(),
-            Given::Flag(flag) => flag.to_string(),
-        });
-        Ok(Text(text.filter(|text| !text.is_empty())))
-    }
-}
-
-impl Text {
-    fn as_deref(&self) -> Option<&str> {
-        self.0.as_deref()
-    }
-}
-
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Text(Some(text).filter(|text| !text.is_empty()))
-    }
-}
-
-impl RawRow {
-    /// Puts a column's text where its name says; a name that is none of ours is passed over.
-    pub fn set(&mut self, column: &str, text: String) {
-        let slot = match column {
-            "platform" => &mut self.platform,
-            "username" => &mut self.username,
-            "external_id" => &mut self.external_id,
-            "observed_at" => &mut self.observed_at,
-            "create_time" => &mut self.create_time,
-            "description" => &mut self.description,
-            "media_type" => &mut self.media_type,
-            "duration" => &mut self.duration,
-            "view_count" => &mut self.view_count,
-            "like_count" => &mut self.like_count,
-            "comment_count" => &mut self.comment_count,
-            "share_count" => &mut self.share_count,
-            "saved_count" => &mut self.saved_count,
-            "play_count" => &mut self.play_count,
-            "ig_play_count" => &mut self.ig_play_count,
-            "fb_play_count" => &mut self.fb_play_count,
-            "fb_like_count" => &mut self.fb_like_count,
-            "name" => &mut self.name,
-            "is_verified" => &mut self.is_verified,
-            "follower_count" => &mut self.follower_count,
-            "following_count" => &mut self.following_count,
-            "profile_post_count" => &mut self.profile_post_count,
-            "category" => &mut self.category,
-            "creator" => &mut self.creator,
-            _ => return,
-        };
-        *slot = text.into();
-    }
-}
-
 /// A row that can be loaded.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Row {
     Video(VideoRow),
     Account(AccountRow),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VideoRow {
     pub platform: Platform,
     /// Absent: the video is tracked on its own.
     pub username: Option<String>,
     pub external_id: String,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub observed_at: DateTime<Utc>,
+    #[serde(with = "chrono::serde::ts_microseconds_option")]
     pub create_time: Option<DateTime<Utc>>,
     pub description: Option<String>,
     pub media_type: Option<String>,
@@ -132,10 +32,11 @@ pub struct VideoRow {
     pub counters: Counters,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccountRow {
     pub platform: Platform,
     pub username: String,
+    #[serde(with = "chrono::serde::ts_microseconds")]
     pub observed_at: DateTime<Utc>,
     pub name: Option<String>,
     pub description: Option<String>,
@@ -149,166 +50,220 @@ pub struct AccountRow {
 
 /// Why a row is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{column}: {reason}")]
+#[error("{}: {reason}", column.as_str())]
 pub struct Refused {
-    column: &'static str,
+    column: Column,
     reason: String,
 }
 
-fn refused(column: &'static str, reason: impl Into<String>) -> Refused {
+fn refused(column: Column, reason: impl Into<String>) -> Refused {
     Refused { column, reason: reason.into() }
 }
 
 impl Row {
     /// Reads a row as of `now`.
-    pub fn read(raw: RawRow, now: DateTime<Utc>) -> Result<Self, Refused> {
-        let platform = required("platform", &raw.platform)?;
-        let platform: Platform = platform.parse().map_err(|error| refused("platform", format!("{error}")))?;
-        let observed_at = time("observed_at", required("observed_at", &raw.observed_at)?)?;
+    pub fn read(mut raw: RawRow<'_>, now: DateTime<Utc>) -> Result<Self, Refused> {
+        let platform: Platform = raw
+            .required(Column::Platform)?
+            .parse()
+            .map_err(|error| refused(Column::Platform, format!("{error}")))?;
+        let observed_at =
+            raw.time(Column::ObservedAt)?.ok_or_else(|| refused(Column::ObservedAt, "is required"))?;
         if observed_at > now + TimeDelta::days(1) {
-            return Err(refused("observed_at", "lies in the future"));
+            return Err(refused(Column::ObservedAt, "lies in the future"));
         }
         let username = raw
-            .username
-            .as_deref()
-            .map(|name| Username::parse(platform, name).map(Username::into_string))
+            .text(Column::Username)?
+            .map(|name| Username::parse(platform, &name).map(Username::into_string))
             .transpose()
-            .map_err(|error| refused("username", error.to_string()))?;
-        if raw.external_id.as_deref().is_some() {
+            .map_err(|error| refused(Column::Username, error.to_string()))?;
+        if *raw.get(Column::ExternalId) != Value::Unknown {
             raw.video(platform, username, observed_at).map(Row::Video)
         } else {
-            let username =
-                username.ok_or_else(|| refused("username", "is required in a row without external_id"))?;
+            let username = username
+                .ok_or_else(|| refused(Column::Username, "is required in a row without external_id"))?;
             raw.account(platform, username, observed_at).map(Row::Account)
         }
     }
 }
 
-impl RawRow {
+/// The largest whole number up to which every one is a float of its own.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+impl RawRow<'_> {
     fn video(
-        self,
+        mut self,
         platform: Platform,
         username: Option<String>,
         observed_at: DateTime<Utc>,
     ) -> Result<VideoRow, Refused> {
-        let external_id = required("external_id", &self.external_id)?;
+        if let Value::Decimal(number) = self.get(Column::ExternalId)
+            && number.abs() >= EXACT
+        {
+            return Err(refused(Column::ExternalId, "is a decimal number, which has lost digits of the id"));
+        }
+        let external_id = self.required(Column::ExternalId)?;
         if external_id.len() > 64
             || !external_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         {
             return Err(refused(
-                "external_id",
+                Column::ExternalId,
                 "is no id of a platform: up to 64 letters, digits and underscores",
             ));
         }
         let counters = Counters {
-            view_count: count("view_count", &self.view_count)?,
-            like_count: count("like_count", &self.like_count)?,
-            comment_count: count("comment_count", &self.comment_count)?,
-            share_count: count("share_count", &self.share_count)?,
-            saved_count: count("saved_count", &self.saved_count)?,
-            play_count: count("play_count", &self.play_count)?,
-            ig_play_count: count("ig_play_count", &self.ig_play_count)?,
-            fb_play_count: count("fb_play_count", &self.fb_play_count)?,
-            fb_like_count: count("fb_like_count", &self.fb_like_count)?,
+            view_count: self.count(Column::ViewCount)?,
+            like_count: self.count(Column::LikeCount)?,
+            comment_count: self.count(Column::CommentCount)?,
+            share_count: self.count(Column::ShareCount)?,
+            saved_count: self.count(Column::SavedCount)?,
+            play_count: self.count(Column::PlayCount)?,
+            ig_play_count: self.count(Column::IgPlayCount)?,
+            fb_play_count: self.count(Column::FbPlayCount)?,
+            fb_like_count: self.count(Column::FbLikeCount)?,
         };
-        let duration = self
-            .duration
-            .as_deref()
-            .map(|text| match text.trim().parse::<f64>() {
-                Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => Ok(seconds),
-                _ => Err(refused("duration", "must be a number of seconds")),
-            })
-            .transpose()?;
         Ok(VideoRow {
             platform,
             username,
-            external_id: external_id.to_owned(),
+            external_id,
             observed_at,
-            create_time: self.create_time.as_deref().map(|text| time("create_time", text)).transpose()?,
-            description: text("description", self.description)?,
-            media_type: text("media_type", self.media_type)?,
-            duration,
+            create_time: self.time(Column::CreateTime)?,
+            description: self.text(Column::Description)?,
+            media_type: self.text(Column::MediaType)?,
+            duration: self.seconds(Column::Duration)?,
             counters: counters.on(platform),
         })
     }
 
     fn account(
-        self,
+        mut self,
         platform: Platform,
         username: String,
         observed_at: DateTime<Utc>,
     ) -> Result<AccountRow, Refused> {
-        let is_verified = self
-            .is_verified
-            .as_deref()
-            .map(|text| match text.trim().to_ascii_lowercase().as_str() {
-                "true" | "t" | "1" | "yes" => Ok(true),
-                "false" | "f" | "0" | "no" => Ok(false),
-                _ => Err(refused("is_verified", "must be true or false")),
-            })
-            .transpose()?;
         Ok(AccountRow {
             platform,
             username,
             observed_at,
-            name: text("name", self.name)?,
-            description: text("description", self.description)?,
-            is_verified,
-            follower_count: count("follower_count", &self.follower_count)?,
-            following_count: count("following_count", &self.following_count)?,
-            profile_post_count: count("profile_post_count", &self.profile_post_count)?,
-            category: short("category", text("category", self.category)?, 128)?,
-            creator: short("creator", text("creator", self.creator)?, 255)?,
+            name: self.text(Column::Name)?,
+            description: self.text(Column::Description)?,
+            is_verified: self.flag(Column::IsVerified)?,
+            follower_count: self.count(Column::FollowerCount)?,
+            following_count: self.count(Column::FollowingCount)?,
+            profile_post_count: self.count(Column::ProfilePostCount)?,
+            category: self.short(Column::Category, 128)?,
+            creator: self.short(Column::Creator, 255)?,
         })
     }
-}
 
-fn required<'a>(column: &'static str, text: &'a Text) -> Result<&'a str, Refused> {
-    text.as_deref()
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
-        .ok_or_else(|| refused(column, "is required"))
-}
-
-/// Reads a date, which means its first moment, or an RFC 3339 time.
-fn time(column: &'static str, text: &str) -> Result<DateTime<Utc>, Refused> {
-    let text = text.trim();
-    let time = match read_day(text) {
-        Some(day) => Some(day.and_time(NaiveTime::MIN).and_utc()),
-        None => DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()),
-    };
-    let time = time.ok_or_else(|| refused(column, "must be a date (YYYY-MM-DD) or an RFC 3339 time"))?;
-    if can_be_kept(time.date_naive()) {
-        Ok(time)
-    } else {
-        Err(refused(column, "must lie between 1975 and 2144"))
-    }
-}
-
-fn count(column: &'static str, text: &Text) -> Result<Option<i64>, Refused> {
-    let Some(text) = text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
-    match text.parse::<i64>() {
-        Ok(number) if (0..=Counters::MAX).contains(&number) => Ok(Some(number)),
-        Ok(number) if number < 0 => Err(refused(column, "must not be negative")),
-        _ => Err(refused(column, format!("must be a whole number of at most {}", Counters::MAX))),
-    }
-}
-
-/// Postgres stores no NUL; a row that has one is damaged.
-fn text(column: &'static str, text: Text) -> Result<Option<String>, Refused> {
-    match text.0 {
-        Some(text) if text.contains('\0') => Err(refused(column, "contains a NUL character")),
-        text => Ok(text),
-    }
-}
-
-fn short(column: &'static str, text: Option<String>, longest: usize) -> Result<Option<String>, Refused> {
-    match text {
-        Some(text) if text.chars().count() > longest => {
-            Err(refused(column, format!("has more than {longest} characters")))
+    /// A column's text. Postgres stores no NUL; a row that has one is damaged.
+    fn text(&mut self, column: Column) -> Result<Option<String>, Refused> {
+        match self.take(column).into_text() {
+            Ok(Some(text)) if text.contains('\0') => Err(refused(column, "contains a NUL character")),
+            Ok(text) => Ok(text.map(Into::into)),
+            Err(reason) => Err(refused(column, reason)),
         }
-        text => Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())),
     }
+
+    fn required(&mut self, column: Column) -> Result<String, Refused> {
+        let text = self.trimmed(column)?;
+        text.ok_or_else(|| refused(column, "is required"))
+    }
+
+    fn trimmed(&mut self, column: Column) -> Result<Option<String>, Refused> {
+        let trimmed = |text: String| match text.trim() {
+            "" => None,
+            trimmed if trimmed.len() == text.len() => Some(text),
+            trimmed => Some(trimmed.to_owned()),
+        };
+        Ok(self.text(column)?.and_then(trimmed))
+    }
+
+    fn short(&mut self, column: Column, longest: usize) -> Result<Option<String>, Refused> {
+        match self.trimmed(column)? {
+            Some(text) if text.chars().count() > longest => {
+                Err(refused(column, format!("has more than {longest} characters")))
+            }
+            text => Ok(text),
+        }
+    }
+
+    /// Reads a date, which means its first moment, or a time.
+    fn time(&self, column: Column) -> Result<Option<DateTime<Utc>>, Refused> {
+        let time = match self.get(column) {
+            Value::Unknown => return Ok(None),
+            Value::Bad(reason) => return Err(refused(column, *reason)),
+            Value::Time(time) => Some(*time),
+            Value::Text(text) => match text.trim() {
+                "" if column == Column::ObservedAt => return Ok(None),
+                text => match read_day(text) {
+                    Some(day) => Some(day.and_time(NaiveTime::MIN).and_utc()),
+                    None => DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()),
+                },
+            },
+            _ => None,
+        };
+        match time {
+            None => Err(refused(column, "must be a date (YYYY-MM-DD) or an RFC 3339 time")),
+            // The stores keep microseconds.
+            Some(time) if can_be_kept(time.date_naive()) => Ok(Some(time.trunc_subsecs(6))),
+            Some(_) => Err(refused(column, "must lie between 1975 and 2144")),
+        }
+    }
+
+    fn count(&self, column: Column) -> Result<Option<i64>, Refused> {
+        let number = match self.get(column) {
+            Value::Unknown => return Ok(None),
+            Value::Bad(reason) => return Err(refused(column, *reason)),
+            Value::Whole(number) => Some(*number),
+            Value::Large(number) => i64::try_from(*number).ok(),
+            Value::Decimal(number) => {
+                (number.fract() == 0.0 && number.abs() <= EXACT).then_some(*number as i64)
+            }
+            Value::Text(text) => match text.trim() {
+                "" => return Ok(None),
+                text => text.parse().ok().or_else(|| whole(text)),
+            },
+            Value::Flag(_) | Value::Time(_) => None,
+        };
+        match number {
+            Some(number) if (0..=Counters::MAX).contains(&number) => Ok(Some(number)),
+            Some(..0) => Err(refused(column, "must not be negative")),
+            _ => Err(refused(column, format!("must be a whole number of at most {}", Counters::MAX))),
+        }
+    }
+
+    fn seconds(&self, column: Column) -> Result<Option<f64>, Refused> {
+        let seconds = match self.get(column) {
+            Value::Unknown => return Ok(None),
+            Value::Bad(reason) => return Err(refused(column, *reason)),
+            Value::Whole(number) => Some(*number as f64),
+            Value::Large(number) => Some(*number as f64),
+            Value::Decimal(number) => Some(*number),
+            Value::Text(text) => text.trim().parse::<f64>().ok(),
+            Value::Flag(_) | Value::Time(_) => None,
+        };
+        match seconds {
+            Some(seconds) if seconds.is_finite() && seconds >= 0.0 => Ok(Some(seconds)),
+            _ => Err(refused(column, "must be a number of seconds")),
+        }
+    }
+
+    fn flag(&mut self, column: Column) -> Result<Option<bool>, Refused> {
+        let Some(text) = self.text(column)? else { return Ok(None) };
+        match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "t" | "1" | "yes" => Ok(Some(true)),
+            "false" | "f" | "0" | "no" => Ok(Some(false)),
+            _ => Err(refused(column, "must be true or false")),
+        }
+    }
+}
+
+/// A whole number that some programs write as a decimal one once a column lacks values: `12.0`.
+fn whole(text: &str) -> Option<i64> {
+    let (whole, zeros) = text.split_once('.')?;
+    let zeros = !zeros.is_empty() && zeros.bytes().all(|digit| digit == b'0');
+    if zeros { whole.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -318,7 +273,7 @@ mod tests {
     fn row(columns: &[(&str, &str)]) -> Result<Row, String> {
         let mut raw = RawRow::default();
         for (column, text) in columns {
-            raw.set(column, (*text).to_owned());
+            raw.set(Column::named(column).unwrap(), Value::text(*text));
         }
         Row::read(raw, "2026-03-03T12:00:00Z".parse().unwrap()).map_err(|error| error.to_string())
     }
@@ -374,7 +329,7 @@ mod tests {
 
     #[test]
     fn json_may_give_numbers_and_booleans() {
-        let raw: RawRow = serde_json::from_str(
+        let raw: RawRow<'_> = serde_json::from_str(
             r#"{"platform":"instagram","username":"a","observed_at":"2026-03-01T10:00:00+07:00","is_verified":true,
                 "follower_count":12,"name":null,"unknown":{"x":1}}"#,
         )

@@ -4,12 +4,15 @@
 //! an error that says which variable to set.
 
 use std::fmt;
+use std::num::NonZeroU16;
 use std::str::FromStr;
 use std::time::Duration;
 
 use url::Url;
 
+use super::ledger::Ledger;
 use super::outbound::Limits;
+use super::throttle::Throttle;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
@@ -36,6 +39,12 @@ pub struct SourceArgs {
     /// The access token of the Instagram Graph API
     #[arg(long, env = "TIDEMARK_INSTAGRAM_GRAPH_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub instagram_graph_token: Option<Secret>,
+    /// Requests to the Graph API that one process makes at the same time
+    #[arg(long, env = "TIDEMARK_INSTAGRAM_GRAPH_CONCURRENCY", value_name = "N", default_value = "8")]
+    pub instagram_graph_concurrency: NonZeroU16,
+    /// Requests to the Graph API that all processes together may make in a UTC day; unlimited by default
+    #[arg(long, env = "TIDEMARK_INSTAGRAM_GRAPH_DAILY_REQUESTS", value_name = "N")]
+    pub instagram_graph_daily_requests: Option<u32>,
     /// The TikTok API with its version
     #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_URL", value_name = "URL", default_value = RESEARCH_URL)]
     pub tiktok_research_url: String,
@@ -50,6 +59,9 @@ pub struct SourceArgs {
         hide_env_values = true
     )]
     pub tiktok_research_client_secret: Option<Secret>,
+    /// Requests to the TikTok Research API that one process makes at the same time
+    #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_CONCURRENCY", value_name = "N", default_value = "8")]
+    pub tiktok_research_concurrency: NonZeroU16,
     /// Requests to the TikTok Research API that all processes together may make in a UTC day
     #[arg(long, env = "TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", value_name = "N", default_value_t = 1000)]
     pub tiktok_research_daily_requests: u32,
@@ -59,6 +71,13 @@ pub struct SourceArgs {
     /// The bearer token of that collector, when it wants one
     #[arg(long, env = "TIDEMARK_HTTP_SOURCE_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub http_source_token: Option<Secret>,
+    /// Requests to that collector that one process makes at the same time, for both platforms
+    #[arg(long, env = "TIDEMARK_HTTP_SOURCE_CONCURRENCY", value_name = "N", default_value = "8")]
+    pub http_source_concurrency: NonZeroU16,
+    /// Requests to that collector that all processes together may make in a UTC day, for both platforms; unlimited by
+    /// default
+    #[arg(long, env = "TIDEMARK_HTTP_SOURCE_DAILY_REQUESTS", value_name = "N")]
+    pub http_source_daily_requests: Option<u32>,
     /// Who answers for TikTok's short links instead of TikTok (demo and tests); the host and the path of a link
     /// are put behind this address
     #[arg(long, env = "TIDEMARK_TIKTOK_SHORT_LINK_URL", value_name = "URL")]
@@ -163,12 +182,26 @@ impl SourceArgs {
         Limits { timeout: Duration::from_secs(self.source_timeout_seconds), ..Limits::default() }
     }
 
+    /// How much a source may be asked.
+    pub(super) fn throttle(&self, kind: SourceKind, ledger: &Ledger) -> Throttle {
+        let (in_flight, daily) = match kind {
+            SourceKind::InstagramGraph => {
+                (self.instagram_graph_concurrency, self.instagram_graph_daily_requests)
+            }
+            SourceKind::TiktokResearch => {
+                (self.tiktok_research_concurrency, Some(self.tiktok_research_daily_requests))
+            }
+            SourceKind::Http => (self.http_source_concurrency, self.http_source_daily_requests),
+        };
+        Throttle::new(kind.as_str(), in_flight.get().into(), daily, ledger.clone())
+    }
+
     pub(super) fn graph_url(&self) -> Result<Url, ConfigError> {
-        url("TIDEMARK_INSTAGRAM_GRAPH_URL", or_default(&self.instagram_graph_url, GRAPH_URL))
+        source_url("TIDEMARK_INSTAGRAM_GRAPH_URL", or_default(&self.instagram_graph_url, GRAPH_URL))
     }
 
     pub(super) fn research_url(&self) -> Result<Url, ConfigError> {
-        url("TIDEMARK_TIKTOK_RESEARCH_URL", or_default(&self.tiktok_research_url, RESEARCH_URL))
+        source_url("TIDEMARK_TIKTOK_RESEARCH_URL", or_default(&self.tiktok_research_url, RESEARCH_URL))
     }
 
     pub(super) fn http_url(&self) -> Result<Option<Url>, ConfigError> {
@@ -183,7 +216,7 @@ impl SourceArgs {
 
 fn optional_url(variable: &'static str, text: Option<&str>) -> Result<Option<Url>, ConfigError> {
     let text = text.map(str::trim).filter(|text| !text.is_empty());
-    text.map(|text| url(variable, text)).transpose()
+    text.map(|text| source_url(variable, text)).transpose()
 }
 
 /// Takes an empty value for an unset one, as container tools pass it.
@@ -191,7 +224,8 @@ fn or_default<'a>(text: &'a str, default: &'a str) -> &'a str {
     if text.trim().is_empty() { default } else { text.trim() }
 }
 
-fn url(variable: &'static str, text: &str) -> Result<Url, ConfigError> {
+/// Reads the address of a source.
+pub fn source_url(variable: &'static str, text: &str) -> Result<Url, ConfigError> {
     let wrong = |reason: &str| ConfigError::Url { variable, reason: reason.to_owned() };
     let url = Url::from_str(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {

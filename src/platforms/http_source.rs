@@ -16,6 +16,7 @@ use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::source::{
     AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
 };
+use super::throttle::Throttle;
 use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::{Username, video_url};
@@ -34,6 +35,8 @@ pub struct HttpSourceConfig {
     pub base: Url,
     /// Sent as a bearer token when there is one.
     pub token: Option<Secret>,
+    /// How much may be asked, of both platforms together.
+    pub throttle: Throttle,
     pub limits: Limits,
 }
 
@@ -131,7 +134,9 @@ impl HttpSource {
         if let Some(token) = &self.config.token {
             request = request.bearer_auth(token.reveal());
         }
+        let turn = self.config.throttle.turn(now).await?;
         let answer = self.outbound.send(request).await?;
+        drop(turn);
         let body = answer.json(now)?;
         match body {
             Value::Object(body)
@@ -241,7 +246,7 @@ impl Source for HttpSource {
     }
 
     fn price(&self) -> Price {
-        Price { paging: Paging::Pages(100), daily_limit: None }
+        Price { paging: Paging::Pages(100), daily_limit: self.config.throttle.daily_requests() }
     }
 
     fn rests_until(&self) -> Option<DateTime<Utc>> {

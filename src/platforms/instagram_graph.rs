@@ -18,6 +18,7 @@ use super::outbound::{Answer, Gate, Limits, Outbound};
 use super::source::{
     AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
 };
+use super::throttle::Throttle;
 use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
@@ -44,6 +45,8 @@ pub struct InstagramGraphConfig {
     pub token: Secret,
     /// Posts asked for at once, 50 at most.
     pub page_size: usize,
+    /// How much may be asked.
+    pub throttle: Throttle,
     pub limits: Limits,
 }
 
@@ -161,7 +164,9 @@ impl InstagramGraph {
             .get(url)
             .query(&[("fields", fields)])
             .header(reqwest::header::AUTHORIZATION, self.authorization.clone());
+        let turn = self.config.throttle.turn(now).await?;
         let answer = self.outbound.send(request).await?;
+        drop(turn);
         let usage = Usage::of(&answer.headers);
         if let Some(pause) = usage.pause() {
             self.gate.close_until(now + pause);
@@ -226,7 +231,10 @@ impl Source for InstagramGraph {
     }
 
     fn price(&self) -> Price {
-        Price { paging: Paging::Pages(self.config.page_size as u32), daily_limit: None }
+        Price {
+            paging: Paging::Pages(self.config.page_size as u32),
+            daily_limit: self.config.throttle.daily_requests(),
+        }
     }
 
     fn rests_until(&self) -> Option<DateTime<Utc>> {

@@ -4,6 +4,7 @@
 //! of the platform itself, within the request that names one.
 
 pub mod args;
+pub mod conformance;
 pub mod http_source;
 pub mod instagram_graph;
 mod ledger;
@@ -12,9 +13,11 @@ pub mod outbound;
 pub mod short_links;
 pub mod source;
 pub mod sources;
+pub mod throttle;
 mod tiktok_call;
 pub mod tiktok_research;
 
 pub use args::{ConfigError, SourceArgs};
 pub use ledger::Ledger;
 pub use sources::Sources;
+pub use throttle::Throttle;

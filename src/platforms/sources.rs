@@ -9,6 +9,7 @@ use super::http_source::{HttpSource, HttpSourceConfig};
 use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use super::ledger::Ledger;
 use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Refusal, Source};
+use super::throttle::Throttle;
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use crate::model::platform::{Platform, Readable};
 use crate::model::secret::Secret;
@@ -24,11 +25,13 @@ impl Sources {
     /// Sets up what the options name; a source that is not named and lacks its credentials is left out.
     pub fn from_args(args: &SourceArgs, ledger: &Ledger) -> Result<Sources, ConfigError> {
         let mut sources = Vec::new();
+        // One collector serves both platforms, with one budget.
+        let collector = args.throttle(SourceKind::Http, ledger);
         for platform in Platform::ALL {
             let (order, named) = args.order(platform)?;
             let list = SourceArgs::list_variable(platform);
             for kind in order {
-                match build(kind, platform, args, ledger)? {
+                match build(kind, platform, args, ledger, &collector)? {
                     Built::Ready(source) => sources.push(source),
                     Built::Lacks(variable) if named => {
                         return Err(ConfigError::Missing { list, kind, variable });
@@ -52,9 +55,15 @@ impl Sources {
         !self.of(platform).is_empty()
     }
 
-    /// Until when a platform's first source asks nothing, if it was told to slow down.
-    pub fn rests_until(&self, platform: Platform) -> Option<DateTime<Utc>> {
-        self.of_accounts(platform)?.rests_until()
+    /// Until when a source asks nothing of itself, because the platform's hints say to slow down.
+    pub fn rests_until(&self, platform: Platform, source: &str) -> Option<DateTime<Utc>> {
+        self.of(platform).iter().find(|known| known.name() == source)?.rests_until()
+    }
+
+    /// The names of the sources that can read something of a platform, in their order.
+    pub fn readers(&self, platform: Platform, posts: bool) -> Vec<&'static str> {
+        let reads = |source: &&Arc<dyn Source>| !posts || reads_posts(source.capabilities());
+        self.of(platform).iter().filter(reads).map(|source| source.name()).collect()
     }
 
     /// What the sources together can read.
@@ -83,16 +92,13 @@ impl Sources {
 
     /// The source that reads single posts of a platform.
     pub fn of_posts(&self, platform: Platform) -> Option<&dyn Source> {
-        let reads = |source: &&Arc<dyn Source>| {
-            let can = source.capabilities();
-            can.post_by_id || can.post_by_shortcode
-        };
-        self.of(platform).iter().find(reads).map(AsRef::as_ref)
+        self.of(platform).iter().find(|source| reads_posts(source.capabilities())).map(AsRef::as_ref)
     }
 
-    /// Reads an account by the first source that can.
+    /// Reads an account by the first source that can; those in `skip` are not asked.
     ///
-    /// A source that knows usernames only cannot follow a rename: where it finds nothing, or somebody else, a later
+    /// A source that may not be asked for a while, or whose credentials are refused, leaves its place to the next one. A
+    /// source that knows usernames only cannot follow a rename: where it finds nothing, or somebody else, a later
     /// source that can look up by id is asked whether the account goes by another name now.
     pub async fn account(
         &self,
@@ -100,13 +106,18 @@ impl Sources {
         account: &AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> Result<AccountAnswer, Refusal> {
+        skip: &[&'static str],
+    ) -> Reading<AccountAnswer> {
+        let mut reading = Reading::new();
         let mut sources = self.of(platform).iter();
-        for source in sources.by_ref() {
+        let skipped = |source: &Arc<dyn Source>| skip.contains(&source.name());
+        for source in sources.by_ref().filter(|source| !skipped(source)) {
             let first = source.account(account, depth, now).await;
+            if !reading.settles(source.name(), &first) {
+                continue;
+            }
             let by_name_only = account.platform_id.is_some() && !source.capabilities().account_by_id;
             let lost = match &first {
-                Err(Refusal::Unsupported) => continue,
                 Err(Refusal::NotFound(_)) => by_name_only,
                 Ok(answer) => {
                     by_name_only
@@ -115,38 +126,52 @@ impl Sources {
                 }
                 Err(_) => false,
             };
-            let by_id = sources.find(|later| later.capabilities().account_by_id);
-            return match by_id {
-                Some(later) if lost => match later.account(account, depth, now).await {
-                    Err(Refusal::Transient(_) | Refusal::RateLimited { .. }) => {
-                        Err(Refusal::Transient(format!(
-                            "{} does not find the account, and {} cannot say now whether it was renamed",
-                            source.name(),
-                            later.name()
-                        )))
-                    }
-                    followed => followed.or(first),
-                },
-                _ => first,
+            let by_id = sources.find(|later| later.capabilities().account_by_id).filter(|_| lost);
+            let Some(later) = by_id else { return reading.with(first) };
+            let mut followed = None;
+            if !skipped(later) {
+                let said = later.account(account, depth, now).await;
+                reading.settles(later.name(), &said);
+                followed = Some(said);
+            }
+            return match followed {
+                // While the one that could tell cannot be asked, nothing is concluded.
+                None
+                | Some(Err(Refusal::Transient(_) | Refusal::RateLimited { .. } | Refusal::Credentials(_))) => {
+                    reading.with(Err(Refusal::Transient(format!(
+                        "{} does not find the account, and {} cannot say now whether it was renamed",
+                        source.name(),
+                        later.name()
+                    ))))
+                }
+                Some(followed) => reading.with(followed.or(first)),
             };
         }
-        Err(Refusal::Unsupported)
+        reading.or_later(self.of(platform).iter().any(skipped))
     }
 
-    /// Reads a post by the first source that can.
+    /// Reads a post by the first source that can; those in `skip` are not asked.
     pub async fn post(
         &self,
         platform: Platform,
         post: &PostKey,
         now: DateTime<Utc>,
-    ) -> Result<Post, Refusal> {
-        for source in self.of(platform).iter().filter(|source| understands(source.capabilities(), post)) {
-            match source.post(post, now).await {
-                Err(Refusal::Unsupported) => {}
-                result => return result,
+        skip: &[&'static str],
+    ) -> Reading<Post> {
+        let mut reading = Reading::new();
+        let able = |source: &&Arc<dyn Source>| {
+            understands(source.capabilities(), post) && !skip.contains(&source.name())
+        };
+        for source in self.of(platform).iter().filter(able) {
+            let answer = source.post(post, now).await;
+            if reading.settles(source.name(), &answer) {
+                return reading.with(answer);
             }
         }
-        Err(Refusal::Unsupported)
+        let rests = |source: &Arc<dyn Source>| {
+            understands(source.capabilities(), post) && skip.contains(&source.name())
+        };
+        reading.or_later(self.of(platform).iter().any(rests))
     }
 
     fn of(&self, platform: Platform) -> &[Arc<dyn Source>] {
@@ -155,6 +180,58 @@ impl Sources {
             Platform::Tiktok => &self.tiktok,
         }
     }
+}
+
+/// What came of asking the sources of a platform in their order.
+#[derive(Debug)]
+pub struct Reading<T> {
+    pub answer: Result<T, Refusal>,
+    /// The sources that answered, be it that there is nothing.
+    pub answered: Vec<&'static str>,
+    /// Those that may not be asked for a while, each with its refusal.
+    pub resting: Vec<(&'static str, Refusal)>,
+}
+
+impl<T> Reading<T> {
+    fn new() -> Self {
+        Reading { answer: Err(Refusal::Unsupported), answered: Vec::new(), resting: Vec::new() }
+    }
+
+    /// Notes what a source said, and whether that settles the matter; else the next source has its turn.
+    fn settles(&mut self, source: &'static str, said: &Result<T, Refusal>) -> bool {
+        match said {
+            Ok(_) | Err(Refusal::NotFound(_)) => self.answered.push(source),
+            Err(refusal @ (Refusal::RateLimited { .. } | Refusal::Credentials(_))) => {
+                self.resting.push((source, refusal.clone()));
+                if matches!(self.answer, Err(Refusal::Unsupported)) {
+                    self.answer = Err(refusal.clone());
+                }
+                return false;
+            }
+            Err(Refusal::Unsupported) => return false,
+            Err(Refusal::Transient(_) | Refusal::Malformed(_)) => {}
+        }
+        true
+    }
+
+    /// What no source could do is put off when one that rests might have.
+    fn or_later(self, one_rests: bool) -> Self {
+        match self.answer {
+            Err(Refusal::Unsupported) if one_rests => {
+                self.with(Err(Refusal::Transient("the only source that can read it rests".to_owned())))
+            }
+            _ => self,
+        }
+    }
+
+    fn with(mut self, answer: Result<T, Refusal>) -> Self {
+        self.answer = answer;
+        self
+    }
+}
+
+fn reads_posts(can: Capabilities) -> bool {
+    can.post_by_id || can.post_by_shortcode
 }
 
 /// Whether a source can read a post by one of the names that are known of it.
@@ -173,6 +250,7 @@ fn build(
     platform: Platform,
     args: &SourceArgs,
     ledger: &Ledger,
+    collector: &Throttle,
 ) -> Result<Built, ConfigError> {
     let limits = args.limits();
     let filled = |secret: &Option<Secret>| secret.clone().filter(|secret| !secret.is_empty());
@@ -189,6 +267,7 @@ fn build(
                 user_id: user_id.to_owned(),
                 token,
                 page_size: 50,
+                throttle: args.throttle(kind, ledger),
                 limits,
             };
             Arc::new(InstagramGraph::new(config).map_err(setup)?)
@@ -205,15 +284,15 @@ fn build(
                 client_key: key.reveal().to_owned(),
                 client_secret,
                 page_size: 100,
-                daily_requests: args.tiktok_research_daily_requests,
-                ledger: ledger.clone(),
+                throttle: args.throttle(kind, ledger),
                 limits,
             };
             Arc::new(TiktokResearch::new(config).map_err(setup)?)
         }
         SourceKind::Http => {
             let Some(base) = args.http_url()? else { return Ok(Built::Lacks("TIDEMARK_HTTP_SOURCE_URL")) };
-            let config = HttpSourceConfig { base, token: filled(&args.http_source_token), limits };
+            let token = filled(&args.http_source_token);
+            let config = HttpSourceConfig { base, token, throttle: collector.clone(), limits };
             Arc::new(HttpSource::new(config, platform).map_err(setup)?)
         }
     };

@@ -14,7 +14,7 @@ use url::Url;
 use super::lenient;
 use super::outbound::{Answer, Limits, Outbound};
 use super::source::Refusal;
-use super::tiktok_research::next_midnight;
+use super::throttle::next_midnight;
 use crate::model::secret::Secret;
 
 /// The wait when a limit is hit and nothing says how long it lasts.

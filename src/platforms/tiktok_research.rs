@@ -5,19 +5,19 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::args::SourceKind;
-use super::ledger::Ledger;
 use super::lenient;
 use super::outbound::{Gate, Limits};
 use super::source::{
     AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
 };
+use super::throttle::Throttle;
 use super::tiktok_call::{Call, Failure};
 use crate::model::cost::Paging;
 use crate::model::counters::Counters;
@@ -48,10 +48,8 @@ pub struct TiktokResearchConfig {
     pub client_secret: Secret,
     /// Videos asked for at once, 100 at most.
     pub page_size: usize,
-    /// Requests allowed in a UTC day.
-    pub daily_requests: u32,
-    /// Where they are counted.
-    pub ledger: Ledger,
+    /// How much may be asked. The token is not counted.
+    pub throttle: Throttle,
     pub limits: Limits,
 }
 
@@ -60,8 +58,7 @@ pub struct TiktokResearch {
     call: Call,
     gate: Gate,
     page_size: usize,
-    daily_requests: u32,
-    ledger: Ledger,
+    throttle: Throttle,
 }
 
 impl TiktokResearch {
@@ -69,8 +66,7 @@ impl TiktokResearch {
     pub fn new(config: TiktokResearchConfig) -> Result<Self, String> {
         Ok(TiktokResearch {
             page_size: config.page_size.clamp(1, 100),
-            daily_requests: config.daily_requests,
-            ledger: config.ledger,
+            throttle: config.throttle,
             call: Call::new(config.base, config.client_key, config.client_secret, config.limits)?,
             gate: Gate::default(),
         })
@@ -137,7 +133,7 @@ impl TiktokResearch {
             "is_random": false,
         });
         for _ in 0..MAX_PAGES {
-            self.spend(now).await?;
+            let _turn = self.throttle.turn(now).await?;
             let data = self.call.post("research/video/query/", VIDEO_FIELDS, &body, now).await?;
             let videos = match data.get("videos") {
                 None | Some(Value::Null) => &[],
@@ -193,17 +189,8 @@ impl TiktokResearch {
         body: &Value,
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, Refusal> {
-        self.spend(now).await.map_err(Failure::into_refusal)?;
+        let _turn = self.throttle.turn(now).await?;
         self.call.post(path, fields, body, now).await.map_err(Failure::into_refusal)
-    }
-
-    /// Takes one request from the day's budget.
-    async fn spend(&self, now: DateTime<Utc>) -> Result<(), Failure> {
-        if self.ledger.spend(NAME, now.date_naive(), self.daily_requests).await? {
-            Ok(())
-        } else {
-            Err(Failure::Refused(Refusal::RateLimited { until: next_midnight(now) }))
-        }
     }
 }
 
@@ -223,7 +210,7 @@ impl Source for TiktokResearch {
     fn price(&self) -> Price {
         Price {
             paging: Paging::Windows { page: self.page_size as u32, days: 30 },
-            daily_limit: Some(self.daily_requests),
+            daily_limit: self.throttle.daily_requests(),
         }
     }
 
@@ -252,11 +239,6 @@ impl Source for TiktokResearch {
         }
         .boxed()
     }
-}
-
-/// The first moment of the next UTC day, when a day's budget is full again.
-pub(super) fn next_midnight(now: DateTime<Utc>) -> DateTime<Utc> {
-    now.date_naive().and_time(NaiveTime::MIN).and_utc() + TimeDelta::days(1)
 }
 
 fn malformed(what: &str) -> Failure {

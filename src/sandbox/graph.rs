@@ -151,14 +151,22 @@ fn media(seen: &Seen<'_>, field: &Field) -> Result<Option<Value>, ()> {
         return Ok(None);
     }
     let mut data = Vec::new();
-    let mut last = 0;
+    let mut numbers = Vec::new();
     for (post, counters) in rest.by_ref().take(limit) {
-        last = post.number;
+        numbers.push(post.number);
         data.push(media_row(seen, &post, graph_counters(counters), &field.fields)?);
     }
+    // The first page leads on only, the last one back only.
+    let mut cursors = Map::new();
+    if let Some(first) = numbers.first().filter(|_| before != usize::MAX) {
+        cursors.insert("before".to_owned(), json!(cursor(*first)));
+    }
+    if let Some(last) = numbers.last().filter(|_| rest.peek().is_some()) {
+        cursors.insert("after".to_owned(), json!(cursor(*last)));
+    }
     let mut media = json!({"data": data});
-    if rest.peek().is_some() {
-        media["paging"] = json!({"cursors": {"after": cursor(last)}});
+    if !cursors.is_empty() {
+        media["paging"] = json!({"cursors": cursors});
     }
     Ok(Some(media))
 }

@@ -17,16 +17,22 @@ const FOLLOWER_SILENCE: &str = "10 seconds";
 
 /// Waits until everything that the organization has committed so far is visible in every endpoint.
 pub async fn wait(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+    wait_for_history(pg, organization).await?;
+    wait_for_search(pg, organization).await
+}
+
+/// Waits until everything that the organization has committed so far is in its history.
+pub async fn wait_for_history(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     let position: Option<i64> = sqlx::query_scalar(
         "select max(position) from outbox where organization_id = $1 and applied_at is null",
     )
     .bind(organization)
     .fetch_one(pg)
     .await?;
-    if let Some(position) = position {
-        wait_for_clickhouse(pg, organization, position).await?;
+    match position {
+        Some(position) => wait_for_clickhouse(pg, organization, position).await,
+        None => Ok(()),
     }
-    wait_for_search(pg, organization).await
 }
 
 /// Waits until the relay has applied the organization's outbox up to a position.

@@ -30,6 +30,8 @@ pub enum Event {
         videos: Vec<RemovedVideo>,
     },
     CreatorRemoved(Uuid),
+    /// The subjects' rollup has to be written anew, every day of it, whether it looks right or not.
+    SubjectsRebuilt(Vec<i64>),
 }
 
 /// Where a video's facts lie.

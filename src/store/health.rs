@@ -4,6 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 
 use super::Error;
+use crate::model::platform::Platform;
 
 /// How late an account may be looked at before something is wrong with the tracker.
 const LATE: TimeDelta = TimeDelta::minutes(15);
@@ -18,11 +19,18 @@ pub async fn postgres(pg: &PgPool) -> Result<(), Error> {
 const UNDELIVERED: TimeDelta = TimeDelta::minutes(2);
 
 /// Whether everything that is due is being looked at in time, at `now` of the service's clock, and what was learned
-/// reaches ClickHouse.
+/// reaches ClickHouse. What a platform's resting source makes late is not the tracker's fault, until a while after.
 pub async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<bool, Error> {
     let late: bool = sqlx::query_scalar(
         "select exists (
-             select from scrape_targets where enabled and next_attempt_at < $1 and (lease_until is null or lease_until < $2)
+             select from unnest($4::text[]) as p(platform)
+             cross join lateral (
+                 select from scrape_targets t
+                 where t.enabled and t.platform = p.platform and t.next_attempt_at < $1
+                    and (t.lease_until is null or t.lease_until < now())
+                 limit 1
+             ) late
+             where not exists (select from source_pauses s where s.platform = p.platform and s.until > $1)
          ) or exists (
              select from (select created_at from outbox where applied_at is null order by position limit 1) oldest
              where created_at < $2 - $3
@@ -31,6 +39,7 @@ pub async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<bool, Error> {
     .bind(now - LATE)
     .bind(Utc::now())
     .bind(UNDELIVERED)
+    .bind(Platform::ALL.map(Platform::as_str))
     .fetch_one(pg)
     .await?;
     Ok(!late)

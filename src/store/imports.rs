@@ -85,6 +85,11 @@ pub async fn link_creators(
     write: &mut Write,
     links: &[(Platform, String, Known<String>)],
 ) -> Result<(), Error> {
+    // Two imports at once would each make a creator of the same name.
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended('creators of ' || $1::text, 0))")
+        .bind(write.organization())
+        .execute(write.connection())
+        .await?;
     let now = Utc::now();
     let mut creators: HashMap<&str, Uuid> = HashMap::new();
     for (_, _, creator) in links {

@@ -14,6 +14,9 @@ use crate::model::platform::Platform;
 /// How long a target stays in hand without a sign of life: a killed tracker's work is taken over within a minute.
 const LEASE: PgInterval = PgInterval { months: 0, days: 0, microseconds: 45_000_000 };
 
+/// How many other accounts one answer serves at most; they are recorded one after the other, and the rest is read again.
+const SHARED: i64 = 100;
+
 /// What kind of thing a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -58,6 +61,8 @@ pub struct Demand<'a> {
     pub owner: Uuid,
     pub platform: Platform,
     pub now: DateTime<Utc>,
+    /// Only targets of this kind, while no source can read the other.
+    pub kind: Option<Kind>,
     /// How many targets at most.
     pub limit: usize,
     pub end: End,
@@ -74,8 +79,16 @@ macro_rules! due {
     };
 }
 
+macro_rules! wanted {
+    () => {
+        "($8::text is null or kind = $8)"
+    };
+}
+
 /// Organizations take turns, each is looked at by index only, and none is looked at while nothing is due at all. The
-/// lateral look keeps the planner from joining the other way round, which would lose their order.
+/// lateral look keeps the planner from joining the other way round, which would lose their order. An organization is
+/// compared together with the time, and ordered by: the planner, which believes that every organization has as many
+/// targets as the largest, would read all that is due for a small one's three.
 macro_rules! in_turns {
     ($direction:literal) => {
         concat!(
@@ -87,15 +100,26 @@ macro_rules! in_turns {
                     (select id from organizations where id <= $7 order by id)
                 ) o
                 cross join lateral (
-                    select from scrape_targets where organization_id = o.id and ", due!(), " limit 1
+                    select from scrape_targets
+                    where (organization_id, next_attempt_at) >= (o.id, '-infinity')
+                        and (organization_id, next_attempt_at) <= (o.id, $3) and ", due!(), " and ", wanted!(), "
+                    order by organization_id, next_attempt_at limit 1
                 ) has_work
-                where exists (select from scrape_targets where ", due!(), ")
+                where exists (
+                    select from (
+                        select id, lease_until, kind from scrape_targets
+                        where enabled and platform = $2 and next_attempt_at <= $3 order by next_attempt_at
+                    ) next
+                    where (lease_until is null or lease_until < now()) and id <> all($4) and ", wanted!(), "
+                )
                 limit $6
             ), due as (
                 select d.id, turns.place
                 from turns cross join lateral (
-                    select id, next_attempt_at from scrape_targets where organization_id = turns.id and ", due!(), "
-                    order by next_attempt_at ", $direction, " limit $6
+                    select id, next_attempt_at from scrape_targets
+                    where (organization_id, next_attempt_at) >= (turns.id, '-infinity')
+                        and (organization_id, next_attempt_at) <= (turns.id, $3) and ", due!(), " and ", wanted!(), "
+                    order by organization_id ", $direction, ", next_attempt_at ", $direction, " limit $6
                     for update skip locked
                 ) d
                 order by row_number() over (partition by turns.place order by d.next_attempt_at ", $direction, "), turns.place
@@ -117,13 +141,17 @@ struct Placed {
     place: i64,
 }
 
-/// Takes due targets in hand that nobody else holds, and says which organization had the last turn.
-pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid), Error> {
-    let statement = match demand.end {
+/// The statement that takes due targets in hand, for whoever wants to see its plan.
+pub fn statement(end: End) -> &'static str {
+    match end {
         End::LongestDue => in_turns!("asc"),
         End::NewestDue => in_turns!("desc"),
-    };
-    let placed: Vec<Placed> = sqlx::query_as(statement)
+    }
+}
+
+/// Takes due targets in hand that nobody else holds, and says which organization had the last turn.
+pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid), Error> {
+    let placed: Vec<Placed> = sqlx::query_as(statement(demand.end))
         .bind(demand.owner)
         .bind(demand.platform)
         .bind(demand.now)
@@ -131,6 +159,7 @@ pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid
         .bind(LEASE)
         .bind(demand.limit as i64)
         .bind(demand.after)
+        .bind(demand.kind)
         .fetch_all(pg)
         .await?;
     let last = placed.iter().max_by_key(|placed| placed.place);
@@ -139,7 +168,7 @@ pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid
 }
 
 /// Takes in hand what the answers for leased accounts serve as well: due accounts of other organizations under the
-/// same name and platform id.
+/// same name and platform id, those that have waited longest.
 pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -> Result<Vec<Leased>, Error> {
     let accounts = accounts.iter().filter(|leased| leased.kind == Kind::Account);
     let (usernames, platform_ids): (Vec<_>, Vec<_>) =
@@ -150,18 +179,22 @@ pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -
     let leased = sqlx::query_as(concat!(
         "update scrape_targets t set lease_owner = $1, lease_until = now() + $5
          from (
-            select id, username, platform_id
-            from (
-                select a.id as account_id, a.username, a.platform_id
-                from unnest($6::text[], $7::text[]) as asked(username, platform_id)
-                join accounts a on a.platform = $2 and a.username = asked.username
-                    and a.platform_id is not distinct from asked.platform_id
-            ) alike
-            join scrape_targets on id = account_id
-            where ",
+            select alike.id, asked.username, asked.platform_id
+            from (select distinct username, platform_id from unnest($6::text[], $7::text[]) as a(username, platform_id)) asked
+            cross join lateral (
+                select id
+                from (
+                    select a.id as account_id from accounts a
+                    where a.platform = $2 and a.username = asked.username
+                        and a.platform_id is not distinct from asked.platform_id
+                ) known
+                join scrape_targets on id = account_id
+                where ",
         due!(),
         "
-            for update of scrape_targets skip locked
+                order by next_attempt_at limit $8
+                for update of scrape_targets skip locked
+            ) alike
          ) due
          where t.id = due.id
          returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, due.username,
@@ -174,6 +207,7 @@ pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -
     .bind(LEASE)
     .bind(usernames)
     .bind(platform_ids)
+    .bind(SHARED)
     .fetch_all(pg)
     .await?;
     Ok(leased)

@@ -3,8 +3,10 @@
 pub mod accounts;
 pub mod analytics;
 pub mod applied;
+mod copy;
 pub mod creators;
 pub mod event;
+pub mod exports;
 pub mod facts;
 pub mod health;
 pub mod idempotency;
@@ -20,6 +22,7 @@ pub mod outbox;
 pub mod pauses;
 pub mod queues;
 pub mod rate_limits;
+pub mod rollup;
 pub mod scrapes;
 pub mod search;
 pub mod source_requests;

@@ -23,9 +23,11 @@ pub struct Queue {
     pub failing: i64,
     /// How long the one that is due longest has waited.
     pub lag_seconds: i64,
-    /// Until when the queue rests; null while it goes on.
+    /// Until when its sources rest, the one that rests longest; null while all go on. While another source of its list
+    /// can go on, so does the queue.
     pub rests_until: Option<DateTime<Utc>>,
     pub cause: Option<Cause>,
+    /// Which sources rest, each with its reason.
     pub reason: Option<String>,
 }
 
@@ -34,7 +36,7 @@ pub async fn status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error
     let queues = sqlx::query_as(
         "select p.platform, t.targets, t.due, t.in_hand, t.failing,
                 coalesce(extract(epoch from $1 - t.longest), 0)::bigint as lag_seconds,
-                pause.until as rests_until, pause.cause, pause.reason
+                pause.rests_until, pause.cause, pause.reason
          from unnest($2::text[]) with ordinality as p(platform, place)
          cross join lateral (
             select count(*) as targets,
@@ -45,7 +47,11 @@ pub async fn status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error
                     as longest
             from scrape_targets where platform = p.platform and enabled
          ) t
-         left join platform_pauses pause on pause.platform = p.platform
+         cross join lateral (
+            select max(until) as rests_until, min(cause) as cause,
+                string_agg(source || ': ' || reason, '; ' order by source) as reason
+            from source_pauses where platform = p.platform
+         ) pause
          order by p.place",
     )
     .bind(now)
@@ -53,16 +59,6 @@ pub async fn status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error
     .fetch_all(pg)
     .await?;
     Ok(queues)
-}
-
-/// The platforms whose credentials were refused and not accepted since.
-pub async fn without_credentials(pg: &PgPool) -> Result<Vec<Platform>, Error> {
-    let platforms = sqlx::query_scalar(
-        "select platform from platform_pauses where cause = 'credentials' order by platform",
-    )
-    .fetch_all(pg)
-    .await?;
-    Ok(platforms)
 }
 
 /// The accounts of a platform that are read, each once however many organizations track it, as often as the most

@@ -1,6 +1,6 @@
 //! What a scrape has to know before it asks a platform, and whether the answer is about the account it asked for.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -23,9 +23,21 @@ pub struct Account {
     pub reach: Reach,
 }
 
+/// What an answer says of who the account is.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    pub platform_id: Option<&'a str>,
+    pub username: &'a str,
+    /// The platform's ids of its posts.
+    pub posts: &'a [&'a str],
+    /// The day before which posts were not asked for.
+    pub not_before: NaiveDate,
+}
+
 /// Reads an account before its scrape.
 ///
-/// The first scrape goes as deep as the limits say. Later ones read the posts of the last 14 days, weekly those of
+/// The first scrape goes as deep as the limits say, and so does one that has to find known posts under a username that
+/// was given by hand. Later ones read the posts of the last 14 days, weekly those of
 /// 90 days, and monthly all; never beyond the oldest post that is known, but always back to the last scrape. As
 /// intervals vary by a twentieth, a week is over a tenth of an interval early.
 pub async fn account(
@@ -38,7 +50,7 @@ pub async fn account(
         "select a.internal_id, a.username, a.platform_id, a.scrape_interval_hours,
                 coalesce(a.max_recent_posts, o.default_max_recent_posts) as max_posts,
                 reach.weekly or reach.monthly as weekly, reach.monthly,
-                greatest(limits.oldest, case when a.first_scrape_time is not null then greatest(
+                greatest(limits.oldest, case when a.first_scrape_time is not null and not a.username_unchecked then greatest(
                     case when reach.monthly then limits.oldest
                          when reach.weekly then ($3 - interval '90 days')::date
                          else ($3 - interval '14 days')::date end,
@@ -56,9 +68,9 @@ pub async fn account(
                 as oldest
          ) limits
          cross join lateral (
-            select a.first_scrape_time is null
+            select a.first_scrape_time is null or a.username_unchecked
                     or coalesce(t.weekly_read_at <= early - interval '7 days', true) as weekly,
-                a.first_scrape_time is null
+                a.first_scrape_time is null or a.username_unchecked
                     or coalesce(t.monthly_read_at <= early - interval '30 days', true) as monthly
             from (select $3 + make_interval(hours => a.scrape_interval_hours) / 10 as early) e
          ) reach
@@ -113,11 +125,12 @@ struct Known {
     platform_id: Option<String>,
     is_unavailable: bool,
     holds_username: bool,
+    username_unchecked: bool,
 }
 
 async fn lock(write: &mut Write, account: Uuid) -> Result<Option<Known>, Error> {
     let known = sqlx::query_as(
-        "select platform, username, platform_id, is_unavailable, holds_username from accounts
+        "select platform, username, platform_id, is_unavailable, holds_username, username_unchecked from accounts
          where organization_id = $1 and id = $2 for update",
     )
     .bind(write.organization())
@@ -139,9 +152,9 @@ pub async fn identify(
     write: &mut Write,
     account: Uuid,
     asked: &str,
-    platform_id: Option<&str>,
-    username: &str,
+    said: Said<'_>,
 ) -> Result<Identity, Error> {
+    let Said { platform_id, username, .. } = said;
     let organization = write.organization();
     let Some(known) = lock(write, account).await? else { return Ok(Identity::Gone) };
     if known.username != asked {
@@ -176,11 +189,19 @@ pub async fn identify(
             )));
         }
     }
+    let same_id = known.platform_id.is_some() && platform_id.is_some();
+    if known.username_unchecked && !same_id && !finds_known_post(write, account, said).await? {
+        give_up_username(write, account).await?;
+        return Ok(Identity::Foreign(format!(
+            "none of the account's known posts is found under the username {}: correct the username, or delete the account",
+            known.username
+        )));
+    }
     // Without an id, nobody can tell whether a name that was given up is ours again.
-    let ours = known.holds_username || (known.platform_id.is_some() && platform_id.is_some());
+    let ours = known.holds_username || same_id;
     let says = Some(username.to_lowercase()).filter(|name| !name.is_empty() && ours);
     let now_called: String = sqlx::query_scalar(
-        "update accounts a set platform_id = coalesce(platform_id, $3), is_unavailable = false,
+        "update accounts a set platform_id = coalesce(platform_id, $3), is_unavailable = false, username_unchecked = false,
             username = case when free then $4 else username end, holds_username = holds_username or free
          from (
             select $4 is not null and not exists (
@@ -207,6 +228,23 @@ pub async fn identify(
         tracing::info!(%account, username = now_called, "an account is found again, or under a new name");
     }
     Ok(Identity::Same)
+}
+
+/// Whether a post that is known of an account is among those of an answer. An account of which no post is known that
+/// the answer could hold has nothing to be told by.
+async fn finds_known_post(write: &mut Write, account: Uuid, said: Said<'_>) -> Result<bool, Error> {
+    let found = sqlx::query_scalar(
+        "select coalesce(bool_or(external_id = any($3)), true) from videos
+         where organization_id = $1 and account_id = $2 and external_id is not null
+           and (create_time is null or create_time >= $4)",
+    )
+    .bind(write.organization())
+    .bind(account)
+    .bind(said.posts)
+    .bind(said.not_before.and_time(NaiveTime::MIN).and_utc())
+    .fetch_one(write.connection())
+    .await?;
+    Ok(found)
 }
 
 /// Another unit of work took the name or the platform's id between the look and the change.

@@ -5,6 +5,7 @@
 //! of these flags calls [`refresh`]. Nothing else decides what is collected.
 
 use chrono::{DateTime, Utc};
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::{Error, Write};
@@ -63,6 +64,20 @@ pub async fn refresh(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     .execute(write.connection())
     .await?;
     Ok(())
+}
+
+/// The interval at which an account or an individually tracked video is read.
+pub async fn interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<i32>, Error> {
+    let hours = sqlx::query_scalar(
+        "select scrape_interval_hours from accounts where organization_id = $1 and id = $2
+         union all
+         select scrape_interval_hours from videos where organization_id = $1 and id = $2",
+    )
+    .bind(organization)
+    .bind(id)
+    .fetch_optional(pg)
+    .await?;
+    Ok(hours)
 }
 
 /// Counts another interval from the last attempt; while attempts fail, it only bounds how long to wait.

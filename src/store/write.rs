@@ -131,6 +131,14 @@ impl Write {
         self.others.push(Event::VideoMoved { from, to });
     }
 
+    /// Brings accounts, videos and the rollup of subjects to ClickHouse anew, although nothing changed.
+    pub fn rebuilt(&mut self, subjects: Vec<i64>, accounts: Vec<Uuid>, videos: Vec<Uuid>) {
+        self.changes_all_days();
+        self.others.push(Event::AccountsChanged(accounts));
+        self.others.push(Event::VideosChanged(videos));
+        self.others.push(Event::SubjectsRebuilt(subjects));
+    }
+
     pub fn creator_removed(&mut self, id: Uuid) {
         self.others.push(Event::CreatorRemoved(id));
         self.searchable.insert((Entity::Creator, id));
@@ -187,19 +195,18 @@ impl Write {
             .execute(&mut *self.transaction)
             .await?;
         }
-        if accounts || videos {
-            // Last, because it locks the organization's row until the commit.
-            sqlx::query(
-                "update organizations set accounts_version = accounts_version + $2::integer,
-                                          videos_version = videos_version + $3::integer
-                 where id = $1",
-            )
-            .bind(self.organization)
-            .bind(i32::from(accounts))
-            .bind(i32::from(videos))
-            .execute(&mut *self.transaction)
-            .await?;
-        }
+        // Last, because it locks the organization's row until the commit.
+        sqlx::query(
+            "update organizations set data_version = data_version + 1,
+                                      accounts_version = accounts_version + $2::integer,
+                                      videos_version = videos_version + $3::integer
+             where id = $1",
+        )
+        .bind(self.organization)
+        .bind(i32::from(accounts))
+        .bind(i32::from(videos))
+        .execute(&mut *self.transaction)
+        .await?;
         self.transaction.commit().await?;
         failpoint::reached("write-committed");
         Ok(Committed { outbox_position })

@@ -4,13 +4,14 @@ use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use uuid::Uuid;
 
 use super::learned::{observed_post, observed_profile};
-use super::tracking::Tracker;
+use super::tracking::{Tracker, Trouble};
 use super::{BRIEF, LONG, within};
 use crate::platforms::source::{AccountAnswer, AccountKey, Depth, Post, PostKey, Refusal};
+use crate::platforms::sources::Reading;
 use crate::store::leases::{self, Kind, Leased};
 use crate::store::observations::{AccountRef, FoundOn, observe_accounts, observe_videos};
 use crate::store::pauses::Cause;
-use crate::store::scrapes::{self, Identity};
+use crate::store::scrapes::{self, Identity, Said};
 use crate::store::targets::{self, Attempt, Reach};
 use crate::store::{Error, Write, contending};
 
@@ -23,15 +24,45 @@ pub enum Outcome {
     NotAsked,
     /// The platform's answer was of no use to anybody.
     Failed(Refusal),
-    /// Nothing more may be asked for a while; the targets are to be given back.
-    Rest { until: DateTime<Utc>, cause: Cause, reason: String },
+    /// No source that could may be asked for a while; the targets are to be given back.
+    Rest,
+}
+
+/// A scrape that came to its end, and what its sources showed of themselves.
+#[derive(Debug)]
+pub struct Ended {
+    pub outcome: Outcome,
+    /// The sources that answered.
+    pub answered: Vec<&'static str>,
+    /// Those that may not be asked for a while.
+    pub resting: Vec<Rest>,
+}
+
+/// Until when a source is not to be asked, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    pub source: &'static str,
+    pub until: DateTime<Utc>,
+    pub cause: Cause,
+    pub reason: String,
+}
+
+impl Ended {
+    fn new<T>(outcome: Outcome, reading: &Reading<T>, now: DateTime<Utc>) -> Self {
+        let resting = reading.resting.iter().filter_map(|(source, refusal)| rest(source, refusal, now));
+        Ended { outcome, answered: reading.answered.clone(), resting: resting.collect() }
+    }
+
+    fn not_asked() -> Self {
+        Ended { outcome: Outcome::NotAsked, answered: Vec::new(), resting: Vec::new() }
+    }
 }
 
 /// A thing that was not found so many times in a row is unavailable.
 const RUNS_UNTIL_UNAVAILABLE: i32 = 3;
 /// The first pause after a failure; it doubles with every further one, up to the target's own interval.
 const FIRST_PAUSE: TimeDelta = TimeDelta::minutes(2);
-/// How long a platform rests after its credentials were refused.
+/// How long a source rests after its credentials were refused.
 const CREDENTIALS_PAUSE: TimeDelta = TimeDelta::minutes(5);
 
 /// A leased target in the hands of one tracker at one moment.
@@ -43,15 +74,21 @@ struct Scrape<'a> {
 }
 
 /// Scrapes leased targets that one answer serves: one video, or one platform account of several organizations.
-pub async fn scrape(tracker: &Tracker, targets: &[Leased]) -> Result<Outcome, Error> {
+/// Sources in `skip` are not asked.
+pub async fn scrape(tracker: &Tracker, targets: &[Leased], skip: &[&'static str]) -> Result<Ended, Error> {
     let now = tracker.stores.clock.now().await;
     match targets {
-        [target] if target.kind == Kind::Video => video(tracker, target, now).await,
-        accounts => account(tracker, accounts, now).await,
+        [target] if target.kind == Kind::Video => video(tracker, target, skip, now).await,
+        accounts => account(tracker, accounts, skip, now).await,
     }
 }
 
-async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> Result<Outcome, Error> {
+async fn account(
+    tracker: &Tracker,
+    targets: &[Leased],
+    skip: &[&'static str],
+    now: DateTime<Utc>,
+) -> Result<Ended, Error> {
     let mut members = Vec::with_capacity(targets.len());
     for target in targets {
         // One that is gone was deleted, and one with another name renamed, while it was being leased.
@@ -67,58 +104,61 @@ async fn account(tracker: &Tracker, targets: &[Leased], now: DateTime<Utc>) -> R
             _ => within(BRIEF, leases::release(&tracker.stores.pg, tracker.owner, &[target.id])).await?,
         }
     }
-    let Some((first, known)) = members.first() else { return Ok(Outcome::NotAsked) };
+    let Some((first, known)) = members.first() else { return Ok(Ended::not_asked()) };
     let key = AccountKey { username: known.username.clone(), platform_id: known.platform_id.clone() };
     let deepest = members.iter().map(|(_, account)| depth(account)).reduce(|one, other| Depth {
         max_posts: one.max_posts.max(other.max_posts),
         not_before: one.not_before.min(other.not_before),
     });
     let deepest = deepest.unwrap_or_else(|| depth(known));
-    match tracker.sources.account(first.target.platform, &key, deepest, now).await {
+    let reading = tracker.sources.account(first.target.platform, &key, deepest, now, skip).await;
+    let outcome = ended(&reading);
+    match &reading.answer {
         Ok(answer) => {
             for (member, account) in &members {
-                let recorded = recording(|| member.record_account(account, &answer)).await;
+                let recorded = recording(|| member.record_account(account, answer)).await;
                 member.conclude(recorded).await?;
             }
-            Ok(Outcome::Answered)
         }
+        Err(_) if outcome == Outcome::Rest => {}
         Err(refusal) => {
-            if let Some(rest) = rest(&refusal, now) {
-                return Ok(rest);
-            }
             for (member, account) in &members {
-                let recorded = recording(|| member.refused(&refusal, Some(&account.username))).await;
+                let recorded = recording(|| member.refused(refusal, Some(&account.username))).await;
                 member.conclude(recorded).await?;
             }
-            Ok(ended(refusal))
         }
     }
+    Ok(Ended::new(outcome, &reading, now))
 }
 
-async fn video(tracker: &Tracker, target: &Leased, now: DateTime<Utc>) -> Result<Outcome, Error> {
+async fn video(
+    tracker: &Tracker,
+    target: &Leased,
+    skip: &[&'static str],
+    now: DateTime<Utc>,
+) -> Result<Ended, Error> {
     let pg = &tracker.stores.pg;
     let Some(known) = within(BRIEF, scrapes::video(pg, target.organization_id, target.id)).await? else {
         within(BRIEF, leases::release(pg, tracker.owner, &[target.id])).await?;
-        return Ok(Outcome::NotAsked);
+        return Ok(Ended::not_asked());
     };
     let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
     let key =
         PostKey { external_id: known.external_id, shortcode: known.shortcode, username: known.username };
-    match tracker.sources.post(target.platform, &key, now).await {
+    let reading = tracker.sources.post(target.platform, &key, now, skip).await;
+    let outcome = ended(&reading);
+    match &reading.answer {
         Ok(post) => {
-            let recorded = recording(|| scrape.record_video(&key, &post)).await;
+            let recorded = recording(|| scrape.record_video(&key, post)).await;
             scrape.conclude(recorded).await?;
-            Ok(Outcome::Answered)
         }
+        Err(_) if outcome == Outcome::Rest => {}
         Err(refusal) => {
-            if let Some(rest) = rest(&refusal, now) {
-                return Ok(rest);
-            }
-            let recorded = recording(|| scrape.refused(&refusal, None)).await;
+            let recorded = recording(|| scrape.refused(refusal, None)).await;
             scrape.conclude(recorded).await?;
-            Ok(ended(refusal))
         }
     }
+    Ok(Ended::new(outcome, &reading, now))
 }
 
 /// Records what was learned, again while others are in the way.
@@ -129,8 +169,22 @@ where
     within(LONG, contending(change)).await
 }
 
-/// What only concerns the platform's queue is not held against the target.
-fn rest(refusal: &Refusal, now: DateTime<Utc>) -> Option<Outcome> {
+/// Records that attempts at leased targets broke off in the middle, which no answer of a platform should bring about.
+pub async fn broke_off(tracker: &Tracker, targets: &[Leased]) -> Result<(), Error> {
+    let now = tracker.stores.clock.now().await;
+    for target in targets {
+        let interval_hours = targets::interval_hours(&tracker.stores.pg, target.organization_id, target.id);
+        let Some(interval_hours) = within(BRIEF, interval_hours).await? else { continue };
+        let scrape = Scrape { tracker, target, now, interval_hours };
+        let why = "the scrape broke off by a fault of the tracker: see its log".to_owned();
+        let attempt = scrape.failed(why, target.not_found_runs);
+        within(BRIEF, async { scrape.finish(scrape.begin().await?, target.id, attempt).await }).await?;
+    }
+    Ok(())
+}
+
+/// What only concerns a source is not held against the target.
+fn rest(source: &'static str, refusal: &Refusal, now: DateTime<Utc>) -> Option<Rest> {
     let (until, cause) = match refusal {
         Refusal::RateLimited { until } => (*until, Cause::RateLimit),
         Refusal::Credentials(_) => (now + CREDENTIALS_PAUSE, Cause::Credentials),
@@ -138,14 +192,15 @@ fn rest(refusal: &Refusal, now: DateTime<Utc>) -> Option<Outcome> {
             return None;
         }
     };
-    Some(Outcome::Rest { until, cause, reason: refusal.to_string() })
+    Some(Rest { source, until, cause, reason: refusal.to_string() })
 }
 
-fn ended(refusal: Refusal) -> Outcome {
-    match refusal {
-        Refusal::NotFound(_) => Outcome::Answered,
-        Refusal::Unsupported => Outcome::NotAsked,
-        refusal => Outcome::Failed(refusal),
+fn ended<T>(reading: &Reading<T>) -> Outcome {
+    match &reading.answer {
+        Ok(_) | Err(Refusal::NotFound(_)) => Outcome::Answered,
+        Err(Refusal::RateLimited { .. } | Refusal::Credentials(_)) => Outcome::Rest,
+        Err(Refusal::Unsupported) => Outcome::NotAsked,
+        Err(refusal) => Outcome::Failed(refusal.clone()),
     }
 }
 
@@ -167,23 +222,27 @@ impl Scrape<'_> {
     async fn record_account(&self, account: &scrapes::Account, answer: &AccountAnswer) -> Result<(), Error> {
         let (id, platform, profile) = (self.target.id, self.target.platform, &answer.profile);
         let mut write = self.begin().await?;
-        let platform_id = profile.platform_id.as_deref();
-        let attempt =
-            match scrapes::identify(&mut write, id, &account.username, platform_id, &profile.username).await?
-            {
-                Identity::Same => {
-                    let known = AccountRef { id, subject_id: account.internal_id };
-                    let profile = observed_profile(known, profile, self.now);
-                    observe_accounts(&mut write, vec![profile]).await?;
-                    let posts = as_deep_as(&answer.posts, depth(account))
-                        .map(|post| observed_post(platform, FoundOn::Account(known), post, self.now));
-                    observe_videos(&mut write, self.now, posts.collect()).await?;
-                    self.succeeded(account.reach)
-                }
-                Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
-                Identity::Outdated => return self.give_back(write).await,
-                Identity::Gone => return Ok(()),
-            };
+        let posts: Vec<&str> = answer.posts.iter().map(|post| post.external_id.as_str()).collect();
+        let said = Said {
+            platform_id: profile.platform_id.as_deref(),
+            username: &profile.username,
+            posts: &posts,
+            not_before: account.not_before,
+        };
+        let attempt = match scrapes::identify(&mut write, id, &account.username, said).await? {
+            Identity::Same => {
+                let known = AccountRef { id, subject_id: account.internal_id };
+                let profile = observed_profile(known, profile, self.now);
+                observe_accounts(&mut write, vec![profile]).await?;
+                let posts = as_deep_as(&answer.posts, depth(account))
+                    .map(|post| observed_post(platform, FoundOn::Account(known), post, self.now));
+                observe_videos(&mut write, self.now, posts.collect()).await?;
+                self.succeeded(account.reach)
+            }
+            Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
+            Identity::Outdated => return self.give_back(write).await,
+            Identity::Gone => return Ok(()),
+        };
         self.finish(write, self.target.id, attempt).await
     }
 
@@ -196,7 +255,7 @@ impl Scrape<'_> {
             observed_post(self.target.platform, FoundOn::Itself { active: true }, post, self.now);
         // The name under which it is known leads to its row, whatever else the answer reveals.
         observed.shortcode = observed.shortcode.or_else(|| key.shortcode.clone());
-        let merged = observe_videos(&mut write, self.now, vec![observed]).await?;
+        let merged = observe_videos(&mut write, self.now, vec![observed]).await?.merged;
         // What was scraped may turn out to be a video that was known before, under another name.
         let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
         self.finish(write, target, self.succeeded(Reach::default())).await
@@ -230,7 +289,11 @@ impl Scrape<'_> {
             return Err(error);
         }
         let (target, platform) = (self.target.id, self.target.platform);
-        tracing::error!(%error, %target, %platform, "what a scrape learned cannot be recorded");
+        if self.tracker.is_news(platform, Trouble::Unrecorded) {
+            tracing::error!(%error, %target, %platform, "what scrapes learn cannot be recorded");
+        } else {
+            tracing::debug!(%error, %target, %platform, "what a scrape learned cannot be recorded");
+        }
         let why = "what the platform answered could not be recorded: see the tracker's log".to_owned();
         let attempt = self.failed(why, self.target.not_found_runs);
         within(BRIEF, async { self.finish(self.begin().await?, self.target.id, attempt).await }).await

@@ -1,4 +1,4 @@
-//! The scheduler: takes what is due in hand, scrapes it, and stops a platform's queue while it must not go on.
+//! The scheduler: takes what is due in hand, scrapes it, and leaves out the sources that must not be asked.
 //!
 //! Any number of tracker processes may run; a target is leased to one of them, and the lease of a killed one ends
 //! by itself. Every platform has slots of its own, so one that hangs holds up no other. What one scrape does stands
@@ -6,22 +6,24 @@
 
 use std::collections::HashMap;
 use std::mem::Discriminant;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::scrape::{Outcome, scrape};
+use super::scrape::{Ended, Outcome, Rest, broke_off, scrape};
 use super::{BRIEF, within};
 use crate::app::Stores;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::platforms::source::Refusal;
 use crate::store::Error;
-use crate::store::leases::{self, Demand, End, Leased};
+use crate::store::leases::{self, Demand, End, Kind, Leased};
 use crate::store::pauses::{self, Cause, Pause};
 
 /// How long the scheduler rests while slots are free and nothing was due.
@@ -29,8 +31,13 @@ const IDLE: Duration = Duration::from_millis(500);
 const RENEWAL: Duration = Duration::from_secs(15);
 const TOLD_AGAIN: Duration = Duration::from_secs(3600);
 
-/// A kind of failure of a platform.
-type Trouble = (Platform, Discriminant<Refusal>);
+/// A kind of failure, of which the log speaks seldom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Trouble {
+    Refused(Discriminant<Refusal>),
+    Unrecorded,
+    Panicked,
+}
 
 /// What one tracker process scrapes with.
 #[derive(Clone)]
@@ -40,13 +47,23 @@ pub struct Tracker {
     /// The name under which the process holds leases.
     pub owner: Uuid,
     /// When the log last said that a platform fails in a way.
-    told: Arc<Mutex<HashMap<Trouble, Instant>>>,
+    told: Arc<Mutex<HashMap<(Platform, Trouble), Instant>>>,
 }
 
 /// Targets that one answer of the platform serves, in one slot.
 struct InHand {
     platform: Platform,
     targets: Vec<Uuid>,
+    probes: Vec<&'static str>,
+}
+
+/// Which sources an attempt asks.
+#[derive(Debug, Clone, Default)]
+struct Round {
+    /// Those that rest, or that another attempt shows to be back.
+    skip: Vec<&'static str>,
+    /// Those whose rest is over and of which this attempt shows whether they are back.
+    probes: Vec<&'static str>,
 }
 
 /// Where a process's scheduling stands.
@@ -95,75 +112,106 @@ impl Tracker {
         }
     }
 
-    /// Makes one attempt; the platform's queue rests, or goes on, as its answer says.
-    async fn attempt(&self, targets: Vec<Leased>, probes: bool) {
+    /// Makes one attempt; sources rest, or go on, as their answers say.
+    async fn attempt(&self, targets: Vec<Leased>, round: Round) {
         let Some(first) = targets.first() else { return };
         let platform = first.platform;
-        let ended = match scrape(self, &targets).await {
-            Ok(Outcome::Answered) => within(BRIEF, self.answered(platform, probes)).await,
-            Ok(Outcome::NotAsked) => Ok(()),
-            Ok(Outcome::Failed(refusal)) => {
-                self.tell(first, &refusal);
-                Ok(())
+        let ended = AssertUnwindSafe(scrape(self, &targets, &round.skip)).catch_unwind().await;
+        let recorded = match ended {
+            Ok(Ok(ended)) => self.conclude(&targets, &round, ended).await,
+            Ok(Err(error)) => Err(error),
+            // What panicked has been said on standard error.
+            Err(_) => {
+                if self.is_news(platform, Trouble::Panicked) {
+                    tracing::error!(target = %first.id, %platform, "scrapes panic: this is a fault of the tracker");
+                }
+                broke_off(self, &targets).await
             }
-            Ok(Outcome::Rest { until, cause, reason }) => {
-                within(BRIEF, self.rest(&targets, Pause { platform, until, cause, reason })).await
-            }
-            Err(error) => Err(error),
         };
-        if let Err(error) = ended {
+        if let Err(error) = recorded {
             tracing::warn!(%error, target = %first.id, %platform, "an attempt could not be recorded; its lease runs out");
         }
     }
 
-    /// The platform speaks to us: a queue that rested goes on, unless the answer said to slow down.
-    async fn answered(&self, platform: Platform, probes: bool) -> Result<(), Error> {
-        let now = self.stores.clock.now().await;
-        if let Some(until) = self.sources.rests_until(platform).filter(|until| *until > now) {
-            let reason = "the platform's quota is nearly used up".to_owned();
-            return self.pause(Pause { platform, until, cause: Cause::RateLimit, reason }, now).await;
+    async fn conclude(&self, targets: &[Leased], round: &Round, ended: Ended) -> Result<(), Error> {
+        let Some(first) = targets.first() else { return Ok(()) };
+        within(BRIEF, self.heard(first.platform, round, &ended)).await?;
+        match ended.outcome {
+            Outcome::Answered | Outcome::NotAsked => Ok(()),
+            Outcome::Failed(refusal) => {
+                self.tell(first, &refusal);
+                Ok(())
+            }
+            // They stay as long due as they are.
+            Outcome::Rest => {
+                let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
+                within(BRIEF, leases::release(&self.stores.pg, self.owner, &ids)).await
+            }
         }
-        if probes && pauses::end(&self.stores.pg, platform, now).await? {
-            tracing::info!(%platform, "the platform's queue goes on");
+    }
+
+    /// Notes which sources rest from now on, and lets one go on that speaks to us after its rest, unless its answer
+    /// said to slow down.
+    async fn heard(&self, platform: Platform, round: &Round, ended: &Ended) -> Result<(), Error> {
+        let now = self.stores.clock.now().await;
+        for Rest { source, until, cause, reason } in ended.resting.iter().cloned() {
+            self.pause(Pause { platform, source: source.to_owned(), until, cause, reason }, now).await?;
+        }
+        for source in &ended.answered {
+            if let Some(until) = self.sources.rests_until(platform, source).filter(|until| *until > now) {
+                let reason = "the platform's quota is nearly used up".to_owned();
+                let (source, cause) = ((*source).to_owned(), Cause::RateLimit);
+                self.pause(Pause { platform, source, until, cause, reason }, now).await?;
+            } else if round.probes.contains(source)
+                && pauses::end(&self.stores.pg, platform, source, now).await?
+            {
+                tracing::info!(%platform, source, "the source is asked again");
+            }
         }
         Ok(())
     }
 
-    /// Stops a platform's queue and gives back what could not be read; it stays as long due as it is.
-    async fn rest(&self, targets: &[Leased], pause: Pause) -> Result<(), Error> {
-        let now = self.stores.clock.now().await;
-        self.pause(pause, now).await?;
-        let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
-        leases::release(&self.stores.pg, self.owner, &ids).await
-    }
-
-    /// Stops a platform's queue, and says so once.
+    /// Lets a source rest, and says so once.
     async fn pause(&self, pause: Pause, now: DateTime<Utc>) -> Result<(), Error> {
         if pauses::begin(&self.stores.pg, &pause, now).await? {
-            let Pause { platform, until, cause, reason } = &pause;
+            let Pause { platform, source, until, cause, reason } = &pause;
             match cause {
-                Cause::RateLimit => tracing::warn!(%platform, %until, reason, "the platform's queue rests"),
+                Cause::RateLimit => tracing::warn!(%platform, source, %until, reason, "a source rests"),
                 Cause::Credentials => tracing::error!(
-                    %platform, reason, "the platform's queue stops until its credentials are mended"
+                    %platform, source, reason, "a source is not asked until its credentials are mended"
                 ),
             }
         }
         Ok(())
     }
 
+    /// Whether the log has not spoken of such a failure of a platform for an hour.
+    pub(super) fn is_news(&self, platform: Platform, trouble: Trouble) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let is_news = told.get(&(platform, trouble)).is_none_or(|at| now - *at >= TOLD_AGAIN);
+        if is_news {
+            told.insert((platform, trouble), now);
+        }
+        is_news
+    }
+
     /// Says what a platform fails with, of each kind once an hour; what an account or a video failed with stands in
     /// its own record.
     fn tell(&self, target: &Leased, refusal: &Refusal) {
-        let kind = (target.platform, std::mem::discriminant(refusal));
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if told.get(&kind).is_none_or(|at| now - *at >= TOLD_AGAIN) {
-            told.insert(kind, now);
+        if self.is_news(target.platform, Trouble::Refused(std::mem::discriminant(refusal))) {
             tracing::warn!(platform = %target.platform, target = %target.id, %refusal, "scrapes fail");
         } else {
             tracing::debug!(platform = %target.platform, target = %target.id, %refusal, "a scrape failed");
         }
     }
+}
+
+/// How much of a kind may be taken in hand.
+struct Demanded {
+    /// Both kinds when none is named.
+    kind: Option<Kind>,
+    most: usize,
 }
 
 impl Scheduler<'_> {
@@ -189,47 +237,92 @@ impl Scheduler<'_> {
         let pauses = pauses::all(pg).await?;
         let mut stays_free = false;
         for platform in Platform::ALL.into_iter().filter(|platform| self.tracker.sources.has(*platform)) {
-            let pause = pauses.iter().find(|pause| pause.platform == platform);
-            // After a rest, one attempt shows whether the queue may go on.
-            let slots = match pause {
-                Some(pause) if pause.until > now => 0,
-                Some(_) => 1,
-                None => self.slots,
+            let of_platform = |rests: bool| {
+                let known = pauses.iter().filter(move |p| p.platform == platform && (p.until > now) == rests);
+                known.map(|pause| pause.source.as_str()).collect::<Vec<_>>()
             };
-            let taken = self.in_hand.values().filter(|in_hand| in_hand.platform == platform).count();
-            let free = slots.saturating_sub(taken);
-            if free == 0 {
-                stays_free |= slots == 0;
-                continue;
-            }
-            let in_hand: Vec<_> =
-                self.in_hand.values().flat_map(|in_hand| in_hand.targets.iter().copied()).collect();
-            let demand = Demand {
-                owner: self.tracker.owner,
-                platform,
-                now,
-                limit: free,
-                end: either_end(),
-                after: self.after.get(&platform).copied().unwrap_or_default(),
-                in_hand: &in_hand,
-            };
-            let (leased, after) = leases::lease(pg, demand).await?;
-            self.after.insert(platform, after);
-            let alike = leases::lease_alike(pg, demand, &leased).await?;
-            let groups = by_answer(leased.into_iter().chain(alike));
-            stays_free |= groups.len() < free;
-            for group in groups {
-                self.begin(platform, group, pause.is_some());
+            let (resting, rested) = (of_platform(true), of_platform(false));
+            for demanded in self.demands(platform, &resting, &rested) {
+                let taken = self.in_hand.values().filter(|in_hand| in_hand.platform == platform).count();
+                let free = self.slots.saturating_sub(taken).min(demanded.most);
+                if free == 0 {
+                    stays_free |= demanded.most == 0;
+                    continue;
+                }
+                let in_hand: Vec<_> =
+                    self.in_hand.values().flat_map(|in_hand| in_hand.targets.iter().copied()).collect();
+                let demand = Demand {
+                    owner: self.tracker.owner,
+                    platform,
+                    now,
+                    kind: demanded.kind,
+                    limit: free,
+                    end: either_end(),
+                    after: self.after.get(&platform).copied().unwrap_or_default(),
+                    in_hand: &in_hand,
+                };
+                let (leased, after) = leases::lease(pg, demand).await?;
+                self.after.insert(platform, after);
+                let alike = leases::lease_alike(pg, demand, &leased).await?;
+                let groups = by_answer(leased.into_iter().chain(alike));
+                stays_free |= groups.len() < free;
+                for group in groups {
+                    let kind = group[0].kind;
+                    let round = self.round(platform, kind, &resting, &rested);
+                    self.begin(platform, group, round);
+                }
             }
         }
         Ok(stays_free)
     }
 
-    fn begin(&mut self, platform: Platform, group: Vec<Leased>, probes: bool) {
+    /// What may be taken in hand of a platform: everything while some source can read accounts and some source posts;
+    /// of a kind that only sources can read whose rest is just over, one target to try them with.
+    fn demands(&self, platform: Platform, resting: &[&str], rested: &[&str]) -> Vec<Demanded> {
+        let most = |kind: Kind| {
+            let readers = self.tracker.sources.readers(platform, kind == Kind::Video);
+            let open = |source: &&str| !resting.contains(source) && !rested.contains(source);
+            // What no source can read at all is tried, and says so in its record.
+            if readers.is_empty() || readers.iter().any(open) {
+                self.slots
+            } else {
+                usize::from(readers.iter().any(|source| self.may_probe(platform, source, rested)))
+            }
+        };
+        match (most(Kind::Account), most(Kind::Video)) {
+            (accounts, videos) if accounts == videos => vec![Demanded { kind: None, most: accounts }],
+            (accounts, videos) => vec![
+                Demanded { kind: Some(Kind::Account), most: accounts },
+                Demanded { kind: Some(Kind::Video), most: videos },
+            ],
+        }
+    }
+
+    /// Whether a source's rest is over and no attempt is under way that shows whether it is back.
+    fn may_probe(&self, platform: Platform, source: &str, rested: &[&str]) -> bool {
+        let probes = |in_hand: &InHand| in_hand.platform == platform && in_hand.probes.contains(&source);
+        rested.contains(&source) && !self.in_hand.values().any(probes)
+    }
+
+    /// Which sources the next attempt asks.
+    fn round(&self, platform: Platform, kind: Kind, resting: &[&str], rested: &[&str]) -> Round {
+        let readers = self.tracker.sources.readers(platform, false);
+        let able = self.tracker.sources.readers(platform, kind == Kind::Video);
+        let probes =
+            |source: &&'static str| able.contains(source) && self.may_probe(platform, source, rested);
+        let probes: Vec<_> = readers.iter().copied().filter(probes).collect();
+        let skipped = |source: &&'static str| {
+            resting.contains(source) || (rested.contains(source) && !probes.contains(source))
+        };
+        Round { skip: readers.iter().copied().filter(skipped).collect(), probes }
+    }
+
+    fn begin(&mut self, platform: Platform, group: Vec<Leased>, round: Round) {
         let tracker = self.tracker.clone();
         let targets = group.iter().map(|target| target.id).collect();
-        let task = self.running.spawn(async move { tracker.attempt(group, probes).await });
-        self.in_hand.insert(task.id(), InHand { platform, targets });
+        let probes = round.probes.clone();
+        let task = self.running.spawn(async move { tracker.attempt(group, round).await });
+        self.in_hand.insert(task.id(), InHand { platform, targets, probes });
     }
 
     fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {

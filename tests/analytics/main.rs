@@ -3,11 +3,17 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod agree;
 mod agreement;
 mod batches;
 mod bounds;
+mod course;
+mod courses;
 mod examples;
 mod kept;
 mod model;
 mod scale;
+mod steps;
+mod sums;
+mod upkeep;
 mod windows;

@@ -21,6 +21,8 @@ pub struct Account {
     pub platform: &'static str,
     pub username: String,
     pub creator: Option<usize>,
+    /// An import's accounts are paused.
+    pub is_active: bool,
     pub followers: Seen<Option<i64>>,
 }
 
@@ -52,7 +54,7 @@ pub struct Ids {
     pub videos: Vec<(Uuid, i64)>,
 }
 
-fn keep<T>(seen: &mut Seen<T>, at: DateTime<Utc>, value: T) {
+pub fn keep<T>(seen: &mut Seen<T>, at: DateTime<Utc>, value: T) {
     let day = at.date_naive();
     if seen.get(&day).is_none_or(|(known, _)| *known < at) {
         seen.insert(day, (at, value));
@@ -71,7 +73,7 @@ impl History {
     /// An account; it needs a profile or a video to exist.
     pub fn account(&mut self, platform: &'static str, username: &str, creator: Option<usize>) -> usize {
         let username = username.to_owned();
-        self.accounts.push(Account { platform, username, creator, followers: Seen::new() });
+        self.accounts.push(Account { platform, username, creator, is_active: false, followers: Seen::new() });
         self.accounts.len() - 1
     }
 

@@ -280,7 +280,21 @@ async fn an_unavailable_account_can_be_given_its_new_name() {
     let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "old"})).await;
     api.create("/v2/accounts", json!({"platform": "tiktok", "username": "taken"})).await;
     let path = format!("/v2/accounts/{id}");
-    assert_eq!(api.patch(&path, json!({"username": "new"})).await.status, 409);
+    // Mistyped, and never read: it can be corrected at once.
+    let corrected = api.patch(&path, json!({"username": "oldd"})).await.json()["data"]["username"].clone();
+    assert_eq!(corrected, "oldd");
+    assert_eq!(api.patch(&path, json!({"username": "taken"})).await.status, 409);
+    assert_eq!(api.patch(&path, json!({"username": "old"})).await.status, 200);
+    sqlx::query("update accounts set first_scrape_time = now() where id = $1")
+        .bind(id_of(&id))
+        .execute(&api.pg)
+        .await
+        .unwrap();
+    assert_eq!(
+        api.patch(&path, json!({"username": "new"})).await.status,
+        409,
+        "it is read under its own name"
+    );
     assert_eq!(api.patch(&path, json!({"username": "OLD"})).await.status, 200);
     sqlx::query("update accounts set is_unavailable = true, holds_username = false where id = $1")
         .bind(id_of(&id))

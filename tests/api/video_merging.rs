@@ -43,7 +43,7 @@ fn seen(found_on: FoundOn, external_id: Option<&str>, shortcode: Option<&str>, v
 
 async fn observe(api: &TestApi, video: ObservedVideo) -> Merged {
     let mut write = Write::begin(&api.pg, api.organization).await.unwrap();
-    let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap();
+    let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
     write.commit().await.unwrap();
     merged
 }
@@ -153,7 +153,7 @@ async fn lease(api: &TestApi, id: &str, owner: Uuid) {
 /// Ends an attempt as the tracker does, in the unit of work of what was observed.
 async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) -> bool {
     let mut write = Write::begin(&api.pg, api.organization).await.unwrap();
-    let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap();
+    let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
     let target = merged.get(&target).copied().unwrap_or(target);
     let at: DateTime<Utc> = Utc::now();
     let attempt =

@@ -62,15 +62,16 @@ impl PrivateStack {
         self.stack = self.up.ready().await;
     }
 
-    /// Does something to the folder of the embedded ClickHouse while that is not running, killed and not yet started
-    /// again; everything else goes on.
+    /// Does something to the folder of the embedded ClickHouse while that is not running.
     pub fn while_clickhouse_is_out(&self, work: impl FnOnce(&Path)) {
-        let signal = |name: &str| {
-            let status =
-                Command::new("kill").args([name, &self.up.pid().to_string()]).status().expect("kill runs");
-            assert!(status.success(), "kill {name} of tidemark up: {status}");
-        };
-        signal("-STOP");
+        self.take_clickhouse_out();
+        work(&self.dir.path().join("state/clickhouse"));
+        self.let_clickhouse_start();
+    }
+
+    /// Kills ClickHouse, which is not started again until it may; everything else goes on.
+    pub fn take_clickhouse_out(&self) {
+        self.signal("-STOP");
         self.kill_process("clickhouse");
         let runs = || {
             let of_folder = processes_of(self.dir.path());
@@ -79,8 +80,17 @@ impl PrivateStack {
         while runs() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        work(&self.dir.path().join("state/clickhouse"));
-        signal("-CONT");
+    }
+
+    /// Lets `tidemark up` see that ClickHouse is gone.
+    pub fn let_clickhouse_start(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let status =
+            Command::new("kill").args([name, &self.up.pid().to_string()]).status().expect("kill runs");
+        assert!(status.success(), "kill {name} of tidemark up: {status}");
     }
 
     /// Ends one process of the installation by SIGKILL, by the word behind `tidemark` in its command line.

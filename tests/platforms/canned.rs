@@ -17,6 +17,8 @@ pub enum Say {
     Endless,
     /// Announces more than it sends, then hangs up.
     CutOff,
+    /// Keeps the connection and says nothing.
+    Silent,
 }
 
 pub fn json(status: u16, body: &serde_json::Value) -> Say {
@@ -73,6 +75,10 @@ async fn serve(mut stream: TcpStream, say: Say, seen: &Mutex<Vec<String>>) {
             let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-encoding: gzip\r\ncontent-length:";
             let _ = stream.write_all(format!("{head} {}\r\n\r\n", body.len()).as_bytes()).await;
             stream.write_all(&body).await
+        }
+        Say::Silent => {
+            let mut nothing = [0];
+            stream.read(&mut nothing).await.map(drop)
         }
         Say::CutOff => {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n{\"profile\":").await

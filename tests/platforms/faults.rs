@@ -95,10 +95,12 @@ async fn https_is_spoken_in_earnest() {
 
 #[tokio::test]
 async fn an_answer_that_never_ends_in_time_is_given_up() {
-    let server = Canned::start(vec![Say::Endless]).await;
-    let limits = Limits { timeout: Duration::from_millis(200), max_answer_bytes: usize::MAX };
-    for (name, refusal) in refusals(&server.url, limits).await {
-        assert_eq!(refusal, Refusal::Transient("no complete answer within 0.2 s".to_owned()), "{name}");
+    for say in [Say::Endless, Say::Silent] {
+        let server = Canned::start(vec![say]).await;
+        let limits = Limits { timeout: Duration::from_millis(200), max_answer_bytes: usize::MAX };
+        for (name, refusal) in refusals(&server.url, limits).await {
+            assert_eq!(refusal, Refusal::Transient("no complete answer within 0.2 s".to_owned()), "{name}");
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod canned;
 mod config;
+mod conformance;
+mod example;
 mod faults;
 mod graph;
 mod http;
@@ -9,6 +11,7 @@ mod recorded;
 mod research;
 mod sandboxed;
 mod short_links;
+mod throttled;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +19,12 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
-use tidemark::platforms::Ledger;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use tidemark::platforms::outbound::Limits;
 use tidemark::platforms::source::{AccountKey, Depth, Source};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
+use tidemark::platforms::{Ledger, Throttle};
 use url::Url;
 
 pub const LIMITS: Limits = Limits { timeout: Duration::from_secs(5), max_answer_bytes: 2 * 1024 * 1024 };
@@ -43,12 +46,18 @@ pub fn depth(max_posts: usize, not_before: &str) -> Depth {
     Depth { max_posts, not_before }
 }
 
+/// Limits that no test meets.
+pub fn throttle(source: &'static str) -> Throttle {
+    Throttle::new(source, 100, None, Ledger::of_process())
+}
+
 pub fn graph_source(base: &Url, limits: Limits, page_size: usize) -> InstagramGraph {
     InstagramGraph::new(InstagramGraphConfig {
         base: base.clone(),
         user_id: tidemark::sandbox::graph::USER_ID.to_owned(),
         token: Secret::new(tidemark::sandbox::graph::TOKEN),
         page_size,
+        throttle: throttle("instagram-graph"),
         limits,
     })
     .expect("the source is configured well")
@@ -60,8 +69,7 @@ pub fn research_source(base: &Url, limits: Limits, page_size: usize) -> TiktokRe
         client_key: tidemark::sandbox::tiktok::CLIENT_KEY.to_owned(),
         client_secret: Secret::new(tidemark::sandbox::tiktok::CLIENT_SECRET),
         page_size,
-        daily_requests: 1000,
-        ledger: Ledger::of_process(),
+        throttle: throttle("tiktok-research"),
         limits,
     })
     .expect("the source is configured well")
@@ -69,8 +77,11 @@ pub fn research_source(base: &Url, limits: Limits, page_size: usize) -> TiktokRe
 
 pub fn http_source(base: &Url, limits: Limits, platform: Platform) -> HttpSource {
     let token = Some(Secret::new(tidemark::sandbox::open::TOKEN));
-    HttpSource::new(HttpSourceConfig { base: base.clone(), token, limits }, platform)
-        .expect("the source is configured well")
+    HttpSource::new(
+        HttpSourceConfig { base: base.clone(), token, throttle: throttle("http"), limits },
+        platform,
+    )
+    .expect("the source is configured well")
 }
 
 /// The three sources in front of the same address.

@@ -4,9 +4,12 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tidemark::model::platform::Platform;
+use tidemark::platforms::outbound::Outbound;
 use tidemark::platforms::source::{Refusal, Source};
 
 use crate::canned::{self, Canned};
+use crate::sandboxed::{base, sandbox};
 use crate::{LIMITS, depth, graph_source, key, now, time};
 
 fn recorded(name: &str, fallback: Value) -> Value {
@@ -117,4 +120,178 @@ async fn a_permission_that_is_missing_is_a_matter_of_credentials() {
             .await;
         assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{name}: {refusal:?}");
     }
+}
+
+/// What the fields of a profile, of a post and of an error look like: by name, whether a value can be one.
+type Form = [(&'static str, fn(&Value) -> bool)];
+
+const PROFILE: &Form = &[
+    ("id", is_id),
+    ("username", is_name),
+    ("name", Value::is_string),
+    ("biography", is_filled),
+    ("website", is_url),
+    ("profile_picture_url", is_url),
+    ("followers_count", Value::is_u64),
+    ("follows_count", Value::is_u64),
+    ("media_count", Value::is_u64),
+    ("ig_id", Value::is_u64),
+    ("media", Value::is_object),
+];
+
+const POST: &Form = &[
+    ("id", is_id),
+    ("caption", is_filled),
+    ("comments_count", Value::is_u64),
+    ("like_count", Value::is_u64),
+    ("view_count", Value::is_u64),
+    ("media_type", |value| ["IMAGE", "VIDEO", "CAROUSEL_ALBUM"].iter().any(|word| value == word)),
+    ("media_product_type", |value| ["FEED", "REELS", "STORY", "AD"].iter().any(|word| value == word)),
+    ("media_url", is_url),
+    ("permalink", |value| is_url(value) && value.as_str().is_some_and(|url| url.ends_with('/'))),
+    ("timestamp", |value| {
+        value.as_str().is_some_and(|text| {
+            text.ends_with("+0000") && chrono::DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%z").is_ok()
+        })
+    }),
+    ("children", |value| value["data"].is_array()),
+];
+
+const ERROR: &Form = &[
+    ("message", is_filled),
+    ("type", is_filled),
+    ("code", Value::is_u64),
+    ("error_subcode", Value::is_u64),
+    ("is_transient", Value::is_boolean),
+    ("error_user_title", is_filled),
+    ("error_user_msg", is_filled),
+    ("fbtrace_id", is_filled),
+];
+
+fn is_filled(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+fn is_id(value: &Value) -> bool {
+    value.as_str().is_some_and(|id| id.len() == 17 && id.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn is_name(value: &Value) -> bool {
+    value.as_str().is_some_and(|name| !name.is_empty() && name == name.to_lowercase())
+}
+
+fn is_url(value: &Value) -> bool {
+    value.as_str().is_some_and(|url| url.starts_with("https://"))
+}
+
+fn has_form(value: &Value, form: &Form, needed: &[&str], whose: &str) {
+    let fields = value.as_object().unwrap_or_else(|| panic!("{whose}: no object: {value}"));
+    for (name, value) in fields {
+        let (_, is) =
+            form.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{whose}: {name}?"));
+        assert!(is(value), "{whose}: {name} is {value}");
+    }
+    assert!(needed.iter().all(|name| fields.contains_key(*name)), "{whose}: {value}");
+}
+
+/// An answer of Business Discovery, recorded or made, has this form: ids as texts of 17 digits, times with `+0000`, what
+/// is empty left out and never null.
+fn is_discovery(answer: &Value, whose: &str) {
+    let mut keys: Vec<_> = answer.as_object().expect("an object").keys().collect();
+    keys.sort();
+    assert_eq!(keys, ["business_discovery", "id"], "{whose}");
+    assert!(is_id(&answer["id"]), "{whose}");
+    let discovered = &answer["business_discovery"];
+    has_form(discovered, PROFILE, &["id"], whose);
+    for post in discovered["media"]["data"].as_array().into_iter().flatten() {
+        has_form(post, POST, &["id"], whose);
+    }
+    if let Some(paging) = discovered["media"].get("paging") {
+        let cursors = paging["cursors"].as_object().expect("cursors");
+        assert!(!cursors.is_empty() && cursors.values().all(is_filled), "{whose}: {paging}");
+        assert!(cursors.keys().all(|name| name == "before" || name == "after"), "{whose}: {paging}");
+    }
+}
+
+fn is_error(answer: &Value, whose: &str) {
+    assert_eq!(answer.as_object().map(serde_json::Map::len), Some(1), "{whose}");
+    has_form(&answer["error"], ERROR, &["message", "type", "code", "fbtrace_id"], whose);
+}
+
+fn keys(value: &Value) -> Vec<String> {
+    let mut keys: Vec<_> = value.as_object().expect("an object").keys().cloned().collect();
+    keys.sort();
+    keys
+}
+
+/// The sandbox asked as the recorded answers were, and held against the same form and the same fields.
+#[tokio::test]
+async fn the_sandbox_answers_in_the_form_of_the_recordings() {
+    let sandbox = sandbox().await;
+    let client = Outbound::new(&base(&sandbox, ""), LIMITS).expect("a client").client().clone();
+    // What is empty is left out, so somebody is asked for who fills in everything.
+    let mut accounts = sandbox.world.population().accounts().iter();
+    let filled = accounts.find(|account| account.platform == Platform::Instagram && !account.bio.is_empty());
+    let name = filled.expect("somebody with a biography").username.clone();
+    let ask = async |token: &str, fields: String| -> (u16, Value, Option<String>) {
+        let url = format!("{}/graph/v25.0/{}", sandbox.url, tidemark::sandbox::graph::USER_ID);
+        let answer = client.get(url).query(&[("fields", &fields), ("access_token", &token.to_owned())]);
+        let answer = answer.send().await.expect("an answer");
+        let usage = answer.headers().get("x-app-usage").map(|value| value.to_str().expect("text").to_owned());
+        (answer.status().as_u16(), answer.json().await.expect("JSON"), usage)
+    };
+    let token = tidemark::sandbox::graph::TOKEN;
+    let discover = |what: &str| format!("business_discovery.username({name}){{{what}}}");
+
+    let media = "caption,comments_count,id,like_count,media_type,media_url,permalink,timestamp";
+    let (_, first, usage) = ask(token, discover(&format!("media.limit(2){{{media}}}"))).await;
+    let after =
+        first["business_discovery"]["media"]["paging"]["cursors"]["after"].as_str().expect("a cursor");
+    let (_, second, _) = ask(token, discover(&format!("media.after({after}).limit(2){{{media}}}"))).await;
+    let (_, profile, _) =
+        ask(token, discover("biography,id,followers_count,media_count,name,profile_picture_url,username"))
+            .await;
+    let (_, few, _) = ask(token, discover("followers_count,media_count")).await;
+    for (file, made) in [
+        ("discovery_user_fields.json", &profile),
+        ("docs_bluebottle.json", &few),
+        ("discovery_medias_p1.json", &first),
+        ("discovery_medias_p2.json", &second),
+    ] {
+        is_discovery(made, file);
+        let recorded = recorded(file, made.clone());
+        is_discovery(&recorded, file);
+        assert_eq!(keys(&recorded["business_discovery"]), keys(&made["business_discovery"]), "{file}");
+        let (theirs, ours) = (&recorded["business_discovery"]["media"], &made["business_discovery"]["media"]);
+        if theirs.is_object() {
+            assert_eq!(keys(theirs), keys(ours), "{file}");
+            assert_eq!(keys(&theirs["paging"]["cursors"]), keys(&ours["paging"]["cursors"]), "{file}");
+            // Likes may be hidden, which these recordings do not have.
+            let likes =
+                |row: &Value| keys(row).into_iter().filter(|key| key != "like_count").collect::<Vec<_>>();
+            assert_eq!(likes(&theirs["data"][0]), likes(&ours["data"][0]), "{file}");
+        }
+    }
+    let usage: Value = serde_json::from_str(&usage.expect("a header")).expect("JSON");
+    assert_eq!(keys(&usage), ["call_count", "total_cputime", "total_time"]);
+
+    // Errors: as recorded, and as described.
+    for file in ["error.json", "error_data.json"] {
+        is_error(
+            &recorded(file, json!({"error": {"message": "m", "type": "t", "code": 1, "fbtrace_id": "f"}})),
+            file,
+        );
+    }
+    let nobody = ask(token, "business_discovery.username(no.such.one){id}".to_owned()).await;
+    let stolen = ask("stolen", discover("id")).await;
+    let unknown = ask(token, discover("shortcode")).await;
+    for ((status, answer, _), code, subcode) in
+        [(nobody, 110, json!(2_207_013)), (stolen, 190, Value::Null), (unknown, 100, Value::Null)]
+    {
+        is_error(&answer, "the sandbox");
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(code)));
+        assert_eq!(answer["error"]["error_subcode"], subcode);
+        assert_eq!(answer["error"].get("error_user_msg").is_some(), code == 110);
+    }
+    sandbox.stop().await;
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tidemark::model::secret::Secret;
-use tidemark::platforms::Ledger;
 use tidemark::platforms::source::{PostKey, Refusal, Source};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
+use tidemark::platforms::{Ledger, Throttle};
 
 use crate::canned::{self, Canned, Say};
 use crate::{LIMITS, depth, key, now, research_source, time};
@@ -241,8 +241,7 @@ async fn the_days_budget_is_kept_and_begins_anew_at_midnight() {
         client_key: "k".to_owned(),
         client_secret: Secret::new("s"),
         page_size: 100,
-        daily_requests: 2,
-        ledger: Ledger::of_process(),
+        throttle: Throttle::new("tiktok-research", 1, Some(2), Ledger::of_process()),
         limits: LIMITS,
     })
     .expect("the source is configured well");

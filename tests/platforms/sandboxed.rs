@@ -19,13 +19,13 @@ use url::Url;
 
 use crate::{LIMITS, depth, graph_source, http_source, key, research_source, time};
 
-async fn sandbox() -> Running {
+pub async fn sandbox() -> Running {
     let world =
         World::open(Population::new(5, 8), None, Some(time("2026-03-10T12:00:00Z"))).expect("a new world");
     start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.expect("a free port")
 }
 
-fn base(sandbox: &Running, path: &str) -> Url {
+pub fn base(sandbox: &Running, path: &str) -> Url {
     Url::parse(&format!("{}{path}", sandbox.url)).expect("a URL")
 }
 
@@ -40,7 +40,7 @@ fn sources(sandbox: &Running, limits: Limits) -> Vec<Arc<dyn Source>> {
 }
 
 /// An account that the population has on a platform.
-fn someone(sandbox: &Running, platform: Platform) -> AccountKey {
+pub fn someone(sandbox: &Running, platform: Platform) -> AccountKey {
     let population = sandbox.world.population();
     let account =
         population.accounts().iter().rfind(|account| account.platform == platform).expect("an account");
@@ -175,12 +175,14 @@ async fn wrong_credentials_are_refused_as_such() {
     ]);
     let sources = Sources::from_args(&args, &Ledger::of_process()).expect("a configuration");
     for platform in Platform::ALL {
-        let refusal =
-            sources.account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now).await;
+        let refusal = sources
+            .account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now, &[])
+            .await
+            .answer;
         assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{platform}: {refusal:?}");
     }
     let post = PostKey { external_id: None, shortcode: Some("abc".to_owned()), username: None };
-    let refusal = sources.post(Platform::Instagram, &post, now).await;
+    let refusal = sources.post(Platform::Instagram, &post, now, &[]).await.answer;
     assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{refusal:?}");
     sandbox.stop().await;
 }
@@ -195,15 +197,18 @@ async fn posts_are_read_by_every_name_that_a_source_understands() {
         let account = sandbox.world.find(platform, &name).expect("the account").account;
         let post = account.posts_at(now).nth(3).expect("a fourth post");
         let by_id = PostKey { external_id: Some(post.id.clone()), shortcode: None, username: None };
-        let read = sources.post(platform, &by_id, now).await.expect("the post");
+        let read = sources.post(platform, &by_id, now, &[]).await.answer.expect("the post");
         assert_eq!((read.external_id, read.shortcode), (post.id.clone(), post.shortcode.clone()));
         assert_eq!(read.create_time, Some(post.create_time));
         if post.shortcode.is_some() {
             let by_code = PostKey { external_id: None, shortcode: post.shortcode.clone(), username: None };
-            assert_eq!(sources.post(platform, &by_code, now).await.expect("the post").external_id, post.id);
+            assert_eq!(
+                sources.post(platform, &by_code, now, &[]).await.answer.expect("the post").external_id,
+                post.id
+            );
         }
         sandbox.world.lose(platform, &name, true).expect("the account is lost");
-        let refusal = sources.post(platform, &by_id, now).await;
+        let refusal = sources.post(platform, &by_id, now, &[]).await.answer;
         assert!(matches!(refusal, Err(Refusal::NotFound(_))), "{platform}: {refusal:?}");
     }
     sandbox.stop().await;
@@ -220,12 +225,13 @@ async fn a_rename_is_followed_by_id_where_a_source_can() {
     ]);
     let mut known = someone(&sandbox, Platform::Instagram);
     let first = names_only
-        .account(Platform::Instagram, &known, depth(5, "2026-01-01"), now)
+        .account(Platform::Instagram, &known, depth(5, "2026-01-01"), now, &[])
         .await
+        .answer
         .expect("an answer");
     known.platform_id = first.profile.platform_id.clone();
     let ask = async |sources: &Sources| {
-        sources.account(Platform::Instagram, &known, depth(5, "2026-01-01"), now).await
+        sources.account(Platform::Instagram, &known, depth(5, "2026-01-01"), now, &[]).await.answer
     };
 
     sandbox.world.rename(Platform::Instagram, &known.username, "another.name").expect("a rename");

@@ -3,8 +3,15 @@
 
 #[path = "../harness/mod.rs"]
 mod harness;
+
+mod attempts;
+#[path = "../analytics/agree.rs"]
+mod agree;
 mod kills;
 mod losses;
-mod measure;
+#[path = "../analytics/model.rs"]
+#[expect(dead_code, reason = "the tests of analytics use the rest")]
+mod model;
+mod random;
 mod rows;
 mod setup;

@@ -1,6 +1,6 @@
 //! What one row or one statement can do to all others: nothing.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
 use tidemark::worker::relay;
@@ -103,4 +103,29 @@ async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
         leadership.map(drop)
     })
     .await;
+}
+
+/// What a killed relay left at work in ClickHouse must not write beside its successor.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_begins_when_its_predecessors_last_statement_has_ended() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(1).await;
+    let predecessor = own.stores.clickhouse.clone();
+    let left = tokio::spawn(async move {
+        let statement =
+            "insert into relay_position (relay, position) select 'another', sleepEachRow(1) from numbers(2)";
+        predecessor.query_raw(statement).execute().await.unwrap();
+        Instant::now()
+    });
+    eventually("the statement runs", || async {
+        let running = "select count() from system.processes where query like '%sleepEachRow%' and query_kind = 'Insert'";
+        let running: u64 = own.stores.clickhouse.query_raw(running).fetch_one().await.unwrap();
+        (running > 0).then_some(())
+    })
+    .await;
+    let relay = own.relay();
+    own.applied(tenant.id).await;
+    let applied = Instant::now();
+    assert!(left.await.unwrap() <= applied, "it was delivered meanwhile");
+    relay.stop().await;
 }

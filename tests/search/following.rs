@@ -7,6 +7,7 @@ use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use tidemark::store::search::changes;
 use tidemark::store::{Write, applied};
+use tokio::net::TcpListener;
 
 use crate::setup::{Followed, OwnDatabase, add_creator, insert_creator, organization, postgres};
 
@@ -59,8 +60,7 @@ async fn a_transaction_that_commits_late_is_not_skipped() {
         .await
         .unwrap();
     add_creator(&pg, organization, "Early").await;
-    // Long enough for the follower to look several times.
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    followed.looked().await;
     assert!(followed.index.applied_txid() <= txid, "nothing may count as applied beyond an open transaction");
     late.commit().await.unwrap();
     followed.current(&pg).await;
@@ -84,12 +84,17 @@ async fn an_outage_of_postgres_delays_and_loses_nothing() {
     let followed = Followed::open(&follower_pg, folder.path()).await;
     followed.current(&pg).await;
 
-    follower_pg.set_connect_options(options.clone().port(1));
+    let deaf = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = deaf.local_addr().unwrap();
+    follower_pg.set_connect_options(options.clone().host("127.0.0.1").port(address.port()));
     let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = $1";
     let connections: i64 = sqlx::query_scalar(cut).bind(&name).fetch_one(&pg).await.unwrap();
     assert!(connections > 0, "the follower must have been connected");
     add_creator(&pg, organization, "Meanwhile").await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    for _ in 0..3 {
+        // It asks in vain, and again.
+        drop(deaf.accept().await.unwrap());
+    }
     assert!(followed.creators(&pg, organization, "meanwhile").await.is_empty());
     follower_pg.set_connect_options(options);
     followed.current(&pg).await;

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub(crate) use crate::harness::postgres;
-use crate::harness::tenant;
+use crate::harness::{eventually, tenant};
 
 /// A database without other tests' records, beside the shared one.
 pub(crate) struct OwnDatabase {
@@ -85,6 +85,18 @@ impl Followed {
         tokio::time::timeout(Duration::from_secs(60), self.index.wait_applied(next - 1))
             .await
             .expect("the index must apply what was committed");
+    }
+
+    /// Waits until the follower has looked for changes, from the beginning to the end of a look that begins after now.
+    pub(crate) async fn looked(&self) {
+        // The first of the two may have begun before.
+        for _ in 0..2 {
+            let now = Instant::now();
+            eventually("the follower has looked", async || {
+                self.index.behind().is_some_and(|behind| behind < now.elapsed()).then_some(())
+            })
+            .await;
+        }
     }
 
     pub(crate) async fn search(&self, pg: &PgPool, organization: Uuid, query: &str) -> Sections {

@@ -35,7 +35,7 @@ async fn an_added_account_is_read_and_becomes_history_within_seconds() {
     for platform in ["instagram", "tiktok"] {
         let organization = stack.organization().await;
         let account = stack.one_of(platform);
-        let tracked = organization.track(&account).await;
+        let tracked = organization.track(account).await;
         let served = stack.served(account).await;
         assert_eq!(tracked["username"], account.username.as_str());
         assert_eq!(tracked["tracking"]["status"], "active");
@@ -137,7 +137,7 @@ async fn own_stores_days_that_pass_become_gains() {
     let shared = &stack.stack;
     let organization = shared.organization().await;
     let account = shared.one_of("tiktok");
-    let first = organization.track(&account).await;
+    let first = organization.track(account).await;
     let path = format!("/accounts/{}", first["id"].as_str().unwrap());
     let before = organization.get("/overview?period=7d").await.ok(200).integer("/data/views/current");
     let first_views = first["view_count"].as_i64().unwrap();

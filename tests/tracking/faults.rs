@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
-use tidemark::platforms::Sources;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::outbound::Limits;
+use tidemark::platforms::{Ledger, Sources, Throttle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -50,8 +50,13 @@ impl io::Write for Log {
 }
 
 fn sources(server: &Canned) -> Arc<Sources> {
-    let limits = Limits { timeout: std::time::Duration::from_secs(20), max_answer_bytes: 4 << 20 };
-    let config = HttpSourceConfig { base: server.url.clone(), token: None, limits };
+    let limits = Limits { timeout: std::time::Duration::from_secs(2), max_answer_bytes: 4 << 20 };
+    let config = HttpSourceConfig {
+        base: server.url.clone(),
+        token: None,
+        throttle: Throttle::new("http", 8, None, Ledger::of_process()),
+        limits,
+    };
     Arc::new(Sources::new(vec![Arc::new(HttpSource::new(config, Platform::Instagram).unwrap())]))
 }
 
@@ -126,6 +131,7 @@ async fn bad_answers_leave_the_last_good_state_and_are_told_once() {
             canned::json(200, &json!({"profile": {"name": "Other"}, "posts": [{"view_count": 1}]})),
         ),
         ("an answer without end", Say::Endless),
+        ("no answer in time", Say::Silent),
         ("a redirect loop", Say::Answer(302, vec![("location", "/base".to_owned())], String::new())),
         ("an outage", canned::text(503, "")),
     ] {

@@ -8,11 +8,17 @@ mod harness;
 #[expect(dead_code, reason = "these tests need a part of what the server can say")]
 mod canned;
 
+#[path = "../platforms/example.rs"]
+mod example;
+
 mod days;
 mod depth;
+mod fairness;
 mod faults;
 mod identity;
 mod own;
 mod scheduler;
 mod sharing;
+mod sources;
 mod spending;
+mod watched;

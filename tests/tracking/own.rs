@@ -46,6 +46,11 @@ struct Command {
 
 impl Own {
     pub async fn start() -> Own {
+        Own::start_with(&[]).await
+    }
+
+    /// Starts with options of the test's choice.
+    pub async fn start_with(more: &[&str]) -> Own {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let world = World::open(Population::new(5, 8), None, None).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
@@ -62,8 +67,8 @@ impl Own {
                     format!("--{name}={value}")
                 },
             );
-        let line =
-            ["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()].into_iter().chain(options);
+        let line = ["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()].into_iter();
+        let line = line.chain(options).chain(more.iter().map(|option| (*option).to_owned()));
         let args = Command::try_parse_from(line).unwrap().sources;
         let sources = Arc::new(Sources::from_args(&args, &Ledger::Postgres(stores.pg.clone())).unwrap());
         Own { stores, sandbox, sources }

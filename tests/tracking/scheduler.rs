@@ -15,6 +15,10 @@ use uuid::Uuid;
 use crate::harness::eventually;
 use crate::own::Own;
 
+/// The options for one source a platform, and TikTok's source.
+const ONE_EACH: [&str; 3] =
+    ["--instagram-sources=instagram-graph", "--tiktok-sources=tiktok-research", "tiktok-research"];
+
 #[tokio::test]
 async fn what_cannot_be_recorded_is_a_failed_attempt() {
     let own = Own::start().await;
@@ -93,6 +97,7 @@ async fn what_is_in_hand_is_not_leased_again_when_its_lease_ran_out() {
         owner: Uuid::now_v7(),
         platform: Platform::Tiktok,
         now: own.stores.clock.now().await,
+        kind: None,
         limit: 2,
         end: End::LongestDue,
         after: Uuid::nil(),
@@ -115,12 +120,13 @@ async fn what_is_in_hand_is_not_leased_again_when_its_lease_ran_out() {
 
 #[tokio::test]
 async fn of_several_pauses_the_longest_holds_for_every_process() {
-    let own = Own::start().await;
+    let own = Own::start_with(&ONE_EACH[..2]).await;
     let organization = own.organization().await;
     // Postgres keeps microseconds.
     let now = own.stores.clock.now().await.trunc_subsecs(6);
     let pause = |minutes, cause| Pause {
         platform: Platform::Tiktok,
+        source: ONE_EACH[2].to_owned(),
         until: now + TimeDelta::minutes(minutes),
         cause,
         reason: "the test says so".to_owned(),
@@ -144,7 +150,7 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
 
 #[tokio::test]
 async fn refused_credentials_stop_the_queue_and_blame_no_account() {
-    let own = Own::start().await;
+    let own = Own::start_with(&ONE_EACH[..2]).await;
     let organization = own.organization().await;
     own.sandbox.world.fail(Platform::Instagram, Fault::Unauthorized, 1);
     let mut accounts = Vec::new();
@@ -180,7 +186,7 @@ async fn refused_credentials_stop_the_queue_and_blame_no_account() {
 #[tokio::test]
 async fn a_tracker_stops_at_once_while_postgres_keeps_it_waiting() {
     let own = Own::start().await;
-    for held in ["lock table platform_pauses", "lock table scrape_targets"] {
+    for held in ["lock table source_pauses", "lock table scrape_targets"] {
         let mut holder = own.pg().begin().await.unwrap();
         sqlx::query(held).execute(&mut *holder).await.unwrap();
         let (tracker, stop) =

@@ -1,7 +1,11 @@
 //! Organizations that track the same account share the platform's answer when both are due.
 
+use std::collections::BTreeSet;
+
 use tidemark::model::platform::Platform;
 use tidemark::platforms::source::{AccountKey, Depth};
+use tidemark::store::leases::{self, Demand, End};
+use uuid::Uuid;
 
 use crate::own::Own;
 
@@ -15,9 +19,9 @@ async fn one_answer_serves_every_organization_that_is_due() {
         let depth = Depth { max_posts: 500, not_before: now.date_naive() - chrono::Days::new(365) };
         let key = AccountKey { username: name.clone(), platform_id: None };
         // The first request of all fetches the token that TikTok wants.
-        own.sources.account(platform, &key, depth, now).await.unwrap();
+        own.sources.account(platform, &key, depth, now, &[]).await.answer.unwrap();
         let before = own.requests(platform);
-        own.sources.account(platform, &key, depth, now).await.unwrap();
+        own.sources.account(platform, &key, depth, now, &[]).await.answer.unwrap();
         let cost = own.requests(platform) - before;
 
         let before = own.requests(platform);
@@ -54,4 +58,36 @@ async fn one_answer_serves_every_organization_that_is_due() {
         let next = own.requests(platform) - before;
         assert!((1..=cost).contains(&next), "{next} requests for the next day, {cost} for the first");
     }
+}
+
+/// However many organizations track an account, one slot is not busy with them for ever.
+#[tokio::test]
+async fn one_answer_serves_a_hundred_others_at_most() {
+    let own = Own::start().await;
+    let platform = Platform::Tiktok;
+    let name = own.names(platform)[0].clone();
+    let mut added = BTreeSet::new();
+    for _ in 0..130 {
+        let organization = own.organization().await;
+        added.insert(own.add(organization, platform, &name).await);
+    }
+    let demand = Demand {
+        owner: Uuid::now_v7(),
+        platform,
+        now: own.stores.clock.now().await,
+        limit: 1,
+        end: End::LongestDue,
+        after: Uuid::nil(),
+        in_hand: &[],
+    };
+    let (first, _) = leases::lease(own.pg(), demand).await.unwrap();
+    let mut taken: Vec<_> = first.iter().map(|leased| leased.id).collect();
+    assert_eq!(taken.len(), 1);
+    for expected in [100, 29, 0] {
+        let alike = leases::lease_alike(own.pg(), demand, &first).await.unwrap();
+        assert_eq!(alike.len(), expected);
+        taken.extend(alike.into_iter().map(|leased| leased.id));
+    }
+    assert_eq!(taken.len(), 130);
+    assert_eq!(BTreeSet::from_iter(taken), added);
 }

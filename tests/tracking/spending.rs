@@ -13,7 +13,7 @@ const RESEARCH: &str = "tiktok-research";
 
 #[tokio::test]
 async fn a_day_has_one_budget_for_all_processes_whenever_they_started() {
-    let own = Own::start().await;
+    let own = Own::start_with(&["--tiktok-sources=tiktok-research"]).await;
     let today = own.stores.clock.now().await.date_naive();
     let spend = async || source_requests::spend(own.pg(), RESEARCH, today, 50).await.unwrap();
     let spent = futures_util::future::join_all((0..60).map(|_| spend())).await;

@@ -41,6 +41,8 @@ struct Locked {
     platform: Platform,
     username: String,
     is_unavailable: bool,
+    /// It never had a successful scrape.
+    never_read: bool,
     creator_id: Option<Uuid>,
 }
 
@@ -144,16 +146,18 @@ pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
     Ok(())
 }
 
-/// Gives an account that its platform no longer shows the name that it goes by now; the next scrape checks it.
+/// Gives an account that its platform no longer shows, or that was never read, the name that it goes by; the next scrape
+/// checks it.
 pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let before = lock(write, id, None).await?;
     let username = Username::parse(before.platform, username);
     if username.as_ref().is_ok_and(|username| before.username == username.as_str()) {
         return Ok(());
     }
-    if !before.is_unavailable {
+    if !before.is_unavailable && !before.never_read {
         return Err(Error::Conflict(
-            "only an account that has become unavailable can be given another username: this one is not known to be gone"
+            "only an account that has become unavailable, or that was never read, can be given another username: this \
+             one is read under its own"
                 .to_owned(),
         ));
     }
@@ -161,7 +165,7 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
         username.map_err(|error| Error::Invalid { field: "username", message: error.to_string() })?;
     refuse_known(write, before.platform, username.as_str()).await?;
     sqlx::query(
-        "update accounts set username = $3, holds_username = true, updated_at = $4
+        "update accounts set username = $3, holds_username = true, username_unchecked = true, updated_at = $4
          where organization_id = $1 and id = $2",
     )
     .bind(write.organization())
@@ -245,7 +249,7 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
             continue;
         }
         let locked: Locked = sqlx::query_as(
-            "select internal_id, platform, username, is_unavailable, creator_id
+            "select internal_id, platform, username, is_unavailable, first_scrape_time is null as never_read, creator_id
              from accounts where organization_id = $1 and id = $2 for update",
         )
         .bind(organization)

@@ -5,6 +5,8 @@
 --
 -- subjects  (organization, subject) of each whose snapshots changed, or a posted_at of whose videos changed
 -- version   number of the delivery
+-- anew      true = every day is written, those that look unchanged and those that lost all their snapshots too, so that
+--           nothing else that is written with a lower version, before this or after it, is seen
 INSERT INTO account_daily
 (
     org_id, date, subject_id, platform,
@@ -116,6 +118,23 @@ WITH
             CAST([], 'Array(Nullable(Int64))') AS bases
         FROM account_daily FINAL
         WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
+
+        UNION ALL
+
+        SELECT
+            org_id, subject_id, date, '' AS platform, toDateTime64(0, 6, 'UTC') AS observed_at, false AS is_observed,
+            CAST(NULL, 'Nullable(UInt64)') AS old_digest,
+            false AS from_zero,
+            CAST([], 'Array(Nullable(Int64))') AS gains,
+            CAST([], 'Array(Nullable(Int64))') AS bases
+        FROM
+        (
+            SELECT DISTINCT org_id, subject_id, date FROM video_snapshots
+            WHERE {anew:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
+            UNION ALL
+            SELECT DISTINCT org_id, subject_id, date FROM account_snapshots
+            WHERE {anew:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
+        )
     ),
 
     days AS
@@ -151,4 +170,4 @@ SELECT
     bases[1], bases[2], bases[3], bases[4], bases[5], bases[6], bases[7], bases[8], bases[9], bases[10],
     observed_at, digest, {version:UInt64}, NOT is_observed
 FROM filled
-WHERE NOT is_observed OR ifNull(old_digest != digest, true)
+WHERE {anew:Bool} OR NOT is_observed OR ifNull(old_digest != digest, true)

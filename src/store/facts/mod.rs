@@ -9,6 +9,7 @@ mod snapshots;
 
 use std::time::Duration;
 
+use clickhouse::query::Query;
 use clickhouse::{Client, RowOwned, RowWrite};
 use serde::Serialize;
 use uuid::Uuid;
@@ -23,6 +24,8 @@ pub use snapshots::{insert_accounts, insert_videos};
 const LONGEST: Duration = Duration::from_secs(300);
 /// How long it may take to say or to note which delivery it has.
 const SHORT: Duration = Duration::from_secs(10);
+/// How often it is asked whether a statement still runs.
+const LOOK: Duration = Duration::from_millis(20);
 /// How much longer the answer may take to arrive.
 const GRACE: Duration = Duration::from_secs(5);
 /// How many records one statement names; they travel in the address of the request, which may hold 64 KiB.
@@ -77,27 +80,76 @@ pub async fn remove_subjects(client: &Client, subjects: &[Subject]) -> Result<()
     Ok(())
 }
 
-/// Computes the daily gains of subjects again from all their facts.
-pub async fn recompute(client: &Client, subjects: &[Subject], delivery: i64) -> Result<(), Error> {
-    execute(client, include_str!("../analytics/recompute.sql"), "subjects", subjects, Some(delivery)).await
+/// Which days of a rollup are written when it is computed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Days {
+    /// Those that came out different.
+    Changed,
+    /// All of them, and those that have lost their snapshots: what other attempts with a lower number wrote or still
+    /// write is not seen.
+    All,
 }
 
-/// Runs a statement over the records that it names, as the delivery whose number is its `version`.
+/// Computes the daily gains of subjects again from all their facts.
+pub async fn recompute(
+    client: &Client,
+    subjects: &[Subject],
+    delivery: i64,
+    days: Days,
+) -> Result<(), Error> {
+    let sql = include_str!("../analytics/recompute.sql");
+    let query = statement(client, sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
+    within(LONGEST, query.execute()).await
+}
+
+/// Empties the rollup of subjects, whatever their facts say.
+pub async fn empty_rollup(client: &Client, subjects: &[Subject], delivery: i64) -> Result<(), Error> {
+    for some in subjects.chunks(NAMED) {
+        execute(client, include_str!("empty_rollup.sql"), "subjects", some, Some(delivery)).await?;
+    }
+    Ok(())
+}
+
+/// A statement over the records that it names, as the delivery whose number is its `version`.
+fn statement(
+    client: &Client,
+    sql: &'static str,
+    name: &'static str,
+    records: &[impl Serialize],
+    delivery: Option<i64>,
+) -> Query {
+    let query = client
+        .query_raw(sql)
+        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
+        .param(name, records);
+    match delivery {
+        Some(delivery) => query.param("version", delivery),
+        None => query,
+    }
+}
+
 async fn execute(
     client: &Client,
-    statement: &'static str,
+    sql: &'static str,
     name: &'static str,
     records: &[impl Serialize],
     delivery: Option<i64>,
 ) -> Result<(), Error> {
-    let mut query = client
-        .query_raw(statement)
-        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
-        .param(name, records);
-    if let Some(delivery) = delivery {
-        query = query.param("version", delivery);
+    within(LONGEST, statement(client, sql, name, records, delivery).execute()).await
+}
+
+/// Waits until nothing is inserted any more: a relay that was killed, or lost its place, may have left a statement behind.
+/// What that still wrote could stand beside what its successor moves or removes.
+pub async fn quiet(client: &Client) -> Result<(), Error> {
+    let statement = "select count() from system.processes
+                     where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
+    loop {
+        let query = client.query(statement).with_setting("max_execution_time", SHORT.as_secs().to_string());
+        if within(SHORT, query.fetch_one::<u64>()).await? == 0 {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
     }
-    within(LONGEST, query.execute()).await
 }
 
 /// Inserts rows, if there are any.

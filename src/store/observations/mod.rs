@@ -4,6 +4,7 @@
 //! arrive in any order and more than once; only what the observations say decides.
 
 mod accounts;
+mod insert;
 mod locks;
 mod sums;
 mod videos;
@@ -17,7 +18,7 @@ use crate::model::platform::Platform;
 
 pub use accounts::observe_accounts;
 pub(super) use locks::lock_accounts_of;
-pub use videos::{Merged, observe_videos};
+pub use videos::{Merged, Observed, observe_videos};
 
 /// An account as the stores know it: by its id in Postgres and as a subject of tracking in ClickHouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

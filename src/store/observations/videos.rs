@@ -10,6 +10,7 @@ use serde::Serialize;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::insert::insert;
 use super::locks::{lock_accounts, lock_at_once};
 use super::{AccountRef, FoundOn, ObservedVideo, sums};
 use crate::model::counters::Counters;
@@ -85,38 +86,38 @@ impl Row {
 
 /// The columns that an observation decides.
 #[derive(Serialize)]
-struct Columns {
-    id: Uuid,
-    internal_id: i64,
-    platform: Platform,
-    external_id: Option<String>,
-    shortcode: Option<String>,
-    account_id: Option<Uuid>,
-    subject_id: i64,
-    is_tracked: bool,
-    is_active: bool,
-    url: Option<String>,
-    description: Option<String>,
-    description_key: Option<String>,
-    media_type: Option<String>,
-    duration: Option<f64>,
-    cover_image_url_original: Option<String>,
-    video_url_original: Option<String>,
-    platform_data: serde_json::Value,
-    create_time: Option<DateTime<Utc>>,
-    view_count: i64,
-    like_count: i64,
-    comment_count: i64,
-    share_count: i64,
-    saved_count: Option<i64>,
-    play_count: i64,
-    ig_play_count: Option<i64>,
-    fb_play_count: Option<i64>,
-    fb_like_count: Option<i64>,
-    observed_at: Option<DateTime<Utc>>,
-    known_at: Option<KnownAt>,
-    tracked_since: Option<NaiveDate>,
-    scraped_at: Option<DateTime<Utc>>,
+pub(super) struct Columns {
+    pub(super) id: Uuid,
+    pub(super) internal_id: i64,
+    pub(super) platform: Platform,
+    pub(super) external_id: Option<String>,
+    pub(super) shortcode: Option<String>,
+    pub(super) account_id: Option<Uuid>,
+    pub(super) subject_id: i64,
+    pub(super) is_tracked: bool,
+    pub(super) is_active: bool,
+    pub(super) url: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) description_key: Option<String>,
+    pub(super) media_type: Option<String>,
+    pub(super) duration: Option<f64>,
+    pub(super) cover_image_url_original: Option<String>,
+    pub(super) video_url_original: Option<String>,
+    pub(super) platform_data: serde_json::Value,
+    pub(super) create_time: Option<DateTime<Utc>>,
+    pub(super) view_count: i64,
+    pub(super) like_count: i64,
+    pub(super) comment_count: i64,
+    pub(super) share_count: i64,
+    pub(super) saved_count: Option<i64>,
+    pub(super) play_count: i64,
+    pub(super) ig_play_count: Option<i64>,
+    pub(super) fb_play_count: Option<i64>,
+    pub(super) fb_like_count: Option<i64>,
+    pub(super) observed_at: Option<DateTime<Utc>>,
+    pub(super) known_at: Option<KnownAt>,
+    pub(super) tracked_since: Option<NaiveDate>,
+    pub(super) scraped_at: Option<DateTime<Utc>>,
 }
 
 /// A video in the making: what is stored of it, if anything, and what the batch adds.
@@ -140,15 +141,23 @@ struct Draft {
 /// Videos that turned out to be others: the id of each that is gone, with the one that it was merged into.
 pub type Merged = HashMap<Uuid, Uuid>;
 
+/// What became of observed videos.
+#[derive(Debug, Default)]
+pub struct Observed {
+    pub merged: Merged,
+    /// The videos that were meant, by their internal ids.
+    pub videos: Vec<i64>,
+}
+
 /// Records what was observed of videos of the organization. Two units of work that make the same video at the
 /// same time contend: the later one gets [`Error::Contended`] and is to be tried again.
 pub async fn observe_videos(
     write: &mut Write,
     now: DateTime<Utc>,
     observed: Vec<ObservedVideo>,
-) -> Result<Merged, Error> {
+) -> Result<Observed, Error> {
     if observed.is_empty() {
-        return Ok(Merged::new());
+        return Ok(Observed::default());
     }
     let locked = lock_accounts(write, &observed).await?;
     let stored = find(write, &observed).await?;
@@ -171,7 +180,7 @@ pub async fn observe_videos(
     start_tracking(write, &accounts).await?;
     let accounts: Vec<_> = accounts.into_keys().collect();
     sums::refresh(write, &accounts).await?;
-    Ok(merged)
+    Ok(Observed { merged, videos: drafts.into_iter().map(|draft| draft.internal_id).collect() })
 }
 
 /// Finds and locks the rows that the batch may mean.
@@ -458,46 +467,6 @@ impl Draft {
             });
         }
     }
-}
-
-/// Makes the rows of new videos, and what collects those that are tracked on their own.
-async fn insert(write: &mut Write, now: DateTime<Utc>, made: Vec<Columns>) -> Result<(), Error> {
-    if made.is_empty() {
-        return Ok(());
-    }
-    let count = made.len() as u64;
-    let inserted = sqlx::query(
-        "insert into videos (
-            id, internal_id, organization_id, platform, external_id, shortcode, account_id, subject_id, is_tracked,
-            is_active, url, description, description_key, media_type, duration, cover_image_url_original, video_url_original,
-            platform_data, create_time, view_count, like_count, comment_count, share_count, saved_count, play_count,
-            ig_play_count, fb_play_count, fb_like_count, observed_at, known_at, tracked_since, first_scrape_time,
-            last_scrape_time, added_at, updated_at, tracked_at)
-         select id, internal_id, $1, platform, external_id, shortcode, account_id, subject_id, is_tracked,
-            is_active, url, description, description_key, media_type, duration, cover_image_url_original, video_url_original,
-            platform_data, create_time, view_count, like_count, comment_count, share_count, saved_count, play_count,
-            ig_play_count, fb_play_count, fb_like_count, observed_at, known_at, tracked_since, scraped_at,
-            scraped_at, $3, $3, case when is_tracked then $3 end
-         from jsonb_to_recordset($2) as x(
-            id uuid, internal_id bigint, platform text, external_id text, shortcode text, account_id uuid,
-            subject_id bigint, is_tracked boolean, is_active boolean, url text, description text, description_key text, media_type text,
-            duration double precision, cover_image_url_original text, video_url_original text, platform_data jsonb,
-            create_time timestamptz, view_count bigint, like_count bigint, comment_count bigint, share_count bigint,
-            saved_count bigint, play_count bigint, ig_play_count bigint, fb_play_count bigint, fb_like_count bigint,
-            observed_at timestamptz, known_at jsonb, tracked_since date, scraped_at timestamptz)
-         on conflict do nothing",
-    )
-    .bind(write.organization())
-    .bind(Json(&made))
-    .bind(Utc::now())
-    .execute(write.connection())
-    .await?;
-    if inserted.rows_affected() < count {
-        return Err(Error::Contended);
-    }
-    let tracked: Vec<_> =
-        made.iter().filter(|columns| columns.is_tracked).map(|columns| columns.id).collect();
-    targets::add_videos(write, &tracked, now).await
 }
 
 /// Brings the rows of known videos up to date.

@@ -22,6 +22,8 @@ pub use recovery::{MissingHistory, Resumed, forget_delivered, missing_history, r
 pub struct Delivery {
     /// Higher than that of every delivery before.
     pub number: i64,
+    /// The position of its first row.
+    pub first: i64,
     /// In the order of their positions.
     pub rows: Vec<Row>,
 }
@@ -85,7 +87,9 @@ impl Held {
 pub async fn next(pg: &PgPool, bytes: i64, held: &mut Held) -> Result<Option<Delivery>, Error> {
     loop {
         let stored = number_next(pg, bytes, held).await?;
-        let Some(number) = stored.first().map(|row| row.delivery) else { return Ok(None) };
+        let Some((number, first)) = stored.first().map(|row| (row.delivery, row.position)) else {
+            return Ok(None);
+        };
         let mut rows = Vec::with_capacity(stored.len());
         let mut left_out = Vec::new();
         for row in stored {
@@ -107,7 +111,7 @@ pub async fn next(pg: &PgPool, bytes: i64, held: &mut Held) -> Result<Option<Del
                 .await?;
         }
         if !rows.is_empty() {
-            return Ok(Some(Delivery { number, rows }));
+            return Ok(Some(Delivery { number, first, rows }));
         }
     }
 }

@@ -17,6 +17,8 @@ const CHUNK: i64 = 20_000;
 pub struct Resumed {
     /// Delivered rows that ClickHouse turned out to lack; they wait again.
     pub reopened: u64,
+    /// The last position that was in an attempt which nobody finished, 0 without any.
+    pub abandoned: i64,
     /// Whether ClickHouse has deliveries that Postgres does not remember.
     pub postgres_is_older: bool,
 }
@@ -82,10 +84,15 @@ pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
         reopened += opened;
     }
     // Attempts that nobody finished. One may still be at work in ClickHouse: the next has a higher number.
-    sqlx::query("update outbox set delivery = null where applied_at is null and delivery is not null")
-        .execute(pg)
-        .await?;
-    Ok(Resumed { reopened, postgres_is_older: has > remembered })
+    let abandoned = sqlx::query_scalar(
+        "with abandoned as (
+             update outbox set delivery = null where applied_at is null and delivery is not null returning position
+         )
+         select coalesce(max(position), 0) from abandoned",
+    )
+    .fetch_one(pg)
+    .await?;
+    Ok(Resumed { reopened, abandoned, postgres_is_older: has > remembered })
 }
 
 /// Notes what was delivered after `recorded` and is not kept any more. Files that are older than a loss noticed before

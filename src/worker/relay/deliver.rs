@@ -1,42 +1,53 @@
 //! One delivery: makes everything that its rows say visible in ClickHouse, and the record of the delivery last.
 //!
-//! Each step may be repeated, by this process or another, so a kill between any two of them loses nothing.
+//! Each step may be repeated, by this process or another, so a kill between any two of them loses nothing. Before each
+//! of them the process makes sure that it still leads, and none begins while a predecessor's statement still runs.
 
 use super::confirm;
 use super::plan::Plan;
 use crate::app::Stores;
 use crate::failpoint;
 use crate::store::Error;
-use crate::store::facts::{self, Subject, dimensions};
+use crate::store::facts::{self, Days, Subject, dimensions};
 use crate::store::outbox::{Delivery, Leadership};
+use crate::store::rollup;
+use crate::worker::{LONG, within};
 
 /// Subjects whose gains are computed by one statement, unless that turns out to be too much for it.
 const SUBJECTS: usize = 128;
 
-/// Delivers; false when ClickHouse no longer stood after the delivery `before` in the end.
+/// Delivers; false when ClickHouse no longer stood after the delivery `before` in the end. `days` says how much of the
+/// rollup of what is touched has to be written.
 pub(super) async fn deliver(
     stores: &Stores,
     leadership: &mut Leadership,
     before: i64,
     delivery: &Delivery,
+    days: Days,
 ) -> Result<bool, Error> {
     let number = delivery.number;
     let client = &stores.clickhouse.clone().with_setting("log_comment", format!("relay delivery {number}"));
     let plan = Plan::of(&delivery.rows);
     dimensions::bring(&stores.pg, client, &plan.changed, number).await?;
     failpoint::reached("relay-dimensions");
+    confirm(leadership).await?;
     facts::copy_places(client, &plan.moves).await?;
     failpoint::reached("relay-copied");
+    confirm(leadership).await?;
     facts::remove_places(client, &plan.left).await?;
     facts::remove_subjects(client, &plan.removed_subjects).await?;
     dimensions::remove(client, &plan.removed, number).await?;
     failpoint::reached("relay-removed");
+    confirm(leadership).await?;
     tokio::try_join!(
         facts::insert_accounts(client, &plan.account_snapshots),
         facts::insert_videos(client, &plan.video_snapshots)
     )?;
     failpoint::reached("relay-facts");
-    recompute(client, leadership, &plan.touched, number).await?;
+    recompute(client, leadership, &plan.touched, number, days).await?;
+    let (there, gone) = within(LONG, rollup::present(&stores.pg, plan.rebuilt)).await?;
+    recompute(client, leadership, &there, number, Days::All).await?;
+    facts::empty_rollup(client, &gone, number).await?;
     failpoint::reached("relay-rollup");
     confirm(leadership).await?;
     facts::record(client, before, number).await
@@ -48,11 +59,12 @@ async fn recompute(
     leadership: &mut Leadership,
     subjects: &[Subject],
     delivery: i64,
+    days: Days,
 ) -> Result<(), Error> {
     let mut waiting: Vec<&[Subject]> = subjects.chunks(SUBJECTS).rev().collect();
     while let Some(some) = waiting.pop() {
         confirm(leadership).await?;
-        match facts::recompute(client, some, delivery).await {
+        match facts::recompute(client, some, delivery, days).await {
             Err(error) if error.is_too_much() && some.len() > 1 => {
                 let (first, second) = some.split_at(some.len() / 2);
                 waiting.extend([second, first]);

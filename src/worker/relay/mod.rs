@@ -15,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::{BRIEF, LONG, within};
 use crate::app::Stores;
 use crate::failpoint;
+use crate::store::Error;
+use crate::store::facts::{self, Days};
 use crate::store::outbox::{self, Held, Leadership};
-use crate::store::{Error, facts};
 
 /// How long the relay rests when nothing waits.
 const IDLE: Duration = Duration::from_millis(100);
@@ -48,7 +49,8 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
 async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result<(), Error> {
     let pg = &stores.pg;
     let Some(mut leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(()) };
-    let mut has = resume(stores).await?;
+    facts::quiet(&stores.clickhouse).await?;
+    let (mut has, abandoned) = resume(stores).await?;
     let mut held = Held::default();
     let mut looked = Instant::now();
     let mut cleaned = None::<Instant>;
@@ -56,7 +58,8 @@ async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result
         confirm(&mut leadership).await?;
         if let Some(delivery) = within(LONG, outbox::next(pg, DELIVERY_BYTES, &mut held)).await? {
             failpoint::reached("relay-numbered");
-            if !deliver::deliver(stores, &mut leadership, has, &delivery).await? {
+            let days = if delivery.first <= abandoned { Days::All } else { Days::Changed };
+            if !deliver::deliver(stores, &mut leadership, has, &delivery, days).await? {
                 tracing::warn!(has, "clickhouse changed its files during a delivery");
                 return Ok(());
             }
@@ -85,8 +88,9 @@ async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result
     }
 }
 
-/// Goes on after the delivery that ClickHouse has, and says which one that is.
-async fn resume(stores: &Stores) -> Result<i64, Error> {
+/// Goes on after the delivery that ClickHouse has, and says which one that is, and up to which position rows were in an
+/// attempt that nobody finished: its statements may still be at work, on what they found when they began.
+async fn resume(stores: &Stores) -> Result<(i64, i64), Error> {
     let recorded = facts::recorded(&stores.clickhouse).await?;
     let has = recorded.delivery;
     let resumed = within(LONG, outbox::resume(&stores.pg, recorded)).await?;
@@ -103,7 +107,7 @@ async fn resume(stores: &Stores) -> Result<i64, Error> {
     for missing in within(BRIEF, outbox::missing_history(&stores.pg)).await? {
         tracing::error!("{missing}");
     }
-    Ok(has)
+    Ok((has, resumed.abandoned))
 }
 
 async fn confirm(leadership: &mut Leadership) -> Result<(), Error> {

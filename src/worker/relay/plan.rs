@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) video_snapshots: Vec<(Uuid, VideoSnapshot)>,
     /// Subjects whose gains have to be computed again.
     pub(super) touched: Vec<Subject>,
+    /// Those of which every day has to be written, whatever is there.
+    pub(super) rebuilt: BTreeSet<Subject>,
 }
 
 impl Plan {
@@ -58,7 +60,7 @@ impl Plan {
             plan.left.push((organization, from));
         }
         plan.removed_subjects = routes.removed.into_iter().collect();
-        plan.touched = touched.into_iter().collect();
+        plan.touched = touched.difference(&plan.rebuilt).copied().collect();
         plan
     }
 
@@ -105,6 +107,9 @@ impl Plan {
                 self.removed.videos.extend(videos.iter().map(|video| (organization, video.video_id)));
             }
             Event::CreatorRemoved(id) => self.removed.creators.push((organization, *id)),
+            Event::SubjectsRebuilt(subjects) => {
+                self.rebuilt.extend(subjects.iter().map(|subject| (organization, *subject)));
+            }
         }
     }
 }
@@ -208,6 +213,13 @@ mod tests {
         let plan = plan(vec![seen(lost), moved(lost, kept), seen(kept)]);
         assert_eq!(places(&plan), [kept, kept]);
         assert_eq!(plan.removed.videos, [(ORGANIZATION, 5)]);
+    }
+
+    #[test]
+    fn what_is_rebuilt_is_computed_once() {
+        let plan = plan(vec![seen(place(5, 5)), Event::SubjectsRebuilt(vec![5, 6]), seen(place(7, 7))]);
+        assert_eq!(plan.rebuilt, [5, 6].map(|subject| (ORGANIZATION, subject)).into());
+        assert_eq!(plan.touched, [(ORGANIZATION, 7)]);
     }
 
     #[test]

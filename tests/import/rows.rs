@@ -1,47 +1,13 @@
-//! Imports: what rows may say, in any order, twice, with mistakes in them, and which numbers follow from them.
+//! What rows may say, in any order, twice, with mistakes in them, and which numbers follow from them.
 
-mod harness;
+use std::path::Path;
 
-use std::path::{Path, PathBuf};
-
-use harness::{Organization, Stack};
 use serde_json::{Value, json};
-use tidemark::import::{self, Options, Summary};
+use tidemark::import::{self, Options};
 use tidemark::store;
 
-const HEADER: &str = "platform,username,external_id,observed_at,create_time,description,view_count,like_count,\
-    comment_count,share_count,saved_count,follower_count,creator,category,name";
-
-/// A folder with one CSV file of the given rows.
-struct File {
-    folder: tempfile::TempDir,
-    path: PathBuf,
-}
-
-impl File {
-    fn csv(rows: &[&str]) -> Self {
-        Self::with("history.csv", &format!("{HEADER}\n{}\n", rows.join("\n")))
-    }
-
-    fn with(name: &str, text: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        File { folder, path }
-    }
-
-    fn report(&self) -> PathBuf {
-        self.folder.path().join("history.csv.refused.jsonl")
-    }
-}
-
-async fn load(organization: &Organization, path: &Path) -> Summary {
-    load_with(organization, path, &Options::default()).await
-}
-
-async fn load_with(organization: &Organization, path: &Path, options: &Options) -> Summary {
-    import::load(&organization.stack.stores, organization.id, vec![path.to_owned()], options).await.unwrap()
-}
+use crate::harness::{self, Organization, Stack};
+use crate::setup::{File, HEADER, load, load_with};
 
 /// Gains of one day or window by the organization's overview.
 async fn gains(organization: &Organization, start: &str, end: &str) -> [i64; 3] {

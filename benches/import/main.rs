@@ -1,0 +1,197 @@
+//! Times `tidemark import` into a running system, until what it loaded is visible in /overview and /search, and looks at
+//! the memory of the import and of the API meanwhile: `make bench-import`. TIDEMARK_BENCH_ROWS says how many rows the
+//! files have (10000000 for the sizes of the service's promise); a tenth of that where a video has a single row.
+
+#[path = "../../tests/harness/mod.rs"]
+mod harness;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use harness::{Organization, Stack, private};
+use serde_json::Value;
+use tidemark::export::{self, Format};
+
+const ROWS: u64 = 600_000;
+const VIDEOS_AN_ACCOUNT: u64 = 100;
+const LOOK: Duration = Duration::from_millis(20);
+
+const WORDS: &str = "dance,tutorial,มาดู,học,عرض,día,☀️🎉,vlog,morning routine,recipe,outfit of the day,#fyp,#foryou,100%,\
+    storytime,giveaway,travel,đà nẵng,ตลก,behind the scenes,new song,cover,comedy,prank,review,unboxing";
+
+/// A file of rows: how many, how many of each video, and whether one day follows the other instead of one video.
+struct Shape {
+    rows: u64,
+    a_video: u64,
+    by_day: bool,
+}
+
+impl Shape {
+    fn write_csv(&self, path: &Path) {
+        let mut file = BufWriter::new(File::create(path).expect("the file can be made"));
+        writeln!(
+            file,
+            "platform,username,external_id,observed_at,create_time,description,view_count,like_count,comment_count,\
+             share_count,saved_count"
+        )
+        .expect("the disk has room");
+        let words: Vec<_> = WORDS.split(',').collect();
+        let videos = self.rows / self.a_video;
+        for n in 0..videos * self.a_video {
+            let (video, day) =
+                if self.by_day { (n % videos, n / videos) } else { (n / self.a_video, n % self.a_video) };
+            let word = |n: u64| words[(n % words.len() as u64) as usize];
+            let views = video * 2_654_435_761 % 100_000 + day * 1_000;
+            writeln!(
+                file,
+                "{},user{},{},2026-01-{:02},2026-01-{:02}T10:00:00Z,{} {} {} no {video},{views},{},{},{},{}",
+                if video / VIDEOS_AN_ACCOUNT % 2 == 0 { "tiktok" } else { "instagram" },
+                video / VIDEOS_AN_ACCOUNT,
+                7_000_000_000_000_000_000 + video,
+                day + 1,
+                video % 28 + 1,
+                word(video),
+                word(video / 7),
+                word(video / 31),
+                views / 10,
+                views / 100,
+                views / 200,
+                views / 300,
+            )
+            .expect("the disk has room");
+        }
+        file.flush().expect("the disk has room");
+    }
+
+    fn videos(&self) -> u64 {
+        self.rows / self.a_video
+    }
+
+    fn views(&self) -> i64 {
+        let last = (self.a_video - 1) * 1_000;
+        (0..self.videos()).map(|video| (video * 2_654_435_761 % 100_000 + last) as i64).sum()
+    }
+}
+
+#[tokio::main]
+async fn main() {
+    let rows = std::env::var("TIDEMARK_BENCH_ROWS")
+        .map_or(ROWS, |rows| rows.parse().expect("TIDEMARK_BENCH_ROWS is a number"));
+    let stack = Stack::shared();
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    println!(
+        "| File | Rows | Rows a video | Rows/s until loaded | Rows/s until visible | CPU µs a row | RssAnon of the import, MB | Of the API, MB |\n\
+         |---|---|---|---|---|---|---|---|"
+    );
+    let many = Shape { rows, a_video: 30, by_day: false };
+    let csv = folder.path().join("videos.csv");
+    many.write_csv(&csv);
+    let organization = measure(&stack, "CSV", &many, &csv).await;
+    for (name, format) in [("JSON Lines", Format::Jsonl), ("Parquet", Format::Parquet)] {
+        let output = folder.path().join(name);
+        let options = export::Options { format, output: output.clone(), progress: false };
+        let files =
+            export::write(&stack.stores, organization.id, &options).await.expect("it can be exported").files;
+        measure(&stack, &format!("{name}, as exported"), &many, &files[1]).await;
+        std::fs::remove_dir_all(output).expect("the files can be removed");
+    }
+    let by_day = Shape { by_day: true, ..many };
+    by_day.write_csv(&csv);
+    measure(&stack, "CSV, day by day", &by_day, &csv).await;
+    let single = Shape { rows: rows / 10, a_video: 1, by_day: false };
+    single.write_csv(&csv);
+    measure(&stack, "CSV", &single, &csv).await;
+}
+
+/// Loads a file with the program into a fresh organization and prints a row of the table.
+async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organization {
+    let organization = stack.organization().await;
+    let connection = &stack.connection;
+    let before = cpu_of_the_stack();
+    let start = Instant::now();
+    let child = private::command()
+        .args(["import", "--json", "--org", &organization.id.to_string()])
+        .arg(file)
+        .env("TIDEMARK_DATABASE_URL", &connection.database_url)
+        .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
+        .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
+        .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
+        .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .expect("the program starts");
+    let import = child.id();
+    let api = processes().into_iter().find(|(_, command)| command.contains(" serve ")).map(|(pid, _)| pid);
+    let (mut loaded, mut version, mut import_cpu) = (Duration::ZERO, 0, 0);
+    let (mut import_peak, mut api_peak) = (0, 0);
+    let waiting = tokio::task::spawn_blocking(move || child.wait_with_output());
+    while !waiting.is_finished() {
+        import_peak = import_peak.max(anonymous_memory(import));
+        api_peak = api_peak.max(api.map_or(0, anonymous_memory));
+        import_cpu = cpu(import).max(import_cpu);
+        let now: i64 = sqlx::query_scalar("select data_version from organizations where id = $1")
+            .bind(organization.id)
+            .fetch_one(&stack.stores.pg)
+            .await
+            .expect("postgres answers");
+        if now != version {
+            (version, loaded) = (now, start.elapsed());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    let visible = start.elapsed();
+    let output = waiting.await.expect("it was waited for").expect("it ended");
+    assert!(output.status.success(), "the import failed");
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("the summary is JSON");
+    assert_eq!(summary["videos"], shape.videos());
+    let overview = organization.get("/overview?start_date=2026-01-01&end_date=2026-02-28").await.ok(200);
+    assert_eq!(overview.integer("/data/views/current"), shape.views(), "everything is visible in /overview");
+    let last = shape.videos() - 1;
+    let found = organization.get(&format!("/search?q=no%20{last}")).await.ok(200);
+    assert!(!found.list("/data/videos").is_empty(), "the last video can be found");
+    // Clock ticks are hundredths of a second here as nearly everywhere.
+    let spent: u64 =
+        cpu_of_the_stack().into_iter().map(|(pid, ticks)| ticks - before.get(&pid).unwrap_or(&0)).sum();
+    let a_second = |time: Duration| (shape.rows as f64 / time.as_secs_f64()) as u64;
+    println!(
+        "| {name} | {} | {} | {} | {} | {:.1} | {} | {} |",
+        shape.rows,
+        shape.a_video,
+        a_second(loaded),
+        a_second(visible),
+        (spent + import_cpu) as f64 * 10_000.0 / shape.rows as f64,
+        import_peak >> 10,
+        api_peak >> 10,
+    );
+    organization
+}
+
+/// The processes of the installation that is measured, with their command lines.
+fn processes() -> Vec<(u32, String)> {
+    let file = std::env::var("TIDEMARK_TEST_STACK").expect("the stores run");
+    let dir = Path::new(&file).parent().expect("the file is in a folder");
+    private::processes_of(dir)
+}
+
+fn cpu_of_the_stack() -> BTreeMap<u32, u64> {
+    processes().into_iter().map(|(pid, _)| (pid, cpu(pid))).collect()
+}
+
+/// Ticks that a process and its ended children have computed.
+fn cpu(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    (11..15).filter_map(|n| fields.get(n)?.parse::<u64>().ok()).sum()
+}
+
+/// KiB of memory that is no file's.
+fn anonymous_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}

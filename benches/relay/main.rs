@@ -1,0 +1,316 @@
+//! Times what comes after the commit of a scrape: how soon it is in every total and found by search at 5,000 posts a
+//! second, and how fast the relay drains what waited. Prints the tables of docs/analytics.md: `make bench-relay`.
+
+#[path = "../../tests/harness/mod.rs"]
+mod harness;
+#[expect(dead_code, reason = "the relay's tests use the rest")]
+#[path = "../../tests/relay/setup.rs"]
+mod setup;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+use tidemark::model::counters::Counters;
+use tidemark::model::latest::learn;
+use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
+use tidemark::store::search::SearchIndex;
+use tidemark::store::{Write, accounts};
+use tidemark::worker::indexer;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use harness::private::processes_of;
+use setup::{OwnStores, Tenant, post, scrape};
+
+/// Posts of one scrape; 100 scrapes a second are 5,000 posts.
+const POSTS: usize = 50;
+const PAUSE: Duration = Duration::from_millis(10);
+const ORGANIZATIONS: usize = 20;
+/// Accounts of each organization, so that a scrape of all takes 15 seconds.
+const ACCOUNTS: usize = 75;
+/// Days that accounts have behind them when they are scraped again.
+const DAYS: i64 = 30;
+/// How many scrapes are committed at the same time.
+const WRITERS: usize = 8;
+
+/// Processor time that was spent so far, in seconds: where others work on the machine too, it says more than times do.
+struct Spent {
+    here: f64,
+    postgres: f64,
+    clickhouse: f64,
+}
+
+impl Spent {
+    fn so_far() -> Self {
+        let file = std::env::var("TIDEMARK_TEST_STACK").unwrap();
+        let folder = Path::new(&file).parent().unwrap();
+        let (mut postgres, mut clickhouse) = (0.0, 0.0);
+        for (pid, command) in processes_of(folder) {
+            if command.split(' ').any(|word| word == "clickhouse") {
+                clickhouse += processor_time(&pid.to_string());
+            } else if command.contains("postgres") {
+                postgres += processor_time(&pid.to_string());
+            }
+        }
+        Spent { here: processor_time("self"), postgres, clickhouse }
+    }
+}
+
+/// User and system time of a process, in seconds; 0 when it is gone.
+fn processor_time(pid: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    // In hundredths, as the kernel tells everyone.
+    let hundredths = |field: usize| fields.get(field).and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    (hundredths(11) + hundredths(12)) / 100.0
+}
+
+/// What scrapes of all accounts came to.
+struct Load {
+    /// Posts a second that were in fact committed.
+    rate: f64,
+    /// Until everything was visible.
+    spent: Spent,
+    committed: Vec<Committed>,
+}
+
+/// What was committed when.
+struct Committed {
+    at: DateTime<Utc>,
+    position: i64,
+    /// When search had it.
+    found_at: DateTime<Utc>,
+}
+
+#[tokio::main]
+async fn main() {
+    println!("| 5,000 posts a second, visible after | | median s | 99 of 100 within s |\n|---|---|---|---|");
+    under_load().await;
+    println!("\n| What waited | drained in s | snapshots a second |\n|---|---|---|");
+    drain(1, 500).await;
+    drain(250, 2).await;
+    removals(2_000).await;
+}
+
+/// Scrapes every account twice: when nothing is known of it, and when it has a month behind it.
+async fn under_load() {
+    let own = OwnStores::create().await;
+    let mut tenants = Vec::new();
+    for _ in 0..ORGANIZATIONS {
+        tenants.push(own.organization(ACCOUNTS).await);
+    }
+    let writers = PgPoolOptions::new().max_connections(WRITERS as u32);
+    let pg = writers.connect_with(own.pg().connect_options().as_ref().clone()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let index = SearchIndex::open(folder.path()).unwrap();
+    let stop = CancellationToken::new();
+    let follower = tokio::spawn(indexer::follow(own.stores.clone(), index.clone(), stop.clone()));
+    let relay = own.relay();
+    all_applied(&own, &tenants).await;
+
+    let scraped = scrape_all(&own, &pg, &tenants, &index, 1_000).await;
+    tell("posts that nobody knew", &own, scraped).await;
+
+    remember(&pg, &tenants).await;
+    all_applied(&own, &tenants).await;
+    sqlx::raw_sql("vacuum analyze").execute(&pg).await.unwrap();
+    let scraped = scrape_all(&own, &pg, &tenants, &index, 2_000).await;
+    tell("known posts with a month behind them", &own, scraped).await;
+    relay.stop().await;
+    stop.cancel();
+    follower.await.unwrap();
+}
+
+async fn all_applied(own: &OwnStores, tenants: &[Tenant]) {
+    for tenant in tenants {
+        own.applied(tenant.id).await;
+    }
+}
+
+/// Commits a scrape of every account at the measured rate, organizations taking turns.
+async fn scrape_all(
+    own: &OwnStores,
+    pg: &PgPool,
+    tenants: &[Tenant],
+    index: &SearchIndex,
+    views: i64,
+) -> Load {
+    let (began, before) = (Instant::now(), Spent::so_far());
+    let (mut writing, mut committed) = (JoinSet::new(), JoinSet::new());
+    for n in 0..ORGANIZATIONS * ACCOUNTS {
+        let (id, account) =
+            (tenants[n % ORGANIZATIONS].id, tenants[n % ORGANIZATIONS].accounts[n / ORGANIZATIONS]);
+        tokio::time::sleep_until((began + PAUSE * n as u32).into()).await;
+        while writing.len() >= WRITERS {
+            follow_up(&mut writing, &mut committed, index).await;
+        }
+        let pg = pg.clone();
+        writing.spawn(async move { commit_scrape(&pg, id, account, views).await });
+    }
+    while !writing.is_empty() {
+        follow_up(&mut writing, &mut committed, index).await;
+    }
+    let rate = (ORGANIZATIONS * ACCOUNTS * POSTS) as f64 / began.elapsed().as_secs_f64();
+    let committed = committed.join_all().await;
+    all_applied(own, tenants).await;
+    let after = Spent::so_far();
+    let spent = Spent {
+        here: after.here - before.here,
+        postgres: after.postgres - before.postgres,
+        clickhouse: after.clickhouse - before.clickhouse,
+    };
+    Load { rate, spent, committed }
+}
+
+/// Takes the next scrape that is committed, and waits for search to have it beside everything else.
+async fn follow_up(
+    writing: &mut JoinSet<(DateTime<Utc>, i64, i64)>,
+    committed: &mut JoinSet<Committed>,
+    index: &SearchIndex,
+) {
+    if let Some(written) = writing.join_next().await {
+        let ((at, position, txid), index) = (written.unwrap(), index.clone());
+        committed.spawn(async move {
+            index.wait_applied(txid).await;
+            Committed { at, position, found_at: Utc::now() }
+        });
+    }
+}
+
+/// Commits what a scrape learns; answers when, where in the outbox, and by which transaction.
+async fn commit_scrape(
+    pg: &PgPool,
+    organization: Uuid,
+    account: AccountRef,
+    views: i64,
+) -> (DateTime<Utc>, i64, i64) {
+    let now = Utc::now();
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    let posts = (0..POSTS).map(|n| told(account, n, views, now)).collect();
+    observe_videos(&mut write, now, posts).await.unwrap();
+    let txid = sqlx::query_scalar("select pg_current_xact_id()::text::bigint")
+        .fetch_one(write.connection())
+        .await
+        .unwrap();
+    let position = write.commit().await.unwrap().outbox_position.unwrap();
+    (Utc::now(), position, txid)
+}
+
+fn told(account: AccountRef, n: usize, views: i64, at: DateTime<Utc>) -> ObservedVideo {
+    let mut told = post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at);
+    let caption =
+        format!("morning routine {n} with a day at the sea, new song #fyp #foryou {}", account.subject_id);
+    learn(&mut told.latest.description, Some(caption), at);
+    told
+}
+
+/// Gives every post a snapshot on each of the days before.
+async fn remember(pg: &PgPool, tenants: &[Tenant]) {
+    for tenant in tenants {
+        for account in &tenant.accounts {
+            let now = Utc::now();
+            let posts = (0..POSTS).map(|n| {
+                let mut told = told(*account, n, 0, now - TimeDelta::days(DAYS));
+                told.scraped_at = None;
+                told.observations = (1..=DAYS)
+                    .map(|ago| {
+                        let counters =
+                            Counters { view_count: Some((DAYS - ago) * 30), ..Counters::default() };
+                        (now - TimeDelta::days(ago), counters)
+                    })
+                    .collect();
+                told
+            });
+            let mut write = Write::begin(pg, tenant.id).await.unwrap();
+            observe_videos(&mut write, now, posts.collect()).await.unwrap();
+            write.commit().await.unwrap();
+        }
+    }
+}
+
+/// Prints how soon scrapes were in every total, found by search, and both.
+async fn tell(what: &str, own: &OwnStores, load: Load) {
+    let Load { rate, spent, committed } = load;
+    let positions: Vec<_> = committed.iter().map(|scrape| scrape.position).collect();
+    let applied: Vec<(i64, DateTime<Utc>)> =
+        sqlx::query_as("select position, applied_at from outbox where position = any($1)")
+            .bind(positions)
+            .fetch_all(own.pg())
+            .await
+            .unwrap();
+    let applied: std::collections::HashMap<_, _> = applied.into_iter().collect();
+    let (mut totals, mut search, mut both) = (Vec::new(), Vec::new(), Vec::new());
+    for scrape in &committed {
+        let seconds = |until: DateTime<Utc>| (until - scrape.at).as_seconds_f64().max(0.0);
+        let (total, found) = (seconds(applied[&scrape.position]), seconds(scrape.found_at));
+        totals.push(total);
+        search.push(found);
+        both.push(total.max(found));
+    }
+    let Spent { here, postgres, clickhouse } = spent;
+    let times = format!("here {here:.1}, Postgres {postgres:.1}, ClickHouse {clickhouse:.1}");
+    println!("| {what}: {rate:.0} a second were committed; processor seconds {times} | | | |");
+    for (where_to, mut seconds) in [("totals", totals), ("search", search), ("**both**", both)] {
+        seconds.sort_unstable_by(f64::total_cmp);
+        let within = |part: usize| seconds[(seconds.len() - 1) * part / 100];
+        println!("| | {where_to} | {:.2} | {:.2} |", within(50), within(99));
+    }
+}
+
+/// How long a relay that starts now takes until it has delivered all.
+async fn drained(own: &OwnStores) -> f64 {
+    let began = Instant::now();
+    let relay = own.relay();
+    // One question for all organizations, which costs nothing beside what is measured.
+    while !sqlx::query_scalar::<_, bool>("select not exists (select from outbox where applied_at is null)")
+        .fetch_one(own.pg())
+        .await
+        .unwrap()
+    {
+        tokio::time::sleep(PAUSE).await;
+    }
+    let took = began.elapsed();
+    relay.stop().await;
+    took.as_secs_f64()
+}
+
+/// Drains what scrapes left during an outage.
+async fn drain(organizations: usize, accounts: usize) {
+    let own = OwnStores::create().await;
+    let mut tenants = Vec::new();
+    for _ in 0..organizations {
+        tenants.push(own.organization(accounts).await);
+    }
+    for n in 0..accounts {
+        for tenant in &tenants {
+            scrape(own.pg(), tenant.id, tenant.accounts[n], POSTS, 100).await;
+        }
+    }
+    let took = drained(&own).await;
+    let (scrapes, snapshots) = (organizations * accounts, organizations * accounts * POSTS);
+    println!(
+        "| {scrapes} scrapes, organizations: {organizations} | {took:.2} | {:.0} |",
+        snapshots as f64 / took
+    );
+}
+
+/// Drains deletions of accounts that have history.
+async fn removals(accounts: usize) {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(accounts).await;
+    for account in &tenant.accounts {
+        scrape(own.pg(), tenant.id, *account, 2, 100).await;
+    }
+    drained(&own).await;
+    for account in &tenant.accounts {
+        let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
+        accounts::change::delete(&mut write, account.id).await.unwrap();
+        write.commit().await.unwrap();
+    }
+    let took = drained(&own).await;
+    println!("| {accounts} deleted accounts | {took:.2} | |");
+}

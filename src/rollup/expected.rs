@@ -1,0 +1,132 @@
+//! What the rollup of one subject has to say, added up in plain loops from its snapshots: a second way to the numbers of
+//! `recompute.sql`, which shares nothing with it but the rules of docs/analytics.md.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use crate::model::counters::Counters;
+use crate::store::rollup::StoredSnapshot;
+
+/// The counters of videos, and followers behind them.
+pub const COUNTERS: usize = Counters::NAMES.len() + 1;
+
+/// A day as it has to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Day {
+    pub gains: [Option<i64>; COUNTERS],
+    pub bases: [i64; COUNTERS],
+    pub observed_at: DateTime<Utc>,
+}
+
+/// The days of one subject in the making. Snapshots arrive video by video, each day by day.
+#[derive(Debug)]
+pub struct Expected {
+    started_on: NaiveDate,
+    days: BTreeMap<NaiveDate, Day>,
+    /// The video that is being added up, and the last known value of each of its counters.
+    current: Option<(u64, [Option<i64>; COUNTERS])>,
+}
+
+impl Expected {
+    /// Begins with the day on which tracking of the subject began.
+    pub fn new(started_on: NaiveDate) -> Self {
+        Expected { started_on, days: BTreeMap::new(), current: None }
+    }
+
+    /// A snapshot of a video that was posted on a day, if that is known.
+    pub fn video(&mut self, snapshot: &StoredSnapshot, posted_on: Option<NaiveDate>) {
+        let counts = std::array::from_fn(|n| snapshot.counters.get(n).copied().flatten());
+        self.add(snapshot, counts, posted_on.is_some_and(|day| day >= self.started_on));
+    }
+
+    /// A snapshot of the profile.
+    pub fn profile(&mut self, snapshot: &StoredSnapshot) {
+        let mut counts = [None; COUNTERS];
+        counts[COUNTERS - 1] = snapshot.counters.first().copied().flatten();
+        self.add(snapshot, counts, false);
+    }
+
+    fn add(&mut self, snapshot: &StoredSnapshot, counts: [Option<i64>; COUNTERS], posted_since_start: bool) {
+        let is_first = self.current.is_none_or(|(video, _)| video != snapshot.video_id);
+        let (_, mut known) =
+            self.current.filter(|_| !is_first).unwrap_or((snapshot.video_id, [None; COUNTERS]));
+        let day = self.days.entry(snapshot.date).or_insert(Day {
+            gains: [None; COUNTERS],
+            bases: [0; COUNTERS],
+            observed_at: snapshot.observed_at,
+        });
+        day.observed_at = day.observed_at.max(snapshot.observed_at);
+        for n in 0..COUNTERS {
+            let Some(now) = counts[n] else { continue };
+            let gain = match known[n] {
+                Some(before) => now - before,
+                None if is_first && posted_since_start => now,
+                None => {
+                    day.bases[n] += now;
+                    0
+                }
+            };
+            day.gains[n] = Some(day.gains[n].unwrap_or(0) + gain);
+            known[n] = Some(now);
+        }
+        self.current = Some((snapshot.video_id, known));
+    }
+
+    /// The days, each counter unknown until the first day on which some video reported it.
+    pub fn finish(mut self) -> BTreeMap<NaiveDate, Day> {
+        let mut is_known = [false; COUNTERS];
+        for day in self.days.values_mut() {
+            for (is_known, gain) in is_known.iter_mut().zip(&mut day.gains) {
+                *is_known |= gain.is_some();
+                if *is_known {
+                    gain.get_or_insert(0);
+                }
+            }
+        }
+        self.days
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(number: u32) -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 3, number).unwrap()
+    }
+
+    fn seen(video_id: u64, number: u32, views: Option<i64>, saves: Option<i64>) -> StoredSnapshot {
+        let date = day(number);
+        let counters = vec![views, None, None, None, saves, None, None, None, None];
+        StoredSnapshot {
+            subject_id: 1,
+            video_id,
+            date,
+            observed_at: date.and_time(Default::default()).and_utc(),
+            counters,
+        }
+    }
+
+    /// The example of docs/analytics.md.
+    #[test]
+    fn the_documented_example_has_its_days() {
+        let mut expected = Expected::new(day(2));
+        for (number, views) in [(2, 5_000), (4, 5_300), (5, 5_250)] {
+            expected.video(&seen(1, number, Some(views), None), NaiveDate::from_ymd_opt(2026, 2, 1));
+        }
+        for (number, views, saves) in [(3, 40, None), (4, 90, Some(7)), (5, 90, Some(9))] {
+            expected.video(&seen(2, number, Some(views), saves), Some(day(3)));
+        }
+        let mut followers = seen(0, 4, Some(100), None);
+        expected.profile(&followers);
+        followers.counters = vec![Some(90)];
+        followers.date = day(5);
+        expected.profile(&followers);
+        let days = expected.finish();
+        let column = |n: usize| -> Vec<_> { days.values().map(|day| (day.gains[n], day.bases[n])).collect() };
+        assert_eq!(column(0), [(Some(0), 5_000), (Some(40), 0), (Some(350), 0), (Some(-50), 0)]);
+        assert_eq!(column(4), [(None, 0), (None, 0), (Some(0), 7), (Some(2), 0)]);
+        assert_eq!(column(9), [(None, 0), (None, 0), (Some(0), 100), (Some(-10), 0)]);
+    }
+}

@@ -1,0 +1,345 @@
+//! An organization on its course: every step is done to the service and to the model alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
+use serde_json::{Value, json};
+use tidemark::import::{self, Options};
+use tidemark::model::counters::Counters;
+use tidemark::model::latest::VideoLatest;
+use tidemark::model::platform::Platform;
+use tidemark::rollup::rebuild;
+use tidemark::store::observations::{FoundOn, ObservedVideo, observe_videos};
+use tidemark::store::{Write, contending};
+use uuid::Uuid;
+
+use super::model::{Account, Counts, History, Ids, PLATFORMS, Seen, Video, keep};
+use super::steps::{NAMES, Row, Step};
+use crate::harness::Organization;
+
+/// An organization, and what the model holds of it.
+pub struct Course {
+    pub organization: Organization,
+    pub history: History,
+    pub ids: Ids,
+    today: NaiveDate,
+    /// Instagram posts whose shortcode is known beside their id.
+    revealed: BTreeSet<usize>,
+}
+
+/// Usernames of a platform have numbers that leave its rest when divided by two.
+fn username(account: usize) -> String {
+    let word = if account < NAMES / 2 { "exact" } else { "renamed" };
+    format!("{word}.{}", account % (NAMES / 2))
+}
+
+fn external_id(video: usize) -> String {
+    format!("{}", 7_000_000 + video)
+}
+
+/// What stands for the id of a post of which only the shortcode is known.
+fn shortcode(video: usize) -> String {
+    format!("SHORT{video}")
+}
+
+impl Course {
+    pub async fn begin(organization: Organization, today: NaiveDate) -> Self {
+        let history =
+            History { creators: ["Zoë", "anna", "Ben"].map(str::to_owned).to_vec(), ..History::default() };
+        let mut creators = Vec::new();
+        for name in &history.creators {
+            let made = organization.post("/creators", json!({"name": name})).await.ok(201);
+            creators.push(made.text("/data/id").parse().unwrap());
+        }
+        let ids = Ids { accounts: Vec::new(), creators, videos: Vec::new() };
+        Course { organization, history, ids, today, revealed: BTreeSet::new() }
+    }
+
+    /// The day on which a post was made: some before, some after tracking began.
+    fn posted(&self, video: usize) -> NaiveDate {
+        self.today - Days::new((video as u64 * 37 + 5) % 75)
+    }
+
+    fn named(&self, account: usize) -> Option<usize> {
+        let (platform, username) = (PLATFORMS[account % 2], username(account));
+        self.history
+            .accounts
+            .iter()
+            .position(|known| known.platform == platform && known.username == username)
+    }
+
+    fn video(&self, external_id: &str) -> Option<usize> {
+        self.history.videos.iter().position(|known| known.external_id == external_id)
+    }
+
+    /// Takes a step, and says whether every answer has to know of it at once.
+    pub async fn take(&mut self, step: &Step) -> bool {
+        let mut is_settled = true;
+        match step {
+            Step::Import(rows) => self.import(rows).await,
+            Step::Link { account, creator } => {
+                let creator = creator.filter(|creator| *creator < self.ids.creators.len());
+                if let Some(account) = self.named(*account) {
+                    let id = creator.map(|creator| self.ids.creators[creator]);
+                    self.patch(account, json!({"creator_id": id})).await;
+                    self.history.accounts[account].creator = creator;
+                }
+            }
+            Step::Activate { account, is_active } => {
+                if let Some(account) = self.named(*account) {
+                    self.patch(account, json!({"is_active": is_active})).await;
+                    self.history.accounts[account].is_active = *is_active;
+                }
+            }
+            Step::Rename { account } => {
+                let other = (account + NAMES / 2) % NAMES;
+                if let (Some(account), None) = (self.named(*account), self.named(other)) {
+                    // As the tracker leaves it after three runs that did not find it; else it may not be renamed.
+                    sqlx::query(
+                        "update accounts set is_unavailable = true where organization_id = $1 and id = $2",
+                    )
+                    .bind(self.organization.id)
+                    .bind(self.ids.accounts[account])
+                    .execute(&self.organization.stack.stores.pg)
+                    .await
+                    .unwrap();
+                    self.patch(account, json!({"username": username(other)})).await;
+                    self.history.accounts[account].username = username(other);
+                }
+            }
+            Step::DeleteAccount { account } => {
+                if let Some(account) = self.named(*account) {
+                    let stays = |video: &usize| self.history.videos[*video].is_tracked;
+                    is_settled = !self.history.videos_of(account).iter().any(stays);
+                    let path = format!("/accounts/{}", self.ids.accounts[account]);
+                    self.organization.delete(&path).await.ok(204);
+                    self.history.delete(&mut self.ids, account);
+                }
+            }
+            Step::DeleteVideo { video } => self.delete_video(*video).await,
+            Step::DeleteCreator { creator } => {
+                if self.ids.creators.len() > *creator {
+                    let id = self.ids.creators.remove(*creator);
+                    self.organization.delete(&format!("/creators/{id}")).await.ok(204);
+                    self.history.creators.remove(*creator);
+                    for account in &mut self.history.accounts {
+                        account.creator = account.creator.filter(|linked| linked != creator);
+                        account.creator =
+                            account.creator.map(|linked| linked - usize::from(linked > *creator));
+                    }
+                }
+            }
+            Step::ByShortcode { video, at, counts } => {
+                let known = self.revealed.contains(video).then(|| external_id(*video));
+                self.read_alone(*video, known.as_deref(), false, *at, *counts).await;
+            }
+            Step::Reveal { video, at, counts } => self.reveal(*video, *at, *counts).await,
+            Step::Rebuild => {
+                rebuild::rebuild(&self.organization.stack.stores, &[self.organization.id], false)
+                    .await
+                    .unwrap();
+            }
+        }
+        // Records that are gone keep nothing that was revealed of them.
+        let known: BTreeSet<_> = self.history.videos.iter().map(|video| video.external_id.clone()).collect();
+        self.revealed.retain(|video| known.contains(&external_id(*video)));
+        is_settled
+    }
+
+    async fn patch(&self, account: usize, body: Value) {
+        self.organization.patch(&format!("/accounts/{}", self.ids.accounts[account]), body).await.ok(200);
+    }
+
+    async fn delete_video(&mut self, video: usize) {
+        let Some(video) = self.video(&external_id(video)) else { return };
+        let is_tracked = self.history.videos[video].is_tracked;
+        let path = format!("/videos/{}", self.ids.videos[video].0);
+        if !is_tracked {
+            return;
+        }
+        self.organization.delete(&path).await.ok(204);
+        if self.history.videos[video].account.is_some() {
+            self.history.videos[video].is_tracked = false;
+        } else {
+            self.history.videos.remove(video);
+            self.ids.videos.remove(video);
+        }
+    }
+
+    async fn import(&mut self, rows: &[Row]) {
+        // Which of several accounts gets a post that one file has on all of them is left open.
+        let mut found_on = BTreeMap::new();
+        let mut told = Vec::new();
+        for row in rows {
+            told.push(match row {
+                Row::Profile { account, at, followers } => {
+                    let number = self.account(*account);
+                    keep(&mut self.history.accounts[number].followers, *at, *followers);
+                    json!({
+                        "platform": PLATFORMS[account % 2], "username": username(*account), "observed_at": at,
+                        "follower_count": followers, "profile_post_count": 3,
+                    })
+                }
+                Row::Video { video, on, at, counts, tells_posting } => {
+                    let on = on.map(|on| *found_on.entry(*video).or_insert((on * 2 + video % 2) % NAMES));
+                    self.video_row(*video, on, *at, *counts, *tells_posting)
+                }
+            });
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.jsonl");
+        let lines: Vec<_> = told.iter().map(Value::to_string).collect();
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let (stores, id) = (&self.organization.stack.stores, self.organization.id);
+        let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
+        assert_eq!((summary.rows_read, summary.refused), (rows.len() as u64, 0));
+        self.learn_ids().await;
+    }
+
+    fn video_row(
+        &mut self,
+        video: usize,
+        on: Option<usize>,
+        at: DateTime<Utc>,
+        mut counts: Counts,
+        tells_posting: bool,
+    ) -> Value {
+        let posted = tells_posting.then(|| self.posted(video));
+        let account = on.map(|on| self.account(on));
+        let platform = PLATFORMS[video % 2];
+        let mut told = json!({
+            "platform": platform, "external_id": external_id(video), "observed_at": at,
+            "username": on.map(username), "create_time": posted.map(|day| format!("{day}T21:00:00Z")),
+        });
+        for (name, count) in Counters::NAMES.iter().zip(counts) {
+            told[*name] = json!(count);
+        }
+        if platform == "tiktok" {
+            counts[5] = counts[0];
+        }
+        let number =
+            self.video(&external_id(video)).unwrap_or_else(|| self.add_video(platform, external_id(video)));
+        let known = &mut self.history.videos[number];
+        // The account for which it was stored first keeps it.
+        known.account = known.account.or(account);
+        known.is_tracked |= account.is_none();
+        known.posted = known.posted.or(posted);
+        if counts != [None; 9] {
+            keep(&mut known.seen, at, counts);
+        }
+        told
+    }
+
+    fn add_video(&mut self, platform: &'static str, external_id: String) -> usize {
+        let (account, is_tracked, posted) = (None, false, None);
+        let seen = Seen::new();
+        self.history.videos.push(Video { platform, external_id, account, is_tracked, posted, seen });
+        self.history.videos.len() - 1
+    }
+
+    fn account(&mut self, account: usize) -> usize {
+        self.named(account).unwrap_or_else(|| {
+            let (platform, username) = (PLATFORMS[account % 2], username(account));
+            let followers = Seen::new();
+            self.history.accounts.push(Account {
+                platform,
+                username,
+                creator: None,
+                is_active: false,
+                followers,
+            });
+            self.history.accounts.len() - 1
+        })
+    }
+
+    async fn reveal(&mut self, video: usize, at: DateTime<Utc>, counts: Counts) {
+        let (short, long) = (self.video(&shortcode(video)), self.video(&external_id(video)));
+        match (short, long) {
+            (Some(short), Some(long)) => {
+                let gone = self.history.videos[short].clone();
+                let kept = &mut self.history.videos[long];
+                kept.is_tracked |= gone.is_tracked;
+                for (at, counts) in gone.seen.into_values() {
+                    keep(&mut kept.seen, at, counts);
+                }
+                self.history.videos.remove(short);
+                // Which of the two ids stays is seen below.
+                self.ids.videos.truncate(self.history.videos.len());
+            }
+            (Some(short), None) => self.history.videos[short].external_id = external_id(video),
+            _ => {}
+        }
+        self.revealed.insert(video);
+        self.read_alone(video, Some(&external_id(video)), true, at, counts).await;
+    }
+
+    /// A source reads a post that is tracked on its own, as it does after somebody added it.
+    async fn read_alone(
+        &mut self,
+        video: usize,
+        external_id: Option<&str>,
+        tells_both: bool,
+        at: DateTime<Utc>,
+        counts: Counts,
+    ) {
+        let known_as = external_id.map_or_else(|| shortcode(video), str::to_owned);
+        let number = self.video(&known_as).unwrap_or_else(|| self.add_video("instagram", known_as));
+        let known = &mut self.history.videos[number];
+        known.is_tracked = true;
+        if counts != [None; 9] {
+            keep(&mut known.seen, at, counts);
+        }
+        let counters = Counters::from_array(counts);
+        let mut latest = VideoLatest::default();
+        latest.learn_counters(&counters, at);
+        let observed = ObservedVideo {
+            platform: Platform::Instagram,
+            external_id: external_id.filter(|_| tells_both).map(str::to_owned),
+            shortcode: Some(shortcode(video)),
+            found_on: FoundOn::Itself { active: false },
+            latest,
+            observations: vec![(at, counters)],
+            scraped_at: None,
+        };
+        let (pg, id) = (&self.organization.stack.stores.pg, self.organization.id);
+        contending(|| async {
+            let mut write = Write::begin(pg, id).await?;
+            observe_videos(&mut write, Utc::now(), vec![observed.clone()]).await?;
+            write.commit().await
+        })
+        .await
+        .unwrap();
+        self.organization.wait_applied().await;
+        self.learn_ids().await;
+    }
+
+    /// Asks which ids the service gave; both hold the same things, or the model is wrong.
+    async fn learn_ids(&mut self) {
+        let (pg, id) = (&self.organization.stack.stores.pg, self.organization.id);
+        let accounts: Vec<(String, String, Uuid)> =
+            sqlx::query_as("select platform, username, id from accounts where organization_id = $1")
+                .bind(id)
+                .fetch_all(pg)
+                .await
+                .unwrap();
+        let accounts: BTreeMap<_, _> =
+            accounts.into_iter().map(|(platform, username, id)| ((platform, username), id)).collect();
+        let videos: Vec<(String, Uuid, i64)> = sqlx::query_as(
+            "select coalesce(external_id, shortcode), id, internal_id from videos where organization_id = $1",
+        )
+        .bind(id)
+        .fetch_all(pg)
+        .await
+        .unwrap();
+        let videos: BTreeMap<_, _> =
+            videos.into_iter().map(|(name, id, internal)| (name, (id, internal))).collect();
+        assert_eq!(
+            (accounts.len(), videos.len()),
+            (self.history.accounts.len(), self.history.videos.len()),
+            "{videos:?}"
+        );
+        let account = |known: &Account| accounts[&(known.platform.to_owned(), known.username.clone())];
+        self.ids.accounts = self.history.accounts.iter().map(account).collect();
+        self.ids.videos = self.history.videos.iter().map(|known| videos[&known.external_id]).collect();
+    }
+}

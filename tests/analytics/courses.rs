@@ -1,0 +1,220 @@
+//! Random courses of what can happen to an organization, from a seed: on the way and at the end every endpoint answers
+//! what the model says, days add up, and the rollup follows from the facts. A course that fails is cut down to few
+//! steps and printed with its seed; `TIDEMARK_TEST_SEED=… make test ARGS='-E test(courses)'` repeats it.
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::time::{Duration, Instant};
+
+use chrono::{Days, NaiveDate};
+use futures_util::FutureExt;
+use serde_json::json;
+use tidemark::rollup::verify;
+use tidemark::store::keys::NewKey;
+use tidemark::store::organizations::OrganizationChange;
+
+use super::agree::{
+    batches_agree, creators_agree, daily_rows_agree, deltas_agree, list, organization_agrees, query,
+};
+use super::course::Course;
+use super::model::Dice;
+use super::steps::{Step, steps};
+use super::sums::adds_up;
+use crate::harness::Stack;
+
+/// How long a course that fails is cut down.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+type Window = (NaiveDate, NaiveDate);
+
+/// Takes the steps in an organization of its own; what does not agree panics.
+async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
+    let stack = Stack::shared();
+    let options = OrganizationChange { rate_limit: Some(Some(1_000_000)), ..OrganizationChange::default() };
+    let organization = stack.organization_with(options, NewKey::named("test")).await;
+    let mut course = Course::begin(organization, today).await;
+    let mut dice = Dice(seed ^ 0xA11);
+    for (number, step) in steps.iter().enumerate() {
+        let is_settled = course.take(step).await;
+        // What is deleted or relinked is so at once; the history of what leaves an account is on its way for a moment.
+        if is_settled && dice.often(15) || number + 1 == steps.len() {
+            if !is_settled || dice.often(50) {
+                course.organization.wait_applied().await;
+            }
+            agree(&course, window(&mut dice, today), today).await;
+        }
+    }
+    let window = window(&mut dice, today);
+    adds_up(&course, (today - Days::new(70), today), window).await;
+    let Course { organization, .. } = &course;
+    let report = verify::verify(&organization.stack.stores, organization.id, false).await.unwrap();
+    assert_eq!(report.differences, [], "{report:?}");
+}
+
+/// Anywhere within the history, sometimes before or after it, sometimes a single day.
+fn window(dice: &mut Dice, today: NaiveDate) -> Window {
+    let start = today - Days::new(dice.below(75) as u64);
+    let length = [1, 3, 10, 40][dice.below(4) as usize];
+    (start, start + Days::new(dice.below(length) as u64))
+}
+
+async fn agree(course: &Course, window: Window, today: NaiveDate) {
+    let Course { organization, history, ids, .. } = course;
+    if !history.accounts.is_empty() {
+        batches_agree(organization, history, ids, window).await;
+    }
+    deltas_agree(organization, history, ids, today).await;
+    stats_agree(course, today).await;
+    posted_batches_agree(course, window).await;
+    daily_rows_agree(organization, history, ids, window, 3).await;
+    creators_agree(organization, history, ids, window).await;
+    for platform in [None, Some("instagram"), Some("tiktok")] {
+        organization_agrees(organization, history, platform, window).await;
+    }
+}
+
+/// The posts of every account, in all and on each of the last seven days.
+async fn stats_agree(course: &Course, today: NaiveDate) {
+    let Course { organization, history, ids, .. } = course;
+    let week: Vec<_> = (0..7).rev().map(|ago| today - Days::new(ago)).collect();
+    let mut rows: Vec<_> = (0..ids.accounts.len())
+        .map(|account| {
+            let videos = history.videos_of(account);
+            let on = |day: &NaiveDate| {
+                videos.iter().filter(|video| history.videos[**video].posted == Some(*day)).count()
+            };
+            let posts: Vec<_> = week.iter().map(on).collect();
+            json!({"account_id": ids.accounts[account], "account_videos_count": videos.len(), "posts_per_day_7d": posts})
+        })
+        .collect();
+    rows.sort_by_key(|row| row["account_id"].as_str().map(str::to_owned));
+    let answer = organization.get("/accounts/stats").await.ok(200);
+    assert_eq!((answer.at("/data"), answer.at("/meta/days")), (&json!(rows), &json!(week)));
+}
+
+/// A batch that is posted is answered as one that is read.
+async fn posted_batches_agree(course: &Course, (start, end): Window) {
+    let Course { organization, history, ids, .. } = course;
+    let videos = list(ids.videos.iter().map(|ids| ids.0));
+    let of = |platform: &str| -> Vec<_> {
+        let of = (0..ids.videos.len()).filter(|video| history.videos[*video].platform == platform);
+        of.map(|video| ids.videos[video].1).collect()
+    };
+    let (instagram, tiktok) = (of("instagram"), of("tiktok"));
+    let listed = format!("instagram_post_ids={}&tiktok_video_ids={}", list(&instagram), list(&tiktok));
+    let (window, custom) =
+        (query((start, end)), json!({"period": "custom", "start_date": start, "end_date": end}));
+    let mut batches = vec![];
+    if !ids.accounts.is_empty() {
+        let path = format!("/accounts/metrics?account_ids={}&{window}", list(&ids.accounts));
+        batches.push((path, json!({"account_ids": ids.accounts}), true));
+    }
+    let names: Vec<_> = ids.videos.iter().map(|ids| ids.0).collect();
+    if !names.is_empty() {
+        batches.push((
+            format!("/videos/metrics?video_ids={videos}&{window}"),
+            json!({"video_ids": names}),
+            true,
+        ));
+        let body = json!({"video_ids": names, "windows": [2, 3, 9, 60]});
+        batches.push((format!("/videos/deltas?video_ids={videos}&windows=2,3,9,60"), body, false));
+    }
+    if !instagram.is_empty() && !tiktok.is_empty() {
+        let body = json!({"instagram_post_ids": instagram, "tiktok_video_ids": tiktok});
+        batches.push((format!("/account-videos/metrics?{listed}&{window}"), body, true));
+    }
+    for (path, mut body, has_window) in batches {
+        if has_window {
+            body.as_object_mut().unwrap().extend(custom.as_object().unwrap().clone());
+        }
+        let read = organization.get(&path).await.ok(200);
+        let posted = organization.post(path.split('?').next().unwrap(), body).await.ok(200);
+        assert_eq!(posted.json, read.json, "{path}");
+    }
+}
+
+async fn failure(seed: u64, steps: &[Step], today: NaiveDate) -> Option<String> {
+    let told = |panic: Box<dyn Any + Send>| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
+    };
+    AssertUnwindSafe(run(seed, steps, today)).catch_unwind().await.err().map(told)
+}
+
+/// Runs courses from seeds, one after the other; the first that fails is cut down.
+async fn courses(seeds: impl IntoIterator<Item = u64>) {
+    let today = Stack::shared().stores.clock.now().await.date_naive();
+    let chosen = std::env::var("TIDEMARK_TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let told_at_once = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let mut failed = None;
+    for seed in chosen.map_or_else(|| seeds.into_iter().collect(), |seed| vec![seed]) {
+        let whole = steps(seed, today);
+        if let Some(first) = failure(seed, &whole, today).await {
+            eprintln!("seed {seed} fails: {first}");
+            let (steps, told) = cut_down(seed, whole, first, today).await;
+            failed = Some(format!("seed {seed} fails with {} steps: {told}\n{steps:#?}", steps.len()));
+            break;
+        }
+    }
+    panic::set_hook(told_at_once);
+    if let Some(failed) = failed {
+        panic!("{failed}");
+    }
+}
+
+/// Leaves out steps, then rows of imports, halves first, as long as it still fails.
+async fn cut_down(seed: u64, whole: Vec<Step>, first: String, today: NaiveDate) -> (Vec<Step>, String) {
+    let (mut steps, mut told, began) = (whole, first, Instant::now());
+    let mut size = steps.len() / 2;
+    while size > 0 && began.elapsed() < PATIENCE {
+        let mut start = 0;
+        while start < steps.len() && began.elapsed() < PATIENCE {
+            let fewer = [&steps[..start], &steps[steps.len().min(start + size)..]].concat();
+            match failure(seed, &fewer, today).await {
+                Some(text) => (steps, told) = (fewer, text),
+                None => start += size,
+            }
+        }
+        size /= 2;
+    }
+    for number in 0..steps.len() {
+        let Step::Import(rows) = &steps[number] else { continue };
+        let (mut rows, mut size) = (rows.clone(), rows.len() / 2);
+        while size > 0 && began.elapsed() < PATIENCE {
+            let mut start = 0;
+            while start < rows.len() && began.elapsed() < PATIENCE {
+                let fewer = [&rows[..start], &rows[rows.len().min(start + size)..]].concat();
+                let mut changed = steps.clone();
+                changed[number] = Step::Import(fewer.clone());
+                match failure(seed, &changed, today).await {
+                    Some(text) => (steps, rows, told) = (changed, fewer, text),
+                    None => start += size,
+                }
+            }
+            size /= 2;
+        }
+    }
+    (steps, told)
+}
+
+#[tokio::test]
+async fn random_courses_agree_with_the_model() {
+    courses([1, 2]).await;
+}
+
+#[tokio::test]
+async fn other_random_courses_agree_with_the_model() {
+    courses([3, 101]).await;
+}
+
+#[tokio::test]
+async fn more_random_courses_agree_with_the_model() {
+    courses([102, 103]).await;
+}
+
+#[tokio::test]
+#[ignore = "takes minutes: make test-deep"]
+async fn many_random_courses_agree_with_the_model() {
+    courses(1_000..1_030).await;
+}

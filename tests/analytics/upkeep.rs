@@ -1,0 +1,244 @@
+//! `tidemark verify` and `tidemark rebuild`: a rollup that was damaged by hand is named exactly and mended, and requests
+//! see nothing of a rebuild.
+
+use std::process::{Command, Output, Stdio};
+
+use chrono::NaiveDate;
+use serde_json::{Value, json};
+use tidemark::rollup::{rebuild, verify};
+
+use super::model::{Counts, History};
+use crate::harness::private::command;
+use crate::harness::{Organization, Stack, eventually};
+
+fn tidemark(organization: &Organization, arguments: &[&str]) -> Command {
+    let connection = &organization.stack.connection;
+    let mut command = command();
+    command
+        .args(arguments)
+        .args(["--org", &organization.id.to_string()])
+        .env("TIDEMARK_DATABASE_URL", &connection.database_url)
+        .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
+        .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
+        .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
+        .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
+        .stdin(Stdio::null());
+    command
+}
+
+async fn run(organization: &Organization, arguments: &[&str]) -> Output {
+    let mut command = tidemark(organization, arguments);
+    tokio::task::spawn_blocking(move || command.output().expect("tidemark runs")).await.unwrap()
+}
+
+fn told(output: &Output) -> (Option<i32>, Vec<String>) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    (output.status.code(), text.lines().map(str::to_owned).collect())
+}
+
+/// An account with a post and one that is tracked on its own, observed from the second to the sixth of March.
+fn small() -> History {
+    let noon = |number: u32| {
+        let day = NaiveDate::from_ymd_opt(2026, 3, number).unwrap();
+        day.and_hms_opt(12, 0, 0).unwrap().and_utc()
+    };
+    let views = |count: i64| -> Counts { std::array::from_fn(|n| (n == 0).then_some(count)) };
+    let mut history = History::default();
+    let account = history.account("instagram", "ann", None);
+    history.follow(account, noon(2), Some(100));
+    for (kind, first) in [(Some(account), 40), (None, 7)] {
+        let video = history.video("instagram", kind, kind.is_none(), NaiveDate::from_ymd_opt(2026, 3, 3));
+        for number in 3..7 {
+            history.observe(video, noon(number), views(first + 10 * i64::from(number - 3)));
+        }
+    }
+    history
+}
+
+async fn damage(organization: &Organization, replaced: &str, condition: &str) {
+    let statement = format!(
+        "insert into account_daily select * replace({replaced})
+         from (select * from account_daily final where org_id = {{org:UUID}} and {condition})"
+    );
+    let clickhouse = &organization.stack.stores.clickhouse;
+    clickhouse.query_raw(&statement).param("org", organization.id).execute().await.unwrap();
+}
+
+async fn overview(organization: &Organization) -> Value {
+    let answer = organization.get("/overview?start_date=2026-03-01&end_date=2026-03-31").await.ok(200);
+    answer.at("/data").clone()
+}
+
+#[tokio::test]
+async fn a_damaged_rollup_is_named_day_by_day_and_mended() {
+    let organization = Stack::shared().organization().await;
+    let ids = small().load(&organization).await;
+    let whole = overview(&organization).await;
+    assert_eq!(whole["views"]["current"], json!(40 + 30 + 37));
+    assert_eq!(told(&run(&organization, &["verify"]).await), (Some(0), vec![]));
+
+    let (account, alone) = (ids.accounts[0], ids.videos[1]);
+    let of_account = "platform = 'instagram' and follower_gain is not null";
+    let more = "version + 1 as version";
+    damage(
+        &organization,
+        &format!("view_gain + 1 as view_gain, {more}"),
+        &format!("date = '2026-03-03' and {of_account}"),
+    )
+    .await;
+    damage(
+        &organization,
+        &format!("1 as is_deleted, {more}"),
+        &format!("date = '2026-03-04' and {of_account}"),
+    )
+    .await;
+    damage(
+        &organization,
+        &format!("toDate('2026-03-20') as date, {more}"),
+        &format!("date = '2026-03-05' and {of_account}"),
+    )
+    .await;
+    // No delivery can have this number.
+    let highest = "18446744073709551615 as version";
+    damage(
+        &organization,
+        &format!("view_base + 5 as view_base, {highest}"),
+        &format!("subject_id = {}", alone.1),
+    )
+    .await;
+    // The table that joins names.
+    let statement =
+        "insert into accounts select * replace('bob' as username, version + 1 as version) from accounts final
+                     where org_id = {org:UUID}";
+    let clickhouse = &organization.stack.stores.clickhouse;
+    clickhouse.query_raw(statement).param("org", organization.id).execute().await.unwrap();
+
+    let (status, mut lines) = told(&run(&organization, &["verify"]).await);
+    lines.sort();
+    let (ann, video) = (format!("account {account} (@ann on instagram)"), format!("video {}", alone.0));
+    let mut expected = vec![
+        format!("{ann}: username is bob in the table accounts of ClickHouse, ann in Postgres"),
+        format!("{ann}, 2026-03-03: view_gain is 41 in the rollup, 40 by the facts"),
+        format!(
+            "{ann}, 2026-03-04: the rollup lacks the day, by the facts follower_gain is 0, view_gain is 10"
+        ),
+        format!(
+            "{ann}, 2026-03-20: the rollup has the day, on which nothing was observed: follower_gain is 0, view_gain is 10"
+        ),
+    ];
+    for (day, base) in [(3, 5), (4, 5), (5, 5), (6, 5)] {
+        expected.push(format!("{video}, 2026-03-0{day}: view_base is {base} in the rollup, 0 by the facts"));
+    }
+    expected.sort();
+    assert_eq!((status, lines), (Some(1), expected));
+
+    let output = run(&organization, &["verify", "--json"]).await;
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!((&report["subjects"], report["differences"].as_array().unwrap().len()), (&json!(2), 8));
+    let day =
+        report["differences"].as_array().unwrap().iter().find(|found| found["date"] == "2026-03-03").unwrap();
+    assert_eq!(
+        (&day["kind"], &day["account_id"], &day["values"]),
+        (&json!("day"), &json!(account), &json!({"view_gain": {"is": "41", "should_be": "40"}}))
+    );
+
+    let output = run(&organization, &["rebuild", "--json"]).await;
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), summary), (Some(0), json!({"organizations": 1, "subjects": 2})));
+    assert_eq!(told(&run(&organization, &["verify"]).await), (Some(0), vec![]));
+    assert_eq!(overview(&organization).await, whole);
+}
+
+#[tokio::test]
+async fn an_organization_that_is_not_there_is_told_in_a_sentence() {
+    let mut organization = Stack::shared().organization().await;
+    organization.id = uuid::Uuid::now_v7();
+    for name in ["verify", "rebuild"] {
+        let output = run(&organization, &[name]).await;
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.starts_with("error: there is no organization "), "{name}: {told}");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{name}");
+    }
+}
+
+/// The rollup of what Postgres does not know is in no total afterwards; its facts stay.
+#[tokio::test]
+async fn what_postgres_does_not_know_is_named_and_leaves_the_rollup() {
+    let organization = Stack::shared().organization().await;
+    let ids = small().load(&organization).await;
+    let whole = overview(&organization).await;
+    let (clickhouse, stray) =
+        (&organization.stack.stores.clickhouse, 9_000_000_000_000_i64 + ids.videos[0].1);
+    for table in ["video_snapshots", "account_daily"] {
+        let statement = format!(
+            "insert into {table} select * replace({stray} as subject_id)
+             from (select * from {table} final where org_id = {{org:UUID}} and subject_id != {})",
+            ids.videos[1].1
+        );
+        clickhouse.query_raw(&statement).param("org", organization.id).execute().await.unwrap();
+    }
+    assert_ne!(overview(&organization).await, whole);
+    let stores = &organization.stack.stores;
+    let report = verify::verify(stores, organization.id, false).await.unwrap();
+    let texts: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();
+    let name = format!("subject {stray}, which Postgres does not know");
+    assert!(texts.iter().all(|text| text.starts_with(&name)) && texts.len() == 6, "{texts:#?}");
+    rebuild::rebuild(stores, &[organization.id], false).await.unwrap();
+    assert_eq!(overview(&organization).await, whole);
+    let report = verify::verify(stores, organization.id, false).await.unwrap();
+    let left: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();
+    let place = format!(
+        "{name}: 4 snapshots lie here of video number {}, which does not belong here",
+        ids.videos[0].1
+    );
+    assert_eq!(left, [place]);
+}
+
+#[tokio::test]
+async fn requests_see_nothing_of_a_rebuild_and_one_that_is_killed_does_no_harm() {
+    let organization = Stack::shared().organization().await;
+    small().load(&organization).await;
+    let whole = overview(&organization).await;
+    let stores = organization.stack.stores.clone();
+    let rebuilding = {
+        let (stores, id) = (stores.clone(), organization.id);
+        tokio::spawn(async move {
+            for _ in 0..5 {
+                rebuild::rebuild(&stores, &[id], false).await.unwrap();
+            }
+        })
+    };
+    let mut looks = 0;
+    while !rebuilding.is_finished() || looks == 0 {
+        assert_eq!(overview(&organization).await, whole);
+        looks += 1;
+    }
+    rebuilding.await.unwrap();
+
+    let mut child = tidemark(&organization, &["rebuild"]).stdout(Stdio::null()).spawn().unwrap();
+    let position: i64 = sqlx::query_scalar("select max(position) from outbox where organization_id = $1")
+        .bind(organization.id)
+        .fetch_one(&stores.pg)
+        .await
+        .unwrap();
+    eventually("the rebuild has begun", || async {
+        sqlx::query_scalar::<_, bool>(
+            "select exists (select from outbox where organization_id = $1 and position > $2)",
+        )
+        .bind(organization.id)
+        .bind(position)
+        .fetch_one(&stores.pg)
+        .await
+        .unwrap()
+        .then_some(())
+    })
+    .await;
+    // It may have ended already.
+    let _ = child.kill();
+    child.wait().unwrap();
+    organization.wait_applied().await;
+    assert_eq!(overview(&organization).await, whole);
+    assert_eq!(verify::verify(&stores, organization.id, false).await.unwrap().differences, []);
+}

@@ -1,0 +1,241 @@
+//! An export, imported into a fresh organization, has the same numbers in every endpoint.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tidemark::export::{self, Format};
+use tidemark::import::Options;
+use uuid::Uuid;
+
+use crate::harness::{Organization, Stack, private};
+use crate::setup::{File, load, try_load};
+
+const WINDOW: &str = "start_date=2025-11-01&end_date=2026-03-31";
+
+async fn export(organization: &Organization, format: Format, output: PathBuf) -> export::Summary {
+    let options = export::Options { format, output, progress: false };
+    export::write(&organization.stack.stores, organization.id, &options).await.unwrap()
+}
+
+/// Takes out what names a record here and nowhere else, when it was made, and whether it is collected.
+fn comparable(value: &Value) -> Value {
+    const OWN: [&str; 15] = [
+        "id",
+        "internal_id",
+        "account_id",
+        "creator_id",
+        "added_at",
+        "updated_at",
+        "is_active",
+        "active_accounts",
+        "tracking",
+        "metadata",
+        "scrape_interval_hours",
+        "first_scrape_time",
+        "last_scrape_time",
+        "url",
+        "shortcode",
+    ];
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| !OWN.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), comparable(value)))
+            .collect(),
+        Value::Array(values) => values.iter().map(comparable).collect(),
+        value => value.clone(),
+    }
+}
+
+/// What every endpoint with numbers says of the organization, its records in an order of their own names.
+async fn everything(organization: &Organization) -> Vec<(String, Value)> {
+    let mut answers = Vec::new();
+    let mut ask = async |name: String, path: String| {
+        let answer = organization.get(&path).await.ok(200);
+        let without_filters = json!({"data": answer.at("/data"), "meta": answer.json.get("meta")});
+        answers.push((name, comparable(&without_filters)));
+        answer
+    };
+    for path in ["/overview", "/overview?platform=tiktok", "/analytics/timeseries", "/creators/top"] {
+        let path = format!("{path}{}{WINDOW}", if path.contains('?') { '&' } else { '?' });
+        ask(path.clone(), path).await;
+    }
+    let accounts =
+        ask("accounts".into(), "/accounts?order_by=username&order_direction=asc&limit=200".into()).await;
+    for account in accounts.list("/data") {
+        let (id, name) = (account["id"].as_str().unwrap(), account["username"].as_str().unwrap());
+        for values in ["gains", "cumulative"] {
+            let path = format!("/accounts/{id}/analytics?{WINDOW}&values={values}");
+            ask(format!("{name} {values}"), path).await;
+        }
+    }
+    let creators = ask("creators".into(), "/creators?limit=200".into()).await;
+    for creator in creators.list("/data") {
+        let id = creator["id"].as_str().unwrap();
+        ask(format!("creator {}", creator["name"]), format!("/creators/{id}/analytics?{WINDOW}")).await;
+    }
+    for list in ["/account-videos", "/videos"] {
+        let listed = organization.get(&format!("{list}?limit=40&order_by=view_count")).await.ok(200);
+        let mut videos = listed.list("/data").to_vec();
+        videos.sort_by_key(|video| video["external_id"].to_string());
+        for video in videos {
+            let (id, name) = (video["id"].as_str().unwrap(), video["external_id"].as_str().unwrap());
+            let answer =
+                organization.get(&format!("/videos/{id}/analytics?{WINDOW}&values=cumulative")).await.ok(200);
+            answers.push((format!("{list} {name}"), comparable(&video)));
+            answers.push((format!("{list} {name} by day"), comparable(answer.at("/data"))));
+        }
+    }
+    let found = organization.get("/search?q=caption&limit=25").await.ok(200);
+    let captions: Vec<_> = found
+        .list("/data/videos")
+        .iter()
+        .map(|video| video["caption"].as_str().unwrap().to_owned())
+        .collect();
+    answers.push(("search".into(), json!(captions)));
+    answers
+}
+
+/// An organization with everything that is hard to write down.
+async fn organization() -> Organization {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let mut rows = vec![
+        // Known before its videos, with a description that changed, and creators.
+        "tiktok,ann,,2026-01-10,,,,,,,,100,First,old,Ann".to_owned(),
+        "tiktok,ann,,2026-01-14T08:30:00.123456Z,,,,,,,,90,,new,\"Ann, \"\"B\"\"\nThe Second\"".to_owned(),
+        "tiktok,ann,1,2026-01-10,2025-12-01T10:00:00Z,caption before,1000,10,1,0,5,,,,".to_owned(),
+        "tiktok,ann,1,2026-01-12,,\"caption =1,\n\"\"quoted\"\" 😀\",1500,30,,0,,,,,".to_owned(),
+        "tiktok,ann,1,2026-01-13,,,1400,,4,0,,,,,".to_owned(),
+        // Posted after tracking began: counts in full.
+        "tiktok,ann,2,2026-01-12T15:00:00Z,2026-01-11T23:59:59Z,caption two,50,5,,,,,,,".to_owned(),
+        // An observation of a day that a later one replaced, which lacks a counter.
+        "tiktok,ann,2,2026-01-14T01:00:00Z,,,60,5,3,,7,,,,".to_owned(),
+        "tiktok,ann,2,2026-01-14T02:00:00Z,,,70,5,,,,,,,".to_owned(),
+        // No time of posting, hidden likes, no caption.
+        "instagram,ann,C1,2026-01-11,,,500,,2,,,,,,".to_owned(),
+        // Of which only the existence is known, and an account without anything else.
+        "tiktok,ann,3,2026-01-11,,caption without counters,,,,,,,,,".to_owned(),
+        "tiktok,lone,,2026-01-05,,,,,,,,,,,".to_owned(),
+        // Tracked on their own: one alone, one found on an account as well.
+        "tiktok,,9,2026-01-09,2026-01-09T01:00:00Z,caption alone,5,1,,,,,,,".to_owned(),
+        "tiktok,,9,2026-02-09,,,25,1,,,,,,,".to_owned(),
+        "tiktok,,2,2026-01-20,,,95,6,,,,,,,".to_owned(),
+    ];
+    for account in 0..12 {
+        rows.push(format!(
+            "instagram,user{account:02},,2026-01-0{},,,,,,,,{account},Second,,",
+            1 + account % 9
+        ));
+        for video in 0..30 {
+            rows.push(format!(
+                "instagram,user{account:02},M{account}x{video},2026-01-{:02},2026-01-02,caption {video},{},{},,,,,,,",
+                1 + video % 25,
+                account * 1_000 + video,
+                video
+            ));
+        }
+    }
+    let rows: Vec<_> = rows.iter().map(String::as_str).collect();
+    load(&organization, &File::csv(&rows).path).await;
+    // What is deleted is not exported; what is paused or without a creator is.
+    let gone = organization.get("/accounts/@user11").await.ok(200).text("/data/id").to_owned();
+    organization.delete(&format!("/accounts/{gone}")).await.ok(204);
+    organization.patch("/accounts/@user10", json!({"creator_id": null})).await.ok(200);
+    organization.wait_applied().await;
+    organization
+}
+
+#[tokio::test]
+async fn an_export_reads_back_to_the_same_numbers_in_every_endpoint() {
+    let original = organization().await;
+    let expected = everything(&original).await;
+    for format in [Format::Csv, Format::Jsonl, Format::Parquet] {
+        let folder = tempfile::tempdir().unwrap();
+        let exported = export(&original, format, folder.path().join("new/folder")).await;
+        assert_eq!(
+            (exported.accounts, exported.videos, exported.left_out),
+            (14, 11 * 30 + 5, 0),
+            "{format:?}"
+        );
+        let copy = original.stack.organization().await;
+        let loaded = try_load(&copy, exported.files.clone(), &Options::default()).await.unwrap();
+        assert_eq!(loaded.rows_read, exported.account_rows + exported.video_rows);
+        assert_eq!((loaded.accounts, loaded.videos, loaded.refused), (exported.accounts, exported.videos, 0));
+        let got = everything(&copy).await;
+        assert_eq!(got.len(), expected.len());
+        for (got, expected) in got.iter().zip(&expected) {
+            assert_eq!(got, expected, "{format:?}");
+        }
+        let left: Vec<_> = std::fs::read_dir(folder.path().join("new/folder")).unwrap().flatten().collect();
+        assert_eq!(left.len(), 2, "nothing but the files: {left:?}");
+    }
+}
+
+/// What no row can name is counted, and the command says so by its status.
+#[tokio::test]
+async fn what_cannot_be_named_is_left_out_and_said() {
+    let organization = Stack::shared().organization().await;
+    load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
+    organization.post("/videos", json!({"platform": "instagram", "identifier": "Cabc_de-123"})).await.ok(201);
+    let folder = tempfile::tempdir().unwrap();
+    let exported = export(&organization, Format::Jsonl, folder.path().to_owned()).await;
+    assert_eq!((exported.accounts, exported.videos, exported.left_out), (1, 1, 1));
+    let rows = std::fs::read_to_string(folder.path().join("videos.jsonl")).unwrap();
+    assert_eq!(rows.lines().count(), 2, "{rows}");
+}
+
+/// A file of an earlier export stays until the new one is whole, and a folder that cannot be written to is said.
+#[tokio::test]
+async fn files_are_whole_or_not_there() {
+    let organization = Stack::shared().organization().await;
+    load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
+    let folder = tempfile::tempdir().unwrap();
+    let options = |output: PathBuf| export::Options { format: Format::Csv, output, progress: false };
+    let stores = &organization.stack.stores;
+    let unknown = export::write(stores, Uuid::now_v7(), &options(folder.path().to_owned())).await;
+    assert!(matches!(unknown, Err(export::Error::NoOrganization(_))));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    std::fs::write(folder.path().join("videos.csv"), "old").unwrap();
+    std::fs::create_dir(folder.path().join("accounts.csv")).unwrap();
+    let failed = export::write(stores, organization.id, &options(folder.path().to_owned())).await;
+    assert!(matches!(failed, Err(export::Error::File(..))), "{failed:?}");
+    assert_eq!(std::fs::read_to_string(folder.path().join("videos.csv")).unwrap(), "old");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+
+    let not_a_folder = folder.path().join("videos.csv");
+    assert!(matches!(
+        export::write(stores, organization.id, &options(not_a_folder)).await,
+        Err(export::Error::File(..))
+    ));
+}
+
+#[tokio::test]
+async fn the_command_tells_what_it_wrote() {
+    let organization = Stack::shared().organization().await;
+    load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
+    let folder = tempfile::tempdir().unwrap();
+    let connection = &organization.stack.connection;
+    let run = |org: &str, format: &str| {
+        private::command()
+            .args(["export", "--org", org, "--format", format, "--json", "--output"])
+            .arg(folder.path())
+            .env("TIDEMARK_DATABASE_URL", &connection.database_url)
+            .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
+            .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
+            .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
+            .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
+            .output()
+            .unwrap()
+    };
+    let done = run(&organization.id.to_string(), "parquet");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(summary["video_rows"], 2);
+    assert_eq!(summary["files"][1], json!(folder.path().join("videos.parquet")));
+    let unknown = run(&Uuid::now_v7().to_string(), "csv");
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("tidemark org list"));
+    assert_eq!(run(&organization.id.to_string(), "xlsx").status.code(), Some(2));
+}

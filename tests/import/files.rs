@@ -1,0 +1,104 @@
+//! Files as other programs write them: byte order marks, foreign line ends, odd columns, damage.
+
+use serde_json::{Value, json};
+use tidemark::import::{self, Options};
+
+use crate::harness::Stack;
+use crate::setup::{File, load, refused, try_load};
+
+const ROW: &str =
+    r#"{"platform":"tiktok","username":"ann","external_id":"1","observed_at":"2026-01-10","view_count":12}"#;
+
+#[tokio::test]
+async fn marks_line_ends_and_foreign_columns_are_no_matter() {
+    let stack = Stack::shared();
+    let wide = |n: usize| (0..n).map(|n| format!(",extra{n}")).collect::<String>();
+    let csv = "platform,username,external_id,observed_at,view_count";
+    let row = "tiktok,ann,1,2026-01-10,12";
+    for (name, text) in [
+        ("marked.csv", format!("\u{feff}{csv}\n{row}\n")),
+        ("windows.csv", format!("{csv}\r\n{row}\r\n")),
+        ("spaced.csv", format!(" Platform , USERNAME,external_id,observed_at,view_count\n{row}")),
+        ("wide.csv", format!("{csv}{}\n{row}{}\n", wide(1_000), ",x".repeat(1_000))),
+        ("decimal.csv", format!("{csv}\n{row}.0\n")),
+        ("marked.jsonl", format!("\u{feff}{ROW}\r\n\r\n")),
+        ("unnamed", format!("{ROW}\n")),
+        ("decimal.ndjson", ROW.replace("12}", "1.2e1}")),
+    ] {
+        let organization = stack.organization().await;
+        let file = File::with(name, text);
+        let summary = load(&organization, &file.path).await;
+        let loaded =
+            (summary.rows_read, summary.accounts, summary.videos, summary.snapshots_written, summary.refused);
+        assert_eq!(loaded, (1, 1, 1, 1, 0), "{name}");
+        let videos = organization.get("/account-videos").await.ok(200);
+        assert_eq!(videos.integer("/data/0/view_count"), 12, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn files_without_rows_load_nothing_and_damaged_rows_are_refused() {
+    let organization = Stack::shared().organization().await;
+    for (name, text) in
+        [("none.csv", "platform,username,observed_at\n"), ("none.jsonl", ""), ("blank.jsonl", "\n \n")]
+    {
+        let summary = load(&organization, &File::with(name, text).path).await;
+        assert_eq!((summary.rows_read, summary.refused, summary.report_file), (0, 0, None), "{name}");
+    }
+    let empty = try_load(&organization, vec![File::with("empty.csv", "").path], &Options::default()).await;
+    assert!(empty.is_err(), "a CSV without a header is no CSV: {empty:?}");
+
+    let text = b"platform,username,external_id,observed_at,description\ntiktok,ann,1,2026-01-10,\xff\xfe\ntiktok,ann,2,2026-01-10,fine\n";
+    let file = File::with("latin.csv", text);
+    let summary = load(&organization, &file.path).await;
+    assert_eq!((summary.videos, summary.refused), (1, 1));
+    assert_eq!(refused(&summary), [(2, "description: is not UTF-8".to_owned())]);
+
+    let nested = ROW.replace("12}", "{\"n\":12}}");
+    let lossy = ROW.replace("\"1\"", "7.507934733892865e18");
+    let file = File::with("odd.jsonl", format!("{nested}\n[1]\n{lossy}\n{ROW}\n"));
+    let summary = load(&organization, &file.path).await;
+    let reasons = refused(&summary);
+    assert_eq!(reasons.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(reasons[0].1.contains("view_count") && reasons[2].1.contains("lost digits"), "{reasons:?}");
+}
+
+/// Several files are one load: one report, and what one of them says decides beside what the others say.
+#[tokio::test]
+async fn several_files_are_one_load() {
+    let organization = Stack::shared().organization().await;
+    let accounts = File::with(
+        "accounts.csv",
+        "platform,username,observed_at,name\ntiktok,ann,2026-01-09,Ann\nx,ann,2026-01-09,\n",
+    );
+    let videos = File::with("videos.jsonl", format!("{ROW}\n{}\n", ROW.replace("12}", "-1}")));
+    let files = vec![accounts.path.clone(), videos.path.clone(), accounts.path.clone()];
+    let summary = try_load(&organization, files, &Options::default()).await.unwrap();
+    assert_eq!((summary.rows_read, summary.accounts, summary.videos, summary.refused), (6, 1, 1, 3));
+    assert_eq!(summary.report_file, Some(accounts.folder.path().join("accounts.csv.refused.jsonl")));
+    let files: Vec<Value> = std::fs::read_to_string(summary.report_file.unwrap())
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["file"].clone())
+        .collect();
+    assert_eq!(files, [json!(accounts.path), json!(videos.path), json!(accounts.path)]);
+}
+
+#[tokio::test]
+async fn a_broken_file_is_told_before_anything_is_loaded() {
+    let organization = Stack::shared().organization().await;
+    let good = File::with("good.jsonl", ROW);
+    for (name, text) in [
+        ("cut.parquet", b"PAR1 and nothing more".as_slice()),
+        ("other.parquet", b"no such thing"),
+        ("hidden.csv", b"PAR1\0\0\0\0\xff\xff\xff\xffPAR1"),
+    ] {
+        let file = File::with(name, text);
+        let loaded =
+            try_load(&organization, vec![good.path.clone(), file.path.clone()], &Options::default()).await;
+        assert!(matches!(loaded, Err(import::Error::Parquet(..))), "{name}: {loaded:?}");
+        assert!(loaded.unwrap_err().to_string().contains(name));
+    }
+    let listed = organization.get("/accounts").await.ok(200);
+    assert_eq!(listed.list("/data").len(), 0);
+}

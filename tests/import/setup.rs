@@ -1,0 +1,59 @@
+//! Files in folders of their own, and loading them.
+
+use std::path::{Path, PathBuf};
+
+use tidemark::import::{self, Options, Summary};
+
+use crate::harness::Organization;
+
+pub const HEADER: &str = "platform,username,external_id,observed_at,create_time,description,view_count,like_count,\
+    comment_count,share_count,saved_count,follower_count,creator,category,name";
+
+/// A folder with one file.
+pub struct File {
+    pub folder: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+impl File {
+    pub fn csv(rows: &[&str]) -> Self {
+        Self::with("history.csv", &format!("{HEADER}\n{}\n", rows.join("\n")))
+    }
+
+    pub fn with(name: &str, text: impl AsRef<[u8]>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        File { folder, path }
+    }
+
+    pub fn report(&self) -> PathBuf {
+        self.folder.path().join("history.csv.refused.jsonl")
+    }
+}
+
+pub async fn load(organization: &Organization, path: &Path) -> Summary {
+    load_with(organization, path, &Options::default()).await
+}
+
+pub async fn load_with(organization: &Organization, path: &Path, options: &Options) -> Summary {
+    try_load(organization, vec![path.to_owned()], options).await.unwrap()
+}
+
+pub async fn try_load(
+    organization: &Organization,
+    files: Vec<PathBuf>,
+    options: &Options,
+) -> Result<Summary, import::Error> {
+    import::load(&organization.stack.stores, organization.id, files, options).await
+}
+
+/// The line and the reason of every refused row.
+pub fn refused(summary: &Summary) -> Vec<(u64, String)> {
+    let report = std::fs::read_to_string(summary.report_file.as_ref().unwrap()).unwrap();
+    let entry = |line: &str| {
+        let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        (entry["line"].as_u64().unwrap(), entry["reason"].as_str().unwrap().to_owned())
+    };
+    report.lines().map(entry).collect()
+}

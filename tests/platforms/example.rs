@@ -1,0 +1,36 @@
+//! The example collector of the documentation, running.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// The example with its sample of accounts, until it is dropped.
+pub struct Example {
+    pub url: String,
+    process: Child,
+}
+
+impl Example {
+    /// Starts it on a free port, with a token if it is to want one.
+    pub fn start(token: Option<&str>) -> Example {
+        let python = std::env::var("TIDEMARK_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        let mut process = Command::new(python)
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/http-source-example.py"))
+            .args(["--port", "0"])
+            .env("COLLECTOR_TOKEN", token.unwrap_or_default())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("Python is there");
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().expect("its output")).read_line(&mut url).expect("its address");
+        Example { url: url.trim().to_owned(), process }
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,165 @@
+//! Several that compute the same gains: relays beside each other, attempts that were given up and go on writing, and
+//! deletions in between. What the facts say is what stays.
+
+use chrono::{TimeDelta, Utc};
+use tidemark::rollup::{rebuild, verify};
+use tidemark::store::event::Event;
+use tidemark::store::facts::{self, Days, Subject};
+use tidemark::store::outbox::{self, Held};
+
+use crate::setup::{OwnStores, Tenant, delete_account, scrape_at};
+
+/// Brings what waits as a relay would that is killed while ClickHouse computes the gains: the facts are there, and what
+/// the statement is about to write stands in the table `late`.
+async fn abandon_attempt(own: &OwnStores) {
+    let clickhouse = &own.stores.clickhouse;
+    let delivery = outbox::next(own.pg(), i64::MAX, &mut Held::default()).await.unwrap().unwrap();
+    let mut subjects: Vec<Subject> = Vec::new();
+    for row in &delivery.rows {
+        for event in &row.events {
+            let Event::VideoSnapshots(snapshots) = event else { continue };
+            let snapshots: Vec<_> = snapshots.iter().map(|snapshot| (row.organization, *snapshot)).collect();
+            subjects.extend(
+                snapshots.iter().map(|(organization, snapshot)| (*organization, snapshot.subject_id)),
+            );
+            facts::insert_videos(clickhouse, &snapshots).await.unwrap();
+        }
+    }
+    facts::recompute(clickhouse, &subjects, delivery.number, Days::Changed).await.unwrap();
+    for statement in [
+        "create table late as account_daily".to_owned(),
+        format!("insert into late select * from account_daily where version = {}", delivery.number),
+        format!(
+            "alter table account_daily delete where version = {} settings mutations_sync = 2",
+            delivery.number
+        ),
+    ] {
+        clickhouse.query_raw(&statement).execute().await.unwrap();
+    }
+    let late: u64 = clickhouse.query_raw("select count() from late").fetch_one().await.unwrap();
+    assert!(late > 0, "the attempt writes something");
+}
+
+/// The statement of the attempt that was given up ends.
+async fn attempt_ends(own: &OwnStores) {
+    own.stores.clickhouse.query_raw("insert into account_daily select * from late").execute().await.unwrap();
+}
+
+async fn seen(own: &OwnStores, tenant: &Tenant, days_ago: i64, views: i64) {
+    let at = Utc::now() - TimeDelta::days(days_ago);
+    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, views, at).await;
+}
+
+/// The rollup follows from the facts, and the whole organization gained so much.
+async fn holds(own: &OwnStores, tenant: &Tenant, views: Option<i64>) {
+    let report = verify::verify(&own.stores, tenant.id, false).await.unwrap();
+    assert_eq!(report.differences, []);
+    let statement = "select sum(view_gain) from account_daily final where org_id = {org:UUID}";
+    let query = own.stores.clickhouse.query_raw(statement).param("org", tenant.id);
+    assert_eq!(query.fetch_one::<Option<i64>>().await.unwrap(), views);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_abandoned_attempt_still_writes_does_not_bring_a_deleted_account_back() {
+    for ends_before in [true, false] {
+        let own = OwnStores::create().await;
+        let tenant = own.organization(1).await;
+        let relay = own.relay();
+        own.applied(tenant.id).await;
+        relay.stop().await;
+        seen(&own, &tenant, 1, 100).await;
+        seen(&own, &tenant, 0, 150).await;
+        abandon_attempt(&own).await;
+        delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
+        if ends_before {
+            attempt_ends(&own).await;
+        }
+        let relay = own.relay();
+        own.applied(tenant.id).await;
+        attempt_ends(&own).await;
+        holds(&own, &tenant, None).await;
+        relay.stop().await;
+    }
+}
+
+/// The next attempt finds other facts, by which a day is again what it was before both.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_abandoned_attempt_still_writes_does_not_replace_what_follows_from_later_facts() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(1).await;
+    let relay = own.relay();
+    for (days_ago, views) in [(3, 100), (1, 130)] {
+        seen(&own, &tenant, days_ago, views).await;
+    }
+    own.applied(tenant.id).await;
+    relay.stop().await;
+    // In between: yesterday gains 130 - 110, until the day between is observed once more and says 100.
+    let at = Utc::now() - TimeDelta::days(2);
+    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, 110, at).await;
+    abandon_attempt(&own).await;
+    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, 100, at + TimeDelta::microseconds(1)).await;
+    let relay = own.relay();
+    own.applied(tenant.id).await;
+    attempt_ends(&own).await;
+    holds(&own, &tenant, Some(60)).await;
+    seen(&own, &tenant, 0, 131).await;
+    own.applied(tenant.id).await;
+    holds(&own, &tenant, Some(62)).await;
+    relay.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_that_compute_one_account_at_once_write_what_one_would() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(1).await;
+    let relay = own.relay();
+    for day in (0..20).rev() {
+        seen(&own, &tenant, day, 1_000 - 10 * day).await;
+    }
+    own.applied(tenant.id).await;
+    relay.stop().await;
+    let before = own.figures(tenant.id).await;
+    let subject = [(tenant.id, tenant.accounts[0].subject_id)];
+    let highest = own.recorded().await;
+    for round in 0..10 {
+        let compute = |number: i64, days| facts::recompute(&own.stores.clickhouse, &subject, number, days);
+        let (one, other) = tokio::join!(
+            compute(highest + round, if round % 2 == 0 { Days::All } else { Days::Changed }),
+            compute(highest + round + 1, Days::All)
+        );
+        (one.unwrap(), other.unwrap());
+        assert_eq!(own.figures(tenant.id).await, before);
+    }
+}
+
+/// Two relays, rebuilds and deletions, all at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn rebuilding_beside_relays_and_deletions_leaves_what_the_facts_say() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(6).await;
+    let relays = [own.relay(), own.relay()];
+    for day in (0..4).rev() {
+        for account in &tenant.accounts {
+            let at = Utc::now() - TimeDelta::days(day);
+            scrape_at(own.pg(), tenant.id, *account, 3, 400 - 100 * day, at).await;
+        }
+    }
+    let rebuilding = {
+        let (stores, id) = (own.stores.clone(), tenant.id);
+        tokio::spawn(async move {
+            for _ in 0..4 {
+                rebuild::rebuild(&stores, &[id], false).await.unwrap();
+            }
+        })
+    };
+    for account in &tenant.accounts[..5] {
+        delete_account(own.pg(), tenant.id, *account).await;
+        own.applied(tenant.id).await;
+    }
+    rebuilding.await.unwrap();
+    own.applied(tenant.id).await;
+    holds(&own, &tenant, Some(3 * 300)).await;
+    for relay in relays {
+        relay.stop().await;
+    }
+}

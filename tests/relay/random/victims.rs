@@ -1,0 +1,99 @@
+//! Who is killed, and the second tracker, which takes the relay's place while the other one is dead.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+
+use nix::sys::signal::{Signal, kill as send};
+use nix::unistd::Pid;
+
+use crate::harness::private::{PrivateStack, command, processes_of};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Victim {
+    /// With the relay, if it leads.
+    Tracker,
+    Api,
+    Clickhouse,
+    /// The server itself: its guard and its other processes find out.
+    Postgres,
+    /// Whoever runs the server.
+    Guard,
+}
+
+pub(super) const VICTIMS: [Victim; 6] =
+    [Victim::Tracker, Victim::Clickhouse, Victim::Api, Victim::Postgres, Victim::Tracker, Victim::Guard];
+
+impl Victim {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Victim::Tracker => "track",
+            Victim::Api => "serve",
+            Victim::Clickhouse => "clickhouse",
+            Victim::Postgres => "postgres",
+            Victim::Guard => "guard",
+        }
+    }
+
+    fn is(self, command: &str) -> bool {
+        let has = |word: &str| command.split(' ').any(|argument| argument == word);
+        match self {
+            Victim::Postgres => command.contains("/postgres -D") && !has("guard"),
+            other => has(other.name()),
+        }
+    }
+}
+
+/// Kills one of the processes that are this; false when none runs.
+pub(super) fn kill(dir: &Path, victim: Victim, chosen: usize) -> bool {
+    let found: Vec<_> = processes_of(dir).into_iter().filter(|(_, command)| victim.is(command)).collect();
+    let Some((pid, _)) = found.get(chosen % found.len().max(1)) else { return false };
+    send(Pid::from_raw((*pid).cast_signed()), Signal::SIGKILL).is_ok()
+}
+
+/// A tracker beside that of the installation.
+pub(super) struct SecondTracker {
+    child: Child,
+    _lifeline: Option<ChildStdin>,
+}
+
+impl SecondTracker {
+    pub(super) fn start(private: &PrivateStack) -> Self {
+        let connection = &private.stack.connection;
+        let dir = private.dir();
+        let log = File::options().create(true).append(true).open(dir.join("second.log")).unwrap();
+        let mut child = command()
+            .arg("--lifeline")
+            .arg(dir.join("second.lock"))
+            .arg("track")
+            .env("TIDEMARK_DATABASE_URL", &connection.database_url)
+            .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
+            .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
+            .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
+            .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
+            .env("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string())
+            .envs(tidemark::sandbox::server::environment(&connection.sandbox_url))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let lifeline = child.stdin.take();
+        SecondTracker { child, _lifeline: lifeline }
+    }
+
+    /// Starts it again if it was killed.
+    pub(super) fn keep_running(&mut self, private: &PrivateStack) {
+        if self.child.try_wait().unwrap().is_some() {
+            *self = SecondTracker::start(private);
+        }
+    }
+}
+
+impl Drop for SecondTracker {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
