@@ -10,18 +10,21 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use url::Url;
 
+use crate::answers::Answers;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::model::network::Network;
 use crate::model::platform::Readable;
+use crate::store::analytics::History;
 use crate::store::search::SearchIndex;
 
 /// What the handlers of the API stand on. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     pub pg: PgPool,
-    pub clickhouse: clickhouse::Client,
+    pub history: History,
     pub clock: Clock,
     pub search: SearchIndex,
+    pub answers: Answers,
     pub readable: Readable,
     pub settings: Arc<Settings>,
 }
@@ -40,7 +43,16 @@ pub struct Settings {
     pub rate_limit_store: RateLimitStore,
     /// Who is asked about short links in the platform's place.
     pub short_link_url: Option<Url>,
+    /// Bytes that finished answers may take; none are kept with 0.
+    pub answer_cache: u64,
+    /// Questions that this process asks of ClickHouse at a time.
+    pub analytics_concurrency: usize,
 }
+
+/// Bytes that finished answers may take unless the operator says otherwise.
+pub const ANSWER_CACHE: u64 = 64 << 20;
+/// Questions that are asked of ClickHouse at a time unless the operator says otherwise.
+pub const ANALYTICS_CONCURRENCY: usize = 16;
 
 /// Where requests are counted against a key's limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -61,6 +73,8 @@ impl Default for Settings {
             trusted_proxies: Vec::new(),
             rate_limit_store: RateLimitStore::default(),
             short_link_url: None,
+            answer_cache: ANSWER_CACHE,
+            analytics_concurrency: ANALYTICS_CONCURRENCY,
         }
     }
 }
@@ -68,7 +82,9 @@ impl Default for Settings {
 impl App {
     pub fn new(stores: Stores, search: SearchIndex, readable: Readable, settings: Settings) -> Self {
         let Stores { pg, clickhouse, clock } = stores;
-        App { pg, clickhouse, clock, search, readable, settings: Arc::new(settings) }
+        let history = History::new(&clickhouse, settings.analytics_concurrency);
+        let answers = Answers::new(settings.answer_cache);
+        App { pg, history, clock, search, answers, readable, settings: Arc::new(settings) }
     }
 }
 

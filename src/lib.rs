@@ -3,9 +3,9 @@
 //! The modules stand in the order of their dependencies: each may use those below it, never those above.
 //!
 //! ```text
-//! main -> server -> api -> http -> app -> store -> model
-//!         worker -> platforms -----> app -> store -> model
-//!         import, export, rollup --> app -> store -> model
+//! main -> server -> api -> http -> app -> answers -> store -> model
+//!         worker -> platforms -----> app ------------> store -> model
+//!         import, export, rollup --> app ------------> store -> model
 //!         embedded, sandbox          leaves, used by the command line only
 //! ```
 
@@ -21,6 +21,7 @@ pub mod api;
 pub mod platforms;
 pub mod http;
 pub mod app;
+pub mod answers;
 pub mod store;
 pub mod config;
 pub mod failpoint;

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, RateLimitStore, Settings, Stores};
+use crate::app::{ANALYTICS_CONCURRENCY, ANSWER_CACHE, App, RateLimitStore, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::model::network::{BadNetwork, Network};
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
@@ -50,6 +50,12 @@ pub struct ServeArgs {
     /// Proxies whose word about the client's address is taken, separated by commas: addresses or ranges
     #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_name = "ADDRS", value_parser = networks)]
     pub trusted_proxies: Option<Networks>,
+    /// Bytes that finished answers of analytics may take in memory; 0 keeps none
+    #[arg(long, env = "TIDEMARK_ANSWER_CACHE", default_value_t = ANSWER_CACHE, value_name = "BYTES")]
+    pub answer_cache: u64,
+    /// Questions of analytics that this process asks of ClickHouse at a time; an organization has half of them at most
+    #[arg(long, env = "TIDEMARK_ANALYTICS_CONCURRENCY", default_value_t = ANALYTICS_CONCURRENCY, value_name = "N")]
+    pub analytics_concurrency: usize,
     #[command(flatten)]
     pub stores: StoreArgs,
     #[command(flatten)]
@@ -111,6 +117,8 @@ impl ServeArgs {
             trusted_proxies: self.trusted_proxies.iter().flatten().copied().collect(),
             rate_limit_store: self.rate_limit_store,
             short_link_url: self.sources.short_link_url()?,
+            answer_cache: self.answer_cache,
+            analytics_concurrency: self.analytics_concurrency,
         })
     }
 }

@@ -13,11 +13,12 @@ use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::{Params, Word};
 use crate::http::window::{WindowMeta, WindowParams};
-use crate::http::{Args, Caller, Path, Problem, Query, WithMeta};
+use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
 use crate::model::counters::Counters;
 use crate::model::period::{Manner, Window};
 use crate::store::analytics::days::{self, Day, Days};
 use crate::store::analytics::{Scope, accounts, videos};
+use crate::store::versions::Basis;
 
 const VALUES: &str =
     "Whether rows say what was gained on each day, or what the counters were at the end of it.";
@@ -95,13 +96,18 @@ pub(super) async fn of_video(
     app: App,
     caller: Caller,
     args: Args<(Path<VideoPath>, Query<DailyQuery>)>,
-) -> Result<Answer<VideoDay>, Problem> {
-    let Args((Path(path), Query(query))) = args;
+) -> Result<Kept<Answer<VideoDay>>, Problem> {
+    let Args((Path(VideoPath { video_id }), Query(DailyQuery { window, values }))) = args;
     let now = app.clock.now().await;
-    let window = query.window.at(now)?;
-    let video = videos::get(&app.pg, caller.organization, path.video_id).await?;
-    let days = days::of_video(&app.clickhouse, caller.organization, video, window).await?;
-    Ok(answer(path.video_id, WindowMeta::new(window, now, days.as_of), query.values, &days, video_day))
+    let window = window.at(now)?;
+    let basis = Basis { until: window.end, videos: true };
+    let about = (video_id, window, window.complete_through(now), values);
+    kept(&app, &caller, "getVideoAnalytics", &about, basis, async {
+        let video = videos::get(&app.pg, caller.organization, video_id).await?;
+        let days = days::of_video(&app.history, caller.organization, video, window).await?;
+        Ok(answer(video_id, WindowMeta::new(window, now, days.as_of), values, &days, video_day))
+    })
+    .await
 }
 
 /// Reads the daily gains, or end-of-day counters, of an account's videos together, and its followers.
@@ -112,14 +118,21 @@ pub(super) async fn of_account(
     app: App,
     caller: Caller,
     args: Args<(Path<AccountIdPath>, Query<DailyQuery>)>,
-) -> Result<Answer<AccountDay>, Problem> {
-    let Args((Path(AccountIdPath { account_id }), Query(query))) = args;
+) -> Result<Kept<Answer<AccountDay>>, Problem> {
+    let Args((Path(AccountIdPath { account_id }), Query(DailyQuery { window, values }))) = args;
     let now = app.clock.now().await;
-    let window = query.window.at(now)?;
-    let days = days_of(&app, &caller, Some(account_id), None, window).await?;
-    Ok(answer(account_id, WindowMeta::new(window, now, days.as_of), query.values, &days, |day, values| {
-        AccountDay { counters: video_day(day, values), follower_count: day.followers }
-    }))
+    let window = window.at(now)?;
+    let basis = Basis { until: window.end, videos: false };
+    let about = (account_id, window, window.complete_through(now), values);
+    kept(&app, &caller, "getAccountAnalytics", &about, basis, async {
+        let days = days_of(&app, &caller, Some(account_id), None, window).await?;
+        let day = |day: &Day, values| AccountDay {
+            counters: video_day(day, values),
+            follower_count: day.followers,
+        };
+        Ok(answer(account_id, WindowMeta::new(window, now, days.as_of), values, &days, day))
+    })
+    .await
 }
 
 /// Reads the daily gains, or end-of-day counters, of the videos of all of a creator's accounts together.
@@ -130,12 +143,17 @@ pub(super) async fn of_creator(
     app: App,
     caller: Caller,
     args: Args<(Path<CreatorPath>, Query<DailyQuery>)>,
-) -> Result<Answer<VideoDay>, Problem> {
-    let Args((Path(CreatorPath { creator_id }), Query(query))) = args;
+) -> Result<Kept<Answer<VideoDay>>, Problem> {
+    let Args((Path(CreatorPath { creator_id }), Query(DailyQuery { window, values }))) = args;
     let now = app.clock.now().await;
-    let window = query.window.at(now)?;
-    let days = days_of(&app, &caller, None, Some(creator_id), window).await?;
-    Ok(answer(creator_id, WindowMeta::new(window, now, days.as_of), query.values, &days, video_day))
+    let window = window.at(now)?;
+    let basis = Basis { until: window.end, videos: false };
+    let about = (creator_id, window, window.complete_through(now), values);
+    kept(&app, &caller, "getCreatorAnalytics", &about, basis, async {
+        let days = days_of(&app, &caller, None, Some(creator_id), window).await?;
+        Ok(answer(creator_id, WindowMeta::new(window, now, days.as_of), values, &days, video_day))
+    })
+    .await
 }
 
 async fn days_of(
@@ -147,7 +165,7 @@ async fn days_of(
 ) -> Result<Days, Problem> {
     let subjects = accounts::subjects(&app.pg, caller.organization, account, creator).await?;
     let scope = Scope::accounts(caller.organization, None, subjects);
-    Ok(days::of_accounts(&app.clickhouse, &scope, window).await?)
+    Ok(days::of_accounts(&app.history, &scope, window).await?)
 }
 
 fn answer<Row>(

@@ -15,9 +15,10 @@ use crate::app::App;
 use crate::http::batch::{Batch, BatchSource, Entry};
 use crate::http::fields::{integer, integer_within, noted};
 use crate::http::route::read;
-use crate::http::{Body, Caller, Problem, Query, WithMeta};
+use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::limits::{DELTA_DAYS, DELTA_WINDOWS, DELTA_WINDOWS_DEFAULT};
 use crate::store::analytics::videos;
+use crate::store::versions::Basis;
 
 const WINDOWS: &str =
     "Lengths of look-back windows in days, today included; 1, 7, 14 and 30 when nothing is said.";
@@ -100,22 +101,25 @@ type Answer = WithMeta<BTreeMap<Uuid, ByWindow>, DeltasMeta>;
 /// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
 #[endpoint(operation_id = "queryVideoDeltas")]
 async fn post_deltas(app: App, caller: Caller, body: Body<Deltas>) -> Result<Answer, Problem> {
-    deltas(&app, &caller, body.0).await
+    let today = app.clock.now().await.date_naive();
+    deltas(&app, &caller, body.0, today).await
 }
 
 /// Says what videos gained in views over several windows that end today, as the POST does.
 ///
 /// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getVideoDeltas")]
-async fn get_deltas(app: App, caller: Caller, query: Query<Deltas>) -> Result<Answer, Problem> {
-    deltas(&app, &caller, query.0).await
+async fn get_deltas(app: App, caller: Caller, query: Query<Deltas>) -> Result<Kept<Answer>, Problem> {
+    let today = app.clock.now().await.date_naive();
+    let about = (today, query.0.ids.clone(), query.0.windows.clone());
+    let basis = Basis { until: today, videos: true };
+    kept(&app, &caller, "getVideoDeltas", &about, basis, deltas(&app, &caller, query.0, today)).await
 }
 
-async fn deltas(app: &App, caller: &Caller, batch: Deltas) -> Result<Answer, Problem> {
+async fn deltas(app: &App, caller: &Caller, batch: Deltas, today: NaiveDate) -> Result<Answer, Problem> {
     let Deltas { ids, windows } = batch;
-    let today = app.clock.now().await.date_naive();
     let found = videos::find(&app.pg, caller.organization, &ids).await?;
-    let gains = videos::deltas(&app.clickhouse, caller.organization, &found, today, &windows).await?;
+    let gains = videos::deltas(&app.history, caller.organization, &found, today, &windows).await?;
     let data: BTreeMap<_, _> = found
         .iter()
         .map(|video| {

@@ -17,12 +17,13 @@ use crate::app::App;
 use crate::http::batch::{Batch, BatchSource};
 use crate::http::route::read;
 use crate::http::window::{WindowMeta, WindowParams};
-use crate::http::{Body, Caller, Problem, Query, WithMeta};
+use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::analytics::{Scope, accounts, subjects};
+use crate::store::versions::Basis;
 
 const INTERNAL_IDS: &str = "Internal ids of videos that were found on accounts, as `internal_id` tells them.";
 
@@ -99,7 +100,9 @@ async fn post_accounts(
     caller: Caller,
     body: Body<Accounts>,
 ) -> Result<Totals<Uuid, AccountTotals>, Problem> {
-    account_totals(&app, &caller, body.0).await
+    let now = app.clock.now().await;
+    let window = body.0.window.at(now)?;
+    account_totals(&app, &caller, body.0.ids, window, now).await
 }
 
 /// Totals what accounts gained over a window, as the POST does.
@@ -110,30 +113,36 @@ async fn get_accounts(
     app: App,
     caller: Caller,
     query: Query<Accounts>,
-) -> Result<Totals<Uuid, AccountTotals>, Problem> {
-    account_totals(&app, &caller, query.0).await
+) -> Result<Kept<Totals<Uuid, AccountTotals>>, Problem> {
+    let Query(batch) = query;
+    let now = app.clock.now().await;
+    let window = batch.window.at(now)?;
+    let about = (batch.ids.clone(), window, window.complete_through(now));
+    let basis = Basis { until: window.end, videos: false };
+    let work = account_totals(&app, &caller, batch.ids, window, now);
+    kept(&app, &caller, "getAccountMetrics", &about, basis, work).await
 }
 
 async fn account_totals(
     app: &App,
     caller: &Caller,
-    batch: Accounts,
+    asked: Vec<Uuid>,
+    window: Window,
+    now: DateTime<Utc>,
 ) -> Result<Totals<Uuid, AccountTotals>, Problem> {
-    let now = app.clock.now().await;
-    let window = batch.window.at(now)?;
-    let found = accounts::find(&app.pg, caller.organization, &batch.ids).await?;
+    let found = accounts::find(&app.pg, caller.organization, &asked).await?;
     let ids = found.iter().map(|account| account.internal_id).collect();
     let scope = Scope::accounts(caller.organization, None, ids);
-    let totals = subjects::totals(&app.clickhouse, &scope, window).await?;
+    let totals = subjects::totals(&app.history, &scope, window).await?;
     let latest = totals.iter().map(|totals| totals.as_of).max();
-    let data_as_of = subjects::as_of(&app.clickhouse, &scope, window, latest).await?;
+    let data_as_of = subjects::as_of(&app.history, &scope, window, latest).await?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
     let data = found.iter().map(|account| {
         let totals = totals.get(&account.internal_id);
         let gains = totals.map_or_else(Gains::default, |totals| totals.gains());
         (account.id, AccountTotals { gains, followers: totals.map_or(0, |totals| totals.followers) })
     });
-    Ok(answer(batch.ids, data.collect(), WindowMeta::new(window, now, data_as_of)))
+    Ok(answer(asked, data.collect(), WindowMeta::new(window, now, data_as_of)))
 }
 
 /// Videos of either kind and the window they are asked for.
@@ -158,23 +167,39 @@ impl Batch for Videos {
 /// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
 #[endpoint(operation_id = "queryVideoMetrics")]
 async fn post_videos(app: App, caller: Caller, body: Body<Videos>) -> Result<Totals<Uuid, Gains>, Problem> {
-    video_totals(&app, &caller, body.0).await
+    let now = app.clock.now().await;
+    let window = body.0.window.at(now)?;
+    video_totals(&app, &caller, body.0.ids, window, now).await
 }
 
 /// Totals what videos gained over a window, as the POST does.
 ///
 /// For any key, and for at most 100 ids.
 #[endpoint(operation_id = "getVideoMetrics")]
-async fn get_videos(app: App, caller: Caller, query: Query<Videos>) -> Result<Totals<Uuid, Gains>, Problem> {
-    video_totals(&app, &caller, query.0).await
-}
-
-async fn video_totals(app: &App, caller: &Caller, batch: Videos) -> Result<Totals<Uuid, Gains>, Problem> {
+async fn get_videos(
+    app: App,
+    caller: Caller,
+    query: Query<Videos>,
+) -> Result<Kept<Totals<Uuid, Gains>>, Problem> {
+    let Query(batch) = query;
     let now = app.clock.now().await;
     let window = batch.window.at(now)?;
-    let found = videos::find(&app.pg, caller.organization, &batch.ids).await?;
+    let about = (batch.ids.clone(), window, window.complete_through(now));
+    let basis = Basis { until: window.end, videos: true };
+    let work = video_totals(&app, &caller, batch.ids, window, now);
+    kept(&app, &caller, "getVideoMetrics", &about, basis, work).await
+}
+
+async fn video_totals(
+    app: &App,
+    caller: &Caller,
+    asked: Vec<Uuid>,
+    window: Window,
+    now: DateTime<Utc>,
+) -> Result<Totals<Uuid, Gains>, Problem> {
+    let found = videos::find(&app.pg, caller.organization, &asked).await?;
     let (data, data_as_of) = gains_by(app, caller, &found, window, |video| video.id).await?;
-    Ok(answer(batch.ids, data, WindowMeta::new(window, now, data_as_of)))
+    Ok(answer(asked, data, WindowMeta::new(window, now, data_as_of)))
 }
 
 /// Account-discovered videos by their internal ids, and the window they are asked for.
@@ -214,7 +239,9 @@ async fn post_account_videos(
     caller: Caller,
     body: Body<AccountVideos>,
 ) -> Result<Totals<i64, Gains>, Problem> {
-    account_video_totals(&app, &caller, body.0).await
+    let now = app.clock.now().await;
+    let window = body.0.window.at(now)?;
+    account_video_totals(&app, &caller, body.0, window, now).await
 }
 
 /// Totals what account-discovered videos gained over a window, as the POST does.
@@ -225,18 +252,23 @@ async fn get_account_videos(
     app: App,
     caller: Caller,
     query: Query<AccountVideos>,
-) -> Result<Totals<i64, Gains>, Problem> {
-    account_video_totals(&app, &caller, query.0).await
+) -> Result<Kept<Totals<i64, Gains>>, Problem> {
+    let Query(batch) = query;
+    let now = app.clock.now().await;
+    let window = batch.window.at(now)?;
+    let about = (batch.instagram.clone(), batch.tiktok.clone(), window, window.complete_through(now));
+    let basis = Basis { until: window.end, videos: true };
+    let work = account_video_totals(&app, &caller, batch, window, now);
+    kept(&app, &caller, "getAccountVideoMetrics", &about, basis, work).await
 }
 
 async fn account_video_totals(
     app: &App,
     caller: &Caller,
-    batch: AccountVideos,
+    AccountVideos { instagram, tiktok, window: _ }: AccountVideos,
+    window: Window,
+    now: DateTime<Utc>,
 ) -> Result<Totals<i64, Gains>, Problem> {
-    let AccountVideos { instagram, tiktok, window } = batch;
-    let now = app.clock.now().await;
-    let window = window.at(now)?;
     let mut found = videos::discovered(&app.pg, caller.organization, Platform::Instagram, &instagram).await?;
     found.extend(videos::discovered(&app.pg, caller.organization, Platform::Tiktok, &tiktok).await?);
     let (data, data_as_of) = gains_by(app, caller, &found, window, |video| video.internal_id).await?;
@@ -251,7 +283,7 @@ async fn gains_by<Id: Ord>(
     window: Window,
     id: impl Fn(&VideoRef) -> Id,
 ) -> Result<(BTreeMap<Id, Gains>, Option<DateTime<Utc>>), Problem> {
-    let totals = videos::totals(&app.clickhouse, caller.organization, found, window).await?;
+    let totals = videos::totals(&app.history, caller.organization, found, window).await?;
     let gains = |video: &VideoRef| totals.of.get(&video.internal_id).copied().unwrap_or_default();
     Ok((found.iter().map(|video| (id(video), gains(video))).collect(), totals.as_of))
 }

@@ -1,21 +1,24 @@
 //! The headline figures of an organization beside those of the window before.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::fields::WindowOnPlatform;
 use crate::app::App;
 use crate::http::route::read;
 use crate::http::window::WindowMeta;
-use crate::http::{Caller, Problem, Query, WithMeta};
+use crate::http::{Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
-use crate::store::analytics::overview::{self, Holdings};
+use crate::model::platform::Platform;
+use crate::store::analytics::overview::{Holdings, holdings, new_posts};
 use crate::store::analytics::{Scope, subjects};
+use crate::store::versions::Basis;
 
 pub(super) fn router() -> Router {
     Router::with_path("overview").push(read(get))
@@ -68,19 +71,32 @@ async fn get(
     app: App,
     caller: Caller,
     query: Query<WindowOnPlatform>,
-) -> Result<WithMeta<Overview, OverviewMeta>, Problem> {
+) -> Result<Kept<WithMeta<Overview, OverviewMeta>>, Problem> {
     let Query(WindowOnPlatform { window, platform }) = query;
-    let (pg, organization) = (&app.pg, caller.organization);
     let now = app.clock.now().await;
     let window = window.at(now)?;
+    let basis = Basis { until: window.end, videos: true };
+    let about = (window, window.complete_through(now), platform);
+    let work = overview(&app, caller.organization, platform, window, now);
+    kept(&app, &caller, "getOverview", &about, basis, work).await
+}
+
+async fn overview(
+    app: &App,
+    organization: Uuid,
+    platform: Option<Platform>,
+    window: Window,
+    now: DateTime<Utc>,
+) -> Result<WithMeta<Overview, OverviewMeta>, Problem> {
+    let pg = &app.pg;
     let previous = window.previous();
     let both = Window { start: previous.start, ..window };
     let scope = Scope::whole(pg, organization, platform).await?;
     let (totals, (posts, previous_posts), days, levels) = tokio::try_join!(
-        overview::holdings(pg, organization, platform),
-        overview::new_posts(pg, organization, platform, window),
-        subjects::daily(&app.clickhouse, &scope, both),
-        subjects::levels(&app.clickhouse, &scope, window),
+        holdings(pg, organization, platform),
+        new_posts(pg, organization, platform, window),
+        subjects::daily(&app.history, &scope, both),
+        subjects::levels(&app.history, &scope, window),
     )?;
     let (mut current, mut before) = (Gains::default(), Gains::default());
     for (date, day) in days {

@@ -121,7 +121,7 @@ async fn check(work: impl Future<Output = Result<Found, store::Error>>) -> Check
 /// that it is out is another check's matter.
 async fn clickhouse(app: &App) -> Result<Found, store::Error> {
     let remembered = tokio::time::timeout(PATIENCE / 2, outbox::missing_history(&app.pg));
-    let (answered, missing) = tokio::join!(health::clickhouse(&app.clickhouse), remembered);
+    let (answered, missing) = tokio::join!(app.history.ping(), remembered);
     answered?;
     let missing = missing.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default();
     let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();

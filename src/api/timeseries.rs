@@ -13,10 +13,11 @@ use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::Params;
 use crate::http::route::read;
 use crate::http::window::{WindowMeta, WindowParams};
-use crate::http::{Args, Caller, Path, Problem, Query, WithMeta};
+use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::analytics::{Scope, accounts, subjects};
+use crate::store::versions::Basis;
 
 pub(super) fn router() -> Router {
     Router::with_path("analytics/timeseries").push(read(of_organization))
@@ -59,20 +60,29 @@ async fn of_organization(
     app: App,
     caller: Caller,
     query: Query<SeriesQuery>,
-) -> Result<WithMeta<Vec<SeriesDay>, WindowMeta>, Problem> {
+) -> Result<Kept<WithMeta<Vec<SeriesDay>, WindowMeta>>, Problem> {
     let Query(SeriesQuery { of: WindowOnPlatform { window, platform }, account_id, creator_id }) = query;
     let organization = caller.organization;
     let now = app.clock.now().await;
     let window = window.at(now)?;
-    let scope = if account_id.is_none() && creator_id.is_none() {
-        Scope::whole(&app.pg, organization, platform).await?
-    } else {
-        let subjects = accounts::subjects(&app.pg, organization, account_id, creator_id).await?;
-        Scope::accounts(organization, platform, subjects)
-    };
-    let (days, meta) = series(&app, &scope, window, now).await?;
-    let data = days.into_iter().map(|(date, gains)| SeriesDay { date, gains }).collect();
-    Ok(WithMeta { data, meta })
+    let about = (window, window.complete_through(now), platform, account_id, creator_id);
+    kept(&app, &caller, "getTimeseries", &about, up_to(window), async {
+        let scope = if account_id.is_none() && creator_id.is_none() {
+            Scope::whole(&app.pg, organization, platform).await?
+        } else {
+            let subjects = accounts::subjects(&app.pg, organization, account_id, creator_id).await?;
+            Scope::accounts(organization, platform, subjects)
+        };
+        let (days, meta) = series(&app, &scope, window, now).await?;
+        let data = days.into_iter().map(|(date, gains)| SeriesDay { date, gains }).collect();
+        Ok(WithMeta { data, meta })
+    })
+    .await
+}
+
+/// What a series rests on.
+const fn up_to(window: Window) -> Basis {
+    Basis { until: window.end, videos: false }
 }
 
 /// One UTC day of a creator.
@@ -94,16 +104,20 @@ pub(super) async fn of_creator(
     app: App,
     caller: Caller,
     args: Args<(Path<CreatorPath>, Query<WindowParams>)>,
-) -> Result<WithMeta<Vec<CreatorDay>, WindowMeta>, Problem> {
-    let Args((Path(path), Query(window))) = args;
+) -> Result<Kept<WithMeta<Vec<CreatorDay>, WindowMeta>>, Problem> {
+    let Args((Path(CreatorPath { creator_id }), Query(window))) = args;
     let now = app.clock.now().await;
     let window = window.at(now)?;
-    let subjects = accounts::subjects(&app.pg, caller.organization, None, Some(path.creator_id)).await?;
-    let scope = Scope::accounts(caller.organization, None, subjects);
-    let (days, meta) = series(&app, &scope, window, now).await?;
-    let day =
-        |(date, gains): (_, Gains)| CreatorDay { date, views: gains.views, engagement: gains.engagement };
-    Ok(WithMeta { data: days.into_iter().map(day).collect(), meta })
+    let about = (creator_id, window, window.complete_through(now));
+    kept(&app, &caller, "getCreatorTimeseries", &about, up_to(window), async {
+        let subjects = accounts::subjects(&app.pg, caller.organization, None, Some(creator_id)).await?;
+        let scope = Scope::accounts(caller.organization, None, subjects);
+        let (days, meta) = series(&app, &scope, window, now).await?;
+        let day =
+            |(date, gains): (_, Gains)| CreatorDay { date, views: gains.views, engagement: gains.engagement };
+        Ok(WithMeta { data: days.into_iter().map(day).collect(), meta })
+    })
+    .await
 }
 
 /// The gains of every day of the window, ascending.
@@ -113,9 +127,9 @@ async fn series(
     window: Window,
     now: DateTime<Utc>,
 ) -> Result<(Vec<(NaiveDate, Gains)>, WindowMeta), Problem> {
-    let days = subjects::daily(&app.clickhouse, scope, window).await?;
+    let days = subjects::daily(&app.history, scope, window).await?;
     let latest = days.values().filter_map(|day| day.as_of).max();
-    let data_as_of = subjects::as_of(&app.clickhouse, scope, window, latest).await?;
+    let data_as_of = subjects::as_of(&app.history, scope, window, latest).await?;
     let gains = |date| days.get(&date).map_or_else(Gains::default, |day| day.gains);
     let days = window.iter_days().map(|date| (date, gains(date))).collect();
     Ok((days, WindowMeta::new(window, now, data_as_of)))

@@ -14,11 +14,14 @@ use crate::app::App;
 use crate::http::extract::{FromQuery, Parts};
 use crate::http::fields::Params;
 use crate::http::window::WindowMeta;
-use crate::http::{Caller, Problem, Query, WithMeta};
+use crate::http::{Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
+use crate::model::period::Window;
+use crate::model::platform::Platform;
 use crate::store::analytics::creators::{self, Ranked};
 use crate::store::analytics::{Scope, subjects};
+use crate::store::versions::Basis;
 
 /// What a leaderboard is of, and how long it is.
 pub(super) struct TopQuery {
@@ -64,14 +67,27 @@ pub(super) async fn list(
     app: App,
     caller: Caller,
     query: Query<TopQuery>,
-) -> Result<WithMeta<Vec<TopCreator>, WindowMeta>, Problem> {
+) -> Result<Kept<WithMeta<Vec<TopCreator>, WindowMeta>>, Problem> {
     let Query(TopQuery { of: WindowOnPlatform { window, platform }, limit }) = query;
-    let organization = caller.organization;
     let now = app.clock.now().await;
     let window = window.at(now)?;
+    let basis = Basis { until: window.end, videos: false };
+    let about = (window, window.complete_through(now), platform, limit);
+    let work = top(&app, caller.organization, platform, limit, window, now);
+    kept(&app, &caller, "listTopCreators", &about, basis, work).await
+}
+
+async fn top(
+    app: &App,
+    organization: Uuid,
+    platform: Option<Platform>,
+    limit: usize,
+    window: Window,
+    now: DateTime<Utc>,
+) -> Result<WithMeta<Vec<TopCreator>, WindowMeta>, Problem> {
     let scope = Scope::whole(&app.pg, organization, platform).await?;
     let creators = creators::ranked(&app.pg, organization, platform).await?;
-    let totals = subjects::totals(&app.clickhouse, &scope, window).await?;
+    let totals = subjects::totals(&app.history, &scope, window).await?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
 
     let mut latest = None::<DateTime<Utc>>;
@@ -89,7 +105,7 @@ pub(super) async fn list(
     });
     let linked = ranked.iter().flat_map(|(_, creator)| creator.subjects.iter().copied()).collect();
     let scope = Scope::accounts(organization, platform, linked);
-    let data_as_of = subjects::as_of(&app.clickhouse, &scope, window, latest).await?;
+    let data_as_of = subjects::as_of(&app.history, &scope, window, latest).await?;
     let data = ranked.into_iter().take(limit).map(|(gains, creator)| TopCreator {
         id: creator.id,
         r#type: "creator",

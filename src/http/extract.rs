@@ -15,6 +15,7 @@ use super::fields::noted::{self, Notes, Page};
 use super::fields::{Object, Params, Violations, uuid};
 use super::openapi;
 use super::problem::Problem;
+use super::request_id::RequestId;
 use super::time_left::Deadline;
 use crate::app::App;
 
@@ -246,7 +247,25 @@ macro_rules! from_depot {
     )*};
 }
 from_depot!(
-    App: "the application was not handed to the request",
     Caller: "a route without a key asks for its caller",
     Deadline: "a route without a deadline asks for it"
 );
+
+/// The application, whose questions to ClickHouse carry the request's name and endpoint.
+impl<'ex> Extractible<'ex> for App {
+    fn metadata() -> &'static Metadata {
+        &METADATA
+    }
+
+    #[expect(refining_impl_trait, reason = "the error of our extractors is always a problem")]
+    async fn extract(req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, Problem> {
+        let app = depot.get_typed::<App>();
+        let app = app.map_err(|_| Problem::internal("the application was not handed to the request"))?;
+        let comment = format!("{} {} /{}", RequestId::of(depot), req.method(), req.matched_path());
+        Ok(App { history: app.history.named(comment), ..app.clone() })
+    }
+}
+
+impl EndpointArgRegister for App {
+    fn register(_components: &mut Components, _operation: &mut Operation, _name: &str) {}
+}

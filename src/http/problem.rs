@@ -170,6 +170,11 @@ impl Problem {
 
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
+        if matches!(error, store::Error::Busy) {
+            let detail =
+                "the organization asks more at once than can be answered in time: ask less at a time";
+            return Problem { detail: detail.to_owned(), ..Problem::unavailable(error) };
+        }
         if error.is_outage() {
             return Problem::unavailable(error);
         }
@@ -182,6 +187,12 @@ impl From<store::Error> for Problem {
             store::Error::Invalid { field, message } => Problem::invalid_field(field, message),
             other => Problem::internal(other),
         }
+    }
+}
+
+impl From<postcard::Error> for Problem {
+    fn from(error: postcard::Error) -> Self {
+        Problem::internal(format_args!("the question does not serialize: {error}"))
     }
 }
 

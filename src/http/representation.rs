@@ -4,18 +4,17 @@
 //! each is a strong tag of its own and every one of them is recognised on the next request.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use salvo::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
 };
 use salvo::http::{HeaderMap, HeaderValue, Method, ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
-use sha2::{Digest, Sha256};
 
 use super::accept::weighted;
+use crate::answers::{self, Finished};
 
 /// Below this an answer is sent as it is.
 const COMPRESSED_FROM: usize = 1024;
@@ -88,11 +87,13 @@ impl Handler for Represent {
         }
         let ResBody::Once(body) = &res.body else { return };
         let body = body.clone();
+        // What was tagged and encoded before, if the body is that of an answer that is kept.
+        let finished = depot.get_typed::<Arc<Finished>>().ok().filter(|kept| *kept.body() == body);
         let accepted = joined(req.headers(), ACCEPT_ENCODING.as_str());
         let coding =
             Coding::choose(&accepted).filter(|_| body.len() >= COMPRESSED_FROM && is_text(res.headers()));
         if reads && res.status_code == Some(StatusCode::OK) {
-            let tag = URL_SAFE_NO_PAD.encode(&Sha256::digest(&body)[..16]);
+            let tag = finished.as_ref().map_or_else(|| answers::tag(&body), |kept| kept.tag().to_owned());
             let headers = res.headers_mut();
             headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
             if let Ok(value) = HeaderValue::from_str(&quoted(&tag, coding)) {
@@ -105,12 +106,16 @@ impl Handler for Represent {
                 return;
             }
         }
-        let encoded = coding.and_then(|coding| Some((coding, coding.encode(&body).ok()?)));
+        let encode = |coding: Coding| match finished {
+            Some(kept) => kept.encoded(coding.name(), |body| coding.encode(body)),
+            None => coding.encode(&body).map(Bytes::from),
+        };
+        let encoded = coding.and_then(|coding| Some((coding, encode(coding).ok()?)));
         let length = match encoded {
             Some((coding, encoded)) => {
                 res.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
                 let length = encoded.len();
-                res.body(ResBody::Once(Bytes::from(encoded)));
+                res.body(ResBody::Once(encoded));
                 length
             }
             None => body.len(),

@@ -95,7 +95,7 @@ pub enum Manner {
 }
 
 /// A range of whole UTC days, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Window {
     pub period: Period,
     pub start: NaiveDate,

@@ -15,12 +15,6 @@ pub async fn postgres(pg: &PgPool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Asks ClickHouse for nothing.
-pub async fn clickhouse(client: &clickhouse::Client) -> Result<(), Error> {
-    client.query("select 1").fetch_one::<u8>().await?;
-    Ok(())
-}
-
 /// How long a committed change may wait for the relay before something is wrong with it.
 const UNDELIVERED: TimeDelta = TimeDelta::minutes(2);
 

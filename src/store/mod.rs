@@ -27,6 +27,7 @@ pub mod scrapes;
 pub mod search;
 pub mod source_requests;
 pub mod targets;
+pub mod versions;
 pub mod videos;
 mod watched;
 pub mod write;
@@ -66,6 +67,9 @@ pub enum Error {
     /// Another unit of work made the same thing at the same time; the change is to be tried again from the start.
     #[error("another change made the same record at the same time: try again")]
     Contended,
+    /// The organization asks more at once than it has turns for.
+    #[error("the organization asks more of clickhouse at once than there is time for")]
+    Busy,
     #[error("the system has no randomness: {0}")]
     Randomness(#[from] getrandom::Error),
     /// The thing named is not the organization's.
@@ -107,7 +111,7 @@ impl Error {
         match self {
             Error::Postgres(error) => self.is_contention() || is_postgres_outage(error),
             Error::Clickhouse(error) => is_clickhouse_outage(error),
-            Error::Contended => true,
+            Error::Contended | Error::Busy => true,
             _ => false,
         }
     }

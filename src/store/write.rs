@@ -1,10 +1,11 @@
 //! The one unit of work: every change of an organization, whoever makes it, goes through [`Write`].
 //!
-//! Its commit emits what follows from the change (outbox events, search changes, the organization's new data
-//! version) in the transaction of the change itself. There is no other way to write.
+//! Its commit emits what follows from the change (outbox events, search changes, the organization's new versions) in
+//! the transaction of the change itself. There is no other way to write.
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
@@ -48,6 +49,8 @@ pub struct Write {
     account_snapshots: Vec<AccountSnapshot>,
     video_snapshots: Vec<VideoSnapshot>,
     others: Vec<Event>,
+    /// The earliest day whose numbers change.
+    since: Option<NaiveDate>,
     searchable: BTreeSet<(Entity, Uuid)>,
 }
 
@@ -63,6 +66,7 @@ impl Write {
             account_snapshots: Vec::new(),
             video_snapshots: Vec::new(),
             others: Vec::new(),
+            since: None,
             searchable: BTreeSet::new(),
         })
     }
@@ -94,26 +98,42 @@ impl Write {
         self.searchable.insert((Entity::Video, id));
     }
 
-    /// Notes that a subject's gains follow from other facts than before.
-    pub fn subject_changed(&mut self, subject_id: i64) {
+    /// Notes that a subject's gains follow from other facts than before, from a day on; `None` when it has no history.
+    pub fn subject_changed(&mut self, subject_id: i64, since: Option<NaiveDate>) {
         self.subjects.insert(subject_id);
+        self.since = self.since.into_iter().chain(since).min();
     }
 
     pub fn account_observed(&mut self, snapshot: AccountSnapshot) {
+        self.changes_from(snapshot.observed_at);
         self.account_snapshots.push(snapshot);
     }
 
     pub fn video_observed(&mut self, snapshot: VideoSnapshot) {
+        self.changes_from(snapshot.observed_at);
         self.video_snapshots.push(snapshot);
+    }
+
+    /// Notes that numbers change, none of them of a day before this time.
+    fn changes_from(&mut self, observed_at: DateTime<Utc>) {
+        let day = observed_at.date_naive();
+        self.since = Some(self.since.map_or(day, |since| since.min(day)));
+    }
+
+    /// Notes that numbers of any day may change: the beginning of time is before every day of which history is kept.
+    fn changes_all_days(&mut self) {
+        self.since = Some(NaiveDate::default());
     }
 
     /// Moves a video's history to another subject, or to the video it was merged into.
     pub fn video_moved(&mut self, from: VideoPlace, to: VideoPlace) {
+        self.changes_all_days();
         self.others.push(Event::VideoMoved { from, to });
     }
 
     /// Brings accounts, videos and the rollup of subjects to ClickHouse anew, although nothing changed.
     pub fn rebuilt(&mut self, subjects: Vec<i64>, accounts: Vec<Uuid>, videos: Vec<Uuid>) {
+        self.changes_all_days();
         self.others.push(Event::AccountsChanged(accounts));
         self.others.push(Event::VideosChanged(videos));
         self.others.push(Event::SubjectsRebuilt(subjects));
@@ -136,6 +156,7 @@ impl Write {
             .bind(subject_id)
             .execute(&mut *self.transaction)
             .await?;
+        self.changes_all_days();
         self.searchable.extend(account.map(|id| (Entity::Account, id)));
         self.searchable.extend(videos.iter().map(|video| (Entity::Video, video.id)));
         self.others.push(Event::SubjectRemoved { subject_id, account, videos });
@@ -144,16 +165,19 @@ impl Write {
 
     /// Commits the change with all that follows from it.
     pub async fn commit(mut self) -> Result<Committed, Error> {
+        let (accounts, videos) = self.versions();
         let events = self.take_events();
         let outbox_position = if events.is_empty() {
             None
         } else {
             let bytes = event::encode(&events)?;
             let position = sqlx::query_scalar(
-                "insert into outbox (organization_id, events) values ($1, $2) returning position",
+                "insert into outbox (organization_id, events, since) values ($1, $2, coalesce($3, 'infinity'))
+                 returning position",
             )
             .bind(self.organization)
             .bind(bytes)
+            .bind(self.since)
             .fetch_one(&mut *self.transaction)
             .await?;
             Some(position)
@@ -172,13 +196,29 @@ impl Write {
             .await?;
         }
         // Last, because it locks the organization's row until the commit.
-        sqlx::query("update organizations set data_version = data_version + 1 where id = $1")
-            .bind(self.organization)
-            .execute(&mut *self.transaction)
-            .await?;
+        sqlx::query(
+            "update organizations set data_version = data_version + 1,
+                                      accounts_version = accounts_version + $2::integer,
+                                      videos_version = videos_version + $3::integer
+             where id = $1",
+        )
+        .bind(self.organization)
+        .bind(i32::from(accounts))
+        .bind(i32::from(videos))
+        .execute(&mut *self.transaction)
+        .await?;
         self.transaction.commit().await?;
         failpoint::reached("write-committed");
         Ok(Committed { outbox_position })
+    }
+
+    /// Whether answers change that read accounts, creators and links here, and whether those that read videos.
+    fn versions(&self) -> (bool, bool) {
+        let others = !self.others.is_empty();
+        (
+            others || !self.accounts.is_empty() || !self.creators.is_empty(),
+            others || !self.videos.is_empty() || !self.subjects.is_empty(),
+        )
     }
 
     /// The events in the order in which the relay has to apply them: what things are, then what was seen of them.

@@ -107,7 +107,12 @@ async fn tracking(stores: &Stores, sources: &Sources) -> Result<Tracking, Error>
     }
     let mut pauses = pauses::all(pg).await?;
     pauses.retain(|pause| pause.until > now);
-    Ok(Tracking { queues: queues::status(pg, now).await?, budgets, pauses, outbox: outbox::waiting(pg).await? })
+    Ok(Tracking {
+        queues: queues::status(pg, now).await?,
+        budgets,
+        pauses,
+        outbox: outbox::waiting(pg).await?,
+    })
 }
 
 /// Whether each source of each platform rests, as one value for each cause.
@@ -116,10 +121,14 @@ fn resting(sources: &Sources, pauses: &[Pause]) -> Vec<Value> {
     for of in Platform::ALL {
         for source in sources.names(of) {
             for (cause, word) in [(Cause::RateLimit, "rate_limit"), (Cause::Credentials, "credentials")] {
-                let is_it = |pause: &Pause| pause.platform == of && pause.source == source && pause.cause == cause;
+                let is_it =
+                    |pause: &Pause| pause.platform == of && pause.source == source && pause.cause == cause;
                 let rests = if pauses.iter().any(is_it) { 1.0 } else { 0.0 };
-                let labels =
-                    vec![platform(of), KeyValue::new(names::SOURCE, source), KeyValue::new(names::CAUSE, word)];
+                let labels = vec![
+                    platform(of),
+                    KeyValue::new(names::SOURCE, source),
+                    KeyValue::new(names::CAUSE, word),
+                ];
                 values.push((rests, labels));
             }
         }

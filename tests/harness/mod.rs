@@ -12,6 +12,7 @@ pub mod answer;
 pub mod api;
 pub mod population;
 pub mod private;
+pub mod process;
 
 use std::future::Future;
 use std::time::{Duration, Instant};

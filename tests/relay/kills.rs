@@ -16,7 +16,7 @@ use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{Running, start};
 use tidemark::sandbox::world::World;
-use tidemark::store::analytics::{Scope, subjects};
+use tidemark::store::analytics::{History, Scope, subjects};
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::observations::AccountRef;
 use uuid::Uuid;
@@ -214,8 +214,8 @@ impl Course {
         let (first, today) = (*self.known.keys().next().unwrap(), self.today());
         let scope = Scope::whole(self.own.pg(), self.organization, None).await.unwrap();
         let window = Window { period: Period::Custom, start: first, end: today };
-        let clickhouse = &self.own.stores.clickhouse;
-        let daily = subjects::daily(clickhouse, &scope, window).await.unwrap();
+        let history = History::new(&self.own.stores.clickhouse, 2);
+        let daily = subjects::daily(&history, &scope, window).await.unwrap();
         let gained: BTreeMap<_, _> = daily.into_iter().map(|(date, day)| (date, day.gains.views)).collect();
         for (day, (posts, _)) in &self.known {
             let before = self.known.get(&(*day - Days::new(1))).map(|known| &known.0);
@@ -230,7 +230,7 @@ impl Course {
             }
             assert_eq!(gained.get(day).copied().unwrap_or(0), expected, "views of {day}: {gained:?}");
         }
-        let levels = subjects::levels(clickhouse, &scope, window).await.unwrap();
+        let levels = subjects::levels(&history, &scope, window).await.unwrap();
         let followers = self.known.values().last().unwrap().1;
         assert_eq!(levels.followers, only.is_none().then_some(followers));
     }

@@ -7,6 +7,7 @@ use tidemark::model::platform::{Platform, Readable};
 use tidemark::store::analytics::scope::removed_subjects;
 use tidemark::store::outbox::{self, Held};
 use tidemark::store::search::SearchIndex;
+use tidemark::store::versions::{self, Basis};
 use tidemark::store::{Write, accounts, facts};
 
 use crate::harness::{client, eventually, send, serve};
@@ -51,6 +52,32 @@ async fn clickhouse_with_older_files_gets_the_rest_again() {
         .await;
     own.applied(tenant.id).await;
     assert_eq!(own.figures(tenant.id).await, after);
+    relay.stop().await;
+}
+
+/// Also of those whose lost history nobody can deliver again.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_files_make_every_answer_old_and_another_relay_none() {
+    let own = OwnStores::create().await;
+    let (tenant, quiet) = (own.organization(1).await, week(&own).await);
+    let basis = Basis { until: Utc::now().date_naive(), videos: true };
+    let version = async || versions::current(own.pg(), quiet.id, basis).await.unwrap();
+    let relay = own.relay();
+    own.applied(tenant.id).await;
+    own.applied(quiet.id).await;
+    relay.stop().await;
+    let before = version().await;
+    let relay = own.relay();
+    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, 100, Utc::now()).await;
+    own.applied(tenant.id).await;
+    assert_eq!(version().await, before);
+    sqlx::query("delete from outbox where organization_id = $1")
+        .bind(quiet.id)
+        .execute(own.pg())
+        .await
+        .unwrap();
+    own.lose_files().await;
+    eventually("the loss is noticed", async || (version().await != before).then_some(())).await;
     relay.stop().await;
 }
 

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use clickhouse::{Client, Row};
+use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::subjects::sum_of_known;
 use super::videos::VideoRef;
-use super::{Scope, bounded, fetch, stored_day};
+use super::{History, Scope, stored_day};
 use crate::model::counters::Counters;
 use crate::model::period::Window;
 use crate::store::Error;
@@ -49,24 +49,24 @@ struct DayRow {
 
 /// One video day by day.
 pub async fn of_video(
-    client: &Client,
+    history: &History,
     organization: Uuid,
     video: VideoRef,
     window: Window,
 ) -> Result<Days, Error> {
-    let query = bounded(client, include_str!("video_daily.sql"))
-        .param("org", organization)
+    let query = history
+        .ask(organization, include_str!("video_daily.sql"))
         .param("subject", video.subject_id)
         .param("video", video.internal_id)
         .param("from_zero", video.from_zero)
         .param("start", stored_day(window.start))
         .param("end", stored_day(window.end));
-    Ok(assembled(fetch(query).await?, window))
+    Ok(assembled(query.fetch().await?, window))
 }
 
 /// Accounts together day by day.
-pub async fn of_accounts(client: &Client, scope: &Scope, window: Window) -> Result<Days, Error> {
-    Ok(assembled(scope.fetch(client, include_str!("subject_daily.sql"), window).await?, window))
+pub async fn of_accounts(history: &History, scope: &Scope, window: Window) -> Result<Days, Error> {
+    Ok(assembled(scope.fetch(history, include_str!("subject_daily.sql"), window).await?, window))
 }
 
 /// Adds up rows of the same day and looks up each day of the window among those that can be stored.

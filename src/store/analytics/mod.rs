@@ -6,41 +6,21 @@
 pub mod accounts;
 pub mod creators;
 pub mod days;
+mod history;
 pub mod overview;
 pub mod scope;
 pub mod subjects;
+mod turns;
 pub mod videos;
 
+pub use history::History;
 pub use scope::Scope;
 
-use std::time::Duration;
-
 use chrono::NaiveDate;
-use clickhouse::query::Query;
-use clickhouse::{Client, RowOwned, RowRead};
-
-use super::{Error, watched};
-use crate::telemetry::trace::Statement;
-
-/// How long ClickHouse may take for one answer; a request has five seconds in all.
-const LONGEST: Duration = Duration::from_secs(4);
 
 /// The nearest day that ClickHouse's `Date` and its differences can hold; nothing was observed at either end.
 fn stored_day(day: NaiveDate) -> NaiveDate {
     let (first, last) = (NaiveDate::from_ymd_opt(1974, 12, 31), NaiveDate::from_ymd_opt(2145, 1, 1));
     let day = first.map_or(day, |first| day.max(first));
     last.map_or(day, |last| day.min(last))
-}
-
-/// A query that ends by itself, here and in ClickHouse.
-fn bounded(client: &Client, sql: &'static str) -> Query {
-    watched::client(client)
-        .query_raw(sql)
-        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
-        .with_setting("cancel_http_readonly_queries_on_client_close", "1")
-}
-
-async fn fetch<T: RowOwned + RowRead>(query: Query) -> Result<Vec<T>, Error> {
-    let statement = Statement::to_clickhouse(&query.sql_display());
-    watched::until(statement, LONGEST, query.fetch_all()).await
 }

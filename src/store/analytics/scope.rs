@@ -1,12 +1,12 @@
 //! Whose history is asked for. A parameter of ClickHouse's HTTP interface holds 128 KiB, so a scope with a long list
 //! is asked for part by part; the parts have no subject in common.
 
-use clickhouse::query::Query;
-use clickhouse::{Client, RowOwned, RowRead};
+use clickhouse::{RowOwned, RowRead};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{bounded, fetch, stored_day};
+use super::history::{History, Query};
+use super::stored_day;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::Error;
@@ -64,20 +64,20 @@ impl Scope {
     /// The rows of a statement over all parts of the scope, one part after the other.
     pub(super) async fn fetch<T: RowOwned + RowRead>(
         &self,
-        client: &Client,
+        history: &History,
         sql: &'static str,
         window: Window,
     ) -> Result<Vec<T>, Error> {
         let mut rows = Vec::new();
         for part in self.parts() {
-            rows.extend(fetch(self.query(client, sql, window, &part)).await?);
+            rows.extend(self.query(history, sql, window, &part).fetch().await?);
         }
         Ok(rows)
     }
 
-    fn query(&self, client: &Client, sql: &'static str, window: Window, part: &Part<'_>) -> Query {
-        bounded(client, sql)
-            .param("org", self.organization)
+    fn query(&self, history: &History, sql: &'static str, window: Window, part: &Part<'_>) -> Query {
+        history
+            .ask(self.organization, sql)
             .param("start", stored_day(window.start))
             .param("end", stored_day(window.end))
             .param("whole_org", matches!(self.who, Who::AllBut(_)))

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use clickhouse::{Client, Row};
+use clickhouse::Row;
 use serde::Deserialize;
 
-use super::Scope;
+use super::{History, Scope};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::Error;
@@ -36,8 +36,8 @@ impl SubjectTotals {
 }
 
 /// Gains per subject; those that were not observed in the window are absent.
-pub async fn totals(client: &Client, scope: &Scope, window: Window) -> Result<Vec<SubjectTotals>, Error> {
-    scope.fetch(client, include_str!("subject_totals.sql"), window).await
+pub async fn totals(history: &History, scope: &Scope, window: Window) -> Result<Vec<SubjectTotals>, Error> {
+    scope.fetch(history, include_str!("subject_totals.sql"), window).await
 }
 
 /// What was gained on one day.
@@ -49,7 +49,7 @@ pub struct Day {
 
 /// Gains per day; days without an observation are absent.
 pub async fn daily(
-    client: &Client,
+    history: &History,
     scope: &Scope,
     window: Window,
 ) -> Result<BTreeMap<NaiveDate, Day>, Error> {
@@ -65,7 +65,7 @@ pub async fn daily(
         #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
         as_of: DateTime<Utc>,
     }
-    let observed: Vec<Observed> = scope.fetch(client, include_str!("daily.sql"), window).await?;
+    let observed: Vec<Observed> = scope.fetch(history, include_str!("daily.sql"), window).await?;
     let mut days: BTreeMap<NaiveDate, Day> = BTreeMap::new();
     for row in observed {
         let day = days.entry(row.date).or_default();
@@ -85,8 +85,8 @@ pub struct Levels {
     pub as_of: Option<DateTime<Utc>>,
 }
 
-pub async fn levels(client: &Client, scope: &Scope, window: Window) -> Result<Levels, Error> {
-    let parts: Vec<Levels> = scope.fetch(client, include_str!("levels.sql"), window).await?;
+pub async fn levels(history: &History, scope: &Scope, window: Window) -> Result<Levels, Error> {
+    let parts: Vec<Levels> = scope.fetch(history, include_str!("levels.sql"), window).await?;
     Ok(parts.into_iter().fold(Levels::default(), |sum, part| Levels {
         followers: sum_of_known(sum.followers, part.followers),
         previous_followers: sum_of_known(sum.previous_followers, part.previous_followers),
@@ -104,13 +104,13 @@ pub(super) fn sum_of_known(one: Option<i64>, other: Option<i64>) -> Option<i64> 
 
 /// The latest observation that an answer rests on: the latest of its window, or one before it.
 pub async fn as_of(
-    client: &Client,
+    history: &History,
     scope: &Scope,
     window: Window,
     latest: Option<DateTime<Utc>>,
 ) -> Result<Option<DateTime<Utc>>, Error> {
     match latest {
         Some(latest) => Ok(Some(latest)),
-        None => Ok(levels(client, scope, window).await?.as_of),
+        None => Ok(levels(history, scope, window).await?.as_of),
     }
 }

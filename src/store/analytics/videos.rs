@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
-use clickhouse::query::Query;
-use clickhouse::{Client, Row};
+use clickhouse::Row;
 use serde::Deserialize;
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::{bounded, fetch, stored_day};
+use super::history::{History, Query};
+use super::stored_day;
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
@@ -91,14 +91,14 @@ const FIRST_LOOK: Days = Days::new(40);
 
 /// What videos gained over a window.
 pub async fn totals(
-    client: &Client,
+    history: &History,
     organization: Uuid,
     videos: &[VideoRef],
     window: Window,
 ) -> Result<VideoGains<Gains>, Error> {
     let start = stored_day(window.start);
-    let query = bounded(client, include_str!("video_totals.sql"))
-        .param("org", organization)
+    let query = history
+        .ask(organization, include_str!("video_totals.sql"))
         .param("start", start)
         .param("end", stored_day(window.end));
     // In the order of the counters' names: views, likes, comments, shares, saves, plays.
@@ -111,15 +111,15 @@ pub async fn totals(
 
 /// What videos gained in views over windows of so many days, all of which end on one day; in the windows' order.
 pub async fn deltas(
-    client: &Client,
+    history: &History,
     organization: Uuid,
     videos: &[VideoRef],
     end: NaiveDate,
     windows: &[u16],
 ) -> Result<VideoGains<Vec<i64>>, Error> {
     let longest = windows.iter().copied().max().unwrap_or_default();
-    let query = bounded(client, include_str!("video_deltas.sql"))
-        .param("org", organization)
+    let query = history
+        .ask(organization, include_str!("video_deltas.sql"))
         .param("end", stored_day(end))
         .param("windows", windows);
     look_back(query, videos, stored_day(end - Days::new(longest.into())), |row| row.gains).await
@@ -154,5 +154,5 @@ async fn look(query: &Query, videos: &[VideoRef], since: NaiveDate) -> Result<Ve
     let from_zero: Vec<_> =
         videos.iter().filter(|video| video.from_zero).map(|video| video.internal_id).collect();
     let query = query.clone().param("videos", places).param("from_zero", from_zero).param("since", since);
-    fetch(query).await
+    query.fetch().await
 }

@@ -101,7 +101,8 @@ pub async fn recompute(
     let sql = include_str!("../analytics/recompute.sql");
     let watched = Statement::to_clickhouse(&sql);
     let client = watched::client(client);
-    let query = statement(&client, sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
+    let query =
+        statement(&client, sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
     watched::until(watched, LONGEST + GRACE, query.execute()).await
 }
 

@@ -26,11 +26,10 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
         #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
         applied_at: DateTime<Utc>,
     }
-    let statement = "select max(relay_position.position) as position, argMax(applied_at, relay_position.position) as applied_at
-                     from relay_position where relay = 'outbox'";
-    let watched = Statement::to_clickhouse(&statement);
+    let sql = include_str!("recorded_delivery.sql");
+    let watched = Statement::to_clickhouse(&sql);
     let query = watched::client(client)
-        .query_raw(statement)
+        .query_raw(sql)
         .with_setting("max_execution_time", SHORT.as_secs().to_string());
     let last: Last = watched::until(watched, SHORT + GRACE, query.fetch_one()).await?;
     let delivery = last.position.cast_signed();

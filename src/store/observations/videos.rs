@@ -456,7 +456,7 @@ impl Draft {
         let subject_id = self.subject_id;
         if described_anew {
             write.video_changed(self.id);
-            write.subject_changed(subject_id);
+            write.subject_changed(subject_id, columns.tracked_since);
         }
         for (observed_at, counters) in self.observations.drain(..) {
             write.video_observed(VideoSnapshot {

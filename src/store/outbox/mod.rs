@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::Error;
 use super::event::{self, DecodeError, Event};
+use super::{Error, versions};
 
 pub use leadership::{Leadership, is_led};
 pub use recovery::{MissingHistory, Resumed, forget_delivered, missing_history, resume};
@@ -167,7 +167,8 @@ async fn number_next(pg: &PgPool, bytes: i64, held: &Held) -> Result<Vec<Stored>
     Ok(numbered)
 }
 
-/// Records that a delivery is visible in ClickHouse, and that what it removed no longer has to be left out.
+/// Records that a delivery is visible in ClickHouse: what it removed no longer has to be left out, and answers that were
+/// finished before it are old.
 pub async fn finish(pg: &PgPool, delivery: &Delivery) -> Result<(), Error> {
     let removed: (Vec<Uuid>, Vec<i64>) = delivery
         .rows
@@ -193,6 +194,7 @@ pub async fn finish(pg: &PgPool, delivery: &Delivery) -> Result<(), Error> {
     .bind(delivery.number)
     .execute(&mut *transaction)
     .await?;
+    versions::delivered(&mut transaction, delivery.number).await?;
     transaction.commit().await?;
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::fmt;
 use chrono::{DateTime, SecondsFormat, Utc};
 use sqlx::PgPool;
 
-use crate::store::Error;
 use crate::store::facts::Recorded;
+use crate::store::{Error, versions};
 
 /// How many rows are opened again, or forgotten, at a time.
 const CHUNK: i64 = 20_000;
@@ -59,10 +59,13 @@ pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
         .execute(pg)
         .await?;
     note_missing_history(pg, recorded, remembered.max(has)).await?;
+    let mut transaction = pg.begin().await?;
     sqlx::query("update removed_subjects set delivery = null where delivery > $1")
         .bind(has)
-        .execute(pg)
+        .execute(&mut *transaction)
         .await?;
+    versions::resumed(&mut transaction, has).await?;
+    transaction.commit().await?;
     let mut reopened = 0;
     loop {
         let opened = sqlx::query(

@@ -25,7 +25,8 @@ pub(super) async fn deliver(
     delivery: &Delivery,
     days: Days,
 ) -> Result<bool, Error> {
-    let (client, number) = (&stores.clickhouse, delivery.number);
+    let number = delivery.number;
+    let client = &stores.clickhouse.clone().with_setting("log_comment", format!("relay delivery {number}"));
     let plan = Plan::of(&delivery.rows);
     dimensions::bring(&stores.pg, client, &plan.changed, number).await?;
     failpoint::reached("relay-dimensions");

@@ -1,0 +1,87 @@
+//! ClickHouse as requests ask it: every question is about one organization, waits for its turn, has its bounds, and
+//! carries the name of the request that asked it.
+
+use std::time::Duration;
+
+use clickhouse::{Client, RowOwned, RowRead};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::turns::Turns;
+use crate::store::{Error, watched};
+use crate::telemetry::trace::Statement;
+
+/// How long ClickHouse may take for one answer; a request has five seconds in all.
+const LONGEST: Duration = Duration::from_secs(4);
+/// What one question may use: far more than the largest needs, and little enough that a few of them do no harm.
+const BOUNDS: [(&str, &str); 6] = [
+    ("max_execution_time", "4"),
+    ("max_memory_usage", "1000000000"),
+    // More cannot be read in the time.
+    ("max_rows_to_read", "1000000000"),
+    // A row per account, or per video and day.
+    ("max_result_rows", "2000000"),
+    ("result_overflow_mode", "throw"),
+    ("cancel_http_readonly_queries_on_client_close", "1"),
+];
+
+/// The store of history, for questions that end by themselves. Cheap to clone.
+#[derive(Clone)]
+pub struct History {
+    client: Client,
+    turns: Turns,
+}
+
+/// One question.
+#[derive(Clone)]
+pub(super) struct Query {
+    query: clickhouse::query::Query,
+    organization: Uuid,
+    turns: Turns,
+}
+
+impl History {
+    /// As many questions as this run at a time.
+    pub fn new(client: &Client, places: usize) -> Self {
+        let client =
+            BOUNDS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
+        History { client, turns: Turns::new(places) }
+    }
+
+    /// The same, its questions named in ClickHouse's log of queries.
+    pub fn named(&self, comment: impl Into<String>) -> Self {
+        History {
+            client: self.client.clone().with_setting("log_comment", comment),
+            turns: self.turns.clone(),
+        }
+    }
+
+    /// Questions that run, and those that wait for their turn.
+    pub fn load(&self) -> (usize, usize) {
+        self.turns.load()
+    }
+
+    /// Whether ClickHouse answers. Waits for nobody's turn.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.client.query_raw("SELECT 1").fetch_one::<u8>().await?;
+        Ok(())
+    }
+
+    pub(super) fn ask(&self, organization: Uuid, sql: &'static str) -> Query {
+        let query = watched::client(&self.client).query_raw(sql).param("org", organization);
+        Query { query, organization, turns: self.turns.clone() }
+    }
+}
+
+impl Query {
+    pub(super) fn param(self, name: &str, value: impl Serialize) -> Self {
+        Query { query: self.query.param(name, value), ..self }
+    }
+
+    /// Waits for the turn and reads the answer.
+    pub(super) async fn fetch<T: RowOwned + RowRead>(self) -> Result<Vec<T>, Error> {
+        let _place = self.turns.take(self.organization).await?;
+        let statement = Statement::to_clickhouse(&self.query.sql_display());
+        watched::until(statement, LONGEST, self.query.fetch_all()).await
+    }
+}

@@ -1,0 +1,240 @@
+//! Whose turn it is to ask ClickHouse. A process asks only so many things at a time, and an organization at most half
+//! of them; the next place goes to whichever waiting organization has the fewest, then to the one that was served
+//! longest ago. So however much one organization asks at once, another waits for one answer at most.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::store::Error;
+
+/// How long a question waits for its turn; a request has five seconds in all.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The places of a process. Cheap to clone.
+#[derive(Clone)]
+pub struct Turns {
+    state: Arc<Mutex<State>>,
+    /// Places that one organization may have at a time.
+    share: usize,
+    patience: Duration,
+}
+
+#[derive(Default)]
+struct State {
+    free: usize,
+    /// Numbers everything that asks or is served.
+    clock: u64,
+    /// Those that ask, or did until just now.
+    organizations: HashMap<Uuid, Asking>,
+}
+
+/// One organization's part.
+#[derive(Default)]
+struct Asking {
+    /// Places in use.
+    taken: usize,
+    /// When it was last given one.
+    served: u64,
+    /// Since when they wait.
+    waiting: VecDeque<(u64, oneshot::Sender<Place>)>,
+}
+
+/// A place in use; given back by dropping it.
+pub struct Place {
+    turns: Turns,
+    organization: Uuid,
+}
+
+impl Turns {
+    /// So many places, at least one.
+    pub fn new(places: usize) -> Self {
+        let places = places.max(1);
+        let state = State { free: places, ..State::default() };
+        Turns { state: Arc::new(Mutex::new(state)), share: places.div_ceil(2), patience: PATIENCE }
+    }
+
+    /// Waits for a place, not for ever.
+    pub async fn take(&self, organization: Uuid) -> Result<Place, Error> {
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut state = self.state();
+            let free = state.free > 0;
+            let now = state.tick();
+            let asking = state.organizations.entry(organization).or_default();
+            // Those that gave up are not kept until their turn comes.
+            asking.waiting.retain(|(_, sender)| !sender.is_closed());
+            if free && asking.waiting.is_empty() && asking.taken < self.share {
+                return Ok(self.place(&mut state, organization));
+            }
+            asking.waiting.push_back((now, sender));
+        }
+        match tokio::time::timeout(self.patience, receiver).await {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(Error::Busy),
+        }
+    }
+
+    /// Questions that run, and those that wait.
+    pub fn load(&self) -> (usize, usize) {
+        let state = self.state();
+        let waits = |asking: &Asking| asking.waiting.iter().filter(|(_, sender)| !sender.is_closed()).count();
+        (
+            state.organizations.values().map(|asking| asking.taken).sum(),
+            state.organizations.values().map(waits).sum(),
+        )
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self, state: &mut State, organization: Uuid) -> Place {
+        let now = state.tick();
+        let asking = state.organizations.entry(organization).or_default();
+        asking.taken += 1;
+        asking.served = now;
+        state.free -= 1;
+        Place { turns: self.clone(), organization }
+    }
+
+    /// Takes a place back and hands on what is free.
+    fn give_back(&self, organization: Uuid) {
+        // Places whose taker is gone come back through here themselves, once the state is no longer held.
+        let mut refused = Vec::new();
+        let mut state = self.state();
+        state.free += 1;
+        if let Some(asking) = state.organizations.get_mut(&organization) {
+            asking.taken -= 1;
+        }
+        while let Some((next, sender)) = state.next(self.share) {
+            let place = self.place(&mut state, next);
+            refused.extend(sender.send(place).err());
+        }
+        state.organizations.retain(|_, asking| asking.taken > 0 || !asking.waiting.is_empty());
+        drop(state);
+        drop(refused);
+    }
+}
+
+impl State {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Who is next, if anybody may be.
+    fn next(&mut self, share: usize) -> Option<(Uuid, oneshot::Sender<Place>)> {
+        if self.free == 0 {
+            return None;
+        }
+        for asking in self.organizations.values_mut() {
+            asking.waiting.retain(|(_, sender)| !sender.is_closed());
+        }
+        let may = self.organizations.iter_mut().filter(|(_, asking)| asking.taken < share);
+        let first = may.filter_map(|(organization, asking)| {
+            let since = asking.waiting.front()?.0;
+            Some(((asking.taken, asking.served, since), organization, asking))
+        });
+        let (_, organization, asking) = first.min_by_key(|(rank, ..)| *rank)?;
+        Some((*organization, asking.waiting.pop_front()?.1))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.turns.give_back(self.organization);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const ONE: Uuid = Uuid::from_u128(1);
+    const OTHER: Uuid = Uuid::from_u128(2);
+
+    /// A question that has asked for its turn.
+    fn asked(
+        turns: &Turns,
+        organization: Uuid,
+    ) -> std::pin::Pin<Box<impl Future<Output = Result<Place, Error>>>> {
+        let turns = turns.clone();
+        let mut asked = Box::pin(async move { turns.take(organization).await });
+        assert!((&mut asked).now_or_never().is_none(), "it has to wait");
+        asked
+    }
+
+    #[tokio::test]
+    async fn an_organization_has_half_of_the_places_and_leaves_the_others() {
+        let turns = Turns::new(4);
+        let held = [turns.take(ONE).await.unwrap(), turns.take(ONE).await.unwrap()];
+        let mut third = asked(&turns, ONE);
+        let others = [turns.take(OTHER).await.unwrap(), turns.take(OTHER).await.unwrap()];
+        assert_eq!(turns.load(), (4, 1));
+        drop(others);
+        assert!((&mut third).now_or_never().is_none(), "a free place is not for who has half of them");
+        drop(held);
+        assert!(third.await.is_ok());
+        assert_eq!(turns.load(), (0, 0));
+    }
+
+    /// One place, which is taken, and 64 wait for it.
+    #[tokio::test]
+    async fn who_comes_last_with_one_question_waits_for_one_answer() {
+        let turns = Turns::new(1);
+        let running = turns.take(ONE).await.unwrap();
+        let mut many: VecDeque<_> = (0..64).map(|_| asked(&turns, ONE)).collect();
+        let mut other = asked(&turns, OTHER);
+        drop(running);
+        let place = (&mut other).now_or_never().expect("it is the other's turn").unwrap();
+        assert!(many.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
+        let again = asked(&turns, OTHER);
+        drop(place);
+        // Both have waiting questions: they take turns, each in the order in which it asked.
+        drop(many.pop_front().unwrap().now_or_never().expect("then one of the many").unwrap());
+        drop(again.now_or_never().expect("then the other").unwrap());
+        for waiting in many {
+            drop(waiting.now_or_never().expect("then the rest").unwrap());
+        }
+        assert_eq!(turns.load(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn who_has_fewer_places_comes_first() {
+        let turns = Turns::new(4);
+        let third = Uuid::from_u128(3);
+        let one = [turns.take(ONE).await.unwrap()];
+        let other = [turns.take(OTHER).await.unwrap(), turns.take(OTHER).await.unwrap()];
+        let last = turns.take(third).await.unwrap();
+        let first_asked = asked(&turns, ONE);
+        let mut then = asked(&turns, third);
+        drop(last);
+        assert!((&mut then).now_or_never().is_some(), "it has none, the one before it has one");
+        drop((one, other));
+        assert!(first_asked.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn waiting_ends_and_those_that_gave_up_take_no_place() {
+        let turns = Turns { patience: Duration::from_millis(50), ..Turns::new(1) };
+        let running = turns.take(ONE).await.unwrap();
+        assert!(matches!(turns.take(ONE).await, Err(Error::Busy)));
+        let gave_up = asked(&turns, ONE);
+        let stays = asked(&turns, ONE);
+        drop(gave_up);
+        assert_eq!(turns.load(), (1, 1));
+        drop(running);
+        let place = stays.await.unwrap();
+        // One that is given its place and goes before it looks.
+        let gone = asked(&turns, OTHER);
+        drop(place);
+        drop(gone);
+        assert_eq!(turns.load(), (0, 0));
+    }
+}
