@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod creators;
 pub mod days;
+mod history;
 pub mod overview;
 pub mod scope;
 pub mod subjects;
@@ -32,11 +33,16 @@ fn stored_day(day: NaiveDate) -> NaiveDate {
 }
 
 /// A query that ends by itself, here and in ClickHouse.
-fn bounded(client: &Client, sql: &'static str) -> Query {
+fn bounded(client: &Client, sql: &str) -> Query {
     client
-        .query_raw(sql)
+        .query_raw(&bare(sql))
         .with_setting("max_execution_time", LONGEST.as_secs().to_string())
         .with_setting("cancel_http_readonly_queries_on_client_close", "1")
+}
+
+/// A statement without its comments, which every request would have parsed anew.
+fn bare(sql: &str) -> String {
+    sql.lines().filter(|line| !line.trim_start().starts_with("--")).collect::<Vec<_>>().join("\n")
 }
 
 async fn fetch<T: RowOwned + RowRead>(query: Query) -> Result<Vec<T>, Error> {
