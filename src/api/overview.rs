@@ -75,12 +75,17 @@ async fn get(
     let window = window.at(now)?;
     let previous = window.previous();
     let both = Window { start: previous.start, ..window };
-    let scope = Scope::whole(pg, organization, platform).await?;
-    let (totals, (posts, previous_posts), days, levels) = tokio::try_join!(
+    let history = async {
+        let scope = Scope::whole(pg, organization, platform).await?;
+        tokio::try_join!(
+            subjects::daily(&app.clickhouse, &scope, both),
+            subjects::levels(&app.clickhouse, &scope, window)
+        )
+    };
+    let (totals, (posts, previous_posts), (days, levels)) = tokio::try_join!(
         overview::holdings(pg, organization, platform),
         overview::new_posts(pg, organization, platform, window),
-        subjects::daily(&app.clickhouse, &scope, both),
-        subjects::levels(&app.clickhouse, &scope, window),
+        history,
     )?;
     let (mut current, mut before) = (Gains::default(), Gains::default());
     for (date, day) in days {

@@ -69,9 +69,11 @@ pub(super) async fn list(
     let organization = caller.organization;
     let now = app.clock.now().await;
     let window = window.at(now)?;
-    let scope = Scope::whole(&app.pg, organization, platform).await?;
-    let creators = creators::ranked(&app.pg, organization, platform).await?;
-    let totals = subjects::totals(&app.clickhouse, &scope, window).await?;
+    let totals = async {
+        let scope = Scope::whole(&app.pg, organization, platform).await?;
+        subjects::totals(&app.clickhouse, &scope, window).await
+    };
+    let (creators, totals) = tokio::try_join!(creators::ranked(&app.pg, organization, platform), totals)?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
 
     let mut latest = None::<DateTime<Utc>>;

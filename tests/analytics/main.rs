@@ -7,5 +7,6 @@ mod agreement;
 mod batches;
 mod examples;
 mod model;
+mod posts;
 mod scale;
 mod windows;
