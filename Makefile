@@ -1,7 +1,7 @@
 # Everything one does with this repository. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep bench-paging bench-import bench-relay bench-search loadtest openapi lint fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep bench bench-paging bench-import bench-relay bench-search loadtest openapi lint fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # The API's port of the demo; all other ports are free ones.
@@ -24,6 +24,9 @@ test: ## Run all tests, on stores of their own, also beside a running demo
 
 test-deep: ## Run all tests and the long ones
 	@scripts/with-stores scripts/run-tests --deep $(ARGS)
+
+bench: ## Time the analytics beside plain SQL (docs/performance.md); TIDEMARK_BENCH_DIR=DIR keeps what is seeded
+	@scripts/with-stores scripts/bench analytics
 
 bench-paging: ## Time the lists in an organization of 70,000 videos
 	@scripts/with-stores scripts/bench paging dev

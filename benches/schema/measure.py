@@ -122,16 +122,15 @@ class Bench:
 
         def video_totals(o, i, since=SINCE):
             pairs = ",".join(f"({s},{v})" for s, v in self.ids(o, 100))
-            self.query(SQL["video_totals"], org=org(o), videos=f"[{pairs}]", from_zero=[], since=since, **window)
+            self.query(SQL["video_totals"], org=org(o), videos=f"[{pairs}]", since=since, end=END)
 
         def video_deltas(o, i):
             pairs = ",".join(f"({s},{v})" for s, v in self.ids(o, 100))
-            self.query(SQL["video_deltas"], org=org(o), videos=f"[{pairs}]", from_zero=[], since=SINCE, end=END,
-                       windows=[1, 7, 14, 30])
+            self.query(SQL["video_deltas"], org=org(o), videos=f"[{pairs}]", since=SINCE, end=END)
 
         def video_daily(o, i):
             ((subject, video),) = self.ids(o, 1)
-            self.query(SQL["video_daily"], org=org(o), subject=subject, video=video, from_zero=False, **window)
+            self.query(SQL["video_daily"], org=org(o), subject=subject, video=video, end=END)
 
         def some(o, count):
             subject, accounts, *_ = self.layout[o]
@@ -140,8 +139,8 @@ class Bench:
         jobs = {
             "video_totals, 100": video_totals,
             "video_totals, 100, all history": lambda o, i: video_totals(o, i, "1970-01-01"),
-            "video_deltas, 100 x 4": video_deltas,
-            "video_daily, 30 days": video_daily,
+            "video_deltas, 100": video_deltas,
+            "video_daily": video_daily,
             "levels": lambda o, i: self.query(SQL["levels"], org=org(o), whole_org=True, subjects=[], **scope),
             "daily, organization": lambda o, i: self.query(SQL["daily"], org=org(o), whole_org=True, subjects=[], **scope),
             "daily, 3 accounts": lambda o, i: self.query(SQL["daily"], org=org(o), whole_org=False, subjects=some(o, 3), **scope),

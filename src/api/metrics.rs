@@ -269,8 +269,12 @@ async fn account_video_totals(
     window: Window,
     now: DateTime<Utc>,
 ) -> Result<Totals<i64, Gains>, Problem> {
-    let mut found = videos::discovered(&app.pg, caller.organization, Platform::Instagram, &instagram).await?;
-    found.extend(videos::discovered(&app.pg, caller.organization, Platform::Tiktok, &tiktok).await?);
+    let discovered = |platform, ids| videos::discovered(&app.pg, caller.organization, platform, ids);
+    let (mut found, on_tiktok) = tokio::try_join!(
+        discovered(Platform::Instagram, instagram.as_slice()),
+        discovered(Platform::Tiktok, tiktok.as_slice()),
+    )?;
+    found.extend(on_tiktok);
     let (data, data_as_of) = gains_by(app, caller, &found, window, |video| video.internal_id).await?;
     Ok(answer([instagram, tiktok].concat(), data, WindowMeta::new(window, now, data_as_of)))
 }

@@ -91,12 +91,17 @@ async fn overview(
     let pg = &app.pg;
     let previous = window.previous();
     let both = Window { start: previous.start, ..window };
-    let scope = Scope::whole(pg, organization, platform).await?;
-    let (totals, (posts, previous_posts), days, levels) = tokio::try_join!(
+    let history = async {
+        let scope = Scope::whole(pg, organization, platform).await?;
+        tokio::try_join!(
+            subjects::daily(&app.history, &scope, both),
+            subjects::levels(&app.history, &scope, window)
+        )
+    };
+    let (totals, (posts, previous_posts), (days, levels)) = tokio::try_join!(
         holdings(pg, organization, platform),
         new_posts(pg, organization, platform, window),
-        subjects::daily(&app.history, &scope, both),
-        subjects::levels(&app.history, &scope, window),
+        history,
     )?;
     let (mut current, mut before) = (Gains::default(), Gains::default());
     for (date, day) in days {

@@ -85,9 +85,11 @@ async fn top(
     window: Window,
     now: DateTime<Utc>,
 ) -> Result<WithMeta<Vec<TopCreator>, WindowMeta>, Problem> {
-    let scope = Scope::whole(&app.pg, organization, platform).await?;
-    let creators = creators::ranked(&app.pg, organization, platform).await?;
-    let totals = subjects::totals(&app.history, &scope, window).await?;
+    let totals = async {
+        let scope = Scope::whole(&app.pg, organization, platform).await?;
+        subjects::totals(&app.history, &scope, window).await
+    };
+    let (creators, totals) = tokio::try_join!(creators::ranked(&app.pg, organization, platform), totals)?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
 
     let mut latest = None::<DateTime<Utc>>;

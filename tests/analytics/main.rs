@@ -12,6 +12,7 @@ mod courses;
 mod examples;
 mod kept;
 mod model;
+mod posts;
 mod scale;
 mod steps;
 mod sums;

@@ -8,6 +8,7 @@ use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::snapshots::{Snapshots, snapshots};
 use super::subjects::sum_of_known;
 use super::videos::VideoRef;
 use super::{History, Scope, stored_day};
@@ -35,7 +36,7 @@ pub struct Days {
 
 const COUNTERS: usize = Counters::NAMES.len();
 
-/// One row per day, as both statements answer.
+/// One row per day.
 #[derive(Row, Deserialize)]
 struct DayRow {
     #[serde(with = "clickhouse::serde::chrono::date")]
@@ -58,10 +59,9 @@ pub async fn of_video(
         .ask(organization, include_str!("video_daily.sql"))
         .param("subject", video.subject_id)
         .param("video", video.internal_id)
-        .param("from_zero", video.from_zero)
-        .param("start", stored_day(window.start))
         .param("end", stored_day(window.end));
-    Ok(assembled(query.fetch().await?, window))
+    let snapshots = snapshots(query).await?;
+    Ok(Snapshots { snapshots: &snapshots, from_zero: video.from_zero }.days(window))
 }
 
 /// Accounts together day by day.
@@ -89,7 +89,7 @@ fn assembled(rows: Vec<DayRow>, window: Window) -> Days {
 }
 
 impl Day {
-    fn unknown(date: NaiveDate) -> Self {
+    pub(super) fn unknown(date: NaiveDate) -> Self {
         Day { date, gains: [0; COUNTERS], counts: Counters::default(), followers: None }
     }
 }

@@ -9,6 +9,7 @@ pub mod days;
 mod history;
 pub mod overview;
 pub mod scope;
+mod snapshots;
 pub mod subjects;
 mod turns;
 pub mod videos;

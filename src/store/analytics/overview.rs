@@ -32,7 +32,8 @@ pub struct Holdings {
     pub individual_videos: i64,
 }
 
-/// Counts what the organization has; with a platform, creators are those with an account there.
+/// Counts what the organization has; with a platform, creators are those with an account there. Discovered videos are
+/// not counted but added up from what each account says of its own.
 pub async fn holdings(
     pg: &PgPool,
     organization: Uuid,
@@ -42,15 +43,15 @@ pub async fn holdings(
         "select accounts, active_accounts,
                 case when $2::text is null then (select count(*) from creators where organization_id = $1)
                      else creators end as creators,
-                videos, account_videos, individual_videos
+                account_videos + tracked_alone as videos, account_videos, individual_videos
          from (
             select count(*) as accounts, count(*) filter (where is_active) as active_accounts,
-                   count(distinct creator_id) as creators
+                   count(distinct creator_id) as creators,
+                   coalesce(sum(total_post_count), 0)::bigint as account_videos
             from accounts where organization_id = $1 and ($2::text is null or platform = $2)
          ) a cross join (
-            select count(*) as videos, count(*) filter (where account_id is not null) as account_videos,
-                   count(*) filter (where is_tracked) as individual_videos
-            from videos where organization_id = $1 and ($2::text is null or platform = $2)
+            select count(*) filter (where account_id is null) as tracked_alone, count(*) as individual_videos
+            from videos where organization_id = $1 and is_tracked and ($2::text is null or platform = $2)
          ) v",
     )
     .bind(organization)
@@ -68,12 +69,10 @@ pub async fn new_posts(
     window: Window,
 ) -> Result<(i64, i64), Error> {
     let counts = sqlx::query_as(
-        "select count(*) filter (where create_time >= $4::timestamp at time zone 'UTC'),
-                count(*) filter (where create_time < $4::timestamp at time zone 'UTC')
-         from videos
-         where organization_id = $1 and ($2::text is null or platform = $2)
-           and create_time >= $3::timestamp at time zone 'UTC'
-           and create_time < ($5::timestamp + interval '1 day') at time zone 'UTC'",
+        "select coalesce(sum(posts) filter (where day >= $4), 0)::bigint,
+                coalesce(sum(posts) filter (where day < $4), 0)::bigint
+         from post_days
+         where organization_id = $1 and ($2::text is null or platform = $2) and day between $3 and $5",
     )
     .bind(organization)
     .bind(platform)
@@ -83,4 +82,25 @@ pub async fn new_posts(
     .fetch_one(pg)
     .await?;
     Ok(counts)
+}
+
+/// Adds some changes of `post_days` to the sums of their days, and says how many; several processes may do so at once.
+pub async fn add_up_post_days(pg: &PgPool, limit: i64) -> Result<u64, Error> {
+    let added: i64 = sqlx::query_scalar(
+        "with taken as (
+             delete from post_days where ctid = any(array(
+                 select ctid from post_days where not is_sum limit $1 for update skip locked))
+             returning organization_id, platform, day, posts
+         ), added as (
+             insert into post_days (organization_id, platform, day, posts, is_sum)
+             select organization_id, platform, day, sum(posts), true from taken group by 1, 2, 3 order by 1, 3, 2
+             on conflict (organization_id, day, platform) where is_sum
+             do update set posts = post_days.posts + excluded.posts
+         )
+         select count(*) from taken",
+    )
+    .bind(limit)
+    .fetch_one(pg)
+    .await?;
+    Ok(added.unsigned_abs())
 }

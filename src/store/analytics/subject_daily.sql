@@ -41,3 +41,4 @@ FROM
 )
 WHERE day >= {start:Date}
 ORDER BY day
+SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

@@ -23,3 +23,4 @@ WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
     AND subject_id BETWEEN {first:UInt64} AND {last:UInt64}
     AND ({platform:String} = '' OR platform = {platform:String})
 GROUP BY subject_id
+SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

@@ -1,14 +1,13 @@
 //! Gains of single videos, many at a time, read from their snapshots.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
-use clickhouse::Row;
-use serde::Deserialize;
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::history::{History, Query};
+use super::snapshots::{Snapshots, snapshots};
 use super::stored_day;
 use crate::model::gains::Gains;
 use crate::model::period::Window;
@@ -23,13 +22,15 @@ pub struct VideoRef {
     pub internal_id: i64,
     pub subject_id: i64,
     pub from_zero: bool,
+    /// UTC day of its own earliest observation: there is nothing to look up before it.
+    pub tracked_since: Option<NaiveDate>,
 }
 
 /// Begins a selection of videos by a condition. A video on an account follows the history of that account, any other
 /// its own.
 fn select(organization: Uuid) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
-        "select v.id, v.internal_id, v.subject_id,
+        "select v.id, v.internal_id, v.subject_id, v.tracked_since,
                 coalesce((v.create_time at time zone 'UTC')::date
                     >= case when v.account_id is null then v.tracked_since else a.tracked_since end, false) as from_zero
          from videos v left join accounts a on a.id = v.account_id
@@ -67,17 +68,6 @@ pub async fn get(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<VideoRef, 
     find(pg, organization, &[id]).await?.pop().ok_or(Error::NotFound("video"))
 }
 
-/// What a statement about many videos says of one: gains over one window or several.
-#[derive(Debug, Clone, Row, Deserialize)]
-struct VideoRow {
-    video_id: u64,
-    gains: Vec<i64>,
-    /// Whether no snapshot before those that were looked at could change the gains.
-    settled: bool,
-    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    as_of: DateTime<Utc>,
-}
-
 /// Gains of videos by their internal ids; those that were not observed by the end are absent and gained nothing.
 #[derive(Debug, Clone)]
 pub struct VideoGains<T> {
@@ -97,16 +87,15 @@ pub async fn totals(
     window: Window,
 ) -> Result<VideoGains<Gains>, Error> {
     let start = stored_day(window.start);
-    let query = history
-        .ask(organization, include_str!("video_totals.sql"))
-        .param("start", start)
-        .param("end", stored_day(window.end));
-    // In the order of the counters' names: views, likes, comments, shares, saves, plays.
-    let of_counters = |gains: &[i64]| {
-        let gain = |counter| gains.get(counter).copied().unwrap_or_default();
-        Gains::new(gain(0), gain(5), gain(1), gain(2), gain(3))
-    };
-    look_back(query, videos, start, |row| of_counters(&row.gains)).await
+    let query =
+        history.ask(organization, include_str!("video_totals.sql")).param("end", stored_day(window.end));
+    look_back(query, videos, start, |history| {
+        let [views, plays, likes, comments, shares] =
+            std::array::from_fn(|counter| history.gained(counter, start));
+        let settled = [views, plays, likes, comments, shares].iter().all(|gained| gained.settled);
+        (Gains::new(views.gain, plays.gain, likes.gain, comments.gain, shares.gain), settled)
+    })
+    .await
 }
 
 /// What videos gained in views over windows of so many days, all of which end on one day; in the windows' order.
@@ -117,15 +106,19 @@ pub async fn deltas(
     end: NaiveDate,
     windows: &[u16],
 ) -> Result<VideoGains<Vec<i64>>, Error> {
-    let longest = windows.iter().copied().max().unwrap_or_default();
-    let query = history
-        .ask(organization, include_str!("video_deltas.sql"))
-        .param("end", stored_day(end))
-        .param("windows", windows);
-    look_back(query, videos, stored_day(end - Days::new(longest.into())), |row| row.gains).await
+    let end = stored_day(end);
+    let query = history.ask(organization, include_str!("video_deltas.sql")).param("end", end);
+    let first_day = |days: u16| end + Days::new(1) - Days::new(days.into());
+    let longest = first_day(windows.iter().copied().max().unwrap_or_default());
+    look_back(query, videos, longest, |history| {
+        let gained: Vec<_> = windows.iter().map(|days| history.gained(0, first_day(*days))).collect();
+        (gained.iter().map(|gained| gained.gain).collect(), gained.iter().all(|gained| gained.settled))
+    })
+    .await
 }
 
-/// Asks about videos whose windows begin on a day or later.
+/// Asks about videos whose windows begin on a day or later. `read` says what a history gained, and whether no snapshot
+/// before those that were looked at could change that.
 ///
 /// Most videos were observed shortly before that day, so that is looked at first and costs the same however long the
 /// history is; only the others are looked up in all of theirs.
@@ -133,26 +126,46 @@ async fn look_back<T>(
     query: Query,
     videos: &[VideoRef],
     start: NaiveDate,
-    read: impl Fn(VideoRow) -> T,
+    read: impl Fn(Snapshots<'_>) -> (T, bool),
 ) -> Result<VideoGains<T>, Error> {
-    let mut rows = look(&query, videos, start - FIRST_LOOK).await?;
-    rows.retain(|row| row.settled);
-    let settled: HashSet<_> = rows.iter().map(|row| row.video_id.cast_signed()).collect();
-    let others: Vec<_> =
-        videos.iter().filter(|video| !settled.contains(&video.internal_id)).copied().collect();
-    rows.extend(look(&query, &others, NaiveDate::default()).await?);
-    let as_of = rows.iter().map(|row| row.as_of).max();
-    let of = rows.into_iter().map(|row| (row.video_id.cast_signed(), read(row))).collect();
-    Ok(VideoGains { of, as_of })
+    let mut gains = VideoGains { of: HashMap::with_capacity(videos.len()), as_of: None };
+    let first = look(&query, videos, start - FIRST_LOOK, &read, &mut gains).await?;
+    look(&query, &first, NaiveDate::default(), |history| (read(history).0, true), &mut gains).await?;
+    Ok(gains)
 }
 
-async fn look(query: &Query, videos: &[VideoRef], since: NaiveDate) -> Result<Vec<VideoRow>, Error> {
+/// Looks at the snapshots since a day, and says which videos have to be looked up further back.
+async fn look<T>(
+    query: &Query,
+    videos: &[VideoRef],
+    since: NaiveDate,
+    read: impl Fn(Snapshots<'_>) -> (T, bool),
+    gains: &mut VideoGains<T>,
+) -> Result<Vec<VideoRef>, Error> {
     if videos.is_empty() {
         return Ok(Vec::new());
     }
     let places: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-    let from_zero: Vec<_> =
-        videos.iter().filter(|video| video.from_zero).map(|video| video.internal_id).collect();
-    let query = query.clone().param("videos", places).param("from_zero", from_zero).param("since", since);
-    query.fetch().await
+    let snapshots = snapshots(query.clone().param("videos", places).param("since", since)).await?;
+    let histories = snapshots.chunk_by(|one, next| one.video_id == next.video_id);
+    let histories: HashMap<_, _> =
+        histories.map(|snapshots| (snapshots[0].video_id.cast_signed(), snapshots)).collect();
+    let mut others = Vec::new();
+    for video in videos {
+        let is_whole = video.tracked_since.is_some_and(|first| first >= since);
+        let Some(snapshots) = histories.get(&video.internal_id).copied() else {
+            if !is_whole {
+                others.push(*video);
+            }
+            continue;
+        };
+        let (gained, settled) = read(Snapshots { snapshots, from_zero: video.from_zero });
+        if settled || is_whole {
+            gains.of.insert(video.internal_id, gained);
+            gains.as_of = gains.as_of.max(snapshots.iter().map(|snapshot| snapshot.observed_at).max());
+        } else {
+            others.push(*video);
+        }
+    }
+    Ok(others)
 }

@@ -1,0 +1,106 @@
+//! Asks a question of the API, and of ClickHouse directly, and says how long the whole answer took.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Client;
+use serde_json::Value;
+
+use crate::harness::Connection;
+use crate::questions::Asked;
+
+/// The two that are asked.
+#[derive(Clone)]
+pub struct Peers {
+    pub http: Client,
+    pub api: String,
+    pub key: String,
+    pub clickhouse: Connection,
+}
+
+/// One answer of ClickHouse, as it counts itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Direct {
+    pub took: Duration,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+impl Peers {
+    /// A GET of the API, which has to answer 200, or 304 to the tag of an answer before.
+    pub async fn api(&self, path: &str, tag: Option<&str>) -> Result<(Duration, Option<String>), String> {
+        let mut request = self.http.get(format!("{}{path}", self.api)).bearer_auth(&self.key);
+        if let Some(tag) = tag {
+            request = request.header("if-none-match", tag);
+        }
+        let began = Instant::now();
+        let response = request.send().await.map_err(|error| error.to_string())?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.bytes().await.map_err(|error| error.to_string())?;
+        let took = began.elapsed();
+        if status != 200 && !(status == 304 && tag.is_some()) {
+            return Err(format!("{path}: {status}: {}", String::from_utf8_lossy(&body)));
+        }
+        let tag = headers.get("etag").and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+        Ok((took, tag))
+    }
+
+    /// The question as SQL, over the interface and in the format that the service itself reads.
+    pub async fn sql(&self, asked: &Asked) -> Result<Direct, String> {
+        let of = &self.clickhouse;
+        let mut query = vec![
+            ("database".to_owned(), of.clickhouse_database.clone()),
+            ("default_format".to_owned(), "RowBinaryWithNamesAndTypes".to_owned()),
+            ("max_execution_time".to_owned(), "4".to_owned()),
+        ];
+        query.extend(asked.parameters.iter().map(|(name, value)| (format!("param_{name}"), value.clone())));
+        let request = self
+            .http
+            .post(&of.clickhouse_url)
+            .query(&query)
+            .header("x-clickhouse-user", &of.clickhouse_user)
+            .header("x-clickhouse-key", &of.clickhouse_password)
+            .body(asked.sql);
+        let began = Instant::now();
+        let response = request.send().await.map_err(|error| error.to_string())?;
+        let status = response.status();
+        let summary = response.headers().get("x-clickhouse-summary").cloned();
+        let body = response.bytes().await.map_err(|error| error.to_string())?;
+        let took = began.elapsed();
+        if status != 200 {
+            return Err(format!("{}: {status}: {}", asked.sql, String::from_utf8_lossy(&body)));
+        }
+        let summary: Value =
+            summary.and_then(|summary| serde_json::from_slice(summary.as_bytes()).ok()).unwrap_or_default();
+        let number =
+            |name: &str| summary[name].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
+        Ok(Direct { took, rows: number("read_rows"), bytes: number("read_bytes") })
+    }
+}
+
+/// How long things took, in milliseconds.
+#[derive(Debug, Default, Clone)]
+pub struct Times(Vec<f64>);
+
+impl Times {
+    pub fn add(&mut self, took: Duration) {
+        self.0.push(took.as_secs_f64() * 1_000.0);
+    }
+
+    pub fn extend(&mut self, others: Times) {
+        self.0.extend(others.0);
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What so many of 100 stayed within.
+    pub fn within(&self, of_100: usize) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted
+            .get((sorted.len() * of_100 / 100).min(sorted.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or(f64::NAN)
+    }
+}

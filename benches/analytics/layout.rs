@@ -1,0 +1,106 @@
+//! What is seeded: 50 organizations of skewed size with 3,000 accounts and 300,000 videos over 90 days, and one of them
+//! three times more, with ten times the days, the accounts, or the videos an account.
+
+use uuid::Uuid;
+
+/// Days of history of everything but the organization with ten times as many.
+pub const DAYS: u32 = 90;
+const ORGANIZATIONS: usize = 50;
+const ACCOUNTS: usize = 3_000;
+const VIDEOS: usize = 300_000;
+/// An account has between this many videos and about ten times the mean.
+const FEWEST: usize = 10;
+
+/// The three larger organizations, whose numbers follow those of the others.
+pub const GROWN: [&str; 3] = ["days ×10", "accounts ×10", "videos ×10"];
+
+#[derive(Debug, Clone, Copy)]
+pub struct Account {
+    pub organization: usize,
+    /// Internal id, which is its subject.
+    pub subject: i64,
+    pub first_video: i64,
+    pub videos: i64,
+    pub days: u32,
+}
+
+pub struct Layout {
+    pub accounts: Vec<Account>,
+}
+
+/// Ids that say what they are of, so that both stores agree without asking each other.
+pub fn organization_id(number: usize) -> Uuid {
+    Uuid::from_u128(0x018f_0000_0000_7000_8000_0000_0000_0000 + number as u128)
+}
+
+pub fn account_id(subject: i64) -> Uuid {
+    Uuid::from_u128(0x018f_0000_0000_7000_8100_0000_0000_0000 + subject as u128)
+}
+
+pub fn video_id(internal: i64) -> Uuid {
+    Uuid::from_u128(0x018f_0000_0000_7000_8200_0000_0000_0000 + internal as u128)
+}
+
+impl Layout {
+    /// The 50 organizations, and the three that grew from the one whose number is `grown`. `scale` divides the numbers of
+    /// accounts, for a try.
+    pub fn new(grown: usize, scale: usize) -> Self {
+        let total = ACCOUNTS / scale;
+        let weights: f64 = (1..=ORGANIZATIONS).map(|place| 1.0 / place as f64).sum();
+        let share = |place: usize| ((total as f64 / (place + 1) as f64 / weights).round() as usize).max(1);
+        let mut sizes: Vec<usize> = (0..ORGANIZATIONS).map(share).collect();
+        let others: usize = sizes[1..].iter().sum();
+        sizes[0] = total.saturating_sub(others).max(1);
+
+        let spread = |n: usize| (n * 7_919 % 1_000) as f64 / 1_000.0;
+        let weights: Vec<f64> = (0..total).map(|n| spread(n).powi(3)).collect();
+        let rest = (VIDEOS / scale - FEWEST * total) as f64 / weights.iter().sum::<f64>();
+        let videos: Vec<usize> =
+            weights.iter().map(|weight| FEWEST + (weight * rest).round() as usize).collect();
+
+        let mut layout = Layout { accounts: Vec::new() };
+        let mut n = 0;
+        for (organization, size) in sizes.iter().enumerate() {
+            for _ in 0..*size {
+                layout.push(organization, videos[n.min(videos.len() - 1)], DAYS);
+                n += 1;
+            }
+        }
+        let first: usize = sizes[..grown].iter().sum();
+        let base: Vec<usize> = videos[first..].iter().copied().take(sizes[grown]).collect();
+        for (place, [days, accounts, per]) in [[10, 1, 1], [1, 10, 1], [1, 1, 10]].into_iter().enumerate() {
+            for _ in 0..accounts {
+                for videos in &base {
+                    layout.push(ORGANIZATIONS + place, videos * per, DAYS * days as u32);
+                }
+            }
+        }
+        // Accounts first, so that the ids of an account's videos follow each other as one scrape numbers them.
+        let mut next = layout.accounts.len() as i64 + 1;
+        for account in &mut layout.accounts {
+            account.first_video = next;
+            next += account.videos;
+        }
+        layout
+    }
+
+    fn push(&mut self, organization: usize, videos: usize, days: u32) {
+        let subject = self.accounts.len() as i64 + 1;
+        self.accounts.push(Account { organization, subject, first_video: 0, videos: videos as i64, days });
+    }
+
+    pub fn organizations(&self) -> usize {
+        self.accounts.last().map_or(0, |account| account.organization + 1)
+    }
+
+    pub fn of(&self, organization: usize) -> &[Account] {
+        let first = self.accounts.partition_point(|account| account.organization < organization);
+        let end = self.accounts.partition_point(|account| account.organization <= organization);
+        &self.accounts[first..end]
+    }
+
+    /// Above every internal id.
+    pub fn last_id(&self) -> i64 {
+        self.accounts.last().map_or(0, |account| account.first_video + account.videos)
+    }
+}

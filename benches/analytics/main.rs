@@ -1,0 +1,135 @@
+//! Times the analytics endpoints beside the best plain SQL on the same ClickHouse, one client and sixteen, and says what
+//! snapshots take on disk and how fast they are inserted: `make bench`. docs/performance.md tells how to read it.
+
+#[path = "../../tests/harness/mod.rs"]
+mod harness;
+mod ask;
+mod latency;
+mod layout;
+mod load;
+mod questions;
+mod seed;
+mod writes;
+
+use chrono::NaiveDate;
+use harness::Stack;
+use latency::Tenant;
+use layout::Layout;
+use questions::Draw;
+use tidemark::app::{self, App, Clock, Settings, Stores};
+use tidemark::config::PostgresArgs;
+use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::secret::Secret;
+use tidemark::store::keys::{self, NewKey};
+use tidemark::store::search::SearchIndex;
+use uuid::Uuid;
+
+#[tokio::main]
+async fn main() {
+    let grown = setting("TIDEMARK_BENCH_GROWN").unwrap_or(9);
+    let layout = Layout::new(grown, setting("TIDEMARK_BENCH_SCALE").unwrap_or(1));
+    let stack = Stack::shared();
+    let clickhouse = stack.stores.clickhouse.clone();
+    let last_day = seeded(&stack, &layout).await;
+    if asked_for("storage") {
+        writes::sizes(&clickhouse).await;
+        writes::insert_rate(&clickhouse, &layout).await;
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let app = api(&stack, folder.path());
+    // On threads of its own, as another process would be.
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            tell.send(harness::serve(&app).await).unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    let url = told.recv().unwrap();
+    let studied = [("biggest", 0), ("before it grew", grown)]
+        .into_iter()
+        .chain(layout::GROWN.into_iter().zip(50..))
+        .collect::<Vec<_>>();
+    let mut tenants = Vec::new();
+    for (seed, (name, organization)) in studied.into_iter().enumerate() {
+        let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
+        let key =
+            keys::create(&stack.stores.pg, layout::organization_id(organization), &key).await.unwrap().key;
+        let peers = ask::Peers {
+            http: stack.client.clone(),
+            api: url.clone(),
+            key,
+            clickhouse: stack.connection.clone(),
+        };
+        let creators = creators(&stack, organization).await;
+        let seed = seed as u64 + chrono::Utc::now().timestamp_micros().unsigned_abs();
+        tenants.push(Tenant {
+            name,
+            peers,
+            draw: Draw::new(&layout, organization, creators, last_day, seed),
+        });
+    }
+
+    let trickle = tokio::spawn(writes::trickle(clickhouse, layout.accounts.clone()));
+    if asked_for("latency") {
+        latency::measure(&mut tenants, setting("TIDEMARK_BENCH_ROUNDS").unwrap_or(40)).await;
+        latency::repeats(&mut tenants[0], 100).await;
+    }
+    if asked_for("load") {
+        load::measure(&mut tenants[0], 16).await;
+    }
+    trickle.abort();
+}
+
+fn setting(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Whether a part of the measurement is wanted: all are, unless TIDEMARK_BENCH_ONLY names some.
+fn asked_for(part: &str) -> bool {
+    std::env::var("TIDEMARK_BENCH_ONLY").map_or(true, |only| only.split(',').any(|name| name == part))
+}
+
+/// Fills the stores unless they were filled before, and says which day their history ends on.
+async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
+    let pg = &stack.stores.pg;
+    sqlx::query("create table if not exists bench_seeded (last_day date not null)")
+        .execute(pg)
+        .await
+        .unwrap();
+    let done = sqlx::query_scalar("select last_day from bench_seeded").fetch_optional(pg).await.unwrap();
+    if let Some(last_day) = done {
+        return last_day;
+    }
+    let last_day = chrono::Utc::now().date_naive();
+    seed::fill(&stack.stores, layout, last_day).await;
+    sqlx::query("insert into bench_seeded values ($1)").bind(last_day).execute(pg).await.unwrap();
+    last_day
+}
+
+/// The API over the stores, on the machine's clock, with an empty search index.
+fn api(stack: &Stack, folder: &std::path::Path) -> App {
+    let postgres =
+        PostgresArgs { database_url: Secret::new(&stack.connection.database_url), database_connections: 16 };
+    let stores = Stores {
+        pg: app::postgres(&postgres).unwrap(),
+        clickhouse: stack.stores.clickhouse.clone(),
+        clock: Clock::new(None),
+    };
+    let search = SearchIndex::open(folder).unwrap();
+    App::new(stores, search, Readable::new(Platform::ALL), Settings::default())
+}
+
+/// The creators of an organization that have accounts, with these.
+async fn creators(stack: &Stack, organization: usize) -> Vec<(Uuid, Vec<i64>)> {
+    sqlx::query_as(
+        "select creator_id, array_agg(internal_id) from accounts
+         where organization_id = $1 and creator_id is not null group by creator_id order by creator_id",
+    )
+    .bind(layout::organization_id(organization))
+    .fetch_all(&stack.stores.pg)
+    .await
+    .unwrap()
+}
