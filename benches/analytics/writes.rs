@@ -8,7 +8,7 @@ use clickhouse::{Client, Row};
 use serde::Deserialize;
 use tidemark::model::counters::Counters;
 use tidemark::model::snapshot::VideoSnapshot;
-use tidemark::store::facts;
+use tidemark::store::facts::{self, Days};
 use uuid::Uuid;
 
 use crate::layout::{self, Layout};
@@ -31,7 +31,7 @@ pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
             .collect();
         facts::insert_videos(&clickhouse, &snapshots).await.unwrap();
         let subjects = [(organization, account.subject)];
-        facts::recompute(&clickhouse, &subjects, now.timestamp_micros()).await.unwrap();
+        facts::recompute(&clickhouse, &subjects, now.timestamp_micros(), Days::Changed).await.unwrap();
         tokio::time::sleep(EVERY).await;
     }
 }

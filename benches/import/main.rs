@@ -49,7 +49,7 @@ impl Shape {
             writeln!(
                 file,
                 "{},user{},{},2026-01-{:02},2026-01-{:02}T10:00:00Z,{} {} {} no {video},{views},{},{},{},{}",
-                if video / VIDEOS_AN_ACCOUNT % 2 == 0 { "tiktok" } else { "instagram" },
+                if (video / VIDEOS_AN_ACCOUNT).is_multiple_of(2) { "tiktok" } else { "instagram" },
                 video / VIDEOS_AN_ACCOUNT,
                 7_000_000_000_000_000_000 + video,
                 day + 1,

@@ -17,7 +17,7 @@ pub struct File {
 
 impl File {
     pub fn csv(rows: &[&str]) -> Self {
-        Self::with("history.csv", &format!("{HEADER}\n{}\n", rows.join("\n")))
+        Self::with("history.csv", format!("{HEADER}\n{}\n", rows.join("\n")))
     }
 
     pub fn with(name: &str, text: impl AsRef<[u8]>) -> Self {

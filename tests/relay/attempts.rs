@@ -127,7 +127,8 @@ async fn two_that_compute_one_account_at_once_write_what_one_would() {
             compute(highest + round, if round % 2 == 0 { Days::All } else { Days::Changed }),
             compute(highest + round + 1, Days::All)
         );
-        (one.unwrap(), other.unwrap());
+        one.unwrap();
+        other.unwrap();
         assert_eq!(own.figures(tenant.id).await, before);
     }
 }

@@ -75,6 +75,7 @@ async fn one_answer_serves_a_hundred_others_at_most() {
         owner: Uuid::now_v7(),
         platform,
         now: own.stores.clock.now().await,
+        kind: None,
         limit: 1,
         end: End::LongestDue,
         after: Uuid::nil(),
