@@ -64,7 +64,13 @@ pub struct LogArgs {
     )]
     pub filter: String,
     /// The form of the lines on standard error
-    #[arg(long = "log-format", env = "TIDEMARK_LOG_FORMAT", default_value = "text", global = true)]
+    #[arg(
+        id = "log-format",
+        long = "log-format",
+        env = "TIDEMARK_LOG_FORMAT",
+        default_value = "text",
+        global = true
+    )]
     pub format: LogFormat,
 }
 
