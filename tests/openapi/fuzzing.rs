@@ -87,7 +87,11 @@ fn success_rates(verdict: &Value) -> BTreeMap<&str, f64> {
 
 fn is_beyond_schemas(error: &Value) -> bool {
     BEYOND_SCHEMAS.iter().any(|known| error["field"] == *known)
-        || error["message"].as_str().is_some_and(|message| message.starts_with("is required without"))
+        || error["message"].as_str().is_some_and(|message| {
+            // The other of two lists; and a name of one platform for an account of the other.
+            message.starts_with("is required without")
+                || error["field"] == "username" && message.contains("username has")
+        })
 }
 
 /// How many answers there were, and which requests were refused although the document could say that they are good.
