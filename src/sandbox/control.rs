@@ -17,8 +17,8 @@ use crate::model::platform::Platform;
 #[serde(tag = "op", rename_all = "lowercase")]
 enum Order {
     Rename { platform: Platform, username: String, to: String },
-    Lose { platform: Platform, username: String },
-    Restore { platform: Platform, username: String },
+    Lose { platform: Platform, username: String, post: Option<Value> },
+    Restore { platform: Platform, username: String, post: Option<Value> },
     Set { platform: Platform, username: String, post: Option<Value>, counter: String, value: Option<i64> },
     Fail { platform: Platform, kind: Fault, count: u32 },
     Advance { hours: f64 },
@@ -115,19 +115,28 @@ fn refuse(status: StatusCode, said: &str) -> Reply {
     Reply::new(status, json!({"error": said}))
 }
 
+/// The post that an order names. Ids are texts, but whoever writes one by hand writes a number.
+fn name_of(post: Option<Value>) -> Option<String> {
+    match post {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text),
+        Some(other) => Some(other.to_string()),
+    }
+}
+
 fn obey(world: &World, order: Order) -> Result<(), WorldError> {
     match order {
         Order::Rename { platform, username, to } => world.rename(platform, &username, &to),
-        Order::Lose { platform, username } => world.lose(platform, &username, true),
-        Order::Restore { platform, username } => world.lose(platform, &username, false),
+        Order::Lose { platform, username, post } => match name_of(post) {
+            Some(post) => world.lose_post(platform, &username, &post, true),
+            None => world.lose(platform, &username, true),
+        },
+        Order::Restore { platform, username, post } => match name_of(post) {
+            Some(post) => world.lose_post(platform, &username, &post, false),
+            None => world.lose(platform, &username, false),
+        },
         Order::Set { platform, username, post, counter, value } => {
-            // Ids are texts, but whoever writes one by hand writes a number.
-            let post = match post {
-                None | Some(Value::Null) => None,
-                Some(Value::String(text)) => Some(text),
-                Some(other) => Some(other.to_string()),
-            };
-            world.set(platform, &username, post.as_deref(), &counter, value)
+            world.set(platform, &username, name_of(post).as_deref(), &counter, value)
         }
         Order::Fail { platform, kind, count } => {
             world.fail(platform, kind, count);

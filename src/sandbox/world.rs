@@ -46,6 +46,9 @@ struct Saved {
     renames: BTreeMap<usize, String>,
     #[serde(default)]
     lost: BTreeSet<usize>,
+    /// Deleted posts by the account's index.
+    #[serde(default)]
+    lost_posts: BTreeMap<usize, BTreeSet<String>>,
     #[serde(default)]
     followers: BTreeMap<usize, i64>,
     /// Counters by the account's index and the post's id; null where the platform is to say nothing.
@@ -70,6 +73,7 @@ pub struct Seen<'a> {
     pub profile: ProfileNow,
     pub now: DateTime<Utc>,
     counters: BTreeMap<String, BTreeMap<String, Option<i64>>>,
+    lost: BTreeSet<String>,
 }
 
 /// Why a change was refused.
@@ -198,6 +202,35 @@ impl World {
         })
     }
 
+    /// Deletes a post, or brings it back.
+    pub fn lose_post(
+        &self,
+        platform: Platform,
+        username: &str,
+        post: &str,
+        lost: bool,
+    ) -> Result<(), WorldError> {
+        let index = self.index(platform, username)?;
+        let known = self.post(index, username, post)?;
+        self.change(|saved| {
+            let posts = saved.lost_posts.entry(index).or_default();
+            if lost {
+                posts.insert(known.id);
+            } else {
+                posts.remove(&known.id);
+            }
+            Ok(())
+        })
+    }
+
+    /// A post of an account by its id or its shortcode, deleted or not.
+    fn post(&self, index: usize, username: &str, post: &str) -> Result<SandboxPost, WorldError> {
+        let account = &self.population.accounts()[index];
+        let is_meant = |known: &SandboxPost| known.id == post || known.shortcode.as_deref() == Some(post);
+        let known = account.posts_at(self.now()).find(is_meant);
+        known.ok_or_else(|| WorldError::NoPost(username.to_owned(), post.to_owned()))
+    }
+
     /// Fixes a counter of a post, or, without a post, the followers of an account, at a value from now on.
     pub fn set(
         &self,
@@ -221,11 +254,7 @@ impl World {
         if !Counters::NAMES.contains(&counter) {
             return Err(WorldError::NoCounter(counter.to_owned()));
         }
-        let account = &self.population.accounts()[index];
-        let known = account
-            .posts_at(self.now())
-            .find(|known| known.id == post || known.shortcode.as_deref() == Some(post));
-        let known = known.ok_or_else(|| WorldError::NoPost(username.to_owned(), post.to_owned()))?;
+        let known = self.post(index, username, post)?;
         self.change(|saved| {
             let posts = saved.counters.entry(index).or_default();
             posts.entry(known.id).or_default().insert(counter.to_owned(), value);
@@ -310,7 +339,9 @@ impl World {
         }
         let username = state.saved.renames.get(&index).unwrap_or(&account.username).clone();
         let counters = state.saved.counters.get(&index).cloned().unwrap_or_default();
-        Some(Seen { account, username, profile, now, counters })
+        let lost = state.saved.lost_posts.get(&index).cloned().unwrap_or_default();
+        profile.post_count -= lost.len() as i64;
+        Some(Seen { account, username, profile, now, counters, lost })
     }
 
     /// Who goes by a username: whoever is shown before whoever is lost.
@@ -351,7 +382,8 @@ impl World {
 impl Seen<'_> {
     /// Its posts, newest first, with their counters.
     pub fn posts(&self) -> impl Iterator<Item = (SandboxPost, Counters)> + '_ {
-        self.account.posts_at(self.now).map(|post| {
+        let is_there = |post: &SandboxPost| !self.lost.contains(&post.id);
+        self.account.posts_at(self.now).filter(is_there).map(|post| {
             let counters = self.counters(&post);
             (post, counters)
         })

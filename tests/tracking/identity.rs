@@ -214,3 +214,38 @@ async fn a_name_given_by_hand_is_checked_against_a_known_post() {
     assert_eq!(rename("new.name").await.failures, 0);
     assert!(own.read::<bool>("select not is_unavailable and holds_username and not username_unchecked from accounts where id = $1", account).await);
 }
+
+/// A post that is deleted on the platform keeps what was last known of it, and its account's sums do too.
+#[tokio::test]
+async fn a_post_that_the_platform_deletes_keeps_its_last_counters() {
+    for platform in Platform::ALL {
+        let own = Own::start().await;
+        let organization = own.organization().await;
+        let name = own.names(platform)[0].clone();
+        let account = own.add(organization, platform, &name).await;
+        own.run(1);
+        assert_eq!(own.attempted(account).await.failures, 0);
+        let newest: String = own
+            .read(
+                "select external_id from videos where account_id = $1 order by create_time desc limit 1",
+                account,
+            )
+            .await;
+        let counted = "select count(*) from videos where account_id = $1";
+        let likes = "select coalesce(sum(like_count), 0)::bigint from videos where account_id = $1 and view_count > 0";
+        let (videos, before): (i64, i64) = (own.read(counted, account).await, own.read(likes, account).await);
+        let views: i64 = own.read("select view_count from accounts where id = $1", account).await;
+        own.sandbox.world.lose_post(platform, &name, &newest, true).unwrap();
+        let seen = own.sandbox.world.find(platform, &name).unwrap();
+        assert!(seen.posts().all(|(post, _)| post.id != newest), "the platform does not show it");
+        own.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute', last_attempt_at = null where id = $1", account).await;
+        assert_eq!(own.attempted(account).await.failures, 0);
+        assert_eq!(own.read::<i64>(counted, account).await, videos);
+        assert!(own.read::<i64>(likes, account).await >= before);
+        assert!(own.read::<i64>("select view_count from accounts where id = $1", account).await >= views);
+        // Brought back, it goes on.
+        own.sandbox.world.lose_post(platform, &name, &newest, false).unwrap();
+        let seen = own.sandbox.world.find(platform, &name).unwrap();
+        assert_eq!(seen.posts().next().unwrap().0.id, newest);
+    }
+}
