@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 /// Days of history of everything but the organization with ten times as many.
 pub const DAYS: u32 = 90;
-const ORGANIZATIONS: usize = 50;
+pub const ORGANIZATIONS: usize = 50;
 const ACCOUNTS: usize = 3_000;
 const VIDEOS: usize = 300_000;
 /// An account has between this many videos and about ten times the mean.
@@ -97,6 +97,12 @@ impl Layout {
         let first = self.accounts.partition_point(|account| account.organization < organization);
         let end = self.accounts.partition_point(|account| account.organization <= organization);
         &self.accounts[first..end]
+    }
+
+    /// The accounts of the 50 organizations.
+    pub fn tracked(&self) -> &[Account] {
+        let end = self.accounts.partition_point(|account| account.organization < ORGANIZATIONS);
+        &self.accounts[..end]
     }
 
     /// Above every internal id.

@@ -6,6 +6,7 @@ mod harness;
 mod ask;
 mod latency;
 mod layout;
+mod live;
 mod load;
 mod questions;
 mod seed;
@@ -38,6 +39,7 @@ async fn main() {
 
     let folder = tempfile::tempdir().unwrap();
     let app = api(&stack, folder.path());
+    let answers = app.answers.clone();
     // On threads of its own, as another process would be.
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -48,26 +50,24 @@ async fn main() {
         });
     });
     let url = told.recv().unwrap();
-    let studied = [("biggest", 0), ("before it grew", grown)]
-        .into_iter()
-        .chain(layout::GROWN.into_iter().zip(50..))
-        .collect::<Vec<_>>();
-    let mut tenants = Vec::new();
-    for (seed, (name, organization)) in studied.into_iter().enumerate() {
+    let peers = async |organization: usize| {
         let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
         let key =
             keys::create(&stack.stores.pg, layout::organization_id(organization), &key).await.unwrap().key;
-        let peers = ask::Peers {
-            http: stack.client.clone(),
-            api: url.clone(),
-            key,
-            clickhouse: stack.connection.clone(),
-        };
+        let clickhouse = stack.connection.clone();
+        ask::Peers { http: stack.client.clone(), api: url.clone(), key, clickhouse }
+    };
+    let studied = [("biggest", 0), ("before it grew", grown)]
+        .into_iter()
+        .chain(layout::GROWN.into_iter().zip(layout::ORGANIZATIONS..))
+        .collect::<Vec<_>>();
+    let mut tenants = Vec::new();
+    for (seed, (name, organization)) in studied.into_iter().enumerate() {
         let creators = creators(&stack, organization).await;
         let seed = seed as u64 + chrono::Utc::now().timestamp_micros().unsigned_abs();
         tenants.push(Tenant {
             name,
-            peers,
+            peers: peers(organization).await,
             draw: Draw::new(&layout, organization, creators, last_day, seed),
         });
     }
@@ -81,6 +81,17 @@ async fn main() {
         load::measure(&mut tenants[0], 16).await;
     }
     trickle.abort();
+    if asked_for("live") {
+        let mut dashboards = Vec::new();
+        for organization in 0..layout::ORGANIZATIONS {
+            dashboards.push(live::Dashboard {
+                peers: peers(organization).await,
+                creator: creators(&stack, organization).await[0].0,
+                accounts: layout.of(organization).iter().map(|account| account.subject).collect(),
+            });
+        }
+        live::measure(&stack.stores, &stack.connection.database_url, &layout, dashboards, &answers).await;
+    }
 }
 
 fn setting(name: &str) -> Option<usize> {

@@ -21,8 +21,9 @@ use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
+use crate::store::analytics::subjects::{self, Shown};
 use crate::store::analytics::videos::{self, VideoRef};
-use crate::store::analytics::{Scope, accounts, subjects};
+use crate::store::analytics::{Scope, accounts};
 use crate::store::versions::Basis;
 
 const INTERNAL_IDS: &str = "Internal ids of videos that were found on accounts, as `internal_id` tells them.";
@@ -133,14 +134,14 @@ async fn account_totals(
     let found = accounts::find(&app.pg, caller.organization, &asked).await?;
     let ids = found.iter().map(|account| account.internal_id).collect();
     let scope = Scope::accounts(caller.organization, None, ids);
-    let totals = subjects::totals(&app.history, &scope, window).await?;
+    let totals = subjects::totals(&app.history, &scope, window, Shown::Everything).await?;
     let latest = totals.iter().map(|totals| totals.as_of).max();
     let data_as_of = subjects::as_of(&app.history, &scope, window, latest).await?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
     let data = found.iter().map(|account| {
         let totals = totals.get(&account.internal_id);
         let gains = totals.map_or_else(Gains::default, |totals| totals.gains());
-        (account.id, AccountTotals { gains, followers: totals.map_or(0, |totals| totals.followers) })
+        (account.id, AccountTotals { gains, followers: totals.map_or(0, |totals| totals.followers()) })
     });
     Ok(answer(asked, data.collect(), WindowMeta::new(window, now, data_as_of)))
 }

@@ -16,8 +16,9 @@ use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
+use crate::store::analytics::Scope;
 use crate::store::analytics::overview::{Holdings, holdings, new_posts};
-use crate::store::analytics::{Scope, subjects};
+use crate::store::analytics::subjects::{self, Shown};
 use crate::store::versions::Basis;
 
 pub(super) fn router() -> Router {
@@ -94,7 +95,7 @@ async fn overview(
     let history = async {
         let scope = Scope::whole(pg, organization, platform).await?;
         tokio::try_join!(
-            subjects::daily(&app.history, &scope, both),
+            subjects::daily(&app.history, &scope, both, Shown::Everything),
             subjects::levels(&app.history, &scope, window)
         )
     };

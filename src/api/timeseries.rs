@@ -16,7 +16,8 @@ use crate::http::window::{WindowMeta, WindowParams};
 use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
-use crate::store::analytics::{Scope, accounts, subjects};
+use crate::store::analytics::subjects::{self, Shown};
+use crate::store::analytics::{Scope, accounts};
 use crate::store::versions::Basis;
 
 pub(super) fn router() -> Router {
@@ -73,7 +74,7 @@ async fn of_organization(
             let subjects = accounts::subjects(&app.pg, organization, account_id, creator_id).await?;
             Scope::accounts(organization, platform, subjects)
         };
-        let (days, meta) = series(&app, &scope, window, now).await?;
+        let (days, meta) = series(&app, &scope, window, now, Shown::Everything).await?;
         let data = days.into_iter().map(|(date, gains)| SeriesDay { date, gains }).collect();
         Ok(WithMeta { data, meta })
     })
@@ -112,7 +113,7 @@ pub(super) async fn of_creator(
     kept(&app, &caller, "getCreatorTimeseries", &about, up_to(window), async {
         let subjects = accounts::subjects(&app.pg, caller.organization, None, Some(creator_id)).await?;
         let scope = Scope::accounts(caller.organization, None, subjects);
-        let (days, meta) = series(&app, &scope, window, now).await?;
+        let (days, meta) = series(&app, &scope, window, now, Shown::Engagement).await?;
         let day =
             |(date, gains): (_, Gains)| CreatorDay { date, views: gains.views, engagement: gains.engagement };
         Ok(WithMeta { data: days.into_iter().map(day).collect(), meta })
@@ -126,8 +127,9 @@ async fn series(
     scope: &Scope,
     window: Window,
     now: DateTime<Utc>,
+    shown: Shown,
 ) -> Result<(Vec<(NaiveDate, Gains)>, WindowMeta), Problem> {
-    let days = subjects::daily(&app.history, scope, window).await?;
+    let days = subjects::daily(&app.history, scope, window, shown).await?;
     let latest = days.values().filter_map(|day| day.as_of).max();
     let data_as_of = subjects::as_of(&app.history, scope, window, latest).await?;
     let gains = |date| days.get(&date).map_or_else(Gains::default, |day| day.gains);

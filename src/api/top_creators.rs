@@ -19,8 +19,9 @@ use crate::model::gains::Gains;
 use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
+use crate::store::analytics::Scope;
 use crate::store::analytics::creators::{self, Ranked};
-use crate::store::analytics::{Scope, subjects};
+use crate::store::analytics::subjects::{self, Shown};
 use crate::store::versions::Basis;
 
 /// What a leaderboard is of, and how long it is.
@@ -87,7 +88,7 @@ async fn top(
 ) -> Result<WithMeta<Vec<TopCreator>, WindowMeta>, Problem> {
     let totals = async {
         let scope = Scope::whole(&app.pg, organization, platform).await?;
-        subjects::totals(&app.history, &scope, window).await
+        subjects::totals(&app.history, &scope, window, Shown::Engagement).await
     };
     let (creators, totals) = tokio::try_join!(creators::ranked(&app.pg, organization, platform), totals)?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();

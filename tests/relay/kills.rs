@@ -16,7 +16,8 @@ use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{Running, start};
 use tidemark::sandbox::world::World;
-use tidemark::store::analytics::{History, Scope, subjects};
+use tidemark::store::analytics::subjects::{self, Shown};
+use tidemark::store::analytics::{History, Scope};
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::observations::AccountRef;
 use uuid::Uuid;
@@ -215,7 +216,7 @@ impl Course {
         let scope = Scope::whole(self.own.pg(), self.organization, None).await.unwrap();
         let window = Window { period: Period::Custom, start: first, end: today };
         let history = History::new(&self.own.stores.clickhouse, 2);
-        let daily = subjects::daily(&history, &scope, window).await.unwrap();
+        let daily = subjects::daily(&history, &scope, window, Shown::Everything).await.unwrap();
         let gained: BTreeMap<_, _> = daily.into_iter().map(|(date, day)| (date, day.gains.views)).collect();
         for (day, (posts, _)) in &self.known {
             let before = self.known.get(&(*day - Days::new(1))).map(|known| &known.0);

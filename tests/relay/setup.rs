@@ -10,7 +10,8 @@ use tidemark::model::latest::VideoLatest;
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
-use tidemark::store::analytics::{History, Scope, subjects};
+use tidemark::store::analytics::subjects::{self, Shown};
+use tidemark::store::analytics::{History, Scope};
 use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
 use tidemark::store::organizations::OrganizationChange;
 use tidemark::store::{Write, accounts, applied, facts, imports, migrate};
@@ -109,7 +110,7 @@ impl OwnStores {
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
         let history = History::new(&self.stores.clickhouse, 2);
-        let daily = subjects::daily(&history, &scope, window).await.unwrap();
+        let daily = subjects::daily(&history, &scope, window, Shown::Everything).await.unwrap();
         let levels = subjects::levels(&history, &scope, window).await.unwrap();
         format!("{daily:?}\n{levels:?}")
     }

@@ -9,9 +9,9 @@ creators as (
     returning id, name
 )
 insert into accounts
-    (id, internal_id, organization_id, platform, username, creator_id, linked_at, added_at, updated_at, tracked_since,
-     follower_count, total_post_count, view_count)
+    (id, internal_id, organization_id, platform, username, creator_id, linked_at, added_at, updated_at, observed_at,
+     tracked_since, follower_count, total_post_count, view_count)
 select given.id, subject, $1, case when subject % 2 = 0 then 'instagram' else 'tiktok' end, 'user' || subject,
-    creators.id, now(), now(), now(), $6::date - days + 1, 10000 + subject, videos, videos * 1000
+    creators.id, now(), now(), now(), now(), $6::date - days + 1, 10000 + subject, videos, videos * 1000
 from (select *, row_number() over (order by subject) - 1 as place from given) given
 join creators on creators.name = 'Creator ' || place / 10

@@ -1,4 +1,4 @@
--- Gains per day over a window, only days with an observation, ascending.
+-- Gains per day over a window, only days with an observation, in no order; null where nothing is known.
 --
 -- org         organization
 -- start, end  the window, both inclusive
@@ -9,11 +9,11 @@
 -- platform    instagram, tiktok, or empty for both
 SELECT
     date,
-    ifNull(sum(view_gain), 0) AS views,
-    ifNull(sum(play_gain), 0) AS plays,
-    ifNull(sum(like_gain), 0) AS likes,
-    ifNull(sum(comment_gain), 0) AS comments,
-    ifNull(sum(share_gain), 0) AS shares,
+    sum(view_gain) AS views,
+    sum(play_gain) AS plays,
+    sum(like_gain) AS likes,
+    sum(comment_gain) AS comments,
+    sum(share_gain) AS shares,
     max(observed_at) AS as_of
 FROM account_daily FINAL
 WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
@@ -22,5 +22,5 @@ WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
     AND subject_id BETWEEN {first:UInt64} AND {last:UInt64}
     AND ({platform:String} = '' OR platform = {platform:String})
 GROUP BY date
-ORDER BY date
-SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
+SETTINGS enable_analyzer = 0, max_threads = 1,
+    local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

@@ -14,7 +14,7 @@ use crate::telemetry::trace::Statement;
 /// How long ClickHouse may take for one answer; a request has five seconds in all.
 const LONGEST: Duration = Duration::from_secs(4);
 /// What one question may use: far more than the largest needs, and little enough that a few of them do no harm.
-const BOUNDS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("max_execution_time", "4"),
     ("max_memory_usage", "1000000000"),
     // More cannot be read in the time.
@@ -23,6 +23,8 @@ const BOUNDS: [(&str, &str); 6] = [
     ("max_result_rows", "2000000"),
     ("result_overflow_mode", "throw"),
     ("cancel_http_readonly_queries_on_client_close", "1"),
+    // Answers are short: to share the work of writing them out costs more than it is.
+    ("output_format_parallel_formatting", "0"),
 ];
 
 /// The store of history, for questions that end by themselves. Cheap to clone.
@@ -44,7 +46,7 @@ impl History {
     /// As many questions as this run at a time.
     pub fn new(client: &Client, places: usize) -> Self {
         let client =
-            BOUNDS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
+            SETTINGS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
         History { client, turns: Turns::new(places) }
     }
 

@@ -68,7 +68,7 @@ impl Scope {
     pub(super) async fn fetch<T: RowOwned + RowRead>(
         &self,
         history: &History,
-        sql: &'static str,
+        sql: &str,
         window: Window,
     ) -> Result<Vec<T>, Error> {
         let mut rows = Vec::new();

@@ -1,4 +1,5 @@
--- Gains per subject over a window, one row per subject that was observed in it, in no order.
+-- Gains per subject over a window, one row per subject that was observed in it, in no order; null
+-- where nothing is known.
 --
 -- org         organization
 -- start, end  the window, both inclusive
@@ -9,12 +10,12 @@
 -- platform    instagram, tiktok, or empty for both
 SELECT
     subject_id,
-    ifNull(sum(view_gain), 0) AS views,
-    ifNull(sum(play_gain), 0) AS plays,
-    ifNull(sum(like_gain), 0) AS likes,
-    ifNull(sum(comment_gain), 0) AS comments,
-    ifNull(sum(share_gain), 0) AS shares,
-    ifNull(sum(follower_gain), 0) AS followers,
+    sum(view_gain) AS views,
+    sum(play_gain) AS plays,
+    sum(like_gain) AS likes,
+    sum(comment_gain) AS comments,
+    sum(share_gain) AS shares,
+    sum(follower_gain) AS followers,
     max(observed_at) AS as_of
 FROM account_daily FINAL
 WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
@@ -23,4 +24,5 @@ WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
     AND subject_id BETWEEN {first:UInt64} AND {last:UInt64}
     AND ({platform:String} = '' OR platform = {platform:String})
 GROUP BY subject_id
-SETTINGS max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
+SETTINGS enable_analyzer = 0, max_threads = 1,
+    local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

@@ -445,17 +445,23 @@ impl Draft {
 
     /// Tells the unit of work what follows from this video.
     fn announce(&mut self, write: &mut Write, columns: &Columns) {
-        let described_anew = self.stored.as_ref().is_none_or(|row| {
-            row.description != columns.description
-                || row.account_id != columns.account_id
-                || row.external_id != columns.external_id
-                || row.shortcode != columns.shortcode
-                || row.create_time != columns.create_time
-                || row.is_tracked != columns.is_tracked
-        });
+        // Gains follow from where a video belongs and when it was posted.
+        let gains_anew = self
+            .stored
+            .as_ref()
+            .is_none_or(|row| row.account_id != columns.account_id || row.create_time != columns.create_time);
+        let described_anew = gains_anew
+            || self.stored.as_ref().is_some_and(|row| {
+                row.description != columns.description
+                    || row.external_id != columns.external_id
+                    || row.shortcode != columns.shortcode
+                    || row.is_tracked != columns.is_tracked
+            });
         let subject_id = self.subject_id;
         if described_anew {
             write.video_changed(self.id);
+        }
+        if gains_anew {
             write.subject_changed(subject_id, columns.tracked_since);
         }
         for (observed_at, counters) in self.observations.drain(..) {

@@ -1,0 +1,202 @@
+//! How well answers are kept while a tracker reads all accounts: dashboards of every organization ask the same again and
+//! again, scrapes are committed as the tracker commits them, and a relay brings them to ClickHouse.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use tidemark::answers::Answers;
+use tidemark::app::Stores;
+use tidemark::model::counters::Counters;
+use tidemark::model::latest::{AccountLatest, VideoLatest, learn};
+use tidemark::model::platform::Platform;
+use tidemark::store::Write;
+use tidemark::store::observations::{
+    AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
+};
+use tidemark::worker::relay;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::ask::{Peers, Times};
+use crate::layout::{self, Account, Layout};
+
+/// How long each way of asking is watched.
+const WATCHED: Duration = Duration::from_secs(40);
+/// How often a dashboard asks all it shows.
+const REFRESH: Duration = Duration::from_secs(10);
+/// Most posts that a scrape reads.
+const POSTS: i64 = 50;
+
+/// A dashboard of one organization.
+pub struct Dashboard {
+    pub peers: Peers,
+    pub creator: uuid::Uuid,
+    pub accounts: Vec<i64>,
+}
+
+/// The days that dashboards look at.
+#[derive(Clone, Copy)]
+enum Windows {
+    UntilToday,
+    Past,
+}
+
+impl Windows {
+    const fn name(self) -> &'static str {
+        match self {
+            Windows::UntilToday => "until today",
+            Windows::Past => "ended before today",
+        }
+    }
+
+    /// A window of so many days, as a query.
+    fn of(self, days: i64) -> String {
+        let end =
+            Utc::now().date_naive() - chrono::Days::new(if matches!(self, Windows::Past) { 1 } else { 0 });
+        let start = end - chrono::TimeDelta::days(days - 1);
+        format!("period=custom&start_date={start}&end_date={end}")
+    }
+}
+
+impl Dashboard {
+    /// What it shows: the organization in three windows, its leading creators, one creator, and its accounts.
+    fn paths(&self, windows: Windows) -> Vec<String> {
+        let ids = self.accounts.iter().take(50).map(|subject| layout::account_id(*subject).to_string());
+        let ids = ids.collect::<Vec<_>>().join(",");
+        let mut paths = Vec::new();
+        for days in [7, 30, 90] {
+            let dates = windows.of(days);
+            paths.push(format!("/v2/overview?{dates}"));
+            paths.push(format!("/v2/analytics/timeseries?{dates}"));
+            paths.push(format!("/v2/creators/top?{dates}"));
+        }
+        let dates = windows.of(30);
+        paths.push(format!("/v2/creators/{}/analytics/timeseries?{dates}", self.creator));
+        paths.push(format!("/v2/accounts/metrics?account_ids={ids}&{dates}"));
+        paths
+    }
+}
+
+/// Prints how often answers were kept ones and how long all took, by how often accounts are read.
+pub async fn measure(
+    stores: &Stores,
+    database_url: &str,
+    layout: &Layout,
+    dashboards: Vec<Dashboard>,
+    answers: &Answers,
+) {
+    let stop = CancellationToken::new();
+    let relay = tokio::spawn(relay::run(stores.clone(), database_url.to_owned(), stop.clone()));
+    let dashboards = Arc::new(dashboards);
+    println!(
+        "\n| Each account is read every | scrapes | windows | requests | kept | p50 | p99 |\n|---|---|---|---|---|---|---|"
+    );
+    for (name, every) in [("24 h", 86_400), ("hour", 3_600), ("5 minutes", 300)] {
+        for windows in [Windows::UntilToday, Windows::Past] {
+            ask(&dashboards, windows, Duration::ZERO).await;
+            let before = answers.told().await;
+            let tracker = CancellationToken::new();
+            let pause = Duration::from_secs(every) / layout.tracked().len() as u32;
+            let tracking =
+                tokio::spawn(track(stores.clone(), layout.tracked().to_vec(), pause, tracker.clone()));
+            let times = ask(&dashboards, windows, WATCHED).await;
+            tracker.cancel();
+            let scrapes = tracking.await.unwrap();
+            let after = answers.told().await;
+            let kept = (after.hits + after.shared) - (before.hits + before.shared);
+            println!(
+                "| {name} | {scrapes} | {} | {} | {:.1} % | {:.2} | {:.1} |",
+                windows.name(),
+                times.len(),
+                100.0 * kept as f64 / times.len() as f64,
+                times.within(50),
+                times.within(99)
+            );
+        }
+    }
+    stop.cancel();
+    relay.await.unwrap();
+}
+
+/// Refreshes all dashboards for some time, at least once, each at moments of its own.
+async fn ask(dashboards: &Arc<Vec<Dashboard>>, windows: Windows, how_long: Duration) -> Times {
+    let times = Arc::new(Mutex::new(Times::default()));
+    let (mut all, began) = (JoinSet::new(), Instant::now());
+    for place in 0..dashboards.len() {
+        let (dashboards, times) = (dashboards.clone(), times.clone());
+        all.spawn(async move {
+            let dashboard = &dashboards[place];
+            let mut next = began + REFRESH * place as u32 / dashboards.len() as u32;
+            loop {
+                tokio::time::sleep_until(next.into()).await;
+                for path in dashboard.paths(windows) {
+                    let (took, _) = dashboard.peers.api(&path, None).await.unwrap();
+                    times.lock().unwrap().add(took);
+                }
+                next += REFRESH;
+                if next >= began + how_long {
+                    return;
+                }
+            }
+        });
+    }
+    all.join_all().await;
+    Arc::try_unwrap(times).expect("nobody asks any more").into_inner().unwrap()
+}
+
+/// Commits scrapes of the accounts in turn; says how many there were.
+async fn track(stores: Stores, accounts: Vec<Account>, pause: Duration, stop: CancellationToken) -> usize {
+    let began = Instant::now();
+    let mut scrapes = 0;
+    // The first falls into the time that is watched, however rare they are.
+    let first = (pause / 2).min(WATCHED / 4);
+    loop {
+        let due = began + first + pause * scrapes as u32;
+        if stop.run_until_cancelled(tokio::time::sleep_until(due.into())).await.is_none() {
+            break;
+        }
+        // A step that shares no factor with their number, so that organizations take turns.
+        let place = (Utc::now().timestamp() as usize + scrapes * 1_009) % accounts.len();
+        scrape(&stores, accounts[place]).await;
+        scrapes += 1;
+    }
+    scrapes
+}
+
+async fn scrape(stores: &Stores, account: Account) {
+    let organization = layout::organization_id(account.organization);
+    let of = AccountRef { id: layout::account_id(account.subject), subject_id: account.subject };
+    let now = Utc::now();
+    let mut write = Write::begin(&stores.pg, organization).await.unwrap();
+    let followers = Some(10_000 + account.subject + now.timestamp() % 1_000);
+    let mut latest = AccountLatest::default();
+    learn(&mut latest.follower_count, followers, now);
+    let figures = ProfileFigures {
+        observed_at: now,
+        follower_count: followers,
+        following_count: Some(300),
+        profile_post_count: Some(account.videos),
+    };
+    let profile = ObservedAccount { account: of, latest, observations: vec![figures], scraped_at: Some(now) };
+    observe_accounts(&mut write, vec![profile]).await.unwrap();
+    let posts = (0..POSTS.min(account.videos)).map(|n| post(of, account.first_video + n, now)).collect();
+    observe_videos(&mut write, now, posts).await.unwrap();
+    write.commit().await.unwrap();
+}
+
+fn post(account: AccountRef, video: i64, at: DateTime<Utc>) -> ObservedVideo {
+    let views = 1_000_000 + at.timestamp() % 1_000_000;
+    let counters = Counters { view_count: Some(views), like_count: Some(views / 10), ..Counters::default() };
+    let mut latest = VideoLatest::default();
+    latest.learn_counters(&counters, at);
+    ObservedVideo {
+        platform: if account.subject_id % 2 == 0 { Platform::Instagram } else { Platform::Tiktok },
+        external_id: Some(video.to_string()),
+        shortcode: None,
+        found_on: FoundOn::Account(account),
+        latest,
+        observations: vec![(at, counters)],
+        scraped_at: Some(at),
+    }
+}
