@@ -77,19 +77,19 @@ fn print(question: Question, organization: &str, line: &Line) {
     );
 }
 
-/// The same GET again, and with the tag of its answer; what the API gives today.
-pub async fn repeats(tenant: &mut Tenant<'_>, times: usize) {
+/// The same GET again, and with the tag of its answer, of an API that keeps answers.
+pub async fn repeats(peers: &Peers, draw: &mut Draw<'_>, times: usize) {
     println!(
         "\n| The same again | first | p50 | p99 | with If-None-Match p50 | p99 |\n|---|---|---|---|---|---|"
     );
     for question in QUESTIONS {
-        let asked = tenant.draw.next(question);
-        let (first, tag) = tenant.peers.api(&asked.path, None).await.unwrap();
+        let asked = draw.next(question);
+        let (first, tag) = peers.api(&asked.path, None).await.unwrap();
         let (mut again, mut unchanged) = (Times::default(), Times::default());
         for _ in 0..times {
-            again.add(tenant.peers.api(&asked.path, None).await.unwrap().0);
+            again.add(peers.api(&asked.path, None).await.unwrap().0);
             if let Some(tag) = &tag {
-                unchanged.add(tenant.peers.api(&asked.path, Some(tag)).await.unwrap().0);
+                unchanged.add(peers.api(&asked.path, Some(tag)).await.unwrap().0);
             }
         }
         let conditional = match tag {

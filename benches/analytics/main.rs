@@ -12,6 +12,7 @@ mod questions;
 mod seed;
 mod writes;
 
+use ask::Peers;
 use chrono::NaiveDate;
 use harness::Stack;
 use latency::Tenant;
@@ -37,25 +38,27 @@ async fn main() {
         writes::insert_rate(&clickhouse, &layout).await;
     }
 
-    let folder = tempfile::tempdir().unwrap();
-    let app = api(&stack, folder.path());
-    let answers = app.answers.clone();
-    // On threads of its own, as another process would be.
+    // One answers everything anew, although it pays for looking whether it must; the other keeps answers as usual.
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let anew = api(&stack, folders[0].path(), 1);
+    let keeping = api(&stack, folders[1].path(), Settings::default().answer_cache);
+    let answers = keeping.answers.clone();
+    // On threads of their own, as another process would be.
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
-            tell.send(harness::serve(&app).await).unwrap();
+            tell.send([harness::serve(&anew).await, harness::serve(&keeping).await]).unwrap();
             std::future::pending::<()>().await;
         });
     });
-    let url = told.recv().unwrap();
-    let peers = async |organization: usize| {
+    let [anew, keeping] = told.recv().unwrap();
+    let peers = async |api: &str, organization: usize| {
         let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
         let key =
             keys::create(&stack.stores.pg, layout::organization_id(organization), &key).await.unwrap().key;
         let clickhouse = stack.connection.clone();
-        ask::Peers { http: stack.client.clone(), api: url.clone(), key, clickhouse }
+        Peers { http: stack.client.clone(), api: api.to_owned(), key, clickhouse }
     };
     let studied = [("biggest", 0), ("before it grew", grown)]
         .into_iter()
@@ -67,7 +70,7 @@ async fn main() {
         let seed = seed as u64 + chrono::Utc::now().timestamp_micros().unsigned_abs();
         tenants.push(Tenant {
             name,
-            peers: peers(organization).await,
+            peers: peers(&anew, organization).await,
             draw: Draw::new(&layout, organization, creators, last_day, seed),
         });
     }
@@ -75,7 +78,8 @@ async fn main() {
     let trickle = tokio::spawn(writes::trickle(clickhouse, layout.accounts.clone()));
     if asked_for("latency") {
         latency::measure(&mut tenants, setting("TIDEMARK_BENCH_ROUNDS").unwrap_or(40)).await;
-        latency::repeats(&mut tenants[0], 100).await;
+        let again = Peers { api: keeping.clone(), ..tenants[0].peers.clone() };
+        latency::repeats(&again, &mut tenants[0].draw, 100).await;
     }
     if asked_for("load") {
         load::measure(&mut tenants[0], 16).await;
@@ -85,7 +89,7 @@ async fn main() {
         let mut dashboards = Vec::new();
         for organization in 0..layout::ORGANIZATIONS {
             dashboards.push(live::Dashboard {
-                peers: peers(organization).await,
+                peers: peers(&keeping, organization).await,
                 creator: creators(&stack, organization).await[0].0,
                 accounts: layout.of(organization).iter().map(|account| account.subject).collect(),
             });
@@ -120,8 +124,8 @@ async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
     last_day
 }
 
-/// The API over the stores, on the machine's clock, with an empty search index.
-fn api(stack: &Stack, folder: &std::path::Path) -> App {
+/// The API over the stores, on the machine's clock, with an empty search index and so much room for answers.
+fn api(stack: &Stack, folder: &std::path::Path, answer_cache: u64) -> App {
     let postgres =
         PostgresArgs { database_url: Secret::new(&stack.connection.database_url), database_connections: 16 };
     let stores = Stores {
@@ -130,7 +134,8 @@ fn api(stack: &Stack, folder: &std::path::Path) -> App {
         clock: Clock::new(None),
     };
     let search = SearchIndex::open(folder).unwrap();
-    App::new(stores, search, Readable::new(Platform::ALL), Settings::default())
+    let settings = Settings { answer_cache, ..Settings::default() };
+    App::new(stores, search, Readable::new(Platform::ALL), settings)
 }
 
 /// The creators of an organization that have accounts, with these.

@@ -127,7 +127,7 @@ impl<'a> Draw<'a> {
         let start = self.below(1 << 20);
         let drawn = self.windows.entry(question).or_insert(start);
         *drawn += 1;
-        let spread = days / 6;
+        let spread = (days / 6).max(10);
         let end = self.last_day - Days::new(*drawn % spread);
         (end - Days::new(days - 1 - *drawn / spread % spread), end)
     }

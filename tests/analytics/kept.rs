@@ -270,6 +270,10 @@ async fn days_that_are_over_are_asked_for_again_only_when_they_changed() {
     assert_eq!(asked_again(&trial, &paths).await, [true; 5], "a day long before");
     trial.import(&[trial.seen("tiktok", "ann", 0, 6_000)]).await;
     assert_eq!(asked_again(&trial, &paths).await, [true, false, false, false, false], "and again today");
+    let mut described = trial.seen("tiktok", "ann", 0, 7_000);
+    described["description"] = json!("another caption");
+    trial.import(&[described]).await;
+    assert_eq!(asked_again(&trial, &paths).await, [true, false, false, true, true], "a caption changes");
 }
 
 #[tokio::test]
