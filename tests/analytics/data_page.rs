@@ -164,6 +164,9 @@ async fn keys(stack: &Stack, sql: &str) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
+/// A table, and key columns of it.
+type Read = (&'static str, &'static [&'static str]);
+
 #[tokio::test]
 async fn filters_reach_the_keys_of_the_tables_as_the_page_says() {
     const DAYS: &str = "date BETWEEN '2026-01-01' AND '2026-01-31'";
@@ -176,13 +179,13 @@ async fn filters_reach_the_keys_of_the_tables_as_the_page_says() {
     model::random(9, 3, 1, today).load(&organization).await;
     organization.wait_applied().await;
     let org = format!("org_id = '{}'", organization.id);
-    let dimension = [("accounts", &["org_id", "subject_id"][..])];
-    let history: [(&str, &[&str]); 3] = [
+    let dimension: [Read; 1] = [("accounts", &["org_id", "subject_id"])];
+    let history: [Read; 3] = [
         ("video_snapshots", &["org_id", "subject_id", "video_id"]),
         ("account_daily", &["org_id", "subject_id"]),
         ("videos", &["org_id", "video_id"]),
     ];
-    let all: [(&str, Vec<&str>, &[(&str, &[&str])]); 11] = [
+    let all: [(&str, Vec<&str>, &[Read]); 11] = [
         (
             "video_snapshots",
             vec![OWN, "video_id IN (1, 2)", DAYS],
