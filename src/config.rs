@@ -44,6 +44,13 @@ pub struct ClickhouseArgs {
     pub clickhouse_database: String,
 }
 
+impl ClickhouseArgs {
+    /// The database that holds the views for data teams.
+    pub fn public_database(&self) -> String {
+        format!("{}_public", self.clickhouse_database)
+    }
+}
+
 /// Everything that a process of the service connects to.
 #[derive(Debug, Clone, clap::Args)]
 pub struct StoreArgs {

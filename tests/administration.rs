@@ -176,7 +176,9 @@ async fn several_processes_migrate_fresh_databases_at_once() {
         .await
         .unwrap();
     assert!(tables > 1, "{database} is empty");
-    stack.stores.clickhouse.query_raw(&format!("drop database `{database}`")).execute().await.unwrap();
+    for name in [database.clone(), format!("{database}_public")] {
+        stack.stores.clickhouse.query_raw(&format!("drop database `{name}`")).execute().await.unwrap();
+    }
     let drop = format!("drop database \"{database}\"");
     sqlx::raw_sql(sqlx::AssertSqlSafe(drop)).execute(&stack.stores.pg).await.unwrap();
 }

@@ -4,6 +4,7 @@
 //! else that fails with status 1 and one sentence.
 
 mod answer;
+mod clickhouse_user;
 mod export;
 mod guard;
 mod import;
@@ -74,6 +75,7 @@ enum Command {
     Verify(verify::VerifyArgs),
     Org(org::OrgArgs),
     Key(key::KeyArgs),
+    ClickhouseUser(clickhouse_user::ClickhouseUserArgs),
     #[command(hide = true)]
     Guard(guard::GuardArgs),
 }
@@ -187,6 +189,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Sandbox(args) => sandbox::run(args).await?,
         Command::Org(args) => org::run(args).await?,
         Command::Key(args) => key::run(args).await?,
+        Command::ClickhouseUser(args) => clickhouse_user::run(args).await?,
         Command::Guard(args) => return guard::run(args).await,
     }
     Ok(ExitCode::SUCCESS)

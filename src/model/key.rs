@@ -18,16 +18,7 @@ pub type Hash = [u8; 32];
 impl Key {
     /// Makes a key that nobody has.
     pub fn generate() -> Result<Self, getrandom::Error> {
-        let mut random = String::with_capacity(RANDOM);
-        let mut bytes = [0; RANDOM];
-        while random.len() < RANDOM {
-            getrandom::fill(&mut bytes)?;
-            // 248 is the greatest multiple of 62 in a byte: what lies above would favour the first digits.
-            let digits = bytes.iter().filter(|byte| **byte < 248);
-            random.extend(
-                digits.map(|byte| char::from(BASE62[usize::from(byte % 62)])).take(RANDOM - random.len()),
-            );
-        }
+        let random = random()?;
         let checksum = checksum(&random);
         Ok(Key(format!("{PREFIX}{random}_{checksum}")))
     }
@@ -47,6 +38,21 @@ impl Key {
     pub fn reveal(&self) -> &str {
         &self.0
     }
+}
+
+/// 32 base62 characters that nobody can guess.
+pub fn random() -> Result<String, getrandom::Error> {
+    let mut random = String::with_capacity(RANDOM);
+    let mut bytes = [0; RANDOM];
+    while random.len() < RANDOM {
+        getrandom::fill(&mut bytes)?;
+        // 248 is the greatest multiple of 62 in a byte: what lies above would favour the first digits.
+        let digits = bytes.iter().filter(|byte| **byte < 248);
+        random.extend(
+            digits.map(|byte| char::from(BASE62[usize::from(byte % 62)])).take(RANDOM - random.len()),
+        );
+    }
+    Ok(random)
 }
 
 /// The CRC-32 of the text in six base62 digits.

@@ -2,6 +2,8 @@
 //!
 //! Forward only. Each ClickHouse file is one numbered statement, recorded in `schema_migrations` once it has run.
 //! Any number of processes may migrate at once: an advisory lock in Postgres lets one work and the others wait.
+//! The views for data teams (`schemas/views/`) hold nothing, so they are made again every time, and are there again after
+//! a restore.
 
 use std::time::Duration;
 
@@ -15,6 +17,9 @@ static POSTGRES: Migrator = sqlx::migrate!();
 
 /// The files of `schemas/`, by name.
 static CLICKHOUSE: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
+
+/// The files of `schemas/views/`, by name.
+static VIEWS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/views.rs"));
 
 /// The advisory lock that a migrating process holds in Postgres; any number will do that nothing else uses.
 const LOCK: i64 = 0x0074_6964_656d_6172;
@@ -34,6 +39,10 @@ pub enum Error {
     Clickhouse(#[from] clickhouse::error::Error),
     #[error("clickhouse refused schemas/{file}: {reason}")]
     Statement { file: &'static str, reason: clickhouse::error::Error },
+    #[error(
+        "clickhouse refused schemas/views/{file}: {reason}; its user must be allowed everything in {database} too"
+    )]
+    View { file: &'static str, database: String, reason: clickhouse::error::Error },
     #[error(
         "schemas/{0} is not what was applied to this ClickHouse: put it back and add a new file for the change"
     )]
@@ -144,16 +153,32 @@ async fn migrate_clickhouse(args: &ClickhouseArgs) -> Result<usize, Error> {
         insert.end().await?;
         tracing::info!(file, "applied to clickhouse");
     }
+    make_views(&client, args).await?;
     Ok(pending.len())
+}
+
+/// Makes the public views over the tables of the client's database, in a database of their own.
+async fn make_views(client: &clickhouse::Client, args: &ClickhouseArgs) -> Result<(), Error> {
+    let database = args.public_database();
+    let refused = |file, reason| Error::View { file, database: database.clone(), reason };
+    let create = format!("create database if not exists `{database}`");
+    bounded(client.query_raw(&create)).await.map_err(|reason| refused("", reason))?;
+    for &(file, statement) in VIEWS {
+        let view = client.query_raw(statement).param("public", &database);
+        bounded(view).await.map_err(|reason| refused(file, reason))?;
+    }
+    Ok(())
 }
 
 async fn execute(client: &clickhouse::Client, file: &'static str, statement: &str) -> Result<(), Error> {
     let statement = statement.trim_end().trim_end_matches(';');
-    let request = client.query_raw(statement).execute();
-    match tokio::time::timeout(Duration::from_secs(600), request).await {
-        Ok(result) => result.map_err(|reason| Error::Statement { file, reason }),
-        Err(_) => Err(Error::Statement { file, reason: clickhouse::error::Error::TimedOut }),
-    }
+    bounded(client.query_raw(statement)).await.map_err(|reason| Error::Statement { file, reason })
+}
+
+/// Runs a statement for ten minutes at most.
+async fn bounded(statement: clickhouse::query::Query) -> clickhouse::error::Result<()> {
+    let done = tokio::time::timeout(Duration::from_secs(600), statement.execute()).await;
+    done.unwrap_or(Err(clickhouse::error::Error::TimedOut))
 }
 
 type NumberedFile = (u32, &'static str, &'static str);

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod analytics;
 pub mod applied;
+pub mod clickhouse_users;
 mod copy;
 pub mod creators;
 pub mod event;

@@ -43,6 +43,15 @@ pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
     Ok(sqlx::query_as("select * from organizations order by created_at, id").fetch_all(pg).await?)
 }
 
+/// Fails unless there is such an organization.
+pub async fn require(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+    let known: bool = sqlx::query_scalar("select exists (select from organizations where id = $1)")
+        .bind(organization)
+        .fetch_one(pg)
+        .await?;
+    if known { Ok(()) } else { Err(Error::NotFound("organization")) }
+}
+
 /// Changes an organization; running processes follow within seconds.
 pub async fn set(
     pg: &PgPool,

@@ -1,6 +1,7 @@
 //! Random courses of what can happen to an organization, from a seed: on the way and at the end every endpoint answers
-//! what the model says, days add up, and the rollup follows from the facts. A course that fails is cut down to few
-//! steps and printed with its seed; `TIDEMARK_TEST_SEED=… make test ARGS='-E test(courses)'` repeats it.
+//! what the model says, days add up, the views for data teams show the same, and the rollup follows from the facts. A
+//! course that fails is cut down to few steps and printed with its seed; `TIDEMARK_TEST_SEED=… make test
+//! ARGS='-E test(courses)'` repeats it.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -20,6 +21,7 @@ use super::course::Course;
 use super::model::Dice;
 use super::steps::{Step, steps};
 use super::sums::adds_up;
+use super::views::views_agree;
 use crate::harness::Stack;
 
 /// How long a course that fails is cut down.
@@ -46,6 +48,8 @@ async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
     }
     let window = window(&mut dice, today);
     adds_up(&course, (today - Days::new(70), today), window).await;
+    course.organization.wait_applied().await;
+    views_agree(&course, window).await;
     let Course { organization, .. } = &course;
     let report = verify::verify(&organization.stack.stores, organization.id, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");

@@ -1,0 +1,40 @@
+-- The rollup: what each tracked subject gained on each UTC day on which it was observed. Individually tracked videos are
+-- subjects too, so that the sums over an organization are complete.
+CREATE OR REPLACE VIEW {public:Identifier}.account_daily
+(
+    org_id        UUID COMMENT 'Organization that owns the row',
+    date          Date COMMENT 'UTC day',
+    subject_id    UInt64 COMMENT 'What is tracked: the account (accounts.subject_id) or a video that is only tracked individually (videos.subject_id)',
+    platform      LowCardinality(String) COMMENT 'instagram or tiktok',
+    view_gain     Nullable(Int64) COMMENT 'Gain of view_count on this day, of all its videos together; null = never reported by then',
+    like_gain     Nullable(Int64) COMMENT 'Gain of like_count on this day, of all its videos together; null = never reported by then',
+    comment_gain  Nullable(Int64) COMMENT 'Gain of comment_count on this day, of all its videos together; null = never reported by then',
+    share_gain    Nullable(Int64) COMMENT 'Gain of share_count on this day, of all its videos together; null = never reported by then',
+    saved_gain    Nullable(Int64) COMMENT 'Gain of saved_count on this day, of all its videos together; null = never reported by then',
+    play_gain     Nullable(Int64) COMMENT 'Gain of play_count on this day, of all its videos together; null = never reported by then',
+    ig_play_gain  Nullable(Int64) COMMENT 'Gain of ig_play_count on this day, of all its videos together; null = never reported by then',
+    fb_play_gain  Nullable(Int64) COMMENT 'Gain of fb_play_count on this day, of all its videos together; null = never reported by then',
+    fb_like_gain  Nullable(Int64) COMMENT 'Gain of fb_like_count on this day, of all its videos together; null = never reported by then',
+    follower_gain Nullable(Int64) COMMENT 'Gain of followers on this day; null = never reported by then, and for videos',
+    view_base     Int64 COMMENT 'First known values of view_count that count as no gain, on the day they appeared',
+    like_base     Int64 COMMENT 'First known values of like_count that count as no gain, on the day they appeared',
+    comment_base  Int64 COMMENT 'First known values of comment_count that count as no gain, on the day they appeared',
+    share_base    Int64 COMMENT 'First known values of share_count that count as no gain, on the day they appeared',
+    saved_base    Int64 COMMENT 'First known values of saved_count that count as no gain, on the day they appeared',
+    play_base     Int64 COMMENT 'First known values of play_count that count as no gain, on the day they appeared',
+    ig_play_base  Int64 COMMENT 'First known values of ig_play_count that count as no gain, on the day they appeared',
+    fb_play_base  Int64 COMMENT 'First known values of fb_play_count that count as no gain, on the day they appeared',
+    fb_like_base  Int64 COMMENT 'First known values of fb_like_count that count as no gain, on the day they appeared',
+    follower_base Int64 COMMENT 'First known follower count, on the day it appeared',
+    observed_at   DateTime64(6, 'UTC') COMMENT 'Last observation of that day, of the account or any of its videos'
+)
+SQL SECURITY INVOKER
+AS SELECT
+    org_id, date, subject_id, platform,
+    view_gain, like_gain, comment_gain, share_gain, saved_gain, play_gain, ig_play_gain, fb_play_gain, fb_like_gain,
+    follower_gain,
+    view_base, like_base, comment_base, share_base, saved_base, play_base, ig_play_base, fb_play_base, fb_like_base,
+    follower_base,
+    observed_at
+FROM account_daily FINAL
+COMMENT 'Gains per account or individually tracked video, one row per day of observation; the level at the end of a day is the sum of gain + base up to it'

@@ -1,0 +1,18 @@
+-- Accounts as they are now.
+CREATE OR REPLACE VIEW {public:Identifier}.accounts
+(
+    org_id     UUID COMMENT 'Organization that owns the row',
+    subject_id UInt64 COMMENT 'Account in the tables of history',
+    id         UUID COMMENT 'Id of the account in the API',
+    platform   LowCardinality(String) COMMENT 'instagram or tiktok',
+    username   String COMMENT 'Username on the platform, lower-case',
+    name       Nullable(String) COMMENT 'Display name',
+    creator_id Nullable(UUID) COMMENT 'Creator it is linked to now, creators.id; null = none',
+    category   Nullable(String) COMMENT 'Label given by the organization',
+    is_active  Bool COMMENT 'False = tracking is paused, its history still counts',
+    added_at   DateTime64(6, 'UTC') COMMENT 'When it was added'
+)
+SQL SECURITY INVOKER
+AS SELECT org_id, subject_id, id, platform, username, name, creator_id, category, is_active, added_at
+FROM accounts FINAL
+COMMENT 'Accounts as they are now'

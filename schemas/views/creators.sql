@@ -1,0 +1,13 @@
+-- Creators as they are now. Which accounts belong to one says accounts.creator_id.
+CREATE OR REPLACE VIEW {public:Identifier}.creators
+(
+    org_id    UUID COMMENT 'Organization that owns the row',
+    id        UUID COMMENT 'Id of the creator in the API',
+    name      String COMMENT 'Name',
+    is_active Bool COMMENT 'False = collecting is paused, the history still counts',
+    added_at  DateTime64(6, 'UTC') COMMENT 'When it was added'
+)
+SQL SECURITY INVOKER
+AS SELECT org_id, id, name, is_active, added_at
+FROM creators FINAL
+COMMENT 'Creators as they are now'

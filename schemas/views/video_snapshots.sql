@@ -1,0 +1,26 @@
+-- What was read of videos, raw: one row per video and UTC day on which it was observed, with the counters of the day's last
+-- observation. Gains stand in video_daily_gains.
+CREATE OR REPLACE VIEW {public:Identifier}.video_snapshots
+(
+    org_id        UUID COMMENT 'Organization that owns the row',
+    subject_id    UInt64 COMMENT 'What is tracked: the account (accounts.subject_id) or a video that is only tracked individually (videos.subject_id)',
+    video_id      UInt64 COMMENT 'Video, videos.video_id; internal_id in the API',
+    date          Date COMMENT 'UTC day of observed_at',
+    observed_at   DateTime64(6, 'UTC') COMMENT 'When the counters were read; of several times on one day, the last',
+    view_count    Nullable(Int64) COMMENT 'Views so far, as read that day; null = not reported',
+    like_count    Nullable(Int64) COMMENT 'Likes so far, as read that day; null = not reported',
+    comment_count Nullable(Int64) COMMENT 'Comments so far, as read that day; null = not reported',
+    share_count   Nullable(Int64) COMMENT 'Shares so far, as read that day; null = not reported',
+    saved_count   Nullable(Int64) COMMENT 'Saves so far, as read that day; null = not reported',
+    play_count    Nullable(Int64) COMMENT 'Plays (on TikTok always equal to views) so far, as read that day; null = not reported',
+    ig_play_count Nullable(Int64) COMMENT 'Plays on Instagram alone so far, as read that day; null = not reported',
+    fb_play_count Nullable(Int64) COMMENT 'Plays of the Facebook cross-post so far, as read that day; null = not reported',
+    fb_like_count Nullable(Int64) COMMENT 'Likes of the Facebook cross-post so far, as read that day; null = not reported'
+)
+SQL SECURITY INVOKER
+AS SELECT
+    org_id, subject_id, video_id, date, observed_at,
+    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count,
+    fb_like_count
+FROM video_snapshots FINAL
+COMMENT 'Cumulative counters of videos as they were read, one row per video and day of observation'

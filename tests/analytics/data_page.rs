@@ -1,0 +1,231 @@
+//! docs/data.md, held to what is there: each view with its columns and comments, each query with an answer, and what
+//! is said of filters with what the engine reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::Days;
+use serde_json::Value;
+
+use super::agree::query;
+use super::model;
+use super::views::text;
+use crate::harness::{Organization, Stack};
+
+const PAGE: &str = include_str!("../../docs/data.md");
+
+#[tokio::test]
+async fn every_column_of_every_view_has_a_comment_and_stands_on_the_page() {
+    let stack = Stack::shared();
+    let sql = "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()
+        ORDER BY table, position";
+    let mut views: BTreeMap<String, String> = BTreeMap::new();
+    for line in text(&stack, sql, "TSVRaw", &[]).await.lines() {
+        let [view, name, kind, comment] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        assert!(!comment.is_empty(), "{view}.{name}");
+        *views.entry(view.to_owned()).or_default() += &format!("| `{name}` | `{kind}` | {comment} |\n");
+    }
+    let sql = "SELECT name, engine, comment FROM system.tables WHERE database = currentDatabase()";
+    for line in text(&stack, sql, "TSVRaw", &[]).await.lines() {
+        let [view, engine, comment] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        assert_eq!(engine, "View", "{view}");
+        let section = format!(
+            "### `{view}`\n\n{comment}.\n\n| Column | Type | Meaning |\n|---|---|---|\n{}",
+            views.remove(view).expect("a view has columns")
+        );
+        assert!(PAGE.contains(&section), "docs/data.md needs this of {view}:\n{section}");
+    }
+    assert!(views.is_empty(), "{views:?}");
+    let files: BTreeSet<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/views"))
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap().replace(".sql", ""))
+        .collect();
+    let headings = PAGE.lines().filter_map(|line| line.strip_prefix("### `"));
+    assert_eq!(headings.map(|heading| heading.replace('`', "")).collect::<BTreeSet<_>>(), files);
+}
+
+/// The queries of the page by their first lines.
+fn queries() -> Vec<(&'static str, &'static str)> {
+    let blocks = PAGE.split("```sql\n").skip(1).map(|block| block.split("```").next().unwrap());
+    blocks.map(|block| (block.lines().next().unwrap(), block)).collect()
+}
+
+#[tokio::test]
+async fn every_query_of_the_page_answers_with_the_numbers_of_the_api() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let today = stack.stores.clock.now().await.date_naive();
+    let history = model::random(8, 12, 10, today);
+    let ids = history.load(&organization).await;
+    organization.wait_applied().await;
+    let window = (today - Days::new(29), today);
+    let observed = |video: &&usize| history.videos[**video].seen.range(window.0..).count() > 1;
+    let all: Vec<_> = (0..history.videos.len()).collect();
+    let video = *all.iter().find(observed).expect("a video that was observed");
+    let account =
+        history.videos.iter().find_map(|video| video.account.filter(|_| video.seen.len() > 3)).unwrap();
+    let subject: i64 = sqlx::query_scalar("select internal_id from accounts where id = $1")
+        .bind(ids.accounts[account])
+        .fetch_one(&stack.stores.pg)
+        .await
+        .unwrap();
+    let parameters = [
+        ("org", organization.id.to_string()),
+        ("start", window.0.to_string()),
+        ("end", window.1.to_string()),
+        ("video", ids.videos[video].1.to_string()),
+        ("account", subject.to_string()),
+    ];
+    let queries = queries();
+    assert!(queries.len() >= 12, "{}", queries.len());
+    let mut answers = Vec::new();
+    for (name, sql) in queries {
+        let answer = text(&stack, sql, "JSONEachRow", &parameters).await;
+        let rows: Vec<Value> = answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(!rows.is_empty(), "{name}");
+        answers.push(rows);
+    }
+    let get = async |path: String| organization.get(&path).await.ok(200);
+    let window = query(window);
+
+    let series = get(format!("/analytics/timeseries?{window}")).await;
+    for figure in ["views", "likes", "comments", "shares"] {
+        let column = |rows: &[Value]| -> Vec<_> {
+            rows.iter().map(|row| (row["date"].clone(), row[figure].as_i64().unwrap_or(0))).collect()
+        };
+        assert_eq!(column(&answers[0]), column(series.list("/data")), "{figure}");
+    }
+    let overview = get(format!("/overview?{window}")).await;
+    for (column, figure) in
+        [("views", "current"), ("previous_views", "previous"), ("change_percent", "change_percent")]
+    {
+        let shown = overview.at(&format!("/data/views/{figure}"));
+        assert_eq!(answers[1][0][column].as_f64(), shown.as_f64(), "{column}");
+    }
+    let top = get(format!("/creators/top?{window}")).await;
+    let creators = |rows: &[Value]| -> Vec<_> {
+        rows.iter().map(|row| (row["id"].clone(), row["views"].clone())).collect()
+    };
+    assert_eq!(creators(&answers[2]), creators(top.list("/data")));
+    accounts_and_posts(&organization, &answers, &ids, &window).await;
+    let rows = get(format!("/videos/{}/analytics?values=cumulative&{window}", ids.videos[video].0)).await;
+    for row in &answers[6] {
+        let of_day = rows.list("/data").iter().find(|shown| shown["date"] == row["date"]).unwrap();
+        assert_eq!(row["view_count"], of_day["view_count"], "{row}");
+    }
+    let rows = get(format!("/accounts/{}/analytics?values=cumulative&{window}", ids.accounts[account])).await;
+    for row in &answers[7] {
+        let of_day = rows.list("/data").iter().find(|shown| shown["date"] == row["date"]).unwrap();
+        assert_eq!(row["level"], of_day["view_count"], "{row}");
+    }
+    assert_eq!(&answers[8][0]["followers"], overview.at("/data/followers/current"));
+}
+
+/// Queries 4 and 6, each row beside the batches of the API.
+async fn accounts_and_posts(
+    organization: &Organization,
+    answers: &[Vec<Value>],
+    ids: &model::Ids,
+    window: &str,
+) {
+    let accounts = super::agree::list(&ids.accounts);
+    let metrics =
+        organization.get(&format!("/accounts/metrics?account_ids={accounts}&{window}")).await.ok(200);
+    for row in &answers[3] {
+        let shown = metrics.at(&format!("/data/{}", row["id"].as_str().unwrap()));
+        assert_eq!((&row["followers"], &row["engagement"]), (&shown["followers"], &shown["engagement"]));
+    }
+    let videos = super::agree::list(ids.videos.iter().map(|(id, _)| id));
+    let metrics = organization.get(&format!("/videos/metrics?video_ids={videos}&{window}")).await.ok(200);
+    for row in &answers[5] {
+        let shown = metrics.at(&format!("/data/{}", row["id"].as_str().unwrap()));
+        assert_eq!(row["views"], shown["views"], "{row}");
+    }
+}
+
+/// The key columns by which each table below a statement is read, every time that it is.
+async fn keys(stack: &Stack, sql: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let plan = text(stack, &format!("EXPLAIN json = 1, indexes = 1 {sql}"), "TSVRaw", &[]).await;
+    let plan: Value = serde_json::from_str(&plan).unwrap_or_else(|error| panic!("{error}: {plan}"));
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut nodes = vec![&plan[0]["Plan"]];
+    while let Some(node) = nodes.pop() {
+        nodes.extend(node["Plans"].as_array().into_iter().flatten());
+        if node["Node Type"] == "ReadFromMergeTree" {
+            let table = node["Description"].as_str().unwrap().rsplit('.').next().unwrap();
+            let primary = node["Indexes"].as_array().into_iter().flatten();
+            let keys = primary
+                .filter(|index| index["Type"] == "PrimaryKey")
+                .flat_map(|index| index["Keys"].as_array());
+            let keys: BTreeSet<_> = keys.flatten().map(|key| key.as_str().unwrap().to_owned()).collect();
+            let entry = found.entry(table.to_owned());
+            entry.and_modify(|known| known.retain(|key| keys.contains(key))).or_insert(keys.clone());
+        }
+    }
+    found
+}
+
+/// A table, and key columns of it.
+type Read = (&'static str, &'static [&'static str]);
+
+#[tokio::test]
+async fn filters_reach_the_keys_of_the_tables_as_the_page_says() {
+    const DAYS: &str = "date BETWEEN '2026-01-01' AND '2026-01-31'";
+    const OWN: &str = "subject_id = 7";
+    const ID: &str = "id = '01a1febc-4f92-71e9-bc7e-c315f327bdff'";
+    let stack = Stack::shared();
+    // Of tables without any rows the engine plans no reading.
+    let organization = stack.organization().await;
+    let today = stack.stores.clock.now().await.date_naive();
+    model::random(9, 3, 1, today).load(&organization).await;
+    organization.wait_applied().await;
+    let org = format!("org_id = '{}'", organization.id);
+    let dimension: [Read; 1] = [("accounts", &["org_id", "subject_id"])];
+    let history: [Read; 3] = [
+        ("video_snapshots", &["org_id", "subject_id", "video_id"]),
+        ("account_daily", &["org_id", "subject_id"]),
+        ("videos", &["org_id", "video_id"]),
+    ];
+    let all: [(&str, Vec<&str>, &[Read]); 11] = [
+        (
+            "video_snapshots",
+            vec![OWN, "video_id IN (1, 2)", DAYS],
+            &[("video_snapshots", &["org_id", "subject_id", "video_id", "date"])],
+        ),
+        ("video_daily_gains", vec![OWN, "video_id IN (1, 2)", DAYS], &history),
+        ("account_daily", vec![OWN, DAYS], &[("account_daily", &["org_id", "date", "subject_id"])]),
+        ("account_followers", vec![OWN, DAYS], &[("account_snapshots", &["org_id", "subject_id"])]),
+        ("creator_daily", vec![DAYS], &[("account_daily", &["org_id", "date"]), ("accounts", &["org_id"])]),
+        (
+            "coverage",
+            vec![OWN, DAYS],
+            &[
+                ("account_daily", &["org_id", "date", "subject_id"]),
+                ("account_snapshots", &["org_id", "subject_id", "date"]),
+                dimension[0],
+            ],
+        ),
+        ("accounts", vec![OWN], &dimension),
+        ("creators", vec![ID], &[("creators", &["org_id", "id"])]),
+        ("videos", vec!["video_id = 3"], &[("videos", &["org_id", "video_id"])]),
+        // What is joined is read by the organization as well.
+        (
+            "account_daily INNER JOIN accounts USING (org_id, subject_id)",
+            vec![DAYS],
+            &[("account_daily", &["org_id", "date"]), ("accounts", &["org_id"])],
+        ),
+        (
+            "video_daily_gains INNER JOIN videos USING (org_id, video_id)",
+            vec![],
+            &[("video_snapshots", &["org_id"]), ("account_daily", &["org_id"]), ("videos", &["org_id"])],
+        ),
+    ];
+    for (view, filters, tables) in all {
+        let filters: String = filters.iter().map(|filter| format!(" AND {filter}")).collect();
+        let read = keys(&stack, &format!("SELECT count() FROM {view} WHERE {org}{filters}")).await;
+        assert_eq!(read.len(), tables.len(), "{view}: {read:?}");
+        for (table, keys) in tables {
+            let expected = keys.iter().map(|key| (*key).to_owned()).collect();
+            assert!(read[*table].is_superset(&expected), "{view} reads {table} by {:?}", read[*table]);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The views for data teams beside the API and the model: the same numbers, asked for as a data team would, by the
+//! user who only reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde_json::{Value, json};
+use tidemark::model::counters::Counters;
+use uuid::Uuid;
+
+use super::agree::{list, query};
+use super::course::Course;
+use super::model::{Counts, PLATFORMS, sum_of_known};
+use crate::harness::{Organization, Stack};
+
+type Window = (NaiveDate, NaiveDate);
+/// Rows of a view by what they are of and their day.
+type Rows = BTreeMap<(Uuid, NaiveDate), Value>;
+
+/// What the views call the nine counters, without what follows.
+const COUNTERS: [&str; 9] =
+    ["view", "like", "comment", "share", "saved", "play", "ig_play", "fb_play", "fb_like"];
+
+/// Asks ClickHouse as the user who only reads, in the database of the views.
+pub async fn text(stack: &Stack, sql: &str, format: &str, parameters: &[(&str, String)]) -> String {
+    let connection = &stack.connection;
+    let mut query = vec![
+        ("database".to_owned(), format!("{}_public", connection.clickhouse_database)),
+        ("default_format".to_owned(), format.to_owned()),
+        ("output_format_json_quote_64bit_integers".to_owned(), "0".to_owned()),
+    ];
+    query.extend(parameters.iter().map(|(name, value)| (format!("param_{name}"), value.clone())));
+    let (user, password) = (&connection.clickhouse_readonly_user, &connection.clickhouse_readonly_password);
+    let request =
+        stack.client.post(&connection.clickhouse_url).query(&query).basic_auth(user, Some(password));
+    let response = request.body(sql.to_owned()).send().await.expect("ClickHouse answers");
+    let is_fine = response.status().is_success();
+    let text = response.text().await.expect("ClickHouse answers in text");
+    assert!(is_fine && !text.contains("DB::Exception"), "{sql}\n{text}");
+    text
+}
+
+/// The same, an object per row.
+pub async fn rows(organization: &Organization, sql: &str, (start, end): Window) -> Vec<Value> {
+    let parameters =
+        [("org", organization.id.to_string()), ("start", start.to_string()), ("end", end.to_string())];
+    let text = text(&organization.stack, sql, "JSONEachRow", &parameters).await;
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn by_day(rows: Vec<Value>) -> Rows {
+    let count = rows.len();
+    let rows: Rows = rows.into_iter().map(|row| ((parsed(&row["id"]), parsed(&row["date"])), row)).collect();
+    assert_eq!(rows.len(), count, "one row for each day: {rows:?}");
+    rows
+}
+
+fn parsed<T: std::str::FromStr<Err: std::fmt::Debug>>(value: &Value) -> T {
+    value.as_str().expect("a text").parse().expect("a well-formed one")
+}
+
+/// A time as ClickHouse writes it, in UTC.
+fn instant(value: &Value) -> DateTime<Utc> {
+    format!("{}Z", value.as_str().expect("a time").replace(' ', "T")).parse().expect("a well-formed one")
+}
+
+/// Names with something before or behind each.
+fn each(form: impl Fn(&str) -> String) -> String {
+    COUNTERS.map(form).join(", ")
+}
+
+/// Holds every view to the API, or to the model where the API does not show what the view does.
+pub async fn views_agree(course: &Course, window: Window) {
+    videos_agree(course, window).await;
+    accounts_agree(course, window).await;
+    creators_agree(course, window).await;
+    organization_agrees(course, window).await;
+    followers_agree(course, window).await;
+    coverage_agrees(course).await;
+    snapshots_agree(course).await;
+    dimensions_agree(course).await;
+}
+
+/// The gains of a view are those of an endpoint's daily rows, day by day, and days without a row gained nothing.
+/// With counts, they are the cumulative rows' on the days that the view has.
+async fn days_agree(course: &Course, path: &str, id: Uuid, of: &Rows, window: Window, has_counts: bool) {
+    let asked = async |values: &str| {
+        let path = format!("{path}?values={values}&{}", query(window));
+        course.organization.get(&path).await.ok(200).list("/data").to_vec()
+    };
+    for row in asked("gains").await {
+        let shown = of.get(&(id, parsed(&row["date"])));
+        for (name, counter) in Counters::NAMES.iter().zip(COUNTERS) {
+            let gain = shown.map_or(0, |shown| shown[format!("{counter}_gain")].as_i64().unwrap_or(0));
+            assert_eq!(json!(gain), row[*name], "{path} {counter}_gain on {}", row["date"]);
+        }
+    }
+    if has_counts {
+        for row in asked("cumulative").await {
+            if let Some(shown) = of.get(&(id, parsed(&row["date"]))) {
+                for name in Counters::NAMES {
+                    assert_eq!(shown[name], row[name], "{path} {name} on {}", row["date"]);
+                }
+            }
+        }
+    }
+}
+
+async fn videos_agree(course: &Course, window: Window) {
+    let columns = each(|counter| format!("{counter}_gain, {counter}_count"));
+    let sql = format!(
+        "SELECT videos.id AS id, date, {columns} FROM video_daily_gains INNER JOIN videos USING (org_id, video_id)
+         WHERE org_id = {{org:UUID}} AND date BETWEEN {{start:Date}} AND {{end:Date}}"
+    );
+    let shown = by_day(rows(&course.organization, &sql, window).await);
+    for (id, _) in &course.ids.videos {
+        days_agree(course, &format!("/videos/{id}/analytics"), *id, &shown, window, true).await;
+    }
+    assert!(shown.keys().all(|(id, _)| course.ids.videos.iter().any(|(known, _)| known == id)), "{shown:?}");
+}
+
+/// Levels of a rollup at the end of the window are what the last cumulative row of an endpoint says.
+async fn levels_agree(course: &Course, path: &str, id: Uuid, levels: &[Value], (_, end): Window) {
+    let path = format!("{path}?values=cumulative&{}", query((end, end)));
+    let answer = course.organization.get(&path).await.ok(200);
+    let level = levels.iter().find(|row| row["id"] == json!(id));
+    for (name, counter) in Counters::NAMES.iter().zip(COUNTERS) {
+        let shown = level.map_or(Value::Null, |level| level[counter].clone());
+        assert_eq!(&shown, answer.at(&format!("/data/0/{name}")), "{path} {counter}");
+    }
+    if path.starts_with("/accounts") {
+        let followers = level.map_or(Value::Null, |level| level["follower"].clone());
+        assert_eq!(&followers, answer.at("/data/0/follower_count"), "{path}");
+    }
+}
+
+fn level_columns() -> String {
+    let level = |counter: &str| format!("sum({counter}_gain + {counter}_base) AS {counter}");
+    each(level) + ", " + &level("follower")
+}
+
+async fn accounts_agree(course: &Course, window: Window) {
+    let gains = each(|counter| format!("{counter}_gain"));
+    let from = "FROM account_daily INNER JOIN accounts USING (org_id, subject_id) WHERE org_id = {org:UUID}";
+    let sql = format!(
+        "SELECT accounts.id AS id, date, {gains}, follower_gain {from}
+         AND date BETWEEN {{start:Date}} AND {{end:Date}}"
+    );
+    let shown = by_day(rows(&course.organization, &sql, window).await);
+    let sql =
+        format!("SELECT accounts.id AS id, {} {from} AND date <= {{end:Date}} GROUP BY id", level_columns());
+    let levels = rows(&course.organization, &sql, window).await;
+    for id in &course.ids.accounts {
+        let path = format!("/accounts/{id}/analytics");
+        days_agree(course, &path, *id, &shown, window, false).await;
+        levels_agree(course, &path, *id, &levels, window).await;
+    }
+    if course.ids.accounts.is_empty() {
+        return;
+    }
+    let path = format!("/accounts/metrics?account_ids={}&{}", list(&course.ids.accounts), query(window));
+    let metrics = course.organization.get(&path).await.ok(200);
+    for id in &course.ids.accounts {
+        let of = shown.iter().filter(|((of, _), _)| of == id);
+        let gain: i64 = of.map(|(_, row)| row["follower_gain"].as_i64().unwrap_or(0)).sum();
+        assert_eq!(gain, metrics.integer(&format!("/data/{id}/followers")), "{id}");
+    }
+}
+
+async fn creators_agree(course: &Course, window: Window) {
+    let gains = each(|counter| format!("{counter}_gain"));
+    let sql = format!(
+        "SELECT creator_id AS id, date, {gains} FROM creator_daily
+         WHERE org_id = {{org:UUID}} AND date BETWEEN {{start:Date}} AND {{end:Date}}"
+    );
+    let shown = by_day(rows(&course.organization, &sql, window).await);
+    let sql = format!(
+        "SELECT creator_id AS id, {} FROM creator_daily
+         WHERE org_id = {{org:UUID}} AND date <= {{end:Date}} GROUP BY id",
+        level_columns()
+    );
+    let levels = rows(&course.organization, &sql, window).await;
+    for id in &course.ids.creators {
+        let path = format!("/creators/{id}/analytics");
+        days_agree(course, &path, *id, &shown, window, false).await;
+        levels_agree(course, &path, *id, &levels, window).await;
+        let path = format!("/creators/{id}/analytics/timeseries?{}", query(window));
+        for row in course.organization.get(&path).await.ok(200).list("/data") {
+            let shown = shown.get(&(*id, parsed(&row["date"])));
+            let gain = |name: &str| shown.map_or(0, |shown| shown[name].as_i64().unwrap_or(0));
+            let engagement = gain("like_gain") + gain("comment_gain") + gain("share_gain");
+            assert_eq!((&json!(gain("view_gain")), &json!(engagement)), (&row["views"], &row["engagement"]));
+        }
+    }
+    assert!(shown.keys().all(|(id, _)| course.ids.creators.contains(id)), "{shown:?}");
+}
+
+async fn organization_agrees(course: &Course, window: Window) {
+    let sql =
+        "SELECT date, platform, sum(view_gain) AS views, sum(play_gain) AS plays, sum(like_gain) AS likes,
+            sum(comment_gain) AS comments, sum(share_gain) AS shares
+        FROM account_daily WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}
+        GROUP BY date, platform";
+    let shown = rows(&course.organization, sql, window).await;
+    let sql = "SELECT platform, sum(follower_gain + follower_base) AS followers FROM account_daily
+        WHERE org_id = {org:UUID} AND date <= {end:Date} GROUP BY platform";
+    let levels = rows(&course.organization, sql, window).await;
+    for platform in [None, Some(PLATFORMS[0]), Some(PLATFORMS[1])] {
+        let is_asked = |row: &&Value| platform.is_none_or(|platform| row["platform"] == platform);
+        let filter = platform.map(|platform| format!("&platform={platform}")).unwrap_or_default();
+        let path = format!("/analytics/timeseries?{}{filter}", query(window));
+        let series = course.organization.get(&path).await.ok(200);
+        let path = format!("/overview?{}{filter}", query(window));
+        let overview = course.organization.get(&path).await.ok(200);
+        for figure in ["views", "plays", "likes", "comments", "shares"] {
+            let gain = |row: &Value| row[figure].as_i64().unwrap_or(0);
+            for row in series.list("/data") {
+                let of = shown.iter().filter(is_asked).filter(|shown| shown["date"] == row["date"]);
+                assert_eq!(json!(of.map(gain).sum::<i64>()), row[figure], "{figure} on {}", row["date"]);
+            }
+            let whole: i64 = shown.iter().filter(is_asked).map(gain).sum();
+            assert_eq!(whole, overview.integer(&format!("/data/{figure}/current")), "{figure}");
+        }
+        let followers = sum_of_known(levels.iter().filter(is_asked).map(|row| row["followers"].as_i64()));
+        assert_eq!(&json!(followers), overview.at("/data/followers/current"), "{path}");
+    }
+}
+
+async fn followers_agree(course: &Course, window: Window) {
+    let sql = "SELECT accounts.id AS id, date, follower_count, follower_gain
+        FROM account_followers INNER JOIN accounts USING (org_id, subject_id)
+        WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}";
+    let shown = by_day(rows(&course.organization, sql, window).await);
+    for (number, id) in course.ids.accounts.iter().enumerate() {
+        let path = format!("/accounts/{id}/analytics?{}", query(window));
+        let answer = course.organization.get(&path).await.ok(200);
+        for row in answer.list("/data") {
+            let date: NaiveDate = parsed(&row["date"]);
+            if let Some(shown) = shown.get(&(*id, date)) {
+                assert_eq!(shown["follower_count"], row["follower_count"], "{path} on {date}");
+                let gain = shown["follower_gain"].as_i64().unwrap_or(0);
+                assert_eq!(gain, course.history.follower_gain(number, date, date), "{path} on {date}");
+            }
+        }
+    }
+    let sql = "SELECT sum(latest) AS followers FROM (
+            SELECT argMax(follower_count, date) AS latest FROM account_followers
+            WHERE org_id = {org:UUID} AND date <= {end:Date} GROUP BY subject_id)";
+    let whole = rows(&course.organization, sql, window).await;
+    let path = format!("/overview?{}", query(window));
+    let overview = course.organization.get(&path).await.ok(200);
+    assert_eq!(&whole[0]["followers"], overview.at("/data/followers/current"), "{path}");
+}
+
+/// Everything that the organization has, from the first day to the last.
+fn always() -> Window {
+    (NaiveDate::from_ymd_opt(1975, 1, 1).unwrap(), NaiveDate::from_ymd_opt(2144, 12, 31).unwrap())
+}
+
+async fn coverage_agrees(course: &Course) {
+    let Course { organization, history, ids, .. } = course;
+    let sql = "SELECT account_id AS id, date, platform, is_profile_observed, observed_at FROM coverage
+        WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}";
+    let shown = by_day(rows(organization, sql, always()).await);
+    let mut observed = BTreeMap::new();
+    for (account, id) in ids.accounts.iter().enumerate() {
+        let profile = &history.accounts[account].followers;
+        let videos: Vec<_> =
+            history.videos_of(account).into_iter().map(|video| &history.videos[video].seen).collect();
+        let days: BTreeSet<_> =
+            profile.keys().chain(videos.iter().flat_map(|seen| seen.keys())).copied().collect();
+        for day in days {
+            let times = videos.iter().filter_map(|seen| seen.get(&day)).map(|(at, _)| *at);
+            let latest = times.chain(profile.get(&day).map(|(at, _)| *at)).max().unwrap();
+            let platform = history.accounts[account].platform;
+            observed.insert((*id, day), (platform, profile.contains_key(&day), latest));
+        }
+    }
+    let shown: BTreeMap<_, _> = shown
+        .iter()
+        .map(|(key, row)| {
+            let platform = row["platform"].as_str().unwrap();
+            (*key, (platform, row["is_profile_observed"] == true, instant(&row["observed_at"])))
+        })
+        .collect();
+    assert_eq!(shown, observed);
+}
+
+async fn snapshots_agree(course: &Course) {
+    let columns = each(|counter| format!("{counter}_count"));
+    let sql = format!(
+        "SELECT videos.id AS id, date, observed_at, {columns}
+         FROM video_snapshots INNER JOIN videos USING (org_id, video_id)
+         WHERE org_id = {{org:UUID}} AND date BETWEEN {{start:Date}} AND {{end:Date}}"
+    );
+    let shown = by_day(rows(&course.organization, &sql, always()).await);
+    let shown: BTreeMap<_, (DateTime<Utc>, Counts)> = shown
+        .iter()
+        .map(|(key, row)| {
+            (*key, (instant(&row["observed_at"]), Counters::NAMES.map(|name| row[name].as_i64())))
+        })
+        .collect();
+    let mut observed = BTreeMap::new();
+    for (video, (id, _)) in course.ids.videos.iter().enumerate() {
+        let seen = &course.history.videos[video].seen;
+        observed.extend(seen.iter().map(|(day, seen)| ((*id, *day), *seen)));
+    }
+    assert_eq!(shown, observed);
+}
+
+/// Each record once, linked as it is.
+async fn dimensions_agree(course: &Course) {
+    let Course { organization, history, ids, .. } = course;
+    let asked = async |columns: &str, view: &str| -> BTreeMap<Uuid, Value> {
+        let sql = format!("SELECT id, {columns} FROM {view} WHERE org_id = {{org:UUID}}");
+        let rows = rows(organization, &sql, always()).await;
+        let count = rows.len();
+        let rows: BTreeMap<_, _> = rows.into_iter().map(|row| (parsed(&row["id"]), row)).collect();
+        assert_eq!(rows.len(), count, "{view}");
+        rows
+    };
+    let accounts = asked("platform, username, creator_id, is_active", "accounts").await;
+    let expected = ids.accounts.iter().zip(&history.accounts).map(|(id, account)| {
+        let creator = account.creator.map(|creator| ids.creators[creator]);
+        (
+            *id,
+            json!({
+                "id": id, "platform": account.platform, "username": account.username, "creator_id": creator,
+                "is_active": account.is_active,
+            }),
+        )
+    });
+    assert_eq!(accounts, expected.collect());
+    let creators = asked("name", "creators").await;
+    let expected = ids.creators.iter().zip(&history.creators);
+    assert_eq!(creators, expected.map(|(id, name)| (*id, json!({"id": id, "name": name}))).collect());
+    let videos = asked("video_id, account_id, platform, is_tracked", "videos").await;
+    let expected = ids.videos.iter().zip(&history.videos).map(|((id, number), video)| {
+        let account = video.account.map(|account| ids.accounts[account]);
+        (
+            *id,
+            json!({
+                "id": id, "video_id": number, "account_id": account, "platform": video.platform,
+                "is_tracked": video.is_tracked,
+            }),
+        )
+    });
+    assert_eq!(videos, expected.collect());
+}
