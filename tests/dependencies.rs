@@ -21,13 +21,16 @@ fn told_by(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
 /// The crates that are built on this machine, tests' included, without the service itself.
 fn crates() -> Vec<Value> {
     let host = told_by("rustc", &["-vV"]);
     let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let arguments = ["metadata", "--offline", "--locked", "--format-version", "1", "--filter-platform", host];
-    let told: Value = serde_json::from_str(&told_by(&cargo, &arguments)).unwrap();
+    let told: Value = serde_json::from_str(&told_by(&cargo(), &arguments)).unwrap();
     let crates = told["packages"].as_array().unwrap().iter();
     let crates: Vec<_> = crates.filter(|one| one["name"] != "tidemark").cloned().collect();
     assert!(crates.len() > 200, "{}", crates.len());
@@ -122,10 +125,12 @@ fn every_crate_comes_from_crates_io_under_an_allowed_licence() {
     let sources = sources.lines().filter_map(|line| line.strip_prefix("source = "));
     assert!(sources.clone().count() >= crates.len());
     assert!(sources.into_iter().all(|source| source.trim_matches('"') == CRATES_IO));
+    // What is built, and not what might be with other features.
+    let built = told_by(&cargo(), &["tree", "--offline", "--locked", "--prefix", "none", "--format", "{p}"]);
+    let built: BTreeSet<_> = built.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(built.contains("rustls"));
     let banned = deny.split("crate = \"").skip(1).filter_map(|rest| rest.split('"').next());
-    for name in banned.collect::<Vec<_>>() {
-        assert!(!crates.iter().any(|one| one["name"] == name), "{name} is banned");
-    }
+    assert_eq!(banned.filter(|name| built.contains(name)).collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
 /// The crates that Cargo.toml names, with the licences that they have.
@@ -159,7 +164,7 @@ fn the_page_about_security_tells_of_every_crate_that_is_used_directly() {
     assert_eq!(told, direct(), "the table of docs/security.md is not what Cargo.toml and the crates say");
     assert_eq!(told.len(), rows.len(), "a crate stands there twice");
     for row in rows {
-        assert!(row[3].len() > 10, "{} has no purpose", row[1]);
+        assert!(!row[3].is_empty(), "{} has no purpose", row[1]);
     }
 }
 
