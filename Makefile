@@ -1,7 +1,7 @@
 # Everything one does with this repository. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep bench bench-paging bench-import bench-relay bench-search loadtest openapi lint fmt build deps libchdb clean-demo
+.PHONY: help demo test test-deep bench bench-paging bench-import bench-relay bench-search loadtest openapi lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
 # The API's port of the demo; all other ports are free ones.
@@ -49,6 +49,9 @@ openapi: ## Write docs/openapi.json, the API's document, anew
 lint: ## Check the form of the code and what clippy says of it
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+audit: ## Ask what is known of the dependencies: advisories, licences, sources (cargo-deny and cargo-audit)
+	@scripts/audit
 
 fmt: ## Bring the code into form
 	$(CARGO) fmt

@@ -1,18 +1,20 @@
 //! The API as a process: its options, its listener, and its end.
 
 use std::io::{self, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use salvo::Service;
 use salvo::conn::tcp::TcpAcceptor;
-use salvo::{Server, Service};
 use serde_json::json;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{ANALYTICS_CONCURRENCY, ANSWER_CACHE, App, RateLimitStore, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
+use crate::http::connections::{self, Limits};
 use crate::model::network::{BadNetwork, Network};
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::store::search::SearchIndex;
@@ -20,6 +22,8 @@ use crate::telemetry::MetricsArgs;
 use crate::worker::{gauges, indexer};
 use crate::{api, http, store};
 
+/// Connections that may wait to be let in.
+const WAITING: u32 = 4096;
 /// How long requests may take to end once the process is told to.
 const FAREWELL: Duration = Duration::from_secs(20);
 
@@ -50,6 +54,14 @@ pub struct ServeArgs {
     /// Proxies whose word about the client's address is taken, separated by commas: addresses or ranges
     #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_name = "ADDRS", value_parser = networks)]
     pub trusted_proxies: Option<Networks>,
+    /// Connections of clients at a time; the quietest end before the last place is taken
+    #[arg(long, env = "TIDEMARK_MAX_CONNECTIONS", default_value_t = Limits::default().most as u64, value_name = "N",
+          value_parser = clap::value_parser!(u64).range(Limits::MOST))]
+    pub max_connections: u64,
+    /// How long a connection may go without a request, without a whole head of one, or without its client reading
+    #[arg(long, env = "TIDEMARK_IDLE_TIMEOUT_SECONDS", default_value_t = Limits::default().quiet.as_secs(),
+          value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(Limits::QUIET_SECONDS))]
+    pub idle_timeout_seconds: u64,
     /// Bytes that finished answers of analytics may take in memory; 0 keeps none
     #[arg(long, env = "TIDEMARK_ANSWER_CACHE", default_value_t = ANSWER_CACHE, value_name = "BYTES")]
     pub answer_cache: u64,
@@ -121,6 +133,14 @@ impl ServeArgs {
             analytics_concurrency: self.analytics_concurrency,
         })
     }
+
+    /// What connections may take, as far as the process may open files for them.
+    fn limits(&self) -> Limits {
+        Limits {
+            most: connections::places(self.max_connections as usize),
+            quiet: Duration::from_secs(self.idle_timeout_seconds),
+        }
+    }
 }
 
 /// The whole API over connected stores.
@@ -134,11 +154,12 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let ledger = Ledger::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &ledger)?.readable();
     let listener = listen(args.listen)?;
+    let limits = args.limits();
     let search = open_search(args.search.search_index.clone()).await?;
     let app = App::new(stores.clone(), search.clone(), readable, args.settings()?);
     let address = listener.local_addr()?;
-    let acceptor = TcpAcceptor::try_from(tokio::net::TcpListener::from_std(listener)?)?;
-    let server = Server::new(acceptor);
+    let acceptor = TcpAcceptor::try_from(listener)?;
+    let server = connections::server(acceptor, limits);
     let handle = server.handle();
     let stop = CancellationToken::new();
     tokio::spawn(gauges::of_api(stores.clone(), search.clone(), stop.clone()));
@@ -174,10 +195,14 @@ async fn open_search(folder: PathBuf) -> Result<SearchIndex, ServeError> {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    let failed = |reason| ServeError::Listen { address, reason };
-    let listener = TcpListener::bind(address).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    Ok(listener)
+    let listening = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // An address that a process before this one has just left can be used again.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(WAITING)
+    };
+    listening().map_err(|reason| ServeError::Listen { address, reason })
 }
 
 #[cfg(test)]
@@ -211,16 +236,20 @@ mod tests {
         let proxies =
             parse(&["--trusted-proxies", "10.0.0.0/8, ::1"]).unwrap().settings().unwrap().trusted_proxies;
         assert_eq!(proxies.len(), 2);
-        for wrong in
-            [["--public-url", "ftp://x"], ["--public-url", "x"], ["--trusted-proxies", "10.0.0.0/40"]]
-        {
+        for wrong in [
+            ["--public-url", "ftp://x"],
+            ["--public-url", "x"],
+            ["--trusted-proxies", "10.0.0.0/40"],
+            ["--max-connections", "1"],
+            ["--idle-timeout-seconds", "5"],
+        ] {
             assert!(parse(&wrong).is_err(), "{wrong:?}");
         }
     }
 
-    #[test]
-    fn an_address_in_use_is_told_in_one_sentence() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    #[tokio::test]
+    async fn an_address_in_use_is_told_in_one_sentence() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
         let told = listen(address).unwrap_err().to_string();
         assert!(

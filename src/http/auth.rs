@@ -91,7 +91,7 @@ impl Authenticate {
 
     async fn caller(&self, app: &App, req: &Request) -> Result<Caller, Problem> {
         let key = bearer(req).and_then(Key::parse).ok_or_else(Problem::unauthorized)?;
-        let grant = self.grant(app, &key.hash()).await?;
+        let grant = self.grant(app, &key).await?;
         let Some(grant) = grant else { return Err(self.unknown_key(app, req)) };
         if grant.expires_at.is_some_and(|expires| expires <= Utc::now()) {
             return Err(Problem::unauthorized());
@@ -105,15 +105,16 @@ impl Authenticate {
         Ok(Caller::new(&grant))
     }
 
-    async fn grant(&self, app: &App, hash: &Hash) -> Result<Option<Arc<Grant>>, Problem> {
-        if let Some(grant) = self.remembered.get(hash) {
+    async fn grant(&self, app: &App, key: &Key) -> Result<Option<Arc<Grant>>, Problem> {
+        let hash = key.hash();
+        if let Some(grant) = self.remembered.get(&hash) {
             return Ok(Some(grant));
         }
         let asked = Instant::now();
-        let found = time_left::bounded(TimeLeft::WHOLE, keys::find(&app.pg, hash)).await??;
+        let found = time_left::bounded(TimeLeft::WHOLE, keys::find(&app.pg, key)).await??;
         Ok(found.map(|grant| {
             let grant = Arc::new(grant);
-            self.remembered.put(*hash, asked, grant.clone());
+            self.remembered.put(hash, asked, grant.clone());
             grant
         }))
     }

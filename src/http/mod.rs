@@ -4,6 +4,7 @@
 pub mod accept;
 pub mod auth;
 pub mod batch;
+pub mod connections;
 mod cors;
 pub mod cursor;
 pub mod envelope;
@@ -51,7 +52,11 @@ pub fn service(routes: Router, app: &App) -> Service {
     if let Some(cors) = cors::handler(&app.settings.cors_origins) {
         service = service.hoop(cors);
     }
-    service.hoop(representation::Represent).hoop(route::CatchPanic).hoop(route::Unrouted)
+    service
+        .hoop(representation::Represent)
+        .hoop(route::CatchPanic)
+        .hoop(receive::BoundTarget) // 414
+        .hoop(route::Unrouted)
 }
 
 /// What requests to routes without a key meet.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::fields::{Violation, Violations};
 use super::legacy::{Failure, is_legacy};
-use super::request_id::RequestId;
+use super::request_id::{self, RequestId};
 use crate::store;
 
 /// Seconds after which a client may try again what a store could not answer.
@@ -96,6 +96,11 @@ impl Problem {
     pub fn payload_too_large(limit: usize) -> Self {
         let detail = format!("the body is longer than {limit} bytes: send less at once");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail)
+    }
+
+    pub fn uri_too_long(limit: usize) -> Self {
+        let detail = format!("the path and the query are longer than {limit} bytes: ask for less at once");
+        Self::new(StatusCode::URI_TOO_LONG, "URI_TOO_LONG", detail)
     }
 
     pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
@@ -248,7 +253,8 @@ impl Writer for Problem {
         let request_id = RequestId::of(depot);
         if self.status.is_server_error() {
             let (status, cause) = (self.status.as_u16(), self.cause.as_deref().unwrap_or_default());
-            tracing::error!(request_id, status, cause, path = req.uri().path(), "a request failed");
+            let path = request_id::logged(req.uri().path());
+            tracing::error!(request_id, status, cause, path = &*path, "a request failed");
         }
         let path = req.uri().path();
         let (kind, body) = if is_legacy(path) {

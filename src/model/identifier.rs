@@ -66,12 +66,15 @@ fn profile_name(platform: Platform, text: &str) -> Result<String, BadUsername> {
 /// Reads a web address, with or without its scheme; one with a port or credentials is none of a platform's.
 fn read_url(text: &str) -> Option<Url> {
     let url = if text.contains("://") { Url::parse(text) } else { Url::parse(&format!("https://{text}")) };
-    url.ok().filter(|url| {
-        matches!(url.scheme(), "http" | "https")
-            && url.port().is_none()
-            && url.username().is_empty()
-            && url.password().is_none()
-    })
+    url.ok().filter(is_plain)
+}
+
+/// Whether an address of the web has neither a port of its own nor credentials.
+fn is_plain(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
+        && url.port().is_none()
+        && url.username().is_empty()
+        && url.password().is_none()
 }
 
 /// Says whose web host this is, `www.` and `m.` included; short-link hosts are not among them.
@@ -176,6 +179,9 @@ impl VideoIdentifier {
     /// Reads a URL.
     pub fn of_url(platform: Platform, url: &Url) -> Result<Self, BadVideoIdentifier> {
         let wrong = || BadVideoIdentifier::Url(platform);
+        if !is_plain(url) {
+            return Err(wrong());
+        }
         let host = url.host_str().unwrap_or_default();
         let short_host = is_short_link_host(host);
         let whose = if short_host { Some(Platform::Tiktok) } else { host_platform(host) };
@@ -211,6 +217,11 @@ impl VideoIdentifier {
         }
         .ok_or_else(wrong)
     }
+}
+
+/// Whether a short link can be asked for at this host.
+pub fn answers_short_links(host: &str) -> bool {
+    host == "www.tiktok.com" || is_short_link_host(host)
 }
 
 fn is_short_link_host(host: &str) -> bool {

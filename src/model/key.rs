@@ -1,7 +1,10 @@
 //! The form of an API key: a prefix by which scanners find leaked ones, random characters, and a checksum that
 //! tells a mistyped key from an unknown one without asking the database.
 
+use std::borrow::Cow;
+
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 
 const PREFIX: &str = "tdm_";
 const RANDOM: usize = 32;
@@ -34,6 +37,11 @@ impl Key {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
+    /// Whether a stored hash is this key's. How long that takes says nothing of how much of it is alike.
+    pub fn has(&self, stored: &[u8]) -> bool {
+        self.hash().ct_eq(stored).into()
+    }
+
     /// The whole key, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0
@@ -53,6 +61,31 @@ pub fn random() -> Result<String, getrandom::Error> {
         );
     }
     Ok(random)
+}
+
+/// Whether a whole key stands somewhere in a text.
+pub fn is_in(text: &str) -> bool {
+    let length = PREFIX.len() + RANDOM + 1 + CHECKSUM;
+    text.match_indices(PREFIX)
+        .any(|(start, _)| text.get(start..start + length).is_some_and(|part| Key::parse(part).is_some()))
+}
+
+/// A text without what stands behind the prefix of a key in it, whole keys and parts of them alike.
+pub fn redacted(text: &str) -> Cow<'_, str> {
+    let mut pieces = text.split(PREFIX);
+    let mut bare = match (pieces.next(), text.contains(PREFIX)) {
+        (Some(before), true) => before.to_owned(),
+        _ => return Cow::Borrowed(text),
+    };
+    for piece in pieces {
+        bare.push_str(PREFIX);
+        let rest = piece.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        if rest.len() < piece.len() {
+            bare.push('…');
+        }
+        bare.push_str(rest);
+    }
+    Cow::Owned(bare)
 }
 
 /// The CRC-32 of the text in six base62 digits.
@@ -87,6 +120,26 @@ mod tests {
         }
         assert_eq!(value, 0xCBF4_3926);
         assert_eq!(checksum("").as_str(), "000000");
+    }
+
+    #[test]
+    fn a_key_has_its_own_hash_and_no_other() {
+        let key = Key::generate().unwrap();
+        let hash = key.hash();
+        assert!(key.has(&hash));
+        let mut other = hash;
+        other[31] ^= 1;
+        assert!(!key.has(&other) && !key.has(&hash[..31]) && !key.has(&[]));
+    }
+
+    #[test]
+    fn keys_and_parts_of_them_are_left_out_of_texts() {
+        let key = Key::generate().unwrap();
+        let half = &key.reveal()[..20];
+        let text = format!("/a/{}?x={half}&y=tdm_&z=tdm tdm_tdm_", key.reveal());
+        assert_eq!(redacted(&text), "/a/tdm_…?x=tdm_…&y=tdm_&z=tdm tdm_tdm_");
+        assert!(matches!(redacted("/v2/accounts"), Cow::Borrowed(_)));
+        assert!(is_in(&text) && is_in(key.reveal()) && !is_in(half) && !is_in(&redacted(&text)));
     }
 
     #[test]

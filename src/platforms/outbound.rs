@@ -3,18 +3,24 @@
 //! A platform can be slow, endless or misconfigured; whatever it does, the caller gets an [`Answer`] or a
 //! [`Refusal`] in time, and no error carries the address that was asked, which may hold credentials.
 
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
-use reqwest::{Client, RequestBuilder, StatusCode};
+use reqwest::{Client, ClientBuilder, RequestBuilder, StatusCode};
 use serde_json::Value;
 use url::Url;
 
 use super::call::Call;
 use super::source::Refusal;
-use crate::model::network::is_loopback;
+use crate::model::network::{is_loopback, is_public};
 
 /// How long a request may take and how large its answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,15 +56,25 @@ impl Outbound {
     /// Makes a client for the service at `base`. A service on this machine is reached without the proxy that
     /// the environment may name.
     pub fn new(service: &'static str, base: &Url, limits: Limits) -> Result<Self, String> {
-        let mut builder = Client::builder()
-            .tls_backend_preconfigured(TLS.clone()?)
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(limits.timeout)
-            .timeout(limits.timeout)
-            .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")));
+        let mut builder = bounded(limits)?;
         if is_loopback(base) {
             builder = builder.no_proxy();
         }
+        Self::built(service, builder, limits)
+    }
+
+    /// Makes a client for addresses that strangers choose among: it speaks TLS alone, and the names that are asked for
+    /// lead to the public internet or nowhere.
+    pub fn to_public(
+        service: &'static str,
+        asked_for: fn(&str) -> bool,
+        limits: Limits,
+    ) -> Result<Self, String> {
+        let resolver = PublicNames { asked_for, look_up: of_the_system };
+        Self::built(service, bounded(limits)?.https_only(true).dns_resolver(resolver), limits)
+    }
+
+    fn built(service: &'static str, builder: ClientBuilder, limits: Limits) -> Result<Self, String> {
         let client = builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
         Ok(Outbound { service, client, limits })
     }
@@ -178,6 +194,48 @@ impl Gate {
     }
 }
 
+/// A client that follows nothing and gives up in time.
+fn bounded(limits: Limits) -> Result<ClientBuilder, String> {
+    let builder = Client::builder()
+        .tls_backend_preconfigured(TLS.clone()?)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(limits.timeout)
+        .timeout(limits.timeout)
+        .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")));
+    Ok(builder)
+}
+
+/// Asks for the addresses of a name.
+type LookUp = fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+
+/// Resolves names, those that are asked for to public addresses alone. What is connected to is what was looked at: a name
+/// that says something else a moment later changes nothing.
+struct PublicNames {
+    /// Whether a name is asked for; any other is a proxy's, which the operator has chosen.
+    asked_for: fn(&str) -> bool,
+    look_up: LookUp,
+}
+
+impl Resolve for PublicNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        let anywhere = !(self.asked_for)(name.as_str());
+        let found = (self.look_up)(name.as_str().to_owned());
+        async move {
+            let mut addresses = found.await?;
+            addresses.retain(|address| anywhere || is_public(address.ip()));
+            if addresses.is_empty() {
+                return Err(Box::from("its name leads to no address of the public internet"));
+            }
+            Ok::<Addrs, Box<dyn Error + Send + Sync>>(Box::new(addresses.into_iter()))
+        }
+        .boxed()
+    }
+}
+
+fn of_the_system(name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+    async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) }.boxed()
+}
+
 enum Failure {
     Http(reqwest::Error),
     Refused(Refusal),
@@ -218,3 +276,60 @@ static TLS: LazyLock<Result<rustls::ClientConfig, String>> = LazyLock::new(|| {
             .map_err(|error| format!("TLS cannot be set up: {error}"))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 });
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn addresses(of: &[&str]) -> io::Result<Vec<SocketAddr>> {
+        Ok(of.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 0)).collect())
+    }
+
+    async fn resolved(look_up: LookUp, name: &str) -> Result<Vec<String>, String> {
+        let resolver = PublicNames { asked_for: |name| name == "asked.example", look_up };
+        let found = resolver.resolve(name.parse().unwrap()).await.map_err(|error| error.to_string())?;
+        Ok(found.map(|address| address.ip().to_string()).collect())
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_asked_for_leads_to_public_addresses_or_nowhere() {
+        let mixed: LookUp =
+            |_| async { addresses(&["10.0.0.7", "1.1.1.1", "::1", "2606:4700::1111"]) }.boxed();
+        assert_eq!(resolved(mixed, "asked.example").await.unwrap(), ["1.1.1.1", "2606:4700::1111"]);
+        let inside: LookUp =
+            |_| async { addresses(&["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.7"]) }.boxed();
+        let told = resolved(inside, "asked.example").await.unwrap_err();
+        assert!(told.contains("no address of the public internet"), "{told}");
+        assert_eq!(resolved(inside, "proxy.internal").await.unwrap().len(), 3);
+        let nowhere: LookUp = |_| async { Err(io::Error::other("no such name")) }.boxed();
+        assert!(resolved(nowhere, "asked.example").await.is_err());
+    }
+
+    /// What a name says the second time, once it was found harmless, is not asked.
+    static LOOKED_UP: AtomicUsize = AtomicUsize::new(0);
+
+    #[tokio::test]
+    async fn a_name_is_looked_up_once_for_a_connection_and_an_inner_address_is_not_connected_to() {
+        let inner = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        inner.set_nonblocking(true).unwrap();
+        let look_up: LookUp = |_| {
+            LOOKED_UP.fetch_add(1, Ordering::Relaxed);
+            async { addresses(&["127.0.0.1"]) }.boxed()
+        };
+        let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
+        let asked_for = |name: &str| name == "asked.example";
+        let builder = bounded(limits).unwrap().no_proxy().https_only(true);
+        let builder = builder.dns_resolver(PublicNames { asked_for, look_up });
+        let outbound = Outbound::built("test", builder, limits).unwrap();
+        let url = format!("https://asked.example:{}/", inner.local_addr().unwrap().port());
+        let refusal = outbound.head_of(outbound.client().get(url)).await.unwrap_err().to_string();
+        assert!(refusal.contains("no address of the public internet"), "{refusal}");
+        assert_eq!(LOOKED_UP.load(Ordering::Relaxed), 1);
+        assert!(inner.accept().is_err(), "somebody connected");
+        let plain = outbound.head_of(outbound.client().get("http://asked.example/")).await;
+        assert!(plain.is_err(), "it was asked without TLS");
+        assert_eq!(LOOKED_UP.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,8 +1,8 @@
 //! Short links of TikTok: which video one leads to, asked of TikTok while a request waits.
 //!
 //! Whoever calls the API chooses the link, so only short links in their canonical form are ever asked for, over https
-//! and at TikTok's own hosts. Redirects are followed by hand and only from one short link to another; where one leads
-//! to anything else, its address alone says what it is. No body is read.
+//! and at TikTok's own hosts, which have to be on the public internet. Redirects are followed by hand and only from one
+//! short link to another; where one leads to anything else, its address alone says what it is. No body is read.
 
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use reqwest::header::{HeaderMap, LOCATION};
 use url::Url;
 
 use super::outbound::{Limits, Outbound};
-use crate::model::identifier::{NamedVideo, ShortLink, VideoIdentifier};
+use crate::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, answers_short_links};
 use crate::model::platform::Platform;
 
 /// How long TikTok may take, all redirects together.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+const SERVICE: &str = "short-links";
 /// How many short links may lead to one another.
 const HOPS: usize = 4;
 
@@ -33,8 +34,11 @@ pub enum Unresolved {
 /// time by [`PATIENCE`].
 pub async fn resolve(link: ShortLink, substitute: Option<&Url>) -> Result<NamedVideo, Unresolved> {
     let limits = Limits { timeout: PATIENCE, ..Limits::default() };
-    let outbound =
-        Outbound::new("short-links", substitute.unwrap_or(link.url()), limits).map_err(Unresolved::Failed)?;
+    let outbound = match substitute {
+        Some(base) => Outbound::new(SERVICE, base, limits),
+        None => Outbound::to_public(SERVICE, answers_short_links, limits),
+    };
+    let outbound = outbound.map_err(Unresolved::Failed)?;
     let mut link = link;
     for _ in 0..HOPS {
         let address = substitute.map_or_else(|| Ok(link.url().clone()), |base| behind(base, link.url()));

@@ -1,12 +1,14 @@
 //! API keys: made and changed by command line, looked up at every request. Only a hash of a key is stored.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::Error;
-use crate::model::key::{Hash, Key};
+use crate::model::key::Key;
 use crate::model::organization::{ApiKey, KeyStatus, Scope, Subscription};
 
 /// What `key create` says.
@@ -26,11 +28,17 @@ impl NewKey {
 }
 
 /// A key as it is shown once: with its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct CreatedKey {
     #[serde(flatten)]
     pub record: ApiKey,
     pub key: String,
+}
+
+impl fmt::Debug for CreatedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CreatedKey").field("record", &self.record).finish_non_exhaustive()
+    }
 }
 
 /// What a key lets its holder do, as far as the database knows.
@@ -108,15 +116,47 @@ pub async fn set(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKey, Er
         .ok_or(Error::NotFound("key"))
 }
 
-/// Finds what a key grants.
-pub async fn find(pg: &PgPool, hash: &Hash) -> Result<Option<Grant>, Error> {
-    Ok(sqlx::query_as(
-        "select k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
+/// A row that the index found under a key's hash.
+#[derive(sqlx::FromRow)]
+struct Found {
+    hash: Vec<u8>,
+    #[sqlx(flatten)]
+    grant: Grant,
+}
+
+/// Finds what a key grants: the index leads to the row, and that its hash is the key's is said in constant time.
+pub async fn find(pg: &PgPool, key: &Key) -> Result<Option<Grant>, Error> {
+    let found: Option<Found> = sqlx::query_as(
+        "select k.hash, k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
                 coalesce(k.rate_limit, o.rate_limit) as rate_limit
          from api_keys k join organizations o on o.id = k.organization_id
          where k.hash = $1",
     )
-    .bind(hash)
+    .bind(key.hash())
     .fetch_optional(pg)
-    .await?)
+    .await?;
+    Ok(found.filter(|found| key.has(&found.hash)).map(|found| found.grant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::organization::{ApiKey, KeyStatus};
+
+    #[test]
+    fn a_made_key_is_not_shown_by_accident() {
+        let key = Key::generate().unwrap();
+        let record = ApiKey {
+            id: Uuid::nil(),
+            organization_id: Uuid::nil(),
+            name: "reports".to_owned(),
+            scopes: Vec::new(),
+            status: KeyStatus::Active,
+            rate_limit: None,
+            expires_at: None,
+            created_at: DateTime::UNIX_EPOCH,
+        };
+        let shown = format!("{:?}", CreatedKey { record, key: key.reveal().to_owned() });
+        assert!(shown.contains("reports") && !shown.contains(key.reveal()), "{shown}");
+    }
 }

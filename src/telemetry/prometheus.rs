@@ -6,9 +6,13 @@ use std::net::{SocketAddr, TcpListener};
 use opentelemetry_prometheus::PrometheusExporter;
 use prometheus::{Encoder, Registry, TextEncoder};
 use salvo::conn::tcp::TcpAcceptor;
+use salvo::fuse::FuseConfig;
 use salvo::http::header::CONTENT_TYPE;
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, async_trait};
+
+/// Connections at a time: few read metrics.
+const READERS: usize = 64;
 
 /// Where Prometheus reads the metrics of a process.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -46,7 +50,8 @@ impl Page {
             Ok((address, acceptor)) => {
                 tracing::info!(url = format!("http://{address}/metrics"), "metrics can be read");
                 let router = Router::with_path("metrics").get(Tell(self.registry));
-                Server::new(acceptor).serve(router).await;
+                let server = Server::new(acceptor).max_connections(READERS).fuse_config(FuseConfig::strict());
+                server.serve(router).await;
             }
             Err(error) => tracing::error!(%error, "metrics cannot be read: their port does not answer"),
         }

@@ -74,6 +74,15 @@ async fn every_answer_carries_a_request_id() {
             );
         }
     }
+    for path in ["/v2/health", "/v2/accounts", "/v2/nothing", "/docs", "/docs/swagger-ui.css", "/v1/nothing"]
+    {
+        let answer = ask(path, "").await;
+        assert_eq!(
+            (answer.header("x-content-type-options"), answer.header("server")),
+            ("nosniff", ""),
+            "{path}"
+        );
+    }
     let tag = ask("/v2/accounts", "").await.header("etag").to_owned();
     let known = send(api.request(Method::GET, "/v2/accounts").header("If-None-Match", tag)).await;
     assert_eq!(known.status, 304);

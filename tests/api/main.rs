@@ -9,6 +9,7 @@ mod account_videos;
 mod accounts;
 mod administration;
 mod authentication;
+mod connections;
 mod conventions;
 mod creators;
 mod idempotency;

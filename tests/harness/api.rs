@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
-use salvo::Server;
 use salvo::conn::tcp::TcpAcceptor;
 use serde_json::Value;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 use tidemark::app::{App, Clock, Settings, Stores};
+use tidemark::http::connections::{self, Limits};
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::server;
 use tidemark::store::keys::{self, NewKey};
@@ -158,10 +158,15 @@ impl TestApi {
 
 /// Serves on a free port until the test ends.
 pub async fn serve(app: &App) -> String {
+    serve_within(app, Limits::default()).await
+}
+
+/// Serves so, within limits of the test's choice.
+pub async fn serve_within(app: &App, limits: Limits) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let acceptor = TcpAcceptor::try_from(listener).unwrap();
-    tokio::spawn(Server::new(acceptor).serve(server::service(app)));
+    tokio::spawn(connections::server(acceptor, limits).serve(server::service(app)));
     url
 }
 

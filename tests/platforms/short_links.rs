@@ -85,6 +85,101 @@ async fn what_leads_elsewhere_is_no_video_and_is_never_asked_for() {
     }
 }
 
+/// Everything that could make the service ask somebody else, by what it is asked for then. `None` is refused.
+const ATTACKS: [(&str, Option<&str>); 52] = [
+    // other hosts
+    ("https://evil.example/ZMabc", None),
+    ("https://vm.tiktok.com.evil.example/ZMabc", None),
+    ("https://evilvm.tiktok.com/ZMabc", None),
+    ("https://vm-tiktok.com/ZMabc", None),
+    ("https://evil.example/vm.tiktok.com/ZMabc", None),
+    ("https://evil.example/?u=https://vm.tiktok.com/ZMabc", None),
+    ("https://evil.example#vm.tiktok.com/ZMabc", None),
+    ("//evil.example/ZMabc", None),
+    ("https:///evil.example/ZMabc", None),
+    // this machine, networks inside, metadata of clouds, in every spelling
+    ("http://localhost/t/ZMabc", None),
+    ("http://127.0.0.1/t/ZMabc", None),
+    ("http://127.1/t/ZMabc", None),
+    ("http://2130706433/t/ZMabc", None),
+    ("http://0x7f000001/t/ZMabc", None),
+    ("http://0177.0.0.1/t/ZMabc", None),
+    ("http://0/t/ZMabc", None),
+    ("http://[::1]/t/ZMabc", None),
+    ("http://[::ffff:169.254.169.254]/t/ZMabc", None),
+    ("http://[fd00:ec2::254]/t/ZMabc", None),
+    ("http://169.254.169.254/latest/meta-data/", None),
+    ("http://metadata.google.internal/t/ZMabc", None),
+    ("http://10.0.0.1/ZMabc", None),
+    // users, passwords, ports
+    ("https://vm.tiktok.com@evil.example/ZMabc", None),
+    ("vm.tiktok.com@evil.example/ZMabc", None),
+    ("https://vm.tiktok.com:x@evil.example/ZMabc", None),
+    ("https://evil.example@vm.tiktok.com/ZMabc", None),
+    ("https://:x@vm.tiktok.com/ZMabc", None),
+    ("https://vm.tiktok.com:8443/ZMabc", None),
+    ("https://vm.tiktok.com:22/ZMabc", None),
+    ("https://vm.tiktok.com:443/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
+    // other schemes
+    ("file://vm.tiktok.com/ZMabc", None),
+    ("gopher://vm.tiktok.com/ZMabc", None),
+    ("ftp://vm.tiktok.com/ZMabc", None),
+    ("javascript://vm.tiktok.com/ZMabc", None),
+    ("http://vm.tiktok.com/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
+    // spellings of the host: one that means TikTok's is asked for in its only form, any other not at all
+    ("https://vm.tiktok.com./ZMabc", None),
+    ("https://VM.TikTok.COM/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
+    ("https://vm。tiktok。com/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
+    ("https://vm.tiktok%2Ecom/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
+    ("https://ｖｍ.tiktok.com/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
+    ("https://vm.tıktok.com/ZMabc", None),
+    ("https://vm.xn--tktok-q4a.com/ZMabc", None),
+    ("https://vm.tiktok.com\t.evil.example/ZMabc", None),
+    ("https://evil.example\\.vm.tiktok.com/ZMabc", None),
+    // paths
+    ("https://vm.tiktok.com/../ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
+    ("https://vm.tiktok.com/ZMabc/../../admin", Some("https://vm.tiktok.com/admin/")),
+    ("https://vm.tiktok.com/a%2Fb", None),
+    ("https://vm.tiktok.com/a/b", None),
+    ("https://vm.tiktok.com/%2e%2e", None),
+    ("https://vm.tiktok.com/ZMabc%0d%0aHost:evil.example", None),
+    ("https://vm.tiktok.com/ZMabc?next=https://evil.example#x", Some("https://vm.tiktok.com/ZMabc/")),
+    ("https://www.tiktok.com/t/ZTabc/@evil.example", None),
+];
+
+#[test]
+fn whatever_the_link_says_only_tiktok_is_asked_and_over_tls() {
+    for (text, asked) in ATTACKS {
+        match VideoIdentifier::parse(Platform::Tiktok, text) {
+            Ok(VideoIdentifier::ShortLink(link)) => assert_eq!(Some(link.url().as_str()), asked, "{text}"),
+            other => assert_eq!((other.is_err(), asked), (true, None), "{text}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn wherever_a_redirect_leads_nobody_else_is_asked() {
+    for (to, next) in ATTACKS {
+        let (outcome, paths) = asked(vec![redirect(to), text(404, "")]).await;
+        assert!(outcome.is_err(), "{to}: {outcome:?}");
+        // A header that is not ASCII says nothing, and a path is one of the host that redirects.
+        let next = next.filter(|_| to.is_ascii() && to.contains("://"));
+        let expected = next.map(|next| format!("/base/{}", next.trim_start_matches("https://")));
+        assert_eq!(paths.get(1), expected.as_ref(), "{to}");
+    }
+}
+
+/// An answer that never ends, and one whose head is endless, are given up on: only the head is read, and not for ever.
+#[tokio::test]
+async fn what_is_read_of_a_platform_is_bounded() {
+    let head = vec![("location", format!("https://www.tiktok.com/@a1/video/7?{}", "x".repeat(2 << 20)))];
+    let (outcome, _) = asked(vec![Say::Answer(301, head, String::new())]).await;
+    assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{outcome:?}");
+    let video = "https://www.tiktok.com/@a1/video/7301234567890123456";
+    let long = Say::Answer(301, vec![("location", video.to_owned())], "x".repeat(32 << 20));
+    assert!(asked(vec![long]).await.0.is_ok(), "its body is nobody's business");
+}
+
 #[tokio::test]
 async fn a_platform_that_does_not_redirect_fails() {
     for said in [

@@ -8,3 +8,4 @@ mod export;
 mod outage;
 mod process;
 mod receiver;
+mod secrets;

@@ -68,8 +68,8 @@ impl Databases {
 
     fn command(&self, more: &[(&str, String)]) -> Command {
         let mut command = command();
-        command.envs(self.variables.clone()).envs(more.iter().map(|(name, value)| (name, value)));
         command.env("TIDEMARK_METRICS_LISTEN", "127.0.0.1:0").env("TIDEMARK_LOG_FORMAT", "json");
+        command.envs(self.variables.clone()).envs(more.iter().map(|(name, value)| (name, value)));
         command
     }
 }
@@ -104,6 +104,13 @@ impl Process {
     pub fn metrics_url(&self) -> Option<String> {
         let line = self.lines().into_iter().find(|line| line["message"] == "metrics can be read")?;
         Some(line["url"].as_str().unwrap().to_owned())
+    }
+
+    /// The same, out of a log of either form.
+    pub fn metrics_url_in_any_form(&self) -> Option<String> {
+        let log = self.log();
+        let line = log.lines().find(|line| line.contains("metrics can be read"))?;
+        line.split('"').find(|part| part.starts_with("http://")).map(str::to_owned)
     }
 
     /// Ends it in order, and says how long that took.

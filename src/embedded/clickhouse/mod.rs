@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -166,7 +166,9 @@ pub async fn run(args: ClickhouseArgs) -> Result<(), ClickhouseError> {
 /// Answers requests until `ending`, then lets those under way finish.
 async fn serve(listener: TcpListener, front: &Arc<http::Front>, ending: oneshot::Receiver<()>) {
     // without pipeline_flush, which would take a body as fast as it comes and hold what the client has not read
-    let server = hyper::server::conn::http1::Builder::new();
+    let mut server = hyper::server::conn::http1::Builder::new();
+    // with a clock, by which a connection ends that sends no whole head within half a minute
+    server.timer(TokioTimer::new());
     let graceful = GracefulShutdown::new();
     let mut round = tokio::time::interval(SESSION_ROUND);
     tokio::pin!(ending);

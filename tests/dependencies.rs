@@ -1,0 +1,205 @@
+//! What the service is made of, as far as that can be told without a network: every crate comes from crates.io under a licence
+//! that deny.toml allows, and docs/security.md tells of every one that is used directly. Advisories are `make audit`'s.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn told_by(program: &str, arguments: &[&str]) -> String {
+    let output =
+        Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
+/// The crates that are built on this machine, tests' included, without the service itself.
+fn crates() -> Vec<Value> {
+    let host = told_by("rustc", &["-vV"]);
+    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let arguments = ["metadata", "--offline", "--locked", "--format-version", "1", "--filter-platform", host];
+    let told: Value = serde_json::from_str(&told_by(&cargo(), &arguments)).unwrap();
+    let crates = told["packages"].as_array().unwrap().iter();
+    let crates: Vec<_> = crates.filter(|one| one["name"] != "tidemark").cloned().collect();
+    assert!(crates.len() > 200, "{}", crates.len());
+    crates
+}
+
+fn licence(one: &Value) -> &str {
+    one["license"].as_str().unwrap_or_default()
+}
+
+/// The texts of a list in deny.toml.
+fn listed<'a>(deny: &'a str, name: &str) -> Vec<&'a str> {
+    let list = deny.split_once(&format!("\n{name} = [")).unwrap().1.split_once(']').unwrap().0;
+    list.split('"').skip(1).step_by(2).collect()
+}
+
+/// Whether a licence in SPDX's words is satisfied by what is allowed; the older `A/B` means either.
+fn satisfied(expression: &str, allowed: &BTreeSet<&str>) -> bool {
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let mut at = 0;
+    let holds = either(&words, &mut at, allowed);
+    assert_eq!(at, words.len(), "{expression} was not understood");
+    holds
+}
+
+fn either(words: &[&str], at: &mut usize, allowed: &BTreeSet<&str>) -> bool {
+    let mut holds = both(words, at, allowed);
+    while words.get(*at) == Some(&"OR") {
+        *at += 1;
+        holds |= both(words, at, allowed);
+    }
+    holds
+}
+
+fn both(words: &[&str], at: &mut usize, allowed: &BTreeSet<&str>) -> bool {
+    let mut holds = one(words, at, allowed);
+    while words.get(*at) == Some(&"AND") {
+        *at += 1;
+        holds &= one(words, at, allowed);
+    }
+    holds
+}
+
+fn one(words: &[&str], at: &mut usize, allowed: &BTreeSet<&str>) -> bool {
+    let word = words.get(*at).copied().unwrap_or_default();
+    *at += 1;
+    if word == "(" {
+        let holds = either(words, at, allowed);
+        assert_eq!(words.get(*at), Some(&")"));
+        *at += 1;
+        return holds;
+    }
+    if words.get(*at) == Some(&"WITH") {
+        let whole = format!("{word} WITH {}", words[*at + 1]);
+        *at += 2;
+        return allowed.contains(whole.as_str());
+    }
+    allowed.contains(word)
+}
+
+#[test]
+fn expressions_of_licences_are_understood() {
+    let allowed = BTreeSet::from(["MIT", "ISC", "X WITH Y"]);
+    for good in
+        ["MIT", "GPL OR MIT", "GPL/MIT", "MIT AND ISC", "(GPL OR MIT) AND ISC", "X WITH Y", "X WITH Z OR ISC"]
+    {
+        assert!(satisfied(good, &allowed), "{good}");
+    }
+    for bad in ["GPL", "MIT AND GPL", "(GPL OR X) AND ISC", "X", "MIT WITH Y", "GPL OR X WITH Z"] {
+        assert!(!satisfied(bad, &allowed), "{bad}");
+    }
+}
+
+#[test]
+fn every_crate_comes_from_crates_io_under_an_allowed_licence() {
+    let (deny, crates) = (read("deny.toml"), crates());
+    assert_eq!(listed(&deny, "allow-registry"), [CRATES_IO.trim_start_matches("registry+")]);
+    let allowed: BTreeSet<_> = listed(&deny, "allow").into_iter().collect();
+    for one in &crates {
+        let name = &one["name"];
+        assert_eq!(one["source"], CRATES_IO, "{name}");
+        assert!(satisfied(licence(one), &allowed), "{name}: {} is not in deny.toml", licence(one));
+    }
+    for licence_of in &allowed {
+        let fewer = allowed.iter().copied().filter(|other| other != licence_of).collect();
+        let needed = crates.iter().any(|one| !satisfied(licence(one), &fewer));
+        assert!(needed, "no crate needs {licence_of}: take it out of deny.toml");
+    }
+    // Other platforms' crates are in the lock file as well.
+    let sources = read("Cargo.lock");
+    let sources = sources.lines().filter_map(|line| line.strip_prefix("source = "));
+    assert!(sources.clone().count() >= crates.len());
+    assert!(sources.into_iter().all(|source| source.trim_matches('"') == CRATES_IO));
+    // What is built, and not what might be with other features.
+    let built = told_by(&cargo(), &["tree", "--offline", "--locked", "--prefix", "none", "--format", "{p}"]);
+    let built: BTreeSet<_> = built.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(built.contains("rustls"));
+    let banned = deny.split("crate = \"").skip(1).filter_map(|rest| rest.split('"').next());
+    assert_eq!(banned.filter(|name| built.contains(name)).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+/// The crates that Cargo.toml names, with the licences that they have.
+fn direct() -> BTreeMap<String, String> {
+    let manifest = read("Cargo.toml");
+    let mut names = BTreeSet::new();
+    let mut inside = false;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.trim_end_matches(']').ends_with("dependencies");
+        } else if let Some((name, _)) = line.split_once(" = ").filter(|_| inside && !line.starts_with('#')) {
+            names.insert(name.to_owned());
+        }
+    }
+    let crates = crates();
+    let of = |name: &str| {
+        let versions = crates.iter().filter(|one| one["name"] == name);
+        licence(versions.last().unwrap_or_else(|| panic!("{name} is not built"))).to_owned()
+    };
+    names.into_iter().map(|name| (name.clone(), of(&name))).collect()
+}
+
+#[test]
+fn the_page_about_security_tells_of_every_crate_that_is_used_directly() {
+    let page = read("docs/security.md");
+    let table = page.split_once("## Dependencies").expect("a section").1;
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let rows: Vec<Vec<_>> = rows.map(|row| row.split('|').map(str::trim).collect()).collect();
+    let told: BTreeMap<String, String> =
+        rows.iter().map(|row| (row[1].trim_matches('`').to_owned(), row[2].to_owned())).collect();
+    assert_eq!(told, direct(), "the table of docs/security.md is not what Cargo.toml and the crates say");
+    assert_eq!(told.len(), rows.len(), "a crate stands there twice");
+    for row in rows {
+        assert!(!row[3].is_empty(), "{} has no purpose", row[1]);
+    }
+}
+
+/// Statements are texts of the program: what comes from outside is bound. sqlx takes no other text without being told that
+/// it is safe, and these are the places that tell it so, each of which puts a constant of the program into it.
+#[test]
+fn statements_are_made_of_constants_alone() {
+    let mut told = BTreeSet::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            for way in ["AssertSqlSafe(", "query_raw(&"] {
+                if text.contains(way) {
+                    told.insert((name.clone(), way));
+                }
+            }
+        }
+    }
+    let known = BTreeSet::from([
+        // the list of columns
+        ("src/store/exports.rs".to_owned(), "AssertSqlSafe("),
+        // the database that configuration names, which is checked to be a name
+        ("src/store/migrate.rs".to_owned(), "query_raw(&"),
+        // a file of the program without its comments
+        ("src/store/analytics/history.rs".to_owned(), "query_raw(&"),
+    ]);
+    assert_eq!(
+        told, known,
+        "a new place that vouches for a statement: see that nothing from outside is in it, and add it"
+    );
+}
