@@ -21,7 +21,7 @@ use crate::worker::{gauges, indexer};
 use crate::{api, http, store};
 
 /// How long requests may take to end once the process is told to.
-const FAREWELL: Duration = Duration::from_secs(20);
+pub const FAREWELL: Duration = Duration::from_secs(20);
 
 /// `tidemark serve`: answers the API.
 #[derive(Debug, Clone, clap::Args)]

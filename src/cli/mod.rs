@@ -11,6 +11,7 @@ mod key;
 pub mod lifeline;
 mod migrate;
 mod org;
+mod probe;
 mod rebuild;
 mod reindex;
 mod source;
@@ -23,7 +24,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::embedded::clickhouse;
 use crate::sandbox::{self, SandboxArgs};
@@ -74,6 +75,7 @@ enum Command {
     Verify(verify::VerifyArgs),
     Org(org::OrgArgs),
     Key(key::KeyArgs),
+    Probe(probe::ProbeArgs),
     #[command(hide = true)]
     Guard(guard::GuardArgs),
 }
@@ -142,6 +144,11 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
+/// The command line as it is described to clap, for whoever holds files that use it against it.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -187,6 +194,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Sandbox(args) => sandbox::run(args).await?,
         Command::Org(args) => org::run(args).await?,
         Command::Key(args) => key::run(args).await?,
+        Command::Probe(args) => probe::run(args).await?,
         Command::Guard(args) => return guard::run(args).await,
     }
     Ok(ExitCode::SUCCESS)
@@ -195,7 +203,6 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
