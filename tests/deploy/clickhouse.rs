@@ -56,6 +56,31 @@ async fn the_engine_knows_every_setting() {
     }
 }
 
+#[tokio::test]
+async fn the_servers_own_logs_end_by_statements_that_the_engine_understands() {
+    let config = text("deploy/clickhouse/config.xml");
+    let config = Document::parse(&config).unwrap();
+    let client = &Stack::shared().stores.clickhouse;
+    let mut kept = 0;
+    for log in config.root_element().children().filter(|node| node.tag_name().name().ends_with("_log")) {
+        let name = log.tag_name().name();
+        let Some((kind, clause)) = settings(log).pop() else {
+            assert_eq!(log.attribute("remove"), Some("remove"), "{name}");
+            continue;
+        };
+        let clause = match kind.as_str() {
+            "ttl" => format!("engine = MergeTree order by event_date ttl {clause}"),
+            _ => clause,
+        };
+        let columns = "event_date Date, finish_date Date, finish_time_us UInt64";
+        let statement = format!("explain ast create table t ({columns}) {clause}");
+        let lines: Vec<String> = client.query_raw(&statement).fetch_all().await.unwrap();
+        assert!(lines.iter().any(|line| line.contains("TTLElement")), "{name} grows for ever: {lines:?}");
+        kept += 1;
+    }
+    assert!(kept >= 3, "{kept}");
+}
+
 #[test]
 fn a_server_keeps_history_as_surely_as_the_embedded_engine() {
     let stack = std::env::var("TIDEMARK_TEST_STACK").expect("no stores to test with: run `make test`");

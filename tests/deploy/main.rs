@@ -48,8 +48,11 @@ fn told(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+/// Variables with their values, in the order of a file.
+type Assignments = Vec<(String, String)>;
+
 /// The assignments of a file of variables, those that are commented out apart.
-fn variables(name: &str) -> (Vec<(String, String)>, Vec<(String, String)>) {
+fn variables(name: &str) -> (Assignments, Assignments) {
     let (mut set, mut suggested) = (Vec::new(), Vec::new());
     for line in text(name).lines() {
         let (list, line) = match line.strip_prefix('#') {
