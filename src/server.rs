@@ -25,7 +25,7 @@ use crate::{api, http, store};
 /// Connections that may wait to be let in.
 const WAITING: u32 = 4096;
 /// How long requests may take to end once the process is told to.
-const FAREWELL: Duration = Duration::from_secs(20);
+pub const FAREWELL: Duration = Duration::from_secs(20);
 
 /// `tidemark serve`: answers the API.
 #[derive(Debug, Clone, clap::Args)]

@@ -12,6 +12,7 @@ mod key;
 pub mod lifeline;
 mod migrate;
 mod org;
+mod probe;
 mod rebuild;
 mod reindex;
 mod source;
@@ -24,7 +25,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::embedded::clickhouse;
 use crate::sandbox::{self, SandboxArgs};
@@ -76,6 +77,7 @@ enum Command {
     Org(org::OrgArgs),
     Key(key::KeyArgs),
     ClickhouseUser(clickhouse_user::ClickhouseUserArgs),
+    Probe(probe::ProbeArgs),
     #[command(hide = true)]
     Guard(guard::GuardArgs),
 }
@@ -144,6 +146,11 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
+/// The command line as it is described to clap, for whoever holds files that use it against it.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -190,6 +197,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Org(args) => org::run(args).await?,
         Command::Key(args) => key::run(args).await?,
         Command::ClickhouseUser(args) => clickhouse_user::run(args).await?,
+        Command::Probe(args) => probe::run(args).await?,
         Command::Guard(args) => return guard::run(args).await,
     }
     Ok(ExitCode::SUCCESS)
@@ -198,7 +206,6 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -89,7 +89,13 @@ impl LimitRate {
             RateLimitStore::Memory => Ok(self.0.take(caller.key, caller.rate_limit, Utc::now())),
             RateLimitStore::Postgres => {
                 let work = rate_limits::take(&app.pg, caller.key, caller.rate_limit);
-                Ok(Taken::from_counted(time_left::bounded(left, work).await??, caller.rate_limit))
+                match time_left::bounded(left, work).await? {
+                    // It cannot even be counted there: what only reads goes on, counted by this process alone.
+                    Err(error) if error.is_full() => {
+                        Ok(self.0.take(caller.key, caller.rate_limit, Utc::now()))
+                    }
+                    counted => Ok(Taken::from_counted(counted?, caller.rate_limit)),
+                }
             }
         }
     }

@@ -107,6 +107,12 @@ impl Error {
             if ["Code: 158", "Code: 159", "Code: 241", "Code: 307"].iter().any(|code| text.contains(code)))
     }
 
+    /// Whether Postgres has no room on its disk, or may only be read because it has little left: reads go on.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Error::Postgres(sqlx::Error::Database(error))
+            if error.code().is_some_and(|code| ["53100", "25006"].contains(&code.as_ref())))
+    }
+
     /// Whether a store could not be reached, or could not do it now: asking again later may help.
     pub fn is_outage(&self) -> bool {
         match self {
@@ -123,9 +129,12 @@ fn is_postgres_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
             true
         }
-        // Connection failures, too many connections, shutting down or starting up.
+        // Connection failures; a full disk, no memory, too many connections; shutting down or starting up; and a server
+        // that only lets itself be read, as one does that was told to because its disk is nearly full.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08") || ["53300", "57P01", "57P02", "57P03"].contains(&code.as_ref())
+            code.starts_with("08")
+                || code.starts_with("53")
+                || ["25006", "57P01", "57P02", "57P03"].contains(&code.as_ref())
         }),
         _ => false,
     }

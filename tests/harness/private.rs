@@ -40,6 +40,29 @@ impl PrivateStack {
         PrivateStack { stack, up, dir, options: options.iter().map(ToString::to_string).collect() }
     }
 
+    /// Starts one on which some folders are small file systems of their own, each with so many MiB. It takes root, and the
+    /// file systems go with the processes.
+    pub async fn start_on_small_disks(disks: &[(&str, u32)]) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder can be made");
+        let mut mounts = String::new();
+        for (name, size) in disks {
+            let place = dir.path().join("state").join(name);
+            std::fs::create_dir_all(&place).expect("a folder can be made");
+            mounts += &format!("mount -t tmpfs -o size={size}m tmpfs '{}' && ", place.display());
+        }
+        let mounts = format!("{mounts}exec \"$@\"");
+        let wrapper = ["unshare", "--mount", "sh", "-c", &mounts, "sh"];
+        let mut up = Up::start_within(&wrapper, dir.path(), &[] as &[&str]);
+        let stack = up.ready().await;
+        PrivateStack { stack, up, dir, options: Vec::new() }
+    }
+
+    /// A folder of the installation as its own processes see it, mounts included.
+    pub fn disk(&self, name: &str) -> PathBuf {
+        let folder = self.dir.path().canonicalize().expect("the folder is there").join("state").join(name);
+        PathBuf::from(format!("/proc/{}/root{}", self.up.pid(), folder.display()))
+    }
+
     /// The folder of the installation.
     pub fn dir(&self) -> &Path {
         self.dir.path()
@@ -108,9 +131,14 @@ impl PrivateStack {
 impl Up {
     /// Starts `tidemark up` on a folder. It ends with the test, however that ends.
     pub fn start(dir: &Path, options: &[impl AsRef<std::ffi::OsStr>]) -> Self {
+        Up::start_within(&[], dir, options)
+    }
+
+    /// Starts it by another program, which calls it in its own place.
+    fn start_within(wrapper: &[&str], dir: &Path, options: &[impl AsRef<std::ffi::OsStr>]) -> Self {
         // One that a killed run left behind would be taken for this one's.
         let _ = std::fs::remove_file(dir.join("state/demo.json"));
-        let mut child = command()
+        let mut child = command_within(wrapper)
             .arg("--lifeline")
             .arg(dir.join("test.lock"))
             .args(["up", "--port", "0", "--dir"])
@@ -184,7 +212,13 @@ impl Drop for PrivateStack {
 
 /// The program under test, without whatever the caller's environment says of another installation.
 pub fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+    command_within(&[])
+}
+
+fn command_within(wrapper: &[&str]) -> Command {
+    let mut words = wrapper.iter().copied().chain([env!("CARGO_BIN_EXE_tidemark")]);
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
     for (name, _) in std::env::vars_os() {
         let configures = name.to_string_lossy().starts_with("TIDEMARK_");
         if configures && name != "TIDEMARK_LIBCHDB" {

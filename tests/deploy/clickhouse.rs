@@ -1,0 +1,114 @@
+//! What configures a ClickHouse server for the service: that the engine of the same release knows every setting, and that
+//! the embedded one has the same.
+
+use std::path::Path;
+
+use roxmltree::{Document, Node};
+
+use crate::containers::{environment, services};
+use crate::harness::Stack;
+use crate::text;
+
+fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Node<'a, 'input> {
+    node.children().find(|child| child.has_tag_name(name)).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+/// The settings of a section with their values.
+fn settings(section: Node<'_, '_>) -> Vec<(String, String)> {
+    let elements = section.children().filter(Node::is_element);
+    elements
+        .map(|node| (node.tag_name().name().to_owned(), node.text().unwrap_or_default().trim().to_owned()))
+        .collect()
+}
+
+/// Whether the engine has a setting, by the table that lists them.
+async fn knows(table: &str, name: &str) -> bool {
+    let client = &Stack::shared().stores.clickhouse;
+    let query = client.query(&format!("select count() from system.{table} where name = ?")).bind(name);
+    query.fetch_one::<u64>().await.unwrap() == 1
+}
+
+#[tokio::test]
+async fn the_engine_knows_every_setting() {
+    let config = text("deploy/clickhouse/config.xml");
+    let config = Document::parse(&config).unwrap();
+    let root = config.root_element();
+    for (name, _) in settings(child(root, "merge_tree")) {
+        assert!(knows("merge_tree_settings", &name).await, "{name}");
+    }
+    let sections = ["logger", "merge_tree"];
+    for node in root.children().filter(Node::is_element) {
+        let name = node.tag_name().name();
+        let is_log = name.ends_with("_log");
+        if !is_log && !sections.contains(&name) {
+            assert!(knows("server_settings", name).await, "{name}");
+        }
+    }
+    let users = text("deploy/clickhouse/users.xml");
+    let users = Document::parse(&users).unwrap();
+    let profile = child(child(users.root_element(), "profiles"), "tidemark");
+    for (name, value) in settings(profile) {
+        assert!(knows("settings", &name).await, "{name}");
+        // The engine that all tests run on has the same.
+        let client = &Stack::shared().stores.clickhouse;
+        let query = client.query("select value from system.settings where name = ?").bind(&name);
+        assert_eq!(query.fetch_one::<String>().await.unwrap(), value, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_servers_own_logs_end_by_statements_that_the_engine_understands() {
+    let config = text("deploy/clickhouse/config.xml");
+    let config = Document::parse(&config).unwrap();
+    let client = &Stack::shared().stores.clickhouse;
+    let mut kept = 0;
+    for log in config.root_element().children().filter(|node| node.tag_name().name().ends_with("_log")) {
+        let name = log.tag_name().name();
+        let Some((kind, clause)) = settings(log).pop() else {
+            assert_eq!(log.attribute("remove"), Some("remove"), "{name}");
+            continue;
+        };
+        let clause = match kind.as_str() {
+            "ttl" => format!("engine = MergeTree order by event_date ttl {clause}"),
+            _ => clause,
+        };
+        let columns = "event_date Date, finish_date Date, finish_time_us UInt64";
+        let statement = format!("explain ast create table t ({columns}) {clause}");
+        let lines: Vec<String> = client.query_raw(&statement).fetch_all().await.unwrap();
+        assert!(lines.iter().any(|line| line.contains("TTLElement")), "{name} grows for ever: {lines:?}");
+        kept += 1;
+    }
+    assert!(kept >= 3, "{kept}");
+}
+
+#[test]
+fn a_server_keeps_history_as_surely_as_the_embedded_engine() {
+    let stack = std::env::var("TIDEMARK_TEST_STACK").expect("no stores to test with: run `make test`");
+    let embedded = Path::new(&stack).parent().unwrap().join("clickhouse/engine.xml");
+    let embedded = std::fs::read_to_string(embedded).unwrap();
+    let (embedded, server) = (Document::parse(&embedded).unwrap(), text("deploy/clickhouse/config.xml"));
+    let server = Document::parse(&server).unwrap();
+    let merge_tree = |document: &Document<'_>| settings(child(document.root_element(), "merge_tree"));
+    assert_eq!(merge_tree(&server), merge_tree(&embedded));
+    assert!(merge_tree(&server).iter().any(|(name, value)| name == "fsync_after_insert" && value == "1"));
+}
+
+#[test]
+fn the_services_user_is_the_only_one_and_its_password_comes_from_outside() {
+    let services = services();
+    let users = text("deploy/clickhouse/users.xml");
+    let users = Document::parse(&users).unwrap();
+    let list = child(users.root_element(), "users");
+    assert_eq!(child(list, "default").attribute("remove"), Some("remove"));
+    let names: Vec<_> = settings(list).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["default", "tidemark"]);
+    let user = child(list, "tidemark");
+    let variable = child(user, "password").attribute("from_env").expect("the password comes from a variable");
+    assert!(environment(&services["clickhouse"]).contains_key(variable), "{variable}");
+    assert_eq!(child(user, "profile").text(), Some("tidemark"));
+    for name in ["api", "tracker", "migrate"] {
+        assert_eq!(environment(&services[name])["TIDEMARK_CLICKHOUSE_USER"], "tidemark");
+    }
+    // The image would write a user of its own beside it, into a folder that cannot be written.
+    assert_eq!(environment(&services["clickhouse"])["CLICKHOUSE_SKIP_USER_SETUP"], "1");
+}
