@@ -5,6 +5,7 @@ pub mod analytics;
 pub mod applied;
 mod copy;
 pub mod creators;
+pub mod erasure;
 pub mod event;
 pub mod exports;
 pub mod facts;
