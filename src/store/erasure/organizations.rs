@@ -64,14 +64,14 @@ pub async fn remove_events(pg: &PgPool, organization: Uuid, from: i64) -> Result
     let mut next = Some(from);
     while let Some(position) = next {
         next = sqlx::query_scalar(
-            "with some as (
+            "with looked_at as (
                 select position, organization_id from outbox where position >= $2 order by position limit $3
              ), removed as (
                 delete from outbox
-                where position = any(array(select position from some where organization_id = $1))
+                where position = any(array(select position from looked_at where organization_id = $1))
                     and (delivery is null or applied_at is not null)
              )
-             select max(position) + 1 from some",
+             select max(position) + 1 from looked_at",
         )
         .bind(organization)
         .bind(position)
