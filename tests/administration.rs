@@ -3,9 +3,11 @@
 mod harness;
 
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
-use harness::Stack;
+use chrono::{DateTime, TimeDelta, Utc};
 use harness::private::command;
+use harness::{Stack, eventually};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -181,4 +183,111 @@ async fn several_processes_migrate_fresh_databases_at_once() {
     }
     let drop = format!("drop database \"{database}\"");
     sqlx::raw_sql(sqlx::AssertSqlSafe(drop)).execute(&stack.stores.pg).await.unwrap();
+}
+
+/// A key refused from now on, and after how long that was everywhere.
+async fn refused_within(stack: &Stack, key: &str) -> Duration {
+    let began = Instant::now();
+    let refusal = eventually("the key is refused", || async {
+        let answer = stack.send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await;
+        (answer.status != 200).then_some(answer)
+    })
+    .await;
+    assert_eq!(refusal.problem(401, "UNAUTHORIZED").text("/type"), "urn:tidemark:error:unauthorized");
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn keys_are_rotated_with_an_overlap_and_deleted() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let org = organization.id.to_string();
+    let create = [
+        "key",
+        "create",
+        "--org",
+        &org,
+        "--name",
+        "site",
+        "--scopes",
+        "read",
+        "--rate-limit",
+        "90",
+        "--json",
+    ];
+    let made = json(&run(&stack, &create));
+    let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+    // It is known to the API when it changes.
+    let who =
+        async |key: &str| stack.send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await;
+    who(key).await.ok(200);
+
+    let rotated = json(&run(&stack, &["key", "rotate", id, "--json"]));
+    let (next, next_key) = (rotated["id"].as_str().unwrap(), rotated["key"].as_str().unwrap());
+    assert_ne!((id, key), (next, next_key));
+    let same = ["name", "scopes", "rate_limit", "status", "organization_id", "expires_at"];
+    assert!(same.iter().all(|field| rotated[field] == made[field]), "{rotated} {made}");
+    assert_eq!(rotated["replaces"]["id"], id);
+    let ends: DateTime<Utc> = rotated["replaces"]["expires_at"].as_str().unwrap().parse().unwrap();
+    assert!((ends - Utc::now() - TimeDelta::hours(24)).abs() < TimeDelta::minutes(1), "{ends}");
+    let listed = json(&run(&stack, &["key", "list", "--org", &org, "--json"]));
+    let of = |id: &str| listed.as_array().unwrap().iter().find(|key| key["id"] == id).cloned().unwrap();
+    assert_eq!(of(id), rotated["replaces"]);
+    assert_eq!(of(next)["expires_at"], Value::Null);
+    who(key).await.ok(200);
+    who(next_key).await.ok(200);
+
+    // Without an overlap, by deleting, and by the end of its time, which rotating does not put off.
+    let last =
+        json(&run(&stack, &["key", "rotate", next, "--overlap", "0", "--expires", "2999-01-01", "--json"]));
+    assert_eq!(last["expires_at"], "2999-01-01T00:00:00Z");
+    let deleted = json(&run(&stack, &["key", "delete", id, "--json"]));
+    assert_eq!((&deleted["id"], deleted.get("key")), (&Value::from(id), None));
+    let (rotated_out, deleted) = tokio::join!(refused_within(&stack, next_key), refused_within(&stack, key));
+    assert!(rotated_out < Duration::from_secs(5) && deleted < Duration::from_secs(5));
+    who(last["key"].as_str().unwrap()).await.ok(200);
+
+    let again = run(&stack, &["key", "rotate", next]);
+    let told = String::from_utf8_lossy(&again.stderr);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(told.starts_with("error: only a key that works can be rotated"), "{told}");
+    assert_eq!(run(&stack, &["key", "delete", id]).status.code(), Some(1));
+    assert_eq!(
+        run(&stack, &["key", "rotate", last["id"].as_str().unwrap(), "--overlap", "1w"]).status.code(),
+        Some(2)
+    );
+    for left in json(&run(&stack, &["key", "list", "--org", &org, "--json"])).as_array().unwrap() {
+        let output = run(&stack, &["key", "delete", left["id"].as_str().unwrap()]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(told.contains("has no key any more"), left["id"] == last["id"], "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_organization_is_gone_for_whoever_asks() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    organization.track(stack.one_of("tiktok")).await;
+    let id = organization.id.to_string();
+    let output = run(&stack, &["org", "delete", &id]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("say --yes") && output.stdout.is_empty(), "{told}");
+    organization.get("/whoami").await.ok(200);
+
+    let deleted = json(&run(&stack, &["org", "delete", &id, "--yes", "--json"]));
+    assert_eq!(
+        (&deleted["accounts"], &deleted["keys"], &deleted["erased"]),
+        (&1.into(), &1.into(), &true.into())
+    );
+    assert!(deleted["videos"].as_i64().unwrap() > 10, "{deleted}");
+    assert!(refused_within(&stack, &organization.key).await < Duration::from_secs(5));
+    let listed = json(&run(&stack, &["org", "list", "--json"]));
+    assert!(listed.as_array().unwrap().iter().all(|listed| listed["id"] != deleted["id"]));
+    for (command, arguments) in
+        [("org", ["set", &id, "--rate-limit", "5"]), ("key", ["list", "--org", &id, "--json"])]
+    {
+        let output = tidemark(&stack).arg(command).args(arguments).output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: no such organization"));
+    }
 }

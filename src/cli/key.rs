@@ -1,6 +1,6 @@
-//! `tidemark key`: makes, lists and switches the keys by which an organization uses the API.
+//! `tidemark key`: makes, lists, switches, replaces and deletes the keys by which an organization uses the API.
 
-use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Utc};
 use clap::Subcommand;
 use uuid::Uuid;
 
@@ -9,9 +9,9 @@ use super::answer::AnswerArgs;
 use crate::app;
 use crate::config::PostgresArgs;
 use crate::model::organization::{KeyStatus, Scope};
-use crate::store::keys::{self, NewKey};
+use crate::store::keys::{self, NewKey, Rotation};
 
-/// Make, list and switch API keys
+/// Make, list, switch, replace and delete API keys
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct KeyArgs {
@@ -62,6 +62,30 @@ enum KeyCommand {
         #[command(flatten)]
         shared: Shared,
     },
+    /// Replace a key by another with the same name, scopes and limit
+    ///
+    /// The new key is printed once. The former one goes on for as long as both are needed, and then stops working.
+    Rotate {
+        /// The id of the key, which key list shows
+        #[arg(value_name = "KEY_ID")]
+        id: Uuid,
+        /// How much longer the former key works: 30m, 24h, 7d; 0 = no longer
+        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = overlap)]
+        overlap: TimeDelta,
+        /// When the new key stops working: a date or a time, as in key create; without, when the former one would have
+        #[arg(long, value_name = "DATE", value_parser = expiry)]
+        expires: Option<DateTime<Utc>>,
+        #[command(flatten)]
+        shared: Shared,
+    },
+    /// Delete a key: within seconds it works nowhere any more, and it cannot come back
+    Delete {
+        /// The id of the key, which key list shows
+        #[arg(value_name = "KEY_ID")]
+        id: Uuid,
+        #[command(flatten)]
+        shared: Shared,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -94,7 +118,53 @@ pub(super) async fn run(args: KeyArgs) -> Result<(), Failure> {
             let pg = app::postgres(&shared.postgres)?;
             shared.answer.one(&keys::set(&pg, id, status).await?, &COLUMNS)
         }
+        KeyCommand::Rotate { id, overlap, expires, shared } => {
+            let pg = app::postgres(&shared.postgres)?;
+            let rotated = keys::rotate(&pg, id, Rotation { overlap, expires_at: expires }).await?;
+            if !shared.answer.json {
+                eprintln!("this key is shown once: keep it");
+            }
+            if let Some(ends) = rotated.replaces.expires_at {
+                eprintln!("the key {id} works until {}", ends.to_rfc3339_opts(SecondsFormat::Secs, true));
+            }
+            shared.answer.one(&rotated, &["key", "id", "name", "scopes", "rate_limit", "expires_at"])
+        }
+        KeyCommand::Delete { id, shared } => {
+            let pg = app::postgres(&shared.postgres)?;
+            let (deleted, left) = keys::delete(&pg, id).await?;
+            if left == 0 {
+                eprintln!(
+                    "organization {} has no key any more: make one with key create",
+                    deleted.organization_id
+                );
+            }
+            shared.answer.one(&deleted, &COLUMNS)
+        }
     }
+}
+
+/// The longest that two keys may stand for each other.
+const LONGEST_OVERLAP_DAYS: i64 = 90;
+
+/// Reads how long two keys may stand for each other.
+fn overlap(text: &str) -> Result<TimeDelta, String> {
+    let wrong = || {
+        format!(
+            "expected 0, or a number of minutes, hours or days up to {LONGEST_OVERLAP_DAYS}d: 30m, 24h, 7d"
+        )
+    };
+    if text == "0" {
+        return Ok(TimeDelta::zero());
+    }
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let number: i64 = number.parse::<u32>().map_err(|_| wrong())?.into();
+    let overlap = match unit {
+        "m" => TimeDelta::minutes(number),
+        "h" => TimeDelta::hours(number),
+        "d" => TimeDelta::days(number),
+        _ => return Err(wrong()),
+    };
+    if overlap <= TimeDelta::days(LONGEST_OVERLAP_DAYS) { Ok(overlap) } else { Err(wrong()) }
 }
 
 /// Reads a date, meaning its first moment in UTC, or an RFC 3339 time.
@@ -117,6 +187,18 @@ mod tests {
         assert_eq!(expiry("2030-01-31T12:00:00+02:00").unwrap().to_rfc3339(), "2030-01-31T10:00:00+00:00");
         for wrong in ["", "tomorrow", "2030-02-30", "2030-01-31T12:00:00"] {
             assert!(expiry(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_overlap_is_a_number_with_its_unit() {
+        let read = |text| overlap(text).map(|overlap| overlap.num_minutes());
+        assert_eq!(
+            ["0", "0h", "30m", "24h", "7d", "90d"].map(|text| read(text).unwrap()),
+            [0, 0, 30, 1_440, 10_080, 129_600]
+        );
+        for wrong in ["", "h", "24", "-1h", "1.5h", "91d", "4294967295d", "24 h", "1w", "24ħ"] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod clickhouse_user;
+mod erase;
 mod export;
 mod guard;
 mod import;
@@ -73,6 +74,7 @@ enum Command {
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Rebuild(rebuild::RebuildArgs),
+    Erase(erase::EraseArgs),
     Verify(verify::VerifyArgs),
     Org(org::OrgArgs),
     Key(key::KeyArgs),
@@ -189,6 +191,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Import(args) => return import::run(args).await,
         Command::Export(args) => return export::run(args).await,
         Command::Rebuild(args) => rebuild::run(args).await?,
+        Command::Erase(args) => erase::run(args).await?,
         Command::Verify(args) => return verify::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Reindex(args) => reindex::run(args).await?,

@@ -1,16 +1,22 @@
-//! `tidemark org`: makes, lists and changes organizations, the tenants of the service.
+//! `tidemark org`: makes, lists, changes and deletes organizations, the tenants of the service.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use clap::Subcommand;
+use serde::Serialize;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::Failure;
 use super::answer::AnswerArgs;
-use crate::app;
-use crate::config::PostgresArgs;
+use crate::app::{self, Stores};
+use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::organization::{Organization, Subscription};
-use crate::store::organizations::{self, OrganizationChange};
+use crate::store::organizations::{self, Belongings, OrganizationChange};
+use crate::worker::erasure::{self, Progress};
 
-/// Make, list and change organizations
+/// Make, list, change and delete organizations
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct OrgArgs {
@@ -50,6 +56,25 @@ enum OrgCommand {
         options: OrgOptions,
         #[command(flatten)]
         shared: Shared,
+    },
+    /// Delete an organization with its keys, accounts, videos, creators and all their history, for good
+    ///
+    /// Its keys stop working at once and nothing is read for it any more; then everything that the stores hold of it is
+    /// erased. May be interrupted: a running tracker goes on with it.
+    Delete {
+        /// The organization's id
+        #[arg(value_name = "ID")]
+        id: Uuid,
+        /// Do not ask for the organization's name first
+        #[arg(long)]
+        yes: bool,
+        /// Return once it is deleted, and leave it to a tracker to erase what it had
+        #[arg(long)]
+        no_wait: bool,
+        #[command(flatten)]
+        answer: AnswerArgs,
+        #[command(flatten)]
+        stores: StoreArgs,
     },
 }
 
@@ -117,6 +142,88 @@ pub(super) async fn run(args: OrgArgs) -> Result<(), Failure> {
             let pg = app::postgres(&shared.postgres)?;
             let changed = organizations::set(&pg, id, &options.change(name, subscription)).await?;
             shared.answer.one(&changed, &COLUMNS)
+        }
+        OrgCommand::Delete { id, yes, no_wait, answer, stores } => {
+            delete(id, yes, no_wait, answer, &stores).await
+        }
+    }
+}
+
+/// What became of a deleted organization.
+#[derive(Serialize)]
+struct Deleted {
+    #[serde(flatten)]
+    belongings: Belongings,
+    /// Whether no store holds anything of it any more.
+    erased: bool,
+}
+
+/// How long others are waited for that have something of a deleted organization in hand, or erase something else.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often they are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+async fn delete(
+    id: Uuid,
+    yes: bool,
+    no_wait: bool,
+    answer: AnswerArgs,
+    args: &StoreArgs,
+) -> Result<(), Failure> {
+    let stores = Stores::connect(args)?;
+    let belongings = organizations::belongings(&stores.pg, id).await?;
+    if !yes {
+        confirm(&belongings)?;
+    }
+    organizations::delete(&stores.pg, id).await?;
+    eprintln!("organization {id} is deleted: its keys no longer work");
+    let erased = !no_wait && erase(&stores, args.postgres.database_url.reveal(), id).await?;
+    answer.one(
+        &Deleted { belongings, erased },
+        &["id", "name", "keys", "creators", "accounts", "videos", "erased"],
+    )
+}
+
+/// Has the person at the terminal type the organization's name.
+fn confirm(belongings: &Belongings) -> Result<(), Failure> {
+    let Belongings { name, keys, creators, accounts, videos, .. } = belongings;
+    if !io::stdin().is_terminal() {
+        return Err(Failure::new("nobody is there to confirm it: say --yes to delete the organization"));
+    }
+    eprintln!(
+        "{name} and its {keys} keys, {creators} creators, {accounts} accounts, {videos} videos and all their history will \
+         be gone for good. Type the organization's name to go on:"
+    );
+    let mut typed = String::new();
+    io::stdin().read_line(&mut typed)?;
+    if typed.trim() == name { Ok(()) } else { Err(Failure::new("that is another name: nothing is deleted")) }
+}
+
+/// Erases what a deleted organization had; false when that is left to a tracker because others were in the way.
+async fn erase(stores: &Stores, database_url: &str, id: Uuid) -> Result<bool, Failure> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let progress = erasure::organization(stores, database_url, id).await.map_err(|error| {
+            Failure::new(format!(
+                "the organization is deleted, and what it had is not erased yet: {error}; a running tracker goes on, and so \
+                 does this command when it is repeated"
+            ))
+        })?;
+        match progress {
+            Progress::Gone => return Ok(true),
+            Progress::InHand | Progress::Elsewhere if Instant::now() < deadline => {
+                tokio::time::sleep(LOOK).await;
+            }
+            Progress::InHand => {
+                eprintln!(
+                    "a delivery to clickhouse holds something of it: a running tracker erases it once that ends"
+                );
+                return Ok(false);
+            }
+            Progress::Elsewhere => {
+                eprintln!("another process is erasing: a running tracker goes on with this organization");
+                return Ok(false);
+            }
         }
     }
 }

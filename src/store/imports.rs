@@ -183,9 +183,10 @@ pub async fn categorise(
 
 /// Whether the organization exists.
 pub async fn organization_exists(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
-    let exists = sqlx::query_scalar("select exists (select from organizations where id = $1)")
-        .bind(organization)
-        .fetch_one(pg)
-        .await?;
+    let exists =
+        sqlx::query_scalar("select exists (select from organizations where id = $1 and deleted_at is null)")
+            .bind(organization)
+            .fetch_one(pg)
+            .await?;
     Ok(exists)
 }

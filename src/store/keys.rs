@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::Error;
+use super::{Error, imports};
 use crate::model::key::Key;
 use crate::model::organization::{ApiKey, KeyStatus, Scope, Subscription};
 
@@ -27,6 +27,15 @@ impl NewKey {
     }
 }
 
+/// How a key is replaced by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotation {
+    /// How much longer the former key works.
+    pub overlap: TimeDelta,
+    /// When the new key stops working; without, when the former one would have.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
 /// A key as it is shown once: with its secret.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct CreatedKey {
@@ -39,6 +48,14 @@ impl fmt::Debug for CreatedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CreatedKey").field("record", &self.record).finish_non_exhaustive()
     }
+}
+
+/// A new key, and the one that it takes the place of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RotatedKey {
+    #[serde(flatten)]
+    pub created: CreatedKey,
+    pub replaces: ApiKey,
 }
 
 /// What a key lets its holder do, as far as the database knows.
@@ -74,7 +91,7 @@ pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<Cre
     scopes.dedup();
     let record = sqlx::query_as(record!(
         "insert into api_keys (id, organization_id, name, hash, scopes, rate_limit, expires_at)
-         select $2, id, $3, $4, $5, $6, $7 from organizations where id = $1
+         select $2, id, $3, $4, $5, $6, $7 from organizations where id = $1 and deleted_at is null
          returning",
         ""
     ))
@@ -93,11 +110,7 @@ pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<Cre
 
 /// Lists the keys of an organization, oldest first.
 pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKey>, Error> {
-    let known: bool = sqlx::query_scalar("select exists (select from organizations where id = $1)")
-        .bind(organization)
-        .fetch_one(pg)
-        .await?;
-    if !known {
+    if !imports::organization_exists(pg, organization).await? {
         return Err(Error::NotFound("organization"));
     }
     Ok(sqlx::query_as(record!("select", "from api_keys where organization_id = $1 order by id"))
@@ -116,6 +129,75 @@ pub async fn set(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKey, Er
         .ok_or(Error::NotFound("key"))
 }
 
+/// Makes a key that may do what another one may, which stops working when both have been valid for a while. Neither
+/// happens without the other.
+pub async fn rotate(pg: &PgPool, key: Uuid, rotation: Rotation) -> Result<RotatedKey, Error> {
+    let secret = Key::generate()?;
+    let mut transaction = pg.begin().await?;
+    let (former, now): (ApiKey, DateTime<Utc>) = lock(&mut transaction, key).await?;
+    if former.status != KeyStatus::Active || former.expires_at.is_some_and(|expires| expires <= now) {
+        return Err(Error::Conflict(
+            "only a key that works can be rotated, and this one is switched off or has expired: make another with key create"
+                .to_owned(),
+        ));
+    }
+    let record = sqlx::query_as(record!(
+        "insert into api_keys (id, organization_id, name, hash, scopes, rate_limit, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         returning",
+        ""
+    ))
+    .bind(Uuid::now_v7())
+    .bind(former.organization_id)
+    .bind(&former.name)
+    .bind(secret.hash())
+    .bind(&former.scopes)
+    .bind(former.rate_limit)
+    .bind(rotation.expires_at.or(former.expires_at))
+    .fetch_one(&mut *transaction)
+    .await?;
+    let replaces = sqlx::query_as(record!(
+        "update api_keys set expires_at = least(expires_at, $2) where id = $1 returning",
+        ""
+    ))
+    .bind(key)
+    .bind(now + rotation.overlap)
+    .fetch_one(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(RotatedKey { created: CreatedKey { record, key: secret.reveal().to_owned() }, replaces })
+}
+
+/// Locks a key of an organization that is not deleted, and says what time it is.
+async fn lock(connection: &mut PgConnection, key: Uuid) -> Result<(ApiKey, DateTime<Utc>), Error> {
+    let former: ApiKey = sqlx::query_as(record!("select", "from api_keys where id = $1 for update"))
+        .bind(key)
+        .fetch_optional(&mut *connection)
+        .await?
+        .ok_or(Error::NotFound("key"))?;
+    let now: Option<DateTime<Utc>> = sqlx::query_scalar(
+        "select now() from organizations where id = $1 and deleted_at is null for key share",
+    )
+    .bind(former.organization_id)
+    .fetch_optional(connection)
+    .await?;
+    Ok((former, now.ok_or(Error::NotFound("key"))?))
+}
+
+/// Deletes a key for good, and says how many its organization has left. Running processes follow within seconds.
+pub async fn delete(pg: &PgPool, key: Uuid) -> Result<(ApiKey, i64), Error> {
+    let deleted: ApiKey = sqlx::query_as(record!("delete from api_keys where id = $1 returning", ""))
+        .bind(key)
+        .fetch_optional(pg)
+        .await?
+        .ok_or(Error::NotFound("key"))?;
+    let left = sqlx::query_scalar("select count(*) from api_keys where organization_id = $1")
+        .bind(deleted.organization_id)
+        .fetch_one(pg)
+        .await?;
+    Ok((deleted, left))
+}
+
 /// A row that the index found under a key's hash.
 #[derive(sqlx::FromRow)]
 struct Found {
@@ -130,7 +212,7 @@ pub async fn find(pg: &PgPool, key: &Key) -> Result<Option<Grant>, Error> {
         "select k.hash, k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
                 coalesce(k.rate_limit, o.rate_limit) as rate_limit
          from api_keys k join organizations o on o.id = k.organization_id
-         where k.hash = $1",
+         where k.hash = $1 and o.deleted_at is null",
     )
     .bind(key.hash())
     .fetch_optional(pg)

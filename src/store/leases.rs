@@ -95,9 +95,9 @@ macro_rules! in_turns {
             "with turns as materialized (
                 select o.id, row_number() over () as place
                 from (
-                    (select id from organizations where id > $7 order by id)
+                    (select id from organizations where id > $7 and deleted_at is null order by id)
                     union all
-                    (select id from organizations where id <= $7 order by id)
+                    (select id from organizations where id <= $7 and deleted_at is null order by id)
                 ) o
                 cross join lateral (
                     select from scrape_targets

@@ -6,6 +6,7 @@ pub mod applied;
 pub mod clickhouse_users;
 mod copy;
 pub mod creators;
+pub mod erasure;
 pub mod event;
 pub mod exports;
 pub mod facts;

@@ -1,5 +1,6 @@
-//! Tenants: made and changed by command line alone.
+//! Tenants: made, changed and deleted by command line alone. How a deleted one goes for good is `store::erasure`'s matter.
 
+use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -17,6 +18,17 @@ pub struct OrganizationChange {
     pub rate_limit: Option<Option<i32>>,
     pub default_max_recent_posts: Option<i32>,
     pub default_post_lookback_days: Option<i32>,
+}
+
+/// What goes with an organization.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+pub struct Belongings {
+    pub id: Uuid,
+    pub name: String,
+    pub keys: i64,
+    pub creators: i64,
+    pub accounts: i64,
+    pub videos: i64,
 }
 
 /// Makes an organization.
@@ -38,9 +50,11 @@ pub async fn create(pg: &PgPool, name: &str, options: &OrganizationChange) -> Re
     .await?)
 }
 
-/// Lists every organization, oldest first.
+/// Lists every organization that is not deleted, oldest first.
 pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
-    Ok(sqlx::query_as("select * from organizations order by created_at, id").fetch_all(pg).await?)
+    Ok(sqlx::query_as("select * from organizations where deleted_at is null order by created_at, id")
+        .fetch_all(pg)
+        .await?)
 }
 
 /// Fails unless there is such an organization.
@@ -84,6 +98,42 @@ pub async fn set(
     .ok_or(Error::NotFound("organization"))?;
     write.commit().await?;
     Ok(changed)
+}
+
+/// Counts what an organization has, whether it is deleted already or not.
+pub async fn belongings(pg: &PgPool, organization: Uuid) -> Result<Belongings, Error> {
+    sqlx::query_as(
+        "select id, name,
+                (select count(*) from api_keys where organization_id = o.id) as keys,
+                (select count(*) from creators where organization_id = o.id) as creators,
+                (select count(*) from accounts where organization_id = o.id) as accounts,
+                (select count(*) from videos where organization_id = o.id) as videos
+         from organizations o where id = $1",
+    )
+    .bind(organization)
+    .fetch_optional(pg)
+    .await?
+    .ok_or(Error::NotFound("organization"))
+}
+
+/// Deletes an organization: its keys are gone, nothing of it is read from the platforms or written any more, and it cannot
+/// come back. What it had is removed afterwards. Doing so again changes nothing.
+pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+    let mut transaction = pg.begin().await?;
+    let marked =
+        sqlx::query("update organizations set deleted_at = coalesce(deleted_at, now()) where id = $1")
+            .bind(organization)
+            .execute(&mut *transaction)
+            .await?;
+    if marked.rows_affected() == 0 {
+        return Err(Error::NotFound("organization"));
+    }
+    sqlx::query("delete from api_keys where organization_id = $1")
+        .bind(organization)
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(())
 }
 
 /// Counts the accounts of every organization that has any.

@@ -195,18 +195,21 @@ impl Write {
             .execute(&mut *self.transaction)
             .await?;
         }
-        // Last, because it locks the organization's row until the commit.
-        sqlx::query(
+        // Last, because it locks the organization's row until the commit. One that is deleted takes no change any more.
+        let organization = sqlx::query(
             "update organizations set data_version = data_version + 1,
                                       accounts_version = accounts_version + $2::integer,
                                       videos_version = videos_version + $3::integer
-             where id = $1",
+             where id = $1 and deleted_at is null",
         )
         .bind(self.organization)
         .bind(i32::from(accounts))
         .bind(i32::from(videos))
         .execute(&mut *self.transaction)
         .await?;
+        if organization.rows_affected() == 0 {
+            return Err(Error::NotFound("organization"));
+        }
         self.transaction.commit().await?;
         failpoint::reached("write-committed");
         Ok(Committed { outbox_position })

@@ -6,12 +6,14 @@
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
+use chrono::TimeDelta;
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use crate::app::Stores;
+use super::erasure::Schedule;
+use crate::app::{Clock, Stores};
 use crate::failpoint;
 use crate::store::Error;
 use crate::store::search::changes::{self, Batch, Position};
@@ -26,11 +28,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How often others are told that this follower lives.
 const HEARTBEAT: Duration = Duration::from_secs(2);
+/// How often files are written anew that still hold what was removed: well below the 24 hours within which it has to be
+/// gone.
+const REWRITE_EVERY: TimeDelta = TimeDelta::hours(12);
 /// How often changes that nobody needs any more are removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 
 /// Keeps the index current until it is stopped. A failure is told once, and so is its end.
 pub async fn follow(stores: Stores, index: SearchIndex, stop: CancellationToken) {
+    let _rewriting = AbortOnDropHandle::new(tokio::spawn(rewrite(index.clone(), stores.clock)));
     let mut follower = Follower { pg: stores.pg, index, id: Uuid::now_v7(), announced: None, pruned: None };
     let mut failures = 0;
     while let Some(Err(error)) = stop.run_until_cancelled(follower.keep_current(&mut failures)).await {
@@ -71,7 +77,7 @@ impl Follower {
         let mut rebuild = None;
         loop {
             let batch = advance(&self.pg, &self.index.current(), &position).await?;
-            news |= !batch.named.is_empty();
+            news |= !batch.is_empty();
             position = batch.next;
             self.index.reached(position.txid, batch.complete);
             self.announce(&position, batch.complete && news).await?;
@@ -158,12 +164,40 @@ impl Follower {
     }
 }
 
+/// Writes the files anew that hold what was removed, whenever it is time. The index is followed and searched meanwhile.
+async fn rewrite(index: SearchIndex, clock: Clock) {
+    let mut schedule = Schedule::new(REWRITE_EVERY);
+    let mut failing = false;
+    let mut turn = tokio::time::interval(HEARTBEAT);
+    loop {
+        turn.tick().await;
+        let now = clock.now().await;
+        if !schedule.is_due(now) {
+            continue;
+        }
+        match index.current().rewrite().await {
+            Ok(documents) => {
+                if documents > 0 {
+                    tracing::info!(documents, "the search index is written anew without what was removed");
+                }
+                failing = false;
+                schedule.done(now);
+            }
+            Err(error) if !std::mem::replace(&mut failing, true) => {
+                tracing::warn!(%error, "the search index still holds what was removed; trying on");
+            }
+            Err(error) => tracing::debug!(%error, "the search index still holds what was removed"),
+        }
+    }
+}
+
 /// Brings an index from a position to the next.
 async fn advance(pg: &PgPool, index: &Written, position: &Position) -> Result<Batch, Error> {
     let batch = changes::read(pg, position).await?;
-    if !batch.named.is_empty() {
+    if !batch.is_empty() {
         let documents = changes::documents(pg, &batch.named).await?;
         index.replace(batch.named.clone(), documents).await?;
+        index.remove_organizations(batch.gone.clone()).await?;
         index.commit(Some(batch.next.clone())).await?;
         failpoint::reached("index-committed");
     }

@@ -1,8 +1,9 @@
-//! The loops that keep the stores current: tracking, the relay to ClickHouse, housekeeping, the search follower.
+//! The loops that keep the stores current: tracking, the relay to ClickHouse, housekeeping, erasure, the search follower.
 //!
-//! `tidemark track` runs the first three; each API process follows search for itself.
+//! `tidemark track` runs the first four; each API process follows search for itself.
 
 pub mod budget;
+pub mod erasure;
 pub mod gauges;
 pub mod housekeeping;
 pub mod indexer;
@@ -73,6 +74,7 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
         gauges::of_tracker(stores.clone(), sources, stop.clone()),
         tracker.run(args.concurrency.max(1), stop.clone()),
         housekeeping::run(stores.pg.clone(), stop.clone()),
+        erasure::run(stores.clone(), database_url.clone(), stop.clone()),
         relay::run(stores, database_url, stop.clone()),
     );
     Ok(())

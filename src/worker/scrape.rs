@@ -285,6 +285,11 @@ impl Scrape<'_> {
     /// the way is there at the next attempt too. Only while a store is out, the lease is left to run out.
     async fn conclude(&self, recorded: Result<(), Error>) -> Result<(), Error> {
         let Err(error) = recorded else { return Ok(()) };
+        if matches!(error, Error::NotFound("organization")) {
+            // It was deleted meanwhile, and with it what would be recorded.
+            tracing::debug!(target = %self.target.id, "dropping what was read for an organization that is gone");
+            return Ok(());
+        }
         if error.is_outage() {
             return Err(error);
         }

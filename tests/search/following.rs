@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use tidemark::store::search::changes;
-use tidemark::store::{Write, applied};
+use tidemark::store::{Write, applied, erasure, organizations};
 use tokio::net::TcpListener;
 
 use crate::setup::{Followed, OwnDatabase, add_creator, insert_creator, organization, postgres};
@@ -42,6 +42,58 @@ async fn a_rename_and_a_removal_show_at_once_and_stay() {
     assert_eq!(followed.creators(&pg, organization, "after").await, ["After"]);
     assert!(followed.creators(&pg, organization, "before").await.is_empty());
     followed.close().await;
+}
+
+/// What is removed is found no more at once, and leaves the files when they are written anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_that_is_gone_leaves_every_index_and_its_files() {
+    let own = OwnDatabase::create().await;
+    let pg = own.pg.clone();
+    let folder = TempDir::new().unwrap();
+    let (gone, stays) = (organization(&pg).await, organization(&pg).await);
+    let followed = Followed::open(&pg, folder.path()).await;
+    for n in 0..5 {
+        add_creator(&pg, gone, &format!("Gone {n}")).await;
+        add_creator(&pg, stays, &format!("Stays {n}")).await;
+    }
+    followed.current(&pg).await;
+    assert_eq!(followed.index.documents(), 10);
+
+    organizations::delete(&pg, gone).await.unwrap();
+    while erasure::organizations::remove_some_records(&pg, gone).await.unwrap() {}
+    // No change names the records any more, and the index is as it was.
+    assert_eq!(followed.index.documents(), 10);
+    erasure::organizations::remove(&pg, gone).await.unwrap();
+    followed.current(&pg).await;
+    assert_eq!(followed.index.documents(), 5);
+    assert!(followed.creators(&pg, gone, "gone").await.is_empty());
+
+    // Fewer documents than by whose share a segment is written anew by itself.
+    let removed = add_creator(&pg, stays, "Removed").await;
+    followed.current(&pg).await;
+    let mut write = Write::begin(&pg, stays).await.unwrap();
+    sqlx::query("delete from creators where id = $1")
+        .bind(removed)
+        .execute(write.connection())
+        .await
+        .unwrap();
+    write.creator_removed(removed);
+    write.commit().await.unwrap();
+    followed.current(&pg).await;
+    let index = followed.index.current();
+    index.rewrite().await.unwrap();
+    assert_eq!(index.leftovers().await.unwrap(), 0);
+    assert_eq!(followed.index.documents(), 5);
+    assert_eq!(followed.creators(&pg, stays, "stays 4").await, ["Stays 4"]);
+    let position = followed.index.position().unwrap();
+    followed.close().await;
+    drop(index);
+    // What was written anew is whole, and knows where it was.
+    let followed = Followed::open(&pg, folder.path()).await;
+    assert!(followed.index.position().is_some_and(|now| now.txid >= position.txid));
+    assert_eq!(followed.index.documents(), 5);
+    followed.close().await;
+    own.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -51,6 +51,8 @@ impl Position {
 pub struct Batch {
     /// Each record once.
     pub named: Vec<(Entity, Uuid)>,
+    /// Organizations that are gone, of which nothing is left in Postgres.
+    pub gone: Vec<Uuid>,
     /// Where the sequence goes on.
     pub next: Position,
     /// Whether it held all that could be read.
@@ -67,6 +69,16 @@ pub struct Document {
     pub organization: Uuid,
     pub text: String,
 }
+
+impl Batch {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.named.is_empty() && self.gone.is_empty()
+    }
+}
+
+/// What a change names that is no record: an organization that is gone.
+const ORGANIZATION: &str = "organization";
 
 /// Everything that can be found.
 pub const ENTITIES: [Entity; 3] = [Entity::Account, Entity::Creator, Entity::Video];
@@ -124,10 +136,11 @@ pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
         Some(&(txid, position, ..)) if !complete => (txid, position),
         _ => (horizon.max(after.txid), if horizon > after.txid { 0 } else { after.position }),
     };
+    let gone = rows.iter().filter(|(.., entity, _)| entity == ORGANIZATION).map(|(.., id)| *id).collect();
     let named: BTreeSet<_> =
         rows.into_iter().filter_map(|(.., entity, id)| Some((parse(&entity)?, id))).collect();
     let next = Position { txid, position, ..after.clone() };
-    Ok(Batch { named: named.into_iter().collect(), next, complete, generation })
+    Ok(Batch { named: named.into_iter().collect(), gone, next, complete, generation })
 }
 
 /// Counts the changes that an index does not hold which has applied all transactions below a number, up to a limit.

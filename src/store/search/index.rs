@@ -15,7 +15,7 @@ use tantivy::{IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocu
 use uuid::Uuid;
 
 use super::candidates::Searcher;
-use super::changes::{Document, Position};
+use super::changes::{Document, ENTITIES, Position};
 use super::grams::Grams;
 use crate::store::Error;
 use crate::store::write::Entity;
@@ -172,6 +172,56 @@ impl Index {
             self.add_all(writer, documents)
         })?;
         Ok(())
+    }
+
+    /// Removes all that organizations had.
+    pub(super) fn remove_organizations(&self, organizations: Vec<Uuid>) -> Result<(), Error> {
+        self.write(|writer| {
+            for organization in organizations {
+                for entity in ENTITIES {
+                    writer
+                        .delete_term(Term::from_field_bytes(self.fields.scope, &scope(entity, organization)));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Writes the segments anew that still hold documents which were replaced or removed, one after the other, and says
+    /// how many such documents there were. Searches and writes go on meanwhile.
+    pub(super) fn rewrite(&self) -> Result<u64, Error> {
+        let mut gone = 0;
+        for segment in self.index.searchable_segment_metas().map_err(Error::from)? {
+            if !segment.has_deletes() {
+                continue;
+            }
+            let mut merge = None;
+            self.write(|writer| {
+                merge = Some(writer.merge(&[segment.id()]));
+                Ok(())
+            })?;
+            // One that is being merged already, or is no more, is written anew without this.
+            if merge.is_some_and(|merge| merge.wait().is_ok()) {
+                gone += u64::from(segment.num_deleted_docs());
+            }
+        }
+        self.reader.reload()?;
+        let mut collected = None;
+        self.write(|writer| {
+            collected = Some(writer.garbage_collect_files());
+            Ok(())
+        })?;
+        if let Some(collected) = collected {
+            collected.wait()?;
+        }
+        Ok(gone)
+    }
+
+    /// How many documents the files hold that were replaced or removed.
+    pub(super) fn leftovers(&self) -> Result<u64, Error> {
+        let segments = self.index.searchable_segment_metas().map_err(Error::from)?;
+        Ok(segments.iter().map(|segment| u64::from(segment.num_deleted_docs())).sum())
     }
 
     pub(super) fn commit(&self, position: Option<Position>) -> Result<(), Error> {

@@ -232,6 +232,25 @@ impl Written {
         blocking(move || index.replace(named, documents)).await
     }
 
+    /// Removes all that organizations had, no more to be found after the next commit.
+    pub async fn remove_organizations(&self, organizations: Vec<Uuid>) -> Result<(), Error> {
+        let index = self.0.clone();
+        blocking(move || index.remove_organizations(organizations)).await
+    }
+
+    /// Writes those of its files anew that still hold documents which were replaced or removed, and says how many those
+    /// were. It is searched and written meanwhile.
+    pub async fn rewrite(&self) -> Result<u64, Error> {
+        let index = self.0.clone();
+        blocking(move || index.rewrite()).await
+    }
+
+    /// How many documents its files hold that were replaced or removed.
+    pub async fn leftovers(&self) -> Result<u64, Error> {
+        let index = self.0.clone();
+        blocking(move || index.leftovers()).await
+    }
+
     /// Makes everything so far durable and findable, together with the position that it corresponds to; without
     /// one the index counts as incomplete.
     pub async fn commit(&self, position: Option<Position>) -> Result<(), Error> {

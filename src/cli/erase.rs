@@ -1,0 +1,57 @@
+//! `tidemark erase`: takes what was deleted out of the files of Postgres and ClickHouse now, instead of within a day.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::Failure;
+use super::answer::AnswerArgs;
+use crate::app::Stores;
+use crate::config::StoreArgs;
+use crate::store::imports;
+use crate::worker::erasure;
+
+/// Take what was deleted out of the files of Postgres and ClickHouse now
+///
+/// A running tracker does so twice a day; this is for whoever cannot wait. Search indexes keep what was deleted for up to
+/// half a day more, unless they are made anew (tidemark reindex).
+#[derive(Debug, clap::Args)]
+pub(super) struct EraseArgs {
+    /// What one organization deleted; without, what all of them did
+    #[arg(long, value_name = "ID")]
+    org: Option<Uuid>,
+    #[command(flatten)]
+    answer: AnswerArgs,
+    #[command(flatten)]
+    stores: StoreArgs,
+}
+
+/// How long another process is waited for that erases.
+const PATIENCE: Duration = Duration::from_secs(900);
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(super) async fn run(args: EraseArgs) -> Result<(), Failure> {
+    let stores = Stores::connect(&args.stores)?;
+    if let Some(organization) = args.org
+        && !imports::organization_exists(&stores.pg, organization).await?
+    {
+        return Err(Failure::new(
+            "no such organization: what a deleted one had is erased without being asked for",
+        ));
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let database_url = args.stores.postgres.database_url.reveal();
+        if let Some(erased) = erasure::now(&stores, database_url, args.org).await? {
+            return args.answer.one(&erased, &["outbox_rows", "history_rows"]);
+        }
+        if Instant::now() >= deadline {
+            return Err(Failure::new(
+                "another process has been erasing for a quarter of an hour: try again later",
+            ));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

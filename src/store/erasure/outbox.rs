@@ -1,0 +1,188 @@
+//! The outbox keeps what was delivered, in case ClickHouse loses it. Snapshots of what is deleted need not come back, so
+//! they leave it: a delivery made again without them ends the same, because the removal is delivered after it.
+
+use std::collections::{HashMap, HashSet};
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::store::Error;
+use crate::store::event::{self, Event, VideoPlace};
+
+/// Rows that one statement looks at, of whatever organizations they are.
+const LOOKED_AT: i64 = 2_000;
+
+/// Organizations whose outbox may hold snapshots of what is deleted and gone from every total.
+pub async fn organizations(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
+    let organizations = sqlx::query_scalar(
+        "select distinct organization_id from removed_subjects
+         where erased_at is null and delivery is not null order by organization_id",
+    )
+    .fetch_all(pg)
+    .await?;
+    Ok(organizations)
+}
+
+/// Takes the snapshots of deleted subjects out of an organization's rows, and says how many rows had any.
+pub async fn forget_removed(pg: &PgPool, organization: Uuid) -> Result<u64, Error> {
+    let removed: Vec<(i64, bool)> = sqlx::query_as(
+        "select subject_id, erased_at is null from removed_subjects
+         where organization_id = $1 and delivery is not null",
+    )
+    .bind(organization)
+    .fetch_all(pg)
+    .await?;
+    let removed_now: Vec<i64> = removed.iter().filter(|(_, now)| *now).map(|(subject, _)| *subject).collect();
+    let mut forgetting = Forgetting::new(removed.into_iter().map(|(subject, _)| subject));
+    let (mut rewritten, mut before) = (0, i64::MAX);
+    // Backwards: history moves after it was observed, so where it ended is known before it is come to.
+    loop {
+        let rows: Vec<(i64, Option<Vec<u8>>)> = sqlx::query_as(
+            "select position, case when organization_id = $1 then events end from outbox
+             where position < $2 order by position desc limit $3",
+        )
+        .bind(organization)
+        .bind(before)
+        .bind(LOOKED_AT)
+        .fetch_all(pg)
+        .await?;
+        let Some((last, _)) = rows.last() else { break };
+        before = *last;
+        for (position, events) in rows {
+            let Some(Ok(mut events)) = events.map(|bytes| event::decode(&bytes)) else { continue };
+            if forgetting.of(&mut events) {
+                sqlx::query("update outbox set events = $2 where position = $1")
+                    .bind(position)
+                    .bind(event::encode(&events)?)
+                    .execute(pg)
+                    .await?;
+                rewritten += 1;
+            }
+        }
+    }
+    sqlx::query(
+        "update removed_subjects set erased_at = now() where organization_id = $1 and subject_id = any($2)",
+    )
+    .bind(organization)
+    .bind(removed_now)
+    .execute(pg)
+    .await?;
+    Ok(rewritten)
+}
+
+/// What is known of an organization's deletions and moves after a row of its outbox.
+struct Forgetting {
+    removed: HashSet<i64>,
+    /// From a place (subject, video) to the next one.
+    moved: HashMap<(i64, i64), VideoPlace>,
+}
+
+impl Forgetting {
+    fn new(removed: impl Iterator<Item = i64>) -> Self {
+        Forgetting { removed: removed.collect(), moved: HashMap::new() }
+    }
+
+    /// Takes snapshots out of a row that end in a deleted subject; says whether there were any.
+    fn of(&mut self, events: &mut [Event]) -> bool {
+        for event in &*events {
+            if let Event::VideoMoved { from, to } = event {
+                self.moved.insert((from.subject_id, from.video_id), *to);
+            }
+        }
+        let mut some = false;
+        for event in events {
+            match event {
+                Event::AccountSnapshots(snapshots) => {
+                    let all = snapshots.len();
+                    snapshots.retain(|snapshot| !self.removed.contains(&snapshot.subject_id));
+                    some |= snapshots.len() < all;
+                }
+                Event::VideoSnapshots(snapshots) => {
+                    let all = snapshots.len();
+                    snapshots.retain(|snapshot| {
+                        let VideoPlace { subject_id, .. } = self
+                            .end(VideoPlace { subject_id: snapshot.subject_id, video_id: snapshot.video_id });
+                        !self.removed.contains(&subject_id)
+                    });
+                    some |= snapshots.len() < all;
+                }
+                _ => {}
+            }
+        }
+        some
+    }
+
+    /// Where history of a place ends. A way has at most as many steps as there are moves, or it would never end.
+    fn end(&self, from: VideoPlace) -> VideoPlace {
+        let step = |place: &VideoPlace| self.moved.get(&(place.subject_id, place.video_id)).copied();
+        std::iter::successors(Some(from), step).take(self.moved.len() + 1).last().unwrap_or(from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::counters::Counters;
+    use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
+
+    fn place(subject_id: i64, video_id: i64) -> VideoPlace {
+        VideoPlace { subject_id, video_id }
+    }
+
+    fn seen(places: &[VideoPlace]) -> Event {
+        let snapshot = |place: &VideoPlace| VideoSnapshot {
+            subject_id: place.subject_id,
+            video_id: place.video_id,
+            observed_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+            counters: Counters::default(),
+        };
+        Event::VideoSnapshots(places.iter().map(snapshot).collect())
+    }
+
+    /// Tracked alone, found on account 10, which is deleted: what was seen of it before goes as well, and what was left
+    /// behind by the account stays.
+    #[test]
+    fn snapshots_go_by_where_their_history_ended() {
+        let (alone, found, other) = (place(5, 5), place(10, 5), place(10, 6));
+        let (stays, behind) = (place(10, 7), place(11, 7));
+        let mut forgetting = Forgetting::new([10].into_iter());
+        let rows = [
+            vec![seen(&[alone, place(20, 8)])],
+            vec![Event::VideoMoved { from: alone, to: found }],
+            vec![seen(&[found, other, stays])],
+            vec![Event::VideoMoved { from: stays, to: behind }],
+        ];
+        let mut rewritten = Vec::new();
+        for mut row in rows.into_iter().rev() {
+            let some = forgetting.of(&mut row);
+            rewritten.push((some, row));
+        }
+        rewritten.reverse();
+        assert_eq!(rewritten[0], (true, vec![seen(&[place(20, 8)])]));
+        assert!(!rewritten[1].0);
+        assert_eq!(rewritten[2], (true, vec![seen(&[stays])]));
+        assert!(!rewritten[3].0);
+    }
+
+    #[test]
+    fn profiles_go_with_their_account() {
+        let of = |subject_id| AccountSnapshot {
+            subject_id,
+            observed_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+            follower_count: Some(1),
+            following_count: None,
+            profile_post_count: None,
+        };
+        let mut row = vec![Event::AccountSnapshots(vec![of(1), of(2)])];
+        assert!(Forgetting::new([1].into_iter()).of(&mut row));
+        assert_eq!(row, [Event::AccountSnapshots(vec![of(2)])]);
+    }
+
+    #[test]
+    fn moves_in_a_circle_end() {
+        let (one, other) = (place(1, 1), place(2, 1));
+        let moved = |from, to| Event::VideoMoved { from, to };
+        let mut row = vec![moved(one, other), moved(other, one), seen(&[one])];
+        assert!(!Forgetting::new([3].into_iter()).of(&mut row));
+    }
+}

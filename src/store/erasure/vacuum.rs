@@ -1,0 +1,71 @@
+//! Rows that Postgres removed stay in its files until they are vacuumed, which by itself it does once a fifth of a table
+//! is gone. Here it does so wherever anything was deleted. Nobody waits for it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sqlx::PgPool;
+
+use crate::store::Error;
+
+/// How long one table may take.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The tables that hold what an organization may delete, each with the statement that cleans its file.
+macro_rules! vacuumed {
+    ($($table:literal),+ $(,)?) => {
+        [$((
+            $table,
+            concat!("vacuum (skip_locked, truncate false, index_cleanup on) ", $table)
+        )),+]
+    };
+}
+
+const TABLES: [(&str, &str); 13] = vacuumed![
+    "accounts",
+    "api_keys",
+    "caption_blocks",
+    "creators",
+    "history_versions",
+    "idempotency_keys",
+    "organizations",
+    "outbox",
+    "post_days",
+    "removed_subjects",
+    "scrape_targets",
+    "search_changes",
+    "videos",
+];
+
+/// How many rows were deleted of each table when it was vacuumed last.
+#[derive(Debug, Default)]
+pub struct Vacuumed(HashMap<String, i64>);
+
+impl Vacuumed {
+    /// Vacuums the tables of which rows were deleted since the last time, and says how many those were. At first that is
+    /// each of which rows were ever deleted.
+    pub async fn again(&mut self, pg: &PgPool) -> Result<usize, Error> {
+        let deleted: Vec<(String, i64)> = sqlx::query_as(
+            "select relname::text, n_tup_del from pg_stat_user_tables
+             where schemaname = current_schema() and n_tup_del > 0",
+        )
+        .fetch_all(pg)
+        .await?;
+        let deleted: HashMap<_, _> = deleted.into_iter().collect();
+        let mut vacuumed = 0;
+        for (table, statement) in TABLES {
+            let Some(rows) = deleted.get(table) else { continue };
+            if self.0.get(table) == Some(rows) {
+                continue;
+            }
+            let work = sqlx::query(statement).execute(pg);
+            match tokio::time::timeout(LONGEST, work).await {
+                Ok(done) => _ = done?,
+                Err(_) => return Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
+            }
+            self.0.insert(table.to_owned(), *rows);
+            vacuumed += 1;
+        }
+        Ok(vacuumed)
+    }
+}

@@ -1,0 +1,225 @@
+//! Takes what was deleted out of the stores for good: deleted organizations at once, and twice a day what other deletions
+//! left behind. One process does so at a time, and whatever moment it is killed at, the next one goes on.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{BRIEF, LONG, within};
+use crate::app::Stores;
+use crate::failpoint;
+use crate::store::erasure::vacuum::Vacuumed;
+use crate::store::erasure::{Turn, history, organizations, outbox};
+use crate::store::{Error, contending};
+
+/// How often there is a look for deleted organizations, and whether it is time for everything else.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long what was deleted may stay in the files before they are written anew: well below the 24 hours within which it
+/// has to be gone.
+const EVERY: TimeDelta = TimeDelta::hours(12);
+/// How long ClickHouse is waited for; what it was ordered to do it does without being waited for, too.
+const PATIENCE: Duration = Duration::from_secs(900);
+/// How long a delivery that holds something of a deleted organization is waited for at a time.
+const IN_HAND: Duration = Duration::from_secs(10);
+/// How often it is looked at.
+const IN_HAND_LOOK: Duration = Duration::from_millis(50);
+/// How many organizations that are gone are looked up at a time.
+const PAGE: i64 = 1_000;
+
+/// What is due once in a while by a clock that somebody may move, in either direction.
+#[derive(Debug)]
+pub struct Schedule {
+    every: TimeDelta,
+    last: Option<DateTime<Utc>>,
+}
+
+impl Schedule {
+    pub const fn new(every: TimeDelta) -> Self {
+        Schedule { every, last: None }
+    }
+
+    /// Whether it is due; at first it is.
+    pub fn is_due(&self, now: DateTime<Utc>) -> bool {
+        self.last.is_none_or(|last| now < last || now - last >= self.every)
+    }
+
+    /// Notes that it was done.
+    pub fn done(&mut self, now: DateTime<Utc>) {
+        self.last = Some(now);
+    }
+}
+
+/// How far a deleted organization is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Neither store holds anything of it.
+    Gone,
+    /// The relay has something of it in hand.
+    InHand,
+    /// Another process is at it, or at something else that has to be erased.
+    Elsewhere,
+}
+
+/// What was taken out of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Erased {
+    /// Rows of the outbox that are written anew without what was deleted.
+    pub outbox_rows: u64,
+    /// Rows that are gone from ClickHouse.
+    pub history_rows: u64,
+}
+
+/// Erases until told to stop. A store that is out is waited for.
+pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) {
+    let mut worker =
+        Worker { stores, database_url, schedule: Schedule::new(EVERY), vacuumed: Vacuumed::default() };
+    let mut failing = false;
+    let mut turn = tokio::time::interval(LOOK);
+    turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(turn.tick()).await.is_some() {
+        match stop.run_until_cancelled(worker.look()).await {
+            Some(Err(error)) if !std::mem::replace(&mut failing, true) => {
+                tracing::warn!(%error, "what was deleted cannot be erased; trying on");
+            }
+            Some(Err(error)) => tracing::debug!(%error, "what was deleted still cannot be erased"),
+            Some(Ok(())) if std::mem::replace(&mut failing, false) => {
+                tracing::info!("what was deleted is erased again");
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Worker {
+    stores: Stores,
+    database_url: String,
+    schedule: Schedule,
+    vacuumed: Vacuumed,
+}
+
+impl Worker {
+    async fn look(&mut self) -> Result<(), Error> {
+        let pg = &self.stores.pg;
+        let deleted = within(BRIEF, organizations::deleted(pg)).await?;
+        let now = self.stores.clock.now().await;
+        let is_due = self.schedule.is_due(now);
+        if deleted.is_empty() && !is_due {
+            return Ok(());
+        }
+        let Some(mut turn) = within(BRIEF, Turn::take(&self.database_url)).await? else { return Ok(()) };
+        for organization in deleted {
+            erase(&self.stores, &mut turn, organization).await?;
+        }
+        if is_due {
+            sweep(&self.stores, &mut turn, None).await?;
+            self.vacuumed.again(pg).await?;
+            self.schedule.done(now);
+        }
+        Ok(())
+    }
+}
+
+/// Erases a deleted organization, unless another process erases.
+pub async fn organization(
+    stores: &Stores,
+    database_url: &str,
+    organization: Uuid,
+) -> Result<Progress, Error> {
+    match within(BRIEF, Turn::take(database_url)).await? {
+        Some(mut turn) => erase(stores, &mut turn, organization).await,
+        None => Ok(Progress::Elsewhere),
+    }
+}
+
+/// Takes what was deleted out of the files now, of one organization or of all; none while another process erases.
+pub async fn now(
+    stores: &Stores,
+    database_url: &str,
+    organization: Option<Uuid>,
+) -> Result<Option<Erased>, Error> {
+    let Some(mut turn) = within(BRIEF, Turn::take(database_url)).await? else { return Ok(None) };
+    let erased = sweep(stores, &mut turn, organization).await?;
+    Vacuumed::default().again(&stores.pg).await?;
+    Ok(Some(erased))
+}
+
+/// Removes everything of a deleted organization, itself last.
+async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<Progress, Error> {
+    let pg = &stores.pg;
+    let began = Instant::now();
+    while within(LONG, contending(|| organizations::remove_some_records(pg, organization))).await? {
+        failpoint::reached("erasure-records");
+        turn.confirm().await?;
+    }
+    // What the relay has in hand would come to ClickHouse after everything else is gone there.
+    let mut in_hand = within(LONG, organizations::remove_events(pg, organization, 0)).await?;
+    while let Some(position) = in_hand {
+        if began.elapsed() > IN_HAND {
+            return Ok(Progress::InHand);
+        }
+        tokio::time::sleep(IN_HAND_LOOK).await;
+        in_hand = within(LONG, organizations::remove_events(pg, organization, position)).await?;
+    }
+    failpoint::reached("erasure-outbox");
+    turn.confirm().await?;
+    let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
+    let rows = history::remove_organization(client, organization, Instant::now() + PATIENCE).await?;
+    failpoint::reached("erasure-history");
+    turn.confirm().await?;
+    within(LONG, organizations::remove(pg, organization)).await?;
+    tracing::info!(%organization, rows, seconds = began.elapsed().as_secs_f64(), "a deleted organization is erased");
+    Ok(Progress::Gone)
+}
+
+/// Takes out of the files what deletions left there.
+async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Erased, Error> {
+    let (pg, began) = (&stores.pg, Instant::now());
+    let mut outbox_rows = 0;
+    for organization in within(BRIEF, outbox::organizations(pg)).await? {
+        if of.is_none_or(|of| of == organization) {
+            outbox_rows += outbox::forget_removed(pg, organization).await?;
+            turn.confirm().await?;
+        }
+    }
+    let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
+    let until = Instant::now() + PATIENCE;
+    let mut history_rows = history::purge(client, of, until).await?;
+    // ClickHouse may have been given back files of a time before they were deleted.
+    let mut after = Uuid::nil();
+    loop {
+        let gone = match of {
+            Some(_) => Vec::new(),
+            None => within(BRIEF, organizations::erased(pg, after, PAGE)).await?,
+        };
+        let Some(last) = gone.last() else { break };
+        after = *last;
+        for organization in history::still_there(client, &gone).await? {
+            history_rows += history::remove_organization(client, organization, until).await?;
+        }
+        turn.confirm().await?;
+    }
+    if outbox_rows + history_rows > 0 {
+        let seconds = began.elapsed().as_secs_f64();
+        tracing::info!(outbox_rows, history_rows, seconds, "what was deleted is erased from the files");
+    }
+    Ok(Erased { outbox_rows, history_rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_twice_a_day_is_done_well_within_a_day_whatever_the_clock_does() {
+        let mut schedule = Schedule::new(EVERY);
+        let at = |hour: i64| DateTime::UNIX_EPOCH + TimeDelta::hours(hour);
+        assert!(schedule.is_due(at(100)));
+        schedule.done(at(100));
+        assert!(!schedule.is_due(at(100)) && !schedule.is_due(at(111)));
+        assert!(schedule.is_due(at(112)) && schedule.is_due(at(200)) && schedule.is_due(at(99)));
+    }
+}
