@@ -4,6 +4,7 @@
 //! else that fails with status 1 and one sentence.
 
 mod answer;
+mod doctor;
 mod export;
 mod guard;
 mod import;
@@ -23,7 +24,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::embedded::clickhouse;
 use crate::sandbox::{self, SandboxArgs};
@@ -58,6 +59,7 @@ enum Command {
     Track(track::TrackCommand),
     Migrate(migrate::MigrateArgs),
     Reindex(reindex::ReindexArgs),
+    Doctor(doctor::DoctorArgs),
     /// Run ClickHouse itself, as a library, behind its own HTTP interface
     ///
     /// For one machine without a ClickHouse server. Ordinary clients work with it; its users and passwords are made at
@@ -183,6 +185,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Verify(args) => return verify::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Reindex(args) => reindex::run(args).await?,
+        Command::Doctor(args) => return doctor::run(args, &Cli::command()).await,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,
         Command::Org(args) => org::run(args).await?,
@@ -195,7 +198,6 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -23,6 +23,7 @@ pub mod receive;
 pub mod representation;
 pub mod request_id;
 pub mod route;
+mod stopping;
 mod time_left;
 pub mod window;
 
@@ -51,6 +52,7 @@ pub fn service(routes: Router, app: &App) -> Service {
     if let Some(cors) = cors::handler(&app.settings.cors_origins) {
         service = service.hoop(cors);
     }
+    service = service.hoop(stopping::RefuseLate(app.running.clone()));
     service.hoop(representation::Represent).hoop(route::CatchPanic).hoop(route::Unrouted)
 }
 

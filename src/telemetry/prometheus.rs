@@ -10,11 +10,14 @@ use salvo::http::header::CONTENT_TYPE;
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, async_trait};
 
+use super::probes;
+
 /// Where Prometheus reads the metrics of a process.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Telemetry")]
 pub struct MetricsArgs {
-    /// Address of a port of its own for Prometheus, which reads /metrics there; without one, there is none
+    /// Address of a port of its own for Prometheus, which reads /metrics there, and for the probes /livez and /readyz;
+    /// without one, there is none
     #[arg(long, env = "TIDEMARK_METRICS_LISTEN", value_name = "ADDR")]
     pub metrics_listen: Option<SocketAddr>,
 }
@@ -45,7 +48,8 @@ impl Page {
         match self.acceptor() {
             Ok((address, acceptor)) => {
                 tracing::info!(url = format!("http://{address}/metrics"), "metrics can be read");
-                let router = Router::with_path("metrics").get(Tell(self.registry));
+                let metrics = Router::with_path("metrics").get(Tell(self.registry));
+                let router = Router::new().push(metrics).append(&mut probes::routes().into());
                 Server::new(acceptor).serve(router).await;
             }
             Err(error) => tracing::error!(%error, "metrics cannot be read: their port does not answer"),

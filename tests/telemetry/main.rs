@@ -6,5 +6,4 @@ mod harness;
 mod dashboards;
 mod export;
 mod outage;
-mod process;
 mod receiver;
