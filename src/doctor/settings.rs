@@ -21,7 +21,7 @@ use crate::telemetry::{LogArgs, MetricsArgs};
 use crate::worker::TrackArgs;
 
 /// How long a sandbox may take to tell the time.
-const CLOCK: Duration = Duration::from_secs(2);
+const CLOCK: Duration = Duration::from_secs(1);
 /// Variables of ours that no option reads: those of tests, and Grafana's.
 const BESIDE: [&str; 3] = ["TIDEMARK_TEST_", "TIDEMARK_BENCH_", "TIDEMARK_FAILPOINTS"];
 const OF_OTHERS: [&str; 1] = ["TIDEMARK_PROMETHEUS_URL"];
@@ -71,7 +71,10 @@ impl Settings {
     /// What can be used and had better not.
     fn careless(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let away = |url: &Url| !is_loopback(url) && url.host().is_some();
+        // A host that begins with an escaped slash is a folder with a socket.
+        let away = |url: &Url| {
+            !is_loopback(url) && url.host_str().is_some_and(|host| !host.is_empty() && !host.starts_with('%'))
+        };
         let database = self.postgres.as_ref().and_then(|args| Url::parse(args.database_url.reveal()).ok());
         if let Some(url) = database.filter(away) {
             let is_encrypted = url.query_pairs().any(|(name, value)| {

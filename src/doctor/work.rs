@@ -67,6 +67,7 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
     for missing in &missing {
         report.fail("history", missing.to_string());
     }
+    let applied = diagnosis::applied_delivery(pg).await?;
     let recorded = facts::recorded(clickhouse).await?.delivery;
     let remembered = diagnosis::last_delivery(pg).await?;
     if recorded > remembered {
@@ -77,8 +78,16 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
                  earlier time, so restore a backup of ClickHouse that was made before that of Postgres"
             ),
         );
+    } else if recorded < applied {
+        report.warn(
+            "history",
+            format!(
+                "ClickHouse lacks the deliveries from {recorded} to {applied}: `tidemark track` brings them again within \
+                 seconds, look again then"
+            ),
+        );
     } else if missing.is_empty() {
-        report.ok("history", "ClickHouse has the history that Postgres knows of, or will be brought it");
+        report.ok("history", "ClickHouse has the history that Postgres knows of");
     }
     Ok(report)
 }

@@ -93,6 +93,15 @@ pub async fn last_delivery(pg: &PgPool) -> Result<i64, Error> {
     Ok(last)
 }
 
+/// The last delivery that Postgres knows to be in ClickHouse.
+pub async fn applied_delivery(pg: &PgPool) -> Result<i64, Error> {
+    // The numbers of deliveries that nobody finished are taken away again.
+    let applied = "select coalesce((
+        select delivery from outbox where delivery is not null and applied_at is not null order by delivery desc limit 1
+    ), 0)";
+    Ok(sqlx::query_scalar(applied).fetch_one(pg).await?)
+}
+
 /// ClickHouse's version, and its clock.
 pub async fn version(client: &Client) -> Result<(String, DateTime<Utc>), clickhouse::error::Error> {
     let (version, micros) = client

@@ -170,6 +170,12 @@ pub async fn of_api(stores: Stores, history: History, search: SearchIndex, stop:
 /// Shows the connections to Postgres and, where questions are asked of ClickHouse, the places for them.
 fn connections(stores: &Stores, history: Option<History>) {
     let pool = |name| KeyValue::new(names::POOL, name);
+    // A count that begins with its first event would not show that event as one.
+    if let Some(metrics) = metrics::on() {
+        for name in [POOL].into_iter().chain(history.as_ref().map(|_| PLACES)) {
+            metrics.connection_timeouts.add(0, &[pool(name)]);
+        }
+    }
     let most = f64::from(stores.pg.options().get_max_connections());
     let places = history.as_ref().map(History::places);
     observe(&names::CONNECTIONS_MAX, move || {

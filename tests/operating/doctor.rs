@@ -270,7 +270,9 @@ async fn refusing() -> String {
     tokio::spawn(async move {
         while let Ok((mut connection, _)) = listener.accept().await {
             let _ = connection.read(&mut [0; 4096]).await;
-            let answer = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            let body = r#"{"error": {"code": "unauthorized", "message": "no"}}"#;
+            let head = "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\nconnection: close";
+            let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
             connection.write_all(answer.as_bytes()).await.unwrap();
         }
     });

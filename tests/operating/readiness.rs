@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use tidemark::store::organizations::OrganizationChange;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::harness::databases::Databases;
-use crate::harness::{client, eventually};
+use crate::harness::{client, eventually, tenant};
 
 /// A way to Postgres that can be closed and opened again.
 struct Gate {
@@ -68,14 +69,36 @@ async fn without_postgres_a_process_lives_and_is_not_ready() {
     ready(&track).await;
     assert_eq!(health().await, 200);
 
+    let metrics = async || api.page("/metrics").await.1;
+    let page = metrics().await;
+    for (metric, pool) in [
+        ("count", "postgres"),
+        ("count", "clickhouse"),
+        ("max", "postgres"),
+        ("max", "clickhouse"),
+        ("pending_requests", "clickhouse"),
+    ] {
+        let shown = format!("\ndb_client_connection_{metric}{{db_client_connection_pool_name=\"{pool}\"");
+        assert!(page.contains(&shown), "{shown} is not in {page}");
+    }
+
+    let (_, key) = tenant(&databases.pg, OrganizationChange::default()).await;
     gate.close();
-    for process in [&api, &track] {
-        let (status, text) = process.page("/readyz").await;
+    let asked = client().get(format!("{base}/accounts")).bearer_auth(&key).send();
+    let (of_api, of_track, healthy, answer) =
+        tokio::join!(api.page("/readyz"), track.page("/readyz"), health(), asked);
+    for (status, text) in [of_api, of_track] {
         assert_eq!(status, 503);
         assert!(text.contains("postgres does not answer"), "{text}");
+    }
+    for process in [&api, &track] {
         assert_eq!(process.page("/livez").await.0, 200, "starting it again would help nobody");
     }
-    assert_eq!(health().await, 503);
+    assert_eq!(healthy, 503);
+    assert_eq!(answer.unwrap().status(), 503);
+    let page = metrics().await;
+    let gave_up = "\ndb_client_connection_timeouts_total{db_client_connection_pool_name=\"postgres\"";
+    assert!(page.contains(gave_up), "{page}");
     gate.open().await;
     ready(&api).await;
     ready(&track).await;

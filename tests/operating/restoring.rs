@@ -2,7 +2,7 @@
 
 use chrono::{TimeDelta, Utc};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::rollup::verify;
 use tidemark::store::keys::{self, NewKey};
@@ -23,6 +23,11 @@ async fn week(own: &OwnStores) -> (Tenant, String) {
         }
     }
     (tenant, made.key)
+}
+
+fn said_of_history(own: &OwnStores) -> Value {
+    let said = crate::doctor::said(own);
+    said.into_iter().find(|finding| finding["check"] == "history").expect("history is looked at")
 }
 
 async fn differences(own: &OwnStores, tenant: &Tenant) -> usize {
@@ -71,8 +76,18 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     drop(api);
 
     let restored = restore(&own, &file, &older).await;
+    let history = said_of_history(&restored);
+    assert_eq!(history["status"], "warn", "{history}");
+    assert!(history["message"].as_str().unwrap().contains("lacks the deliveries from"), "{history}");
+    let behind = restored.recorded().await;
     let relay = restored.relay();
+    eventually("what ClickHouse lacks is delivered", async || {
+        (restored.recorded().await > behind).then_some(())
+    })
+    .await;
     restored.applied(tenant.id).await;
+    let history = said_of_history(&restored);
+    assert_eq!(history["status"], "ok", "{history}");
     assert_eq!(differences(&restored, &tenant).await, 0);
     let api = Api::over(&restored, &key).await;
     for ((path, now), (_, then)) in api.answers().await.into_iter().zip(&expected) {
@@ -82,8 +97,7 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
 
     // The other way round, ClickHouse knows what Postgres does not: said by whoever looks, and no id is given twice.
     let mixed = restore(&own, &file, &newer).await;
-    let said = crate::doctor::said(&mixed);
-    let history = said.iter().find(|finding| finding["check"] == "history").unwrap();
+    let history = said_of_history(&mixed);
     assert_eq!(history["status"], "fail", "{history}");
     assert!(history["message"].as_str().unwrap().contains("made before that of Postgres"), "{history}");
     let relay = mixed.relay();

@@ -184,7 +184,7 @@ async fn the_relay_brings_what_waits_and_leaves_its_place() {
     let databases = Databases::fresh("stopping_relay").await;
     let pg = &databases.pg;
     let mut track = databases.track(&without_sources());
-    let (organization, accounts) = accounts(pg, 40, false).await;
+    let (organization, accounts) = accounts(pg, 20, false).await;
     eventually("the relay delivers", async || {
         let waiting = outbox::waiting(pg).await.unwrap();
         (waiting.rows == 0).then_some(())
@@ -201,7 +201,7 @@ async fn the_relay_brings_what_waits_and_leaves_its_place() {
         databases.variables.iter().find(|(name, _)| *name == "TIDEMARK_CLICKHOUSE_DATABASE").unwrap();
     let clickhouse = databases.stack.stores.clickhouse.clone().with_database(&database.1);
     let snapshots = clickhouse.query_raw("select count() from video_snapshots final").fetch_one::<u64>();
-    assert_eq!(snapshots.await.unwrap(), 40 * 50);
+    assert_eq!(snapshots.await.unwrap(), 20 * 50);
 }
 
 #[tokio::test]
