@@ -14,6 +14,7 @@ use crate::answers::Answers;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::model::network::Network;
 use crate::model::platform::Readable;
+use crate::running::Running;
 use crate::store::analytics::History;
 use crate::store::search::SearchIndex;
 
@@ -27,6 +28,8 @@ pub struct App {
     pub answers: Answers,
     pub readable: Readable,
     pub settings: Arc<Settings>,
+    /// What requests are in hand, and whether more are taken.
+    pub running: Running,
 }
 
 /// How the API is reached, and by whom.
@@ -84,7 +87,8 @@ impl App {
         let Stores { pg, clickhouse, clock } = stores;
         let history = History::new(&clickhouse, settings.analytics_concurrency);
         let answers = Answers::new(settings.answer_cache);
-        App { pg, history, clock, search, answers, readable, settings: Arc::new(settings) }
+        let (settings, running) = (Arc::new(settings), Running::default());
+        App { pg, history, clock, search, answers, readable, settings, running }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The modules stand in the order of their dependencies: each may use those below it, never those above.
 //!
 //! ```text
-//! main -> server -> api -> http -> app -> answers -> store -> model
+//! main -> doctor -> server -> api -> http -> app -> answers -> store -> model
 //!         worker -> platforms -----> app ------------> store -> model
 //!         import, export, rollup --> app ------------> store -> model
 //!         embedded, sandbox          leaves, used by the command line only
@@ -12,6 +12,7 @@
 pub mod cli;
 pub mod embedded;
 pub mod sandbox;
+pub mod doctor;
 pub mod server;
 pub mod worker;
 pub mod export;
@@ -25,5 +26,6 @@ pub mod answers;
 pub mod store;
 pub mod config;
 pub mod failpoint;
+pub mod running;
 pub mod telemetry;
 pub mod model;

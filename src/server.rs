@@ -3,13 +3,13 @@
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use salvo::Service;
 use salvo::conn::tcp::TcpAcceptor;
+use salvo::server::ServerHandle;
 use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{ANALYTICS_CONCURRENCY, ANSWER_CACHE, App, RateLimitStore, Settings, Stores};
@@ -17,15 +17,19 @@ use crate::config::{SearchArgs, StoreArgs};
 use crate::http::connections::{self, Limits};
 use crate::model::network::{BadNetwork, Network};
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
+use crate::running::{Running, StopArgs, StopRequest};
 use crate::store::search::SearchIndex;
-use crate::telemetry::MetricsArgs;
+use crate::store::{health, migrate};
+use crate::telemetry::{MetricsArgs, probes};
 use crate::worker::{gauges, indexer};
 use crate::{api, http, store};
 
 /// Connections that may wait to be let in.
 const WAITING: u32 = 4096;
-/// How long requests may take to end once the process is told to.
-pub const FAREWELL: Duration = Duration::from_secs(20);
+/// How long Postgres may take to say that it is there, and of which version its schema is.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a process waits for its first index before it is ready without: lists and analytics work meanwhile.
+const INDEXING: Duration = Duration::from_secs(120);
 
 /// `tidemark serve`: answers the API.
 #[derive(Debug, Clone, clap::Args)]
@@ -76,6 +80,12 @@ pub struct ServeArgs {
     pub sources: SourceArgs,
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    #[command(flatten)]
+    pub stop: StopArgs,
+    /// Seconds, once the process is asked to stop, in which requests are still taken while /readyz says no, so that a balancer notices
+    #[arg(long, env = "TIDEMARK_DRAIN_SECONDS", default_value_t = 0, value_name = "SECONDS", help_heading = "Shutdown",
+          value_parser = clap::value_parser!(u64).range(..=600))]
+    pub drain_seconds: u64,
 }
 
 /// Several ranges of addresses, given as one value.
@@ -88,6 +98,8 @@ pub enum ServeError {
     Listen { address: SocketAddr, reason: io::Error },
     #[error("cannot use the database URL: {0}")]
     Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Schema(#[from] migrate::Error),
     #[error(transparent)]
     Sources(#[from] ConfigError),
     #[error("cannot open the search index in {folder}: {reason}; choose another folder with --search-index")]
@@ -153,6 +165,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::connect(&args.stores)?;
     let ledger = Ledger::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &ledger)?.readable();
+    migrate::require(&stores.pg, &stores.clickhouse).await?;
     let listener = listen(args.listen)?;
     let limits = args.limits();
     let search = open_search(args.search.search_index.clone()).await?;
@@ -162,17 +175,13 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let server = connections::server(acceptor, limits);
     let handle = server.handle();
     let stop = CancellationToken::new();
-    tokio::spawn(gauges::of_api(stores.clone(), search.clone(), stop.clone()));
+    tokio::spawn(gauges::of_api(stores.clone(), app.history.clone(), search.clone(), stop.clone()));
     let follower = tokio::spawn(indexer::follow(stores, search, stop.clone()));
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("stopping: no new connections, open requests end");
-        handle.stop_graceful(FAREWELL);
-    });
+    let drain = Duration::from_secs(args.drain_seconds);
+    let ending = end(app.running.clone(), handle, drain, args.stop.bound());
+    tokio::spawn(StopRequest::listen()?.obey(ending));
+    let (asked, began) = (app.clone(), Instant::now());
+    probes::ready_when(move || ready(asked.clone(), began));
     tracing::info!(%address, "listening");
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{}", json!({ "event": "ready", "url": format!("http://{address}/v2") }))?;
@@ -182,6 +191,40 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     stop.cancel();
     if follower.await.is_err() {
         tracing::warn!("the follower of the search index did not end by itself");
+    }
+    Ok(())
+}
+
+/// Takes leave of who asks: readiness first, then everything new is refused, and once what is in hand is finished, or the
+/// bound is reached, the listener goes.
+async fn end(running: Running, handle: ServerHandle, drain: Duration, bound: Duration) {
+    running.leave();
+    if !drain.is_zero() {
+        tracing::info!(seconds = drain.as_secs(), "stopping: requests are still taken, readiness says no");
+        tokio::time::sleep(drain).await;
+    }
+    tracing::info!("stopping: new requests are refused, those in hand are finished");
+    running.close();
+    let began = Instant::now();
+    if tokio::time::timeout(bound, running.finished()).await.is_err() {
+        tracing::warn!("requests were still in hand at the end");
+    }
+    // What is finished may still be on its way to its client.
+    handle.stop_graceful(bound.saturating_sub(began.elapsed()));
+}
+
+/// Why the process should get no requests now, if there is a reason.
+async fn ready(app: App, began: Instant) -> Result<(), String> {
+    if app.running.is_leaving() {
+        return Err("the process is stopping".to_owned());
+    }
+    match tokio::time::timeout(PATIENCE, health::postgres(&app.pg)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(format!("postgres does not answer: {error}")),
+        Err(_) => return Err("postgres does not answer in time".to_owned()),
+    }
+    if app.search.behind().is_none() && began.elapsed() < INDEXING {
+        return Err("the search index is being built".to_owned());
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ const STEPS: [(Signal, Duration); 3] = [
 pub(super) async fn run(args: GuardArgs) -> Result<ExitCode, Failure> {
     let folder = args.folder.clone();
     tokio::task::spawn_blocking(move || end_orphan(&folder)).await??;
-    let stop = lifeline::StopRequest::listen()?;
+    let mut stop = lifeline::StopRequest::listen()?;
     let program = &args.command[0];
     let mut child = Command::new(program)
         .args(&args.command[1..])

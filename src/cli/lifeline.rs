@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
+pub use crate::running::StopRequest;
+
 /// How long a process may take to stop by itself after its parent is gone.
 const GRACE: Duration = Duration::from_secs(40);
 
@@ -49,30 +51,6 @@ pub fn wait_until_free(file: &Path, patience: Duration) -> io::Result<bool> {
             }
             Err(TryLockError::WouldBlock) => return Ok(false),
             Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-}
-
-/// Ctrl-C, SIGTERM and SIGHUP, from the moment of listening on.
-pub struct StopRequest {
-    signals: [tokio::signal::unix::Signal; 3],
-}
-
-impl StopRequest {
-    pub fn listen() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let [interrupt, terminate, hang_up] =
-            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        Ok(StopRequest { signals: [interrupt?, terminate?, hang_up?] })
-    }
-
-    /// Waits until this process is asked to stop.
-    pub async fn received(self) {
-        let [mut interrupt, mut terminate, mut hang_up] = self.signals;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hang_up.recv() => {}
         }
     }
 }

@@ -6,6 +6,7 @@
 mod answer;
 mod clickhouse_user;
 mod erase;
+mod doctor;
 mod export;
 mod guard;
 mod import;
@@ -61,6 +62,7 @@ enum Command {
     Track(track::TrackCommand),
     Migrate(migrate::MigrateArgs),
     Reindex(reindex::ReindexArgs),
+    Doctor(doctor::DoctorArgs),
     /// Run ClickHouse itself, as a library, behind its own HTTP interface
     ///
     /// For one machine without a ClickHouse server. Ordinary clients work with it; its users and passwords are made at
@@ -195,6 +197,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Verify(args) => return verify::run(args).await,
         Command::Migrate(args) => migrate::run(args).await?,
         Command::Reindex(args) => reindex::run(args).await?,
+        Command::Doctor(args) => return doctor::run(args, &Cli::command()).await,
         Command::Clickhouse(args) => clickhouse::run(args).await?,
         Command::Sandbox(args) => sandbox::run(args).await?,
         Command::Org(args) => org::run(args).await?,

@@ -50,12 +50,7 @@ pub(super) async fn run(args: TrackCommand) -> Result<(), Failure> {
     }
     let stop = CancellationToken::new();
     let request = StopRequest::listen()?;
-    tokio::spawn({
-        let stop = stop.clone();
-        async move {
-            request.received().await;
-            stop.cancel();
-        }
-    });
+    let stopping = stop.clone();
+    tokio::spawn(request.obey(async move { stopping.cancel() }));
     Ok(worker::run(args.track, stop).await?)
 }

@@ -24,6 +24,7 @@ pub mod receive;
 pub mod representation;
 pub mod request_id;
 pub mod route;
+mod stopping;
 mod time_left;
 pub mod window;
 
@@ -53,6 +54,7 @@ pub fn service(routes: Router, app: &App) -> Service {
         service = service.hoop(cors);
     }
     service
+        .hoop(stopping::RefuseLate(app.running.clone()))
         .hoop(representation::Represent)
         .hoop(route::CatchPanic)
         .hoop(receive::BoundTarget) // 414

@@ -144,6 +144,14 @@ impl Problem {
             .because(cause)
     }
 
+    /// The process ends; others go on.
+    pub fn stopping() -> Self {
+        let detail = "this process is stopping: try again on another connection";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE", detail)
+            .advising(Advice::RetryAfter(RETRY_SECONDS))
+            .because("the process is stopping")
+    }
+
     pub const fn status(&self) -> StatusCode {
         self.status
     }

@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use salvo::http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING,
 };
-use salvo::http::{HeaderValue, Method, Mime, ReqBody, Version};
+use salvo::http::{HeaderValue, Method, Mime, ReqBody, StatusCode, Version};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 
 use super::extract::Received;
@@ -84,7 +84,9 @@ pub struct DrainRefused;
 impl Handler for DrainRefused {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         ctrl.call_next(req, depot, res).await;
-        let refused = res.status_code.is_some_and(|status| status.is_client_error());
+        let refused = res
+            .status_code
+            .is_some_and(|status| status.is_client_error() || status == StatusCode::SERVICE_UNAVAILABLE);
         if refused && has_body(req) && !req.headers().contains_key(EXPECT) {
             drain(req.take_body(), 0).await;
         }

@@ -56,7 +56,10 @@ impl Network {
 /// Whether an address leads to this machine, where no proxy is to be asked.
 pub fn is_loopback(base: &Url) -> bool {
     match base.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
+        // Of a scheme that no browser knows, as postgres, an address is a name.
+        Some(url::Host::Domain(name)) => {
+            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
         Some(url::Host::Ipv6(address)) => address.is_loopback(),
         None => false,
@@ -110,6 +113,18 @@ pub fn is_public(address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_machine_is_known_in_every_scheme() {
+        for near in
+            ["http://localhost/", "http://127.0.0.1:1", "http://[::1]/", "postgres://u:p@127.0.0.1:5432/x"]
+        {
+            assert!(is_loopback(&near.parse().unwrap()), "{near}");
+        }
+        for far in ["http://10.0.0.1/", "postgres://db.example/x", "postgres://10.0.0.1/x"] {
+            assert!(!is_loopback(&far.parse().unwrap()), "{far}");
+        }
+    }
 
     #[test]
     fn networks_contain_what_they_should() {

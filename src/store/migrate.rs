@@ -1,7 +1,8 @@
 //! Brings both stores to the schema of this version: `migrations/` in Postgres, `schemas/` in ClickHouse.
 //!
-//! Forward only. Each ClickHouse file is one numbered statement, recorded in `schema_migrations` once it has run.
-//! Any number of processes may migrate at once: an advisory lock in Postgres lets one work and the others wait.
+//! Forward only, while the version before goes on serving (CONTRIBUTING.md says what a file may do, `rules` checks it). Each
+//! ClickHouse file is one numbered statement, recorded in `schema_migrations` once it has run. Any number of processes may
+//! migrate at once: an advisory lock in Postgres lets one work and the others wait.
 //! The views for data teams (`schemas/views/`) hold nothing, so they are made again every time, and are there again after
 //! a restore.
 
@@ -9,9 +10,13 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use sqlx::migrate::{MigrateDatabase, MigrateError, Migrator};
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, PgPool};
+use tokio::time::Instant;
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
+
+#[cfg(test)]
+mod rules;
 
 static POSTGRES: Migrator = sqlx::migrate!();
 
@@ -24,6 +29,15 @@ static VIEWS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/views.rs"));
 /// The advisory lock that a migrating process holds in Postgres; any number will do that nothing else uses.
 const LOCK: i64 = 0x0074_6964_656d_6172;
 
+/// How long a migration waits for a lock that a transaction holds, in milliseconds: requests that come after it wait in
+/// line behind it, and have less than five seconds.
+const LOCK_MILLIS: u64 = 2_000;
+/// How long others get in between before it tries again, and for how long it goes on trying.
+const PAUSE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a store may take to say of which version its schema is.
+const BRIEF: Duration = Duration::from_secs(3);
+
 /// Why the stores could not be brought to this version's schema.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -35,6 +49,16 @@ pub enum Error {
         "postgres has the migrations of a newer Tidemark: run that version, or restore a backup of this one"
     )]
     PostgresIsNewer,
+    #[error(
+        "postgres lacks {0} of this version's migrations: run `tidemark migrate` with this version, then start it again"
+    )]
+    PostgresIsOlder(usize),
+    #[error(
+        "migration {0} waits for a lock that another transaction holds, for {minutes} minutes now: `tidemark doctor` names \
+         transactions that are open for long; end it and run `tidemark migrate` again",
+        minutes = PATIENCE.as_secs() / 60
+    )]
+    Locked(i64),
     #[error("clickhouse cannot be migrated: {0}")]
     Clickhouse(#[from] clickhouse::error::Error),
     #[error("clickhouse refused schemas/{file}: {reason}")]
@@ -94,24 +118,124 @@ async fn create_postgres_database(url: &str) -> Result<(), Error> {
 }
 
 async fn migrate_postgres(connection: &mut PgConnection) -> Result<usize, Error> {
-    let before = count_applied(connection).await?;
-    match POSTGRES.run(&mut *connection).await {
-        Err(MigrateError::VersionMissing(_)) => return Err(Error::PostgresIsNewer),
-        result => result?,
+    let known = applied(connection).await?;
+    let pending: Vec<_> = POSTGRES.iter().filter(|file| !known.contains(&file.version)).collect();
+    let since = Instant::now();
+    for file in &pending {
+        // An index that is built concurrently waits for old transactions, and nobody waits behind it.
+        let limit = if file.no_tx { 0 } else { LOCK_MILLIS };
+        let setting = "select set_config('lock_timeout', $1, false)";
+        sqlx::query(setting).bind(limit.to_string()).execute(&mut *connection).await?;
+        while let Err(error) = POSTGRES.run_to(file.version, &mut *connection).await {
+            match error {
+                MigrateError::VersionMissing(_) => return Err(Error::PostgresIsNewer),
+                error if !is_locked(&error) => return Err(error.into()),
+                _ if since.elapsed() > PATIENCE => return Err(Error::Locked(file.version)),
+                _ => {
+                    tracing::info!(
+                        migration = file.version,
+                        "another transaction is in the way; trying again"
+                    );
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
     }
-    Ok(count_applied(connection).await? - before)
+    // Whatever was applied is compared with the files, also when nothing is pending.
+    match POSTGRES.run(&mut *connection).await {
+        Err(MigrateError::VersionMissing(_)) => Err(Error::PostgresIsNewer),
+        result => Ok(result.map(|()| pending.len())?),
+    }
 }
 
-async fn count_applied(connection: &mut PgConnection) -> Result<usize, sqlx::Error> {
+fn is_locked(error: &MigrateError) -> bool {
+    let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else {
+        return false;
+    };
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "55P03")
+}
+
+/// The migrations that a database has.
+async fn applied(connection: &mut PgConnection) -> Result<Vec<i64>, sqlx::Error> {
     let known: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
         .fetch_one(&mut *connection)
         .await?;
     if !known {
-        return Ok(0);
+        return Ok(Vec::new());
     }
-    let count: i64 =
-        sqlx::query_scalar("select count(*) from _sqlx_migrations").fetch_one(connection).await?;
-    Ok(usize::try_from(count).unwrap_or(0))
+    sqlx::query_scalar("select version from _sqlx_migrations where success").fetch_all(connection).await
+}
+
+/// How the schema of a store stands to this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    Current,
+    /// It lacks so many files.
+    Older(usize),
+    /// A newer version was here: what it added is in nobody's way.
+    Newer,
+}
+
+impl Schema {
+    fn new(lacking: usize, unknown: usize) -> Self {
+        match (lacking, unknown) {
+            (0, 0) => Schema::Current,
+            (0, _) => Schema::Newer,
+            (lacking, _) => Schema::Older(lacking),
+        }
+    }
+}
+
+/// How the schema of a Postgres stands to this version.
+pub async fn of_postgres(connection: &mut PgConnection) -> Result<Schema, sqlx::Error> {
+    let applied = applied(connection).await?;
+    let lacking = POSTGRES.iter().filter(|file| !applied.contains(&file.version)).count();
+    let unknown = applied.iter().filter(|version| !POSTGRES.version_exists(**version)).count();
+    Ok(Schema::new(lacking, unknown))
+}
+
+/// How the schema of a ClickHouse stands to this version.
+pub async fn of_clickhouse(client: &clickhouse::Client) -> Result<Schema, Error> {
+    let known = client
+        .query_raw("select count() from system.tables where database = currentDatabase() and name = 'schema_migrations'")
+        .fetch_one::<u64>()
+        .await?;
+    let recorded = if known == 0 { Vec::new() } else { recorded(client).await? };
+    let files = numbered(CLICKHOUSE)?;
+    let lacking = pending(&files, &recorded);
+    let lacking = match lacking {
+        Err(Error::ClickhouseIsNewer(_)) => return Ok(Schema::Newer),
+        lacking => lacking?.len(),
+    };
+    Ok(Schema::new(lacking, 0))
+}
+
+/// Refuses to work with a Postgres that lacks what this version needs; one that does not answer now is no reason to end.
+/// What ClickHouse lacks is told, and records go on without it.
+pub async fn require(pg: &PgPool, clickhouse: &clickhouse::Client) -> Result<(), Error> {
+    let of_postgres = async { of_postgres(&mut *pg.acquire().await?).await };
+    let (postgres, clickhouse) = tokio::join!(
+        tokio::time::timeout(BRIEF, of_postgres),
+        tokio::time::timeout(BRIEF, of_clickhouse(clickhouse)),
+    );
+    match clickhouse {
+        Ok(Ok(Schema::Older(lacking))) => tracing::error!(
+            lacking,
+            "clickhouse lacks tables of this version: run `tidemark migrate`; until then nothing reaches it"
+        ),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "it cannot be told of which version clickhouse's tables are")
+        }
+        _ => {}
+    }
+    match postgres {
+        Ok(Ok(Schema::Older(lacking))) => Err(Error::PostgresIsOlder(lacking)),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "it cannot be told of which version postgres' tables are");
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A file of `schemas/` as ClickHouse remembers it.
@@ -138,10 +262,7 @@ async fn migrate_clickhouse(args: &ClickhouseArgs) -> Result<usize, Error> {
         )
         .execute()
         .await?;
-    let recorded: Vec<Migration> = client
-        .query_raw("select version, name, checksum from schema_migrations final order by version")
-        .fetch_all()
-        .await?;
+    let recorded = recorded(&client).await?;
     let files = numbered(CLICKHOUSE)?;
     let pending = pending(&files, &recorded)?;
     for (version, file, statement) in &pending {
@@ -168,6 +289,11 @@ async fn make_views(client: &clickhouse::Client, args: &ClickhouseArgs) -> Resul
         bounded(view).await.map_err(|reason| refused(file, reason))?;
     }
     Ok(())
+}
+
+async fn recorded(client: &clickhouse::Client) -> Result<Vec<Migration>, Error> {
+    let statement = "select version, name, checksum from schema_migrations final order by version";
+    Ok(client.query_raw(statement).fetch_all().await?)
 }
 
 async fn execute(client: &clickhouse::Client, file: &'static str, statement: &str) -> Result<(), Error> {
@@ -219,6 +345,7 @@ fn checksum(statement: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::rules::without_comments_and_strings;
     use super::*;
 
     #[test]
@@ -229,23 +356,6 @@ mod tests {
             assert!(!code.trim().is_empty(), "{name} is empty");
             assert!(!code.trim().trim_end_matches(';').contains(';'), "{name} holds several statements");
         }
-    }
-
-    fn without_comments_and_strings(statement: &str) -> String {
-        let mut code = String::new();
-        for line in statement.lines() {
-            for (index, part) in line.split('\'').enumerate() {
-                let (part, comment) = part.split_once("--").map_or((part, false), |(part, _)| (part, true));
-                if index % 2 == 0 {
-                    code.push_str(part);
-                    if comment {
-                        break;
-                    }
-                }
-            }
-            code.push('\n');
-        }
-        code
     }
 
     #[test]

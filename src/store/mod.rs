@@ -7,6 +7,7 @@ pub mod clickhouse_users;
 mod copy;
 pub mod creators;
 pub mod erasure;
+pub mod diagnosis;
 pub mod event;
 pub mod exports;
 pub mod facts;
@@ -38,6 +39,8 @@ use std::time::Duration;
 
 pub use write::Write;
 
+use crate::telemetry::{metrics, statements};
+
 /// How long a change waits before it is tried again that others were in the way of; in the end it fails.
 const PAUSES_MS: [u64; 4] = [10, 30, 100, 300];
 
@@ -59,7 +62,7 @@ where
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("postgres: {0}")]
-    Postgres(#[from] sqlx::Error),
+    Postgres(#[source] sqlx::Error),
     #[error("clickhouse: {0}")]
     Clickhouse(#[from] clickhouse::error::Error),
     #[error("search index: {0}")]
@@ -86,6 +89,15 @@ pub enum Error {
     /// The organization has as many as it may.
     #[error("{0}")]
     Quota(String),
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if matches!(error, sqlx::Error::PoolTimedOut) {
+            metrics::timed_out(statements::POOL);
+        }
+        Error::Postgres(error)
+    }
 }
 
 impl Error {

@@ -16,6 +16,8 @@ use super::Error;
 pub struct Version {
     /// When this Postgres started: one that was restored may count differently from the same number on.
     started: DateTime<Utc>,
+    /// Which table of organizations it is: a dump that is restored makes another one, without a start.
+    relation: i64,
     /// Grows when ClickHouse has other files than before.
     replaced: i64,
     /// Grows with accounts, creators and who belongs to whom.
@@ -30,7 +32,14 @@ pub struct Version {
 impl Version {
     /// One of several, by number.
     pub fn example(delivery: i64) -> Self {
-        Version { started: DateTime::UNIX_EPOCH, replaced: 0, accounts: 0, videos: None, delivery }
+        Version {
+            started: DateTime::UNIX_EPOCH,
+            relation: 0,
+            replaced: 0,
+            accounts: 0,
+            videos: None,
+            delivery,
+        }
     }
 }
 
@@ -46,7 +55,7 @@ pub struct Basis {
 /// Reads the version that answers about an organization have now.
 pub async fn current(pg: &PgPool, organization: Uuid, basis: Basis) -> Result<Version, Error> {
     sqlx::query_as(
-        "select pg_postmaster_start_time() as started, replaced.times as replaced, o.accounts_version as accounts,
+        "select pg_postmaster_start_time() as started, o.tableoid::bigint as relation, replaced.times as replaced, o.accounts_version as accounts,
                 case when $3 then o.videos_version end as videos,
                 coalesce((
                     select delivery from history_versions

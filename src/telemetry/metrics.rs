@@ -19,6 +19,7 @@ pub struct Instruments {
     pub search: Histogram<f64>,
     pub statement: Histogram<f64>,
     pub connection_wait: Histogram<f64>,
+    pub connection_timeouts: Counter<u64>,
     pub source_request: Histogram<f64>,
     pub source_answers: Counter<u64>,
     pub scrape: Histogram<f64>,
@@ -56,6 +57,13 @@ pub fn took(histogram: &Histogram<f64>, duration: Duration, labels: &[KeyValue])
     histogram.record(duration.as_secs_f64(), labels);
 }
 
+/// Records that there was no connection in a pool, or no place, within the time for it.
+pub fn timed_out(pool: &'static str) {
+    if let Some(metrics) = on() {
+        metrics.connection_timeouts.add(1, &[KeyValue::new(names::POOL, pool)]);
+    }
+}
+
 /// Makes the instruments of a provider those of the process.
 pub(super) fn start(provider: &SdkMeterProvider) {
     let meter = provider.meter("tidemark");
@@ -77,6 +85,7 @@ pub(super) fn start(provider: &SdkMeterProvider) {
         search: histogram(names::SEARCH),
         statement: histogram(names::STATEMENT),
         connection_wait: histogram(names::CONNECTION_WAIT),
+        connection_timeouts: counter(names::CONNECTION_TIMEOUTS),
         source_request: histogram(names::SOURCE_REQUEST),
         source_answers: counter(names::SOURCE_ANSWERS),
         scrape: histogram(names::SCRAPE),

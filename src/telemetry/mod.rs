@@ -7,6 +7,7 @@
 pub mod metrics;
 pub mod names;
 mod otlp;
+pub mod probes;
 mod prometheus;
 pub mod statements;
 pub mod tenants;
@@ -212,6 +213,19 @@ pub fn init(args: &LogArgs, process: Option<Process>, runtime: &Handle) -> Resul
         runtime.spawn(page.serve());
     }
     Ok(telemetry)
+}
+
+/// The hosts and ports of the collectors that something is to be sent to, each once.
+pub fn collectors() -> Result<Vec<(String, u16)>, StartError> {
+    let mut found = Vec::new();
+    for signal in [Signal::Traces, Signal::Metrics, Signal::Logs] {
+        let Some(url) = otlp::endpoint(signal)? else { continue };
+        let place = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned());
+        found.extend(place.zip(url.port_or_known_default()));
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 /// The target of spans that only collectors see.

@@ -100,11 +100,15 @@ definitions! {
     STATEMENT: "db.client.operation.duration", Histogram(OF_STATEMENTS), "s", [SYSTEM, OPERATION, ROUTE, ERROR], Both,
         "How long statements took, `postgresql` and `clickhouse`, by the request's route where one asked.";
     CONNECTIONS: "db.client.connection.count", Gauge, "{connection}", [POOL, STATE], Both,
-        "Connections to Postgres, `idle` and `used`.";
+        "Connections to Postgres (`postgres`) and, of the API, places for questions of analytics at ClickHouse (`clickhouse`), `idle` and `used`.";
     CONNECTIONS_MAX: "db.client.connection.max", Gauge, "{connection}", [POOL], Both,
-        "Most connections to Postgres that the process opens.";
+        "Most connections, or places, that the process uses.";
     CONNECTION_WAIT: "db.client.connection.wait_time", Histogram(OF_STATEMENTS), "s", [POOL], Both,
-        "How long it took to get a connection to Postgres.";
+        "How long it took to get a connection, or a place.";
+    CONNECTION_PENDING: "db.client.connection.pending_requests", Gauge, "{request}", [POOL], Api,
+        "Questions of analytics that wait for a place at ClickHouse.";
+    CONNECTION_TIMEOUTS: "db.client.connection.timeouts", Counter, "{timeout}", [POOL], Both,
+        "How often there was no connection, or no place, within the time for it.";
     MEMORY: "process.memory.usage", Gauge, "By", [], Both,
         "Memory of the process that is in use, files mapped into it included.";
     SOURCE_REQUEST: "http.client.request.duration", Histogram(OF_REQUESTS), "s", [SOURCE, STATUS, ERROR], Both,

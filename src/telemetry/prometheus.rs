@@ -11,6 +11,8 @@ use salvo::http::header::CONTENT_TYPE;
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, async_trait};
 
+use super::probes;
+
 /// Connections at a time: few read metrics.
 const READERS: usize = 64;
 
@@ -18,7 +20,8 @@ const READERS: usize = 64;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Telemetry")]
 pub struct MetricsArgs {
-    /// Address of a port of its own for Prometheus, which reads /metrics there; without one, there is none
+    /// Address of a port of its own for Prometheus, which reads /metrics there, and for the probes /livez and /readyz;
+    /// without one, there is none
     #[arg(long, env = "TIDEMARK_METRICS_LISTEN", value_name = "ADDR")]
     pub metrics_listen: Option<SocketAddr>,
 }
@@ -49,7 +52,8 @@ impl Page {
         match self.acceptor() {
             Ok((address, acceptor)) => {
                 tracing::info!(url = format!("http://{address}/metrics"), "metrics can be read");
-                let router = Router::with_path("metrics").get(Tell(self.registry));
+                let metrics = Router::with_path("metrics").get(Tell(self.registry));
+                let router = Router::new().push(metrics).append(&mut probes::routes().into());
                 let server = Server::new(acceptor).max_connections(READERS).fuse_config(FuseConfig::strict());
                 server.serve(router).await;
             }

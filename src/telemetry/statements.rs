@@ -16,8 +16,10 @@ use super::{metrics, names};
 
 const STATEMENTS: &str = "sqlx::query";
 const CONNECTIONS: &str = "sqlx::pool::acquire";
-/// The name of the one pool that a process has.
+/// The name of the one pool of connections that a process has.
 pub const POOL: &str = "postgres";
+/// The name by which the places for questions to ClickHouse are a pool like it.
+pub const PLACES: &str = "clickhouse";
 
 /// The layer that listens to sqlx.
 pub(super) struct Statements;

@@ -11,13 +11,14 @@ use super::{BRIEF, within};
 use crate::app::Stores;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
+use crate::store::analytics::History;
 use crate::store::pauses::{self, Cause, Pause};
 use crate::store::queues::Queue;
 use crate::store::search::{SearchIndex, changes};
 use crate::store::{Error, organizations, outbox, queues, source_requests};
 use crate::telemetry::metrics::{self, Value, observe};
 use crate::telemetry::names::{self, Definition};
-use crate::telemetry::statements::POOL;
+use crate::telemetry::statements::{PLACES, POOL};
 use crate::telemetry::tenants;
 
 /// How often the stores are looked at.
@@ -63,7 +64,7 @@ pub(super) async fn of_tracker(stores: Stores, sources: Arc<Sources>, stop: Canc
         return;
     }
     let seen = Seen::nothing();
-    connections(&stores);
+    connections(&stores, None);
     let by_platform = |definition: &Definition, figure: fn(&Queue) -> f64| {
         let seen: Arc<Seen<Tracking>> = seen.clone();
         let value = move |queue: &Queue| (figure(queue), vec![platform(queue.platform)]);
@@ -141,11 +142,15 @@ fn platform(platform: Platform) -> KeyValue {
 }
 
 /// Shows what an API process's metrics tell of the stores and its index, until told to stop.
-pub async fn of_api(stores: Stores, search: SearchIndex, stop: CancellationToken) {
+pub async fn of_api(stores: Stores, history: History, search: SearchIndex, stop: CancellationToken) {
     if metrics::on().is_none() {
         return;
     }
-    connections(&stores);
+    let places = history.clone();
+    observe(&names::CONNECTION_PENDING, move || {
+        vec![(places.load().1 as f64, vec![KeyValue::new(names::POOL, PLACES)])]
+    });
+    connections(&stores, Some(history));
     let index = search.clone();
     observe(&names::SEARCH_LAG, move || {
         index.behind().map(|behind| (behind.as_secs_f64(), Vec::new())).into_iter().collect()
@@ -162,18 +167,36 @@ pub async fn of_api(stores: Stores, search: SearchIndex, stop: CancellationToken
     regularly("sizes and what search lacks", stop, look).await;
 }
 
-/// Shows the connections to Postgres.
-fn connections(stores: &Stores) {
-    let pool = || KeyValue::new(names::POOL, POOL);
+/// Shows the connections to Postgres and, where questions are asked of ClickHouse, the places for them.
+fn connections(stores: &Stores, history: Option<History>) {
+    let pool = |name| KeyValue::new(names::POOL, name);
+    // A count that begins with its first event would not show that event as one.
+    if let Some(metrics) = metrics::on() {
+        for name in [POOL].into_iter().chain(history.as_ref().map(|_| PLACES)) {
+            metrics.connection_timeouts.add(0, &[pool(name)]);
+        }
+    }
+    let most = f64::from(stores.pg.options().get_max_connections());
+    let places = history.as_ref().map(History::places);
+    observe(&names::CONNECTIONS_MAX, move || {
+        let places = places.map(|places| (places as f64, vec![pool(PLACES)]));
+        [(most, vec![pool(POOL)])].into_iter().chain(places).collect()
+    });
     let pg = stores.pg.clone();
     observe(&names::CONNECTIONS, move || {
         let idle = pg.num_idle();
-        let used = (pg.size() as usize).saturating_sub(idle);
-        let value = |count: usize, state| (count as f64, vec![pool(), KeyValue::new(names::STATE, state)]);
-        vec![value(idle, "idle"), value(used, "used")]
+        let of_postgres = (POOL, idle, (pg.size() as usize).saturating_sub(idle));
+        let of_clickhouse = history.as_ref().map(|history| {
+            let used = history.load().0;
+            (PLACES, history.places().saturating_sub(used), used)
+        });
+        let values = |(name, idle, used): (&'static str, usize, usize)| {
+            let value =
+                |count: usize, state| (count as f64, vec![pool(name), KeyValue::new(names::STATE, state)]);
+            [value(idle, "idle"), value(used, "used")]
+        };
+        [of_postgres].into_iter().chain(of_clickhouse).flat_map(values).collect()
     });
-    let most = f64::from(stores.pg.options().get_max_connections());
-    observe(&names::CONNECTIONS_MAX, move || vec![(most, vec![pool()])]);
 }
 
 /// Looks regularly until told to stop. That it fails is told once, until it works again.

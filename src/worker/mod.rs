@@ -16,16 +16,20 @@ mod watched;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::Stores;
 use crate::config::StoreArgs;
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
-use crate::store::Error;
-use crate::telemetry::MetricsArgs;
+use crate::running::StopArgs;
+use crate::store::{Error, health, migrate};
+use crate::telemetry::{MetricsArgs, probes};
 
 use self::tracking::Tracker;
 
+/// How long Postgres may take to say that it is there.
+const READY: Duration = Duration::from_secs(2);
 /// How long Postgres may take for what is small.
 const BRIEF: Duration = Duration::from_secs(10);
 /// How long it may take for very many rows, or while others are in the way.
@@ -51,6 +55,8 @@ pub struct TrackArgs {
     /// How many accounts and videos are read from each platform at the same time
     #[arg(long, env = "TIDEMARK_TRACK_CONCURRENCY", default_value_t = 8, value_name = "N")]
     pub concurrency: usize,
+    #[command(flatten)]
+    pub stop: StopArgs,
 }
 
 /// Why a tracker does not start.
@@ -62,20 +68,43 @@ pub enum StartError {
     Database(#[from] sqlx::Error),
     #[error(transparent)]
     Sources(#[from] ConfigError),
+    #[error(transparent)]
+    Schema(#[from] migrate::Error),
 }
 
-/// Tracks and relays until told to stop.
+/// Tracks and relays until told to stop. Scrapes in hand are finished first, then what they committed is relayed.
 pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartError> {
     let stores = Stores::connect(&args.stores)?;
     let sources = Arc::new(Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
-    let tracker = Tracker::new(stores.clone(), sources.clone());
+    migrate::require(&stores.pg, &stores.clickhouse).await?;
+    let (pg, stopping) = (stores.pg.clone(), stop.clone());
+    probes::ready_when(move || ready(pg.clone(), stopping.clone()));
+    let mut tracker = Tracker::new(stores.clone(), sources.clone());
+    tracker.farewell = args.stop.bound();
+    let tracked = CancellationToken::new();
+    let track = async {
+        tracker.run(args.concurrency.max(1), stop.clone()).await;
+        tracked.cancel();
+    };
     tokio::join!(
         gauges::of_tracker(stores.clone(), sources, stop.clone()),
-        tracker.run(args.concurrency.max(1), stop.clone()),
+        track,
         housekeeping::run(stores.pg.clone(), stop.clone()),
         erasure::run(stores.clone(), database_url.clone(), stop.clone()),
-        relay::run(stores, database_url, stop.clone()),
+        relay::run(stores, database_url, tracked.clone()),
     );
     Ok(())
+}
+
+/// Why the process cannot work now, if there is a reason.
+async fn ready(pg: PgPool, stop: CancellationToken) -> Result<(), String> {
+    if stop.is_cancelled() {
+        return Err("the process is stopping".to_owned());
+    }
+    match tokio::time::timeout(READY, health::postgres(&pg)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(format!("postgres does not answer: {error}")),
+        Err(_) => Err("postgres does not answer in time".to_owned()),
+    }
 }

@@ -32,6 +32,8 @@ use crate::store::pauses::{self, Cause, Pause};
 const IDLE: Duration = Duration::from_millis(500);
 const RENEWAL: Duration = Duration::from_secs(15);
 const TOLD_AGAIN: Duration = Duration::from_secs(3600);
+/// How long scrapes in hand may take once the process is told to stop, unless the operator says otherwise.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 /// A kind of failure, of which the log speaks seldom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +50,8 @@ pub struct Tracker {
     pub sources: Arc<Sources>,
     /// The name under which the process holds leases.
     pub owner: Uuid,
+    /// How long scrapes in hand may take once the process is told to stop.
+    pub farewell: Duration,
     /// When the log last said that a platform fails in a way.
     told: Arc<Mutex<HashMap<(Platform, Trouble), Instant>>>,
 }
@@ -83,10 +87,11 @@ struct Scheduler<'a> {
 
 impl Tracker {
     pub fn new(stores: Stores, sources: Arc<Sources>) -> Self {
-        Tracker { stores, sources, owner: Uuid::now_v7(), told: Arc::default() }
+        Tracker { stores, sources, owner: Uuid::now_v7(), farewell: FAREWELL, told: Arc::default() }
     }
 
-    /// Scrapes what is due until told to stop, with so many slots for each platform; what is in hand is finished.
+    /// Scrapes what is due until told to stop, with so many slots for each platform; what is in hand is finished, or given
+    /// back when that takes too long.
     pub async fn run(&self, slots: usize, stop: CancellationToken) {
         let mut scheduler = Scheduler {
             tracker: self,
@@ -102,6 +107,11 @@ impl Tracker {
             tracing::warn!(%error, "cannot let platforms try their credentials again");
         }
         let mut renewal = tokio::time::interval(RENEWAL);
+        let end = async {
+            stop.cancelled().await;
+            tokio::time::sleep(self.farewell).await;
+        };
+        tokio::pin!(end);
         while !stop.is_cancelled() || !scheduler.running.is_empty() {
             // What is leased and not begun when the process is told to stop is taken over when its lease ends.
             let free = stop.run_until_cancelled(scheduler.fill()).await.unwrap_or_default();
@@ -110,6 +120,7 @@ impl Tracker {
                 Some(ended) = scheduler.running.join_next_with_id() => scheduler.forget(ended),
                 () = tokio::time::sleep(IDLE), if free => {}
                 _ = renewal.tick() => scheduler.renew().await,
+                () = &mut end => scheduler.give_back().await,
             }
         }
     }
@@ -332,6 +343,19 @@ impl Scheduler<'_> {
 
     fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
         self.in_hand.remove(&ended.map_or_else(|panicked| panicked.id(), |(id, ())| id));
+    }
+
+    /// Breaks off what is in hand and gives it back, as long due as it is, for another process to begin at once.
+    async fn give_back(&mut self) {
+        let ids: Vec<_> = self.in_hand.values().flat_map(|in_hand| in_hand.targets.iter().copied()).collect();
+        // Once they are gone, none of them commits any more.
+        self.running.shutdown().await;
+        self.in_hand.clear();
+        tracing::warn!(targets = ids.len(), "scrapes were still in hand at the end: they are given back");
+        let given_back = leases::release(&self.tracker.stores.pg, self.tracker.owner, &ids);
+        if let Err(error) = within(BRIEF, given_back).await {
+            tracing::warn!(%error, "scrapes could not be given back: their leases run out");
+        }
     }
 
     async fn renew(&self) {

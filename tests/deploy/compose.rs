@@ -311,7 +311,7 @@ fn what_is_mounted_is_there_and_cannot_be_written() {
 #[test]
 fn services_get_the_time_to_stop_that_they_take() {
     let services = services();
-    let farewell = tidemark::server::FAREWELL + Duration::from_secs(5);
+    let farewell = Duration::from_secs(tidemark::running::STOP_SECONDS + 5);
     assert!(seconds(&services["api"]["stop_grace_period"]) >= farewell.as_secs());
     for name in ["tracker", "postgres", "clickhouse"] {
         assert!(seconds(&services[name]["stop_grace_period"]) >= 60, "{name}");

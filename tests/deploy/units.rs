@@ -173,7 +173,7 @@ fn every_unit_is_bounded_hardened_and_starts_again() {
         let makes_code = name == "tidemark-clickhouse.service";
         assert_eq!(unit.every("MemoryDenyWriteExecute").count(), usize::from(!makes_code), "{name}");
         if !runs_once {
-            let farewell = tidemark::server::FAREWELL + Duration::from_secs(5);
+            let farewell = Duration::from_secs(tidemark::running::STOP_SECONDS + 5);
             let stop: u64 = unit.one("TimeoutStopSec").parse().unwrap();
             assert!(stop >= farewell.as_secs(), "{name} is killed before it has ended");
         }

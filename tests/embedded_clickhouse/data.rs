@@ -242,3 +242,30 @@ async fn a_big_result_is_streamed_in_constant_memory() {
     let grown = peak(id).saturating_sub(before);
     assert!(grown < ROOM, "{grown} more bytes for a result of a gigabyte");
 }
+
+#[tokio::test]
+async fn backups_have_one_place_and_bring_back_what_was_there() {
+    let server = Server::start().await;
+    let service = server.service();
+    for statement in [
+        "CREATE DATABASE kept",
+        "CREATE TABLE kept.items (id UInt64) ENGINE = ReplacingMergeTree ORDER BY id SETTINGS fsync_after_insert = 1",
+        "INSERT INTO kept.items SELECT number FROM numbers(1000)",
+        "BACKUP DATABASE kept TO File('monday')",
+        "INSERT INTO kept.items SELECT number FROM numbers(2000)",
+        "RESTORE DATABASE kept AS beside FROM File('monday')",
+        "DROP DATABASE kept SYNC",
+        "RESTORE DATABASE kept FROM File('monday')",
+    ] {
+        service.post(statement).ok();
+    }
+    for table in ["kept.items", "beside.items"] {
+        assert_eq!(service.post(&format!("SELECT count() FROM {table} FINAL")).ok(), "1000\n", "{table}");
+    }
+    assert!(server.folder.path().join("data/backups/monday").exists());
+    let elsewhere = server.folder.path().join("elsewhere");
+    let statement = format!("BACKUP DATABASE kept TO File('{}')", elsewhere.display());
+    assert_ne!(service.post(&statement).status, 200);
+    assert!(!elsewhere.exists());
+    assert_ne!(server.analyst().post("BACKUP DATABASE kept TO File('tuesday')").status, 200);
+}

@@ -10,6 +10,7 @@
 
 pub mod answer;
 pub mod api;
+pub mod databases;
 pub mod population;
 pub mod private;
 pub mod process;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tidemark::store::organizations::OrganizationChange;
 use tidemark::telemetry::names::{ALL, Of};
 
+use crate::harness::databases::{Databases, Process};
 use crate::harness::{client, eventually, tenant};
-use crate::process::{Databases, Process};
 use crate::receiver::{Receiver, attribute, hex, text};
 
 const API: &str = "tidemark-api";

@@ -6,6 +6,5 @@ mod harness;
 mod dashboards;
 mod export;
 mod outage;
-mod process;
 mod receiver;
 mod secrets;

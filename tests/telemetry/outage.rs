@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
+use crate::harness::databases::Databases;
 use crate::harness::{client, eventually};
-use crate::process::Databases;
 
 /// Takes connections and never answers on them.
 async fn silent() -> String {

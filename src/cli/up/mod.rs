@@ -46,7 +46,7 @@ pub(super) struct UpArgs {
 }
 
 pub(super) async fn run(args: UpArgs) -> Result<(), Failure> {
-    let stop = StopRequest::listen()?;
+    let mut stop = StopRequest::listen()?;
     let home = Home::take(&args.dir)?;
     Connection::remove(&home.dir)?;
     let supervisor = Supervisor::new(home.dir.join("logs"), home.lifeline());

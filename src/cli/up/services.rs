@@ -17,7 +17,7 @@ use crate::sandbox::population::{Account, Population};
 use crate::{embedded, sandbox, store};
 
 /// How long a part may take to stop before it is killed. Postgres' guard has its own, shorter patience.
-const GRACE: Duration = Duration::from_secs(15);
+const GRACE: Duration = Duration::from_secs(20);
 const POSTGRES_GRACE: Duration = Duration::from_secs(40);
 
 /// The pause between two looks at whether a part is ready.

@@ -26,6 +26,9 @@ const OPTIONS: [&str; 7] = [
     "--async_insert=0",
 ];
 
+/// Where in the data folder `BACKUP ... TO File('NAME')` puts its files, and `RESTORE` finds them; nowhere else.
+const BACKUPS: &str = "backups";
+
 /// How many unused connections are kept ready.
 const SPARES: usize = 2;
 
@@ -79,7 +82,9 @@ impl Engine {
         let store = data.join("store");
         std::fs::create_dir_all(&store).map_err(folder)?;
         let config = data.join("engine.xml");
-        std::fs::write(&config, configuration(limits)).map_err(folder)?;
+        let backups = data.join(BACKUPS);
+        std::fs::create_dir_all(&backups).map_err(folder)?;
+        std::fs::write(&config, configuration(limits, &backups)).map_err(folder)?;
 
         super::ffi::use_utc();
         let api = Api::open(library).map_err(|error| EngineError::Library(library.to_owned(), error))?;
@@ -193,8 +198,10 @@ fn lock(data: &Path) -> Result<File, EngineError> {
     Ok(file)
 }
 
-/// The engine's configuration: inserts and merges reach the disk before they count, and memory is bounded.
-fn configuration(limits: Limits) -> String {
+/// The engine's configuration: inserts and merges reach the disk before they count, memory is bounded, and backups have a
+/// place.
+fn configuration(limits: Limits, backups: &Path) -> String {
+    let backups = backups.display().to_string().replace('&', "&amp;").replace('<', "&lt;");
     let memory = match limits.memory {
         Some(bytes) => format!("<max_server_memory_usage>{bytes}</max_server_memory_usage>"),
         None => "<max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>".to_owned(),
@@ -204,6 +211,7 @@ fn configuration(limits: Limits) -> String {
     <!-- written at every start of `tidemark clickhouse`; changes here are lost -->
     {memory}
     <mark_cache_size>268435456</mark_cache_size>
+    <backups><allowed_path>{backups}/</allowed_path></backups>
     <merge_tree>
         <fsync_after_insert>1</fsync_after_insert>
         <fsync_part_directory>1</fsync_part_directory>

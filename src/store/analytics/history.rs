@@ -63,6 +63,11 @@ impl History {
         self.turns.load()
     }
 
+    /// How many questions run at a time at most.
+    pub fn places(&self) -> usize {
+        self.turns.places()
+    }
+
     /// Whether ClickHouse answers. Waits for nobody's turn.
     pub async fn ping(&self) -> Result<(), Error> {
         self.client.query_raw("SELECT 1").fetch_one::<u8>().await?;

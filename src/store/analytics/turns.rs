@@ -4,12 +4,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use opentelemetry::KeyValue;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::store::Error;
+use crate::telemetry::{metrics, names, statements};
 
 /// How long a question waits for its turn; a request has five seconds in all.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -18,7 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub struct Turns {
     state: Arc<Mutex<State>>,
-    /// Places that one organization may have at a time.
+    /// All places.
+    places: usize,
+    /// Those that one organization may have at a time.
     share: usize,
     patience: Duration,
 }
@@ -54,11 +58,27 @@ impl Turns {
     pub fn new(places: usize) -> Self {
         let places = places.max(1);
         let state = State { free: places, ..State::default() };
-        Turns { state: Arc::new(Mutex::new(state)), share: places.div_ceil(2), patience: PATIENCE }
+        let share = places.div_ceil(2);
+        Turns { state: Arc::new(Mutex::new(state)), places, share, patience: PATIENCE }
     }
 
     /// Waits for a place, not for ever.
     pub async fn take(&self, organization: Uuid) -> Result<Place, Error> {
+        let asked = Instant::now();
+        let taken = self.wait(organization).await;
+        match &taken {
+            Ok(_) => {
+                if let Some(metrics) = metrics::on() {
+                    let labels = [KeyValue::new(names::POOL, statements::PLACES)];
+                    metrics::took(&metrics.connection_wait, asked.elapsed(), &labels);
+                }
+            }
+            Err(_) => metrics::timed_out(statements::PLACES),
+        }
+        taken
+    }
+
+    async fn wait(&self, organization: Uuid) -> Result<Place, Error> {
         let (sender, receiver) = oneshot::channel();
         {
             let mut state = self.state();
@@ -76,6 +96,11 @@ impl Turns {
             Ok(Ok(place)) => Ok(place),
             _ => Err(Error::Busy),
         }
+    }
+
+    /// How many places there are.
+    pub fn places(&self) -> usize {
+        self.places
     }
 
     /// Questions that run, and those that wait.

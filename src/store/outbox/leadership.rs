@@ -25,6 +25,11 @@ impl Leadership {
         Ok(leads.then_some(Leadership(connection)))
     }
 
+    /// Leaves the place to the next one, who need not find out that this one is gone.
+    pub async fn give_up(self) -> Result<(), Error> {
+        Ok(self.0.close().await?)
+    }
+
     /// Fails when the place is lost.
     pub async fn confirm(&mut self) -> Result<(), Error> {
         Ok(self.0.ping().await?)

@@ -95,6 +95,15 @@ pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
     Ok(Resumed { reopened, abandoned, postgres_is_older: has > remembered })
 }
 
+/// Lets no id be given again that ClickHouse holds history of, after Postgres was restored to a time before it was given.
+pub async fn keep_ids_above(pg: &PgPool, highest: i64) -> Result<(), Error> {
+    sqlx::query("select setval('internal_ids', greatest(last_value, $1)) from internal_ids")
+        .bind(highest)
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
 /// Notes what was delivered after `recorded` and is not kept any more. Files that are older than a loss noticed before
 /// do not have its gap.
 async fn note_missing_history(pg: &PgPool, recorded: Recorded, last: i64) -> Result<(), Error> {

@@ -85,9 +85,11 @@ pub const ENTITIES: [Entity; 3] = [Entity::Account, Entity::Creator, Entity::Vid
 
 /// Returns the position from which an index has to follow that is built from what is read after this call.
 pub async fn start(pg: &PgPool) -> Result<Position, Error> {
-    // The timeline is another one after a restored backup or a failover, which may have lost what was applied.
+    // The timeline is another one after a restored backup or a failover, which may have lost what was applied, and the
+    // table after a restored dump.
     let (database, txid, generation) = sqlx::query_as(
-        "select format('%s/%s/%s', system_identifier, timeline_id, (select oid from pg_database where datname = current_database())),
+        "select format('%s/%s/%s/%s', system_identifier, timeline_id,
+                 (select oid from pg_database where datname = current_database()), 'search_changes'::regclass::oid),
              pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
              (select coalesce(max(generation), 0) from search_generations)
          from pg_control_system(), pg_control_checkpoint()",
@@ -111,13 +113,17 @@ pub async fn can_follow(pg: &PgPool, position: &Position) -> Result<bool, Error>
 }
 
 /// Reads the changes after a position, in the order of their transactions, as far as none can still come in between.
+/// Fails when the sequence is another one than the position is a place in.
 pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
-    let (horizon, generation): (i64, i64) = sqlx::query_as(
+    let (horizon, generation, relation): (i64, i64, String) = sqlx::query_as(
         "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-             (select coalesce(max(generation), 0) from search_generations)",
+             (select coalesce(max(generation), 0) from search_generations), 'search_changes'::regclass::oid::text",
     )
     .fetch_one(pg)
     .await?;
+    if after.database.rsplit('/').next() != Some(&relation) {
+        return Err(Error::Search("a dump was restored to postgres: the index is made anew".to_owned()));
+    }
     let rows: Vec<(i64, i64, String, Uuid)> = sqlx::query_as(
         "select txid::text::bigint, position, entity, entity_id
          from search_changes
@@ -222,9 +228,13 @@ pub async fn leave(pg: &PgPool, follower: Uuid) -> Result<(), Error> {
 
 /// Removes the changes that every index in use has long applied; one that was away for longer is built anew.
 ///
-/// What is removed is always the beginning of the sequence and never all of it, by which [`can_follow`] tells.
+/// What is removed is always the beginning of the sequence and never all of it, by which [`can_follow`] tells. What a dump
+/// brought from a server that had counted more transactions than this one goes too: nobody can wait for their numbers.
 pub async fn prune(pg: &PgPool) -> Result<u64, Error> {
     sqlx::query("delete from search_followers where seen_at < now() - interval '1 hour'").execute(pg).await?;
+    sqlx::query("delete from search_changes where txid >= pg_snapshot_xmax(pg_current_snapshot())")
+        .execute(pg)
+        .await?;
     let removed = sqlx::query(
         "delete from search_changes
          where txid < least(

@@ -6,6 +6,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use super::changes::Position;
 use super::index::Index;
 use crate::store::Error;
 
@@ -82,15 +83,32 @@ impl Folder {
 
     /// The numbers of the indexes in ascending order.
     fn numbers(&self) -> Result<Vec<u64>, Error> {
-        let failed = |error: std::io::Error| Error::Search(format!("{}: {error}", self.path.display()));
-        let mut numbers = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            numbers.extend(name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u64>().ok()));
-        }
-        numbers.sort_unstable();
-        Ok(numbers)
+        numbers(&self.path).map_err(|error| Error::Search(format!("{}: {error}", self.path.display())))
     }
+}
+
+fn numbers(path: &Path) -> std::io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        numbers.extend(name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u64>().ok()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The place in the change sequence of the index that a folder holds, or why there is none to go on with. Takes nothing
+/// from the process that the folder may belong to.
+pub(super) fn look(path: &Path) -> Result<Position, String> {
+    let mut reason = "there is none yet".to_owned();
+    for number in numbers(path).map_err(|error| error.to_string())?.into_iter().rev() {
+        match Index::look(&path.join(format!("{NAME}{number}"))) {
+            Ok(Some(position)) => return Ok(position),
+            Ok(None) => {}
+            Err(error) => reason = error,
+        }
+    }
+    Err(reason)
 }
 
 /// Removes the files of an index that stand in the folder itself, as before an index had one of its own, and no

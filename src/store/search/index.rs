@@ -117,6 +117,16 @@ impl Index {
         Index::over(path, index).map_err(|error| error.to_string())
     }
 
+    /// The position of an index that may belong to another process, once it is complete; or why it cannot be used.
+    pub(super) fn look(path: &Path) -> Result<Option<Position>, String> {
+        let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
+        if index.schema() != schema().0 {
+            return Err("it is of another version".to_owned());
+        }
+        let metas = index.load_metas().map_err(|error| error.to_string())?;
+        Ok(metas.payload.as_deref().and_then(Position::decode))
+    }
+
     fn over(path: &Path, index: tantivy::Index) -> tantivy::Result<Self> {
         index.tokenizers().register(TOKENIZER, Grams);
         let index = Index {

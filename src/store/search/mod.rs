@@ -99,6 +99,12 @@ struct Shared {
 #[derive(Clone)]
 pub struct Written(Arc<Index>);
 
+/// The place in the change sequence of the index that a folder holds, or why a process would build another one. The folder
+/// stays whose it is. Blocks on files.
+pub fn look(folder: &Path) -> Result<Position, String> {
+    folder::look(folder)
+}
+
 impl SearchIndex {
     /// Opens the index in a folder, which belongs to this process alone; makes it when it is missing, and anew when
     /// it is damaged or of another format. Reads the whole index once, so it is not to be called on an async thread.

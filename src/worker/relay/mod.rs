@@ -29,13 +29,28 @@ const RETRY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(2);
 /// How much of the outbox one delivery takes: bytes of encoded events, a few hundred thousand snapshots.
 const DELIVERY_BYTES: i64 = 4 << 20;
+/// How long what waits may still be delivered once the relay is told to stop; another one delivers the rest.
+const FLUSH: Duration = Duration::from_secs(5);
 /// How often delivered rows are looked through for those that need not be kept.
 const CLEANUP: Duration = Duration::from_secs(600);
 
-/// Relays until told to stop, which may be at any moment. A store that is down is waited for.
+/// Relays until told to stop; then what waits is still delivered, for a short time, which may end at any moment. A store
+/// that is down is waited for, but not at the end.
 pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) {
     let mut failing = false;
-    while let Some(ended) = stop.run_until_cancelled(lead(&stores, &database_url, &mut failing)).await {
+    let end = async {
+        stop.cancelled().await;
+        tokio::time::sleep(FLUSH).await;
+    };
+    tokio::pin!(end);
+    while !stop.is_cancelled() {
+        let ended = tokio::select! {
+            ended = lead(&stores, &database_url, &mut failing, &stop) => ended,
+            () = &mut end => {
+                tracing::warn!("the relay ends although something may wait: the next one delivers it");
+                return;
+            }
+        };
         match ended {
             Ok(()) => {}
             Err(error) if !std::mem::replace(&mut failing, true) => {
@@ -48,7 +63,13 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
 }
 
 /// Delivers for as long as this process leads, the stores answer, and ClickHouse stands where it should.
-async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result<(), Error> {
+/// Told to stop, it ends once nothing waits, and leaves its place.
+async fn lead(
+    stores: &Stores,
+    database_url: &str,
+    failing: &mut bool,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
     let pg = &stores.pg;
     let Some(mut leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(()) };
     facts::quiet(&stores.clickhouse).await?;
@@ -74,6 +95,8 @@ async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result
             failpoint::reached("relay-finished");
             has = delivery.number;
             looked = Instant::now();
+        } else if stop.is_cancelled() {
+            return within(BRIEF, leadership.give_up()).await;
         } else {
             if cleaned.is_none_or(|at| at.elapsed() > CLEANUP) {
                 within(LONG, outbox::forget_delivered(pg)).await?;
@@ -86,7 +109,7 @@ async fn lead(stores: &Stores, database_url: &str, failing: &mut bool) -> Result
                 within(BRIEF, held.look_again(pg)).await?;
                 looked = Instant::now();
             }
-            tokio::time::sleep(IDLE).await;
+            stop.run_until_cancelled(tokio::time::sleep(IDLE)).await;
         }
         if std::mem::replace(failing, false) {
             tracing::info!("the relay delivers again");
@@ -104,6 +127,8 @@ async fn resume(stores: &Stores) -> Result<(i64, i64), Error> {
         tracing::warn!(rows = resumed.reopened, has, "clickhouse lacks deliveries; bringing them again");
     }
     if resumed.postgres_is_older {
+        let highest = facts::highest_id(&stores.clickhouse).await?;
+        within(BRIEF, outbox::keep_ids_above(&stores.pg, highest.max(1))).await?;
         tracing::warn!(
             has,
             "clickhouse has deliveries that postgres does not remember: after postgres was restored, restore a backup of \

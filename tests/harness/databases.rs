@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, PgPool};
 
-use crate::harness::private::command;
-use crate::harness::{PATIENCE, Stack};
+use super::private::command;
+use super::{PATIENCE, Stack};
 
 /// The databases of a test, empty and migrated.
 pub struct Databases {
@@ -66,7 +66,8 @@ impl Databases {
         Process::start(track, None)
     }
 
-    fn command(&self, more: &[(&str, String)]) -> Command {
+    /// The program on these databases, with a port for metrics and a log that can be read.
+    pub fn command(&self, more: &[(&str, String)]) -> Command {
         let mut command = command();
         command.env("TIDEMARK_METRICS_LISTEN", "127.0.0.1:0").env("TIDEMARK_LOG_FORMAT", "json");
         command.envs(self.variables.clone()).envs(more.iter().map(|(name, value)| (name, value)));
@@ -116,13 +117,35 @@ impl Process {
     /// Ends it in order, and says how long that took.
     pub fn stop(&mut self) -> Duration {
         let asked = Instant::now();
+        self.terminate();
+        self.ended();
+        asked.elapsed()
+    }
+
+    /// Asks it to stop.
+    pub fn terminate(&self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(asked.elapsed() < PATIENCE, "it does not end: {}", self.log());
+    }
+
+    /// Waits until it has ended, and says with which status.
+    pub fn ended(&mut self) -> Option<i32> {
+        let waiting = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(waiting.elapsed() < PATIENCE, "it does not end: {}", self.log());
             std::thread::sleep(Duration::from_millis(20));
         }
-        asked.elapsed()
+    }
+
+    /// A page of its port for metrics, once that is open: its status and its text.
+    pub async fn page(&self, name: &str) -> (u16, String) {
+        let metrics = super::eventually("it opens its port for metrics", async || self.metrics_url()).await;
+        let url = metrics.replace("/metrics", name);
+        let answer = super::client().get(url).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
     }
 }
 

@@ -1,0 +1,132 @@
+//! What the processes do with the stores: whether somebody collects, relays and answers, and whether anything waits.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use clickhouse::Client;
+use sqlx::PgPool;
+
+use super::{Report, within};
+use crate::store::pauses::{self, Cause};
+use crate::store::search::changes;
+use crate::store::{Error, diagnosis, facts, health, outbox};
+
+/// How long a committed change may wait for ClickHouse, in seconds.
+const WAITING: f64 = 120.0;
+
+pub(super) async fn check(
+    report: &mut Report,
+    pg: &PgPool,
+    clickhouse: Option<&Client>,
+    now: Option<DateTime<Utc>>,
+) {
+    told(report, "outbox", relay(pg)).await;
+    if let Some(clickhouse) = clickhouse {
+        told(report, "history", history(pg, clickhouse)).await;
+    }
+    if let Some(now) = now {
+        told(report, "tracker", tracker(pg, now)).await;
+    }
+    told(report, "api", api(pg)).await;
+}
+
+/// Adds what was found, or that it could not be looked at.
+async fn told(report: &mut Report, check: &'static str, look: impl Future<Output = Result<Report, Error>>) {
+    match within(look).await {
+        Some(Ok(found)) => report.0.extend(found.0),
+        Some(Err(error)) => report.fail(check, format!("it cannot be looked at: {error}")),
+        None => report.fail(check, "it cannot be looked at: a store does not answer in time"),
+    }
+}
+
+/// Whether what is committed reaches ClickHouse.
+async fn relay(pg: &PgPool) -> Result<Report, Error> {
+    let mut report = Report::default();
+    let is_led = outbox::is_led(&mut *pg.acquire().await?).await?;
+    let waiting = outbox::waiting(pg).await?;
+    let rows =
+        format!("{} changes wait for ClickHouse, the oldest for {:.0} s", waiting.rows, waiting.seconds);
+    let late = waiting.seconds > WAITING;
+    match (is_led, late) {
+        (true, false) => report.ok("outbox", rows),
+        (true, true) => {
+            report.fail("outbox", format!("{rows}: see what the log of `tidemark track` says of its relay"))
+        }
+        (false, true) => {
+            report.fail("outbox", format!("{rows}, and nobody relays them: start `tidemark track`"))
+        }
+        (false, false) => {
+            report.warn("outbox", format!("nobody relays to ClickHouse: start `tidemark track` ({rows})"))
+        }
+    }
+    Ok(report)
+}
+
+/// Whether the two stores belong together.
+async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
+    let mut report = Report::default();
+    let missing = outbox::missing_history(pg).await?;
+    for missing in &missing {
+        report.fail("history", missing.to_string());
+    }
+    let applied = diagnosis::applied_delivery(pg).await?;
+    let recorded = facts::recorded(clickhouse).await?.delivery;
+    let remembered = diagnosis::last_delivery(pg).await?;
+    if recorded > remembered {
+        report.fail(
+            "history",
+            format!(
+                "ClickHouse has delivery {recorded}, and Postgres remembers none after {remembered}: Postgres is of an \
+                 earlier time, so restore a backup of ClickHouse that was made before that of Postgres"
+            ),
+        );
+    } else if recorded < applied {
+        report.warn(
+            "history",
+            format!(
+                "ClickHouse lacks the deliveries from {recorded} to {applied}: `tidemark track` brings them again within \
+                 seconds, look again then"
+            ),
+        );
+    } else if missing.is_empty() {
+        report.ok("history", "ClickHouse has the history that Postgres knows of");
+    }
+    Ok(report)
+}
+
+/// Whether what is due is read.
+async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error> {
+    let mut report = Report::default();
+    for pause in pauses::all(pg).await? {
+        let (platform, source) = (pause.platform, &pause.source);
+        match pause.cause {
+            Cause::Credentials => report.fail(
+                "tracker",
+                format!("{platform} refused the credentials of {source}: mend them and start `tidemark track` again"),
+            ),
+            Cause::RateLimit if pause.until > now => {
+                let until = pause.until.to_rfc3339_opts(SecondsFormat::Secs, true);
+                report.warn("tracker", format!("{platform}'s source {source} is at its limit and rests until {until}"));
+            }
+            Cause::RateLimit => {}
+        }
+    }
+    if health::tracker(pg, now).await? {
+        report.ok("tracker", "what is due is read in time");
+    } else {
+        report.warn(
+            "tracker",
+            "something waits for longer than 15 minutes to be read, or 2 to be relayed: `tidemark track --status` says \
+             how much; see that a tracker runs, or give it a higher TIDEMARK_TRACK_CONCURRENCY",
+        );
+    }
+    Ok(report)
+}
+
+/// Whether somebody answers.
+async fn api(pg: &PgPool) -> Result<Report, Error> {
+    let mut report = Report::default();
+    match changes::followers(pg, 0).await?.0 {
+        0 => report.warn("api", "no API process runs: start `tidemark serve`"),
+        living => report.ok("api", format!("{living} API processes keep a search index")),
+    }
+    Ok(report)
+}

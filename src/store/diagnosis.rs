@@ -1,0 +1,151 @@
+//! What the stores say of themselves, for `tidemark doctor`: from their system tables, and nothing of a tenant's.
+
+use chrono::{DateTime, Utc};
+use clickhouse::Client;
+use sqlx::{PgConnection, PgPool};
+
+use super::Error;
+
+/// How Postgres is set up.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Server {
+    pub version: String,
+    /// As in 150004.
+    pub version_number: i32,
+    pub encoding: String,
+    /// Connections that ordinary roles may have together, and those that there are.
+    pub places: i32,
+    pub used: i64,
+    /// Whether what is committed survives a loss of power.
+    pub keeps_commits: bool,
+    pub is_replica: bool,
+    pub now: DateTime<Utc>,
+}
+
+pub async fn server(connection: &mut PgConnection) -> Result<Server, sqlx::Error> {
+    sqlx::query_as(
+        "select current_setting('server_version') as version, current_setting('server_version_num')::int as version_number,
+             (select pg_encoding_to_char(encoding)::text from pg_database where datname = current_database()) as encoding,
+             current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as places,
+             (select count(*) from pg_stat_activity where backend_type = 'client backend') as used,
+             current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as keeps_commits,
+             pg_is_in_recovery() as is_replica, clock_timestamp() as now",
+    )
+    .fetch_one(connection)
+    .await
+}
+
+/// The tables that the role may not read and write as the service does.
+pub async fn closed_tables(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         where n.nspname = current_schema() and c.relkind = 'r' and not (
+             has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+             and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
+         order by 1",
+    )
+    .fetch_all(connection)
+    .await
+}
+
+/// Indexes whose building was broken off: they cost writes and serve nobody.
+pub async fn invalid_indexes(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "select c.relname::text from pg_index i join pg_class c on c.oid = i.indexrelid where not i.indisvalid order by 1",
+    )
+    .fetch_all(connection)
+    .await
+}
+
+/// A transaction that is open for long. Search goes no further than it, and migrations may have to wait for it.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct OpenTransaction {
+    pub pid: i32,
+    pub who: String,
+    pub seconds: i64,
+}
+
+/// The transaction that is open longest, if that is for longer than a number of seconds.
+pub async fn open_transaction(
+    connection: &mut PgConnection,
+    longer_than: i64,
+) -> Result<Option<OpenTransaction>, sqlx::Error> {
+    sqlx::query_as(
+        "select pid, coalesce(nullif(application_name, ''), usename::text, 'unknown') as who,
+             extract(epoch from clock_timestamp() - xact_start)::bigint as seconds
+         from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid()
+             and xact_start < clock_timestamp() - make_interval(secs => $1)
+         order by xact_start limit 1",
+    )
+    .bind(longer_than as f64)
+    .fetch_optional(connection)
+    .await
+}
+
+/// The last number that Postgres remembers to have given to a delivery.
+pub async fn last_delivery(pg: &PgPool) -> Result<i64, Error> {
+    let last = sqlx::query_scalar(
+        "select greatest((select last_value from deliveries where is_called), (select max(delivery) from outbox), 0)",
+    )
+    .fetch_one(pg)
+    .await?;
+    Ok(last)
+}
+
+/// The last delivery that Postgres knows to be in ClickHouse.
+pub async fn applied_delivery(pg: &PgPool) -> Result<i64, Error> {
+    // The numbers of deliveries that nobody finished are taken away again.
+    let applied = "select coalesce((
+        select delivery from outbox where delivery is not null and applied_at is not null order by delivery desc limit 1
+    ), 0)";
+    Ok(sqlx::query_scalar(applied).fetch_one(pg).await?)
+}
+
+/// ClickHouse's version, and its clock.
+pub async fn version(client: &Client) -> Result<(String, DateTime<Utc>), clickhouse::error::Error> {
+    let (version, micros) = client
+        .query_raw("select version(), toUnixTimestamp64Micro(now64(6))")
+        .fetch_one::<(String, i64)>()
+        .await?;
+    Ok((version, DateTime::from_timestamp_micros(micros).unwrap_or_default()))
+}
+
+/// ClickHouse's disks: name, bytes that are free, and all of them.
+pub async fn disks(client: &Client) -> Result<Vec<(String, u64, u64)>, clickhouse::error::Error> {
+    client
+        .query_raw(
+            "select name, free_space, total_space from system.disks where total_space > 0 order by name",
+        )
+        .fetch_all()
+        .await
+}
+
+/// The most parts that a partition of our tables is in.
+pub async fn parts(client: &Client) -> Result<u64, clickhouse::error::Error> {
+    let statement = "select max(parts) from (
+        select count() as parts from system.parts where active and database = currentDatabase() group by table, partition_id
+    )";
+    client.query_raw(statement).fetch_one().await
+}
+
+/// The tables that the relay writes.
+pub const WRITTEN: [&str; 7] = [
+    "accounts",
+    "creators",
+    "videos",
+    "account_snapshots",
+    "video_snapshots",
+    "account_daily",
+    "relay_position",
+];
+
+/// Tries whether the user may write a table as the relay does: inserts none of its rows.
+pub async fn may_write(client: &Client, table: &str) -> Result<(), clickhouse::error::Error> {
+    client.query_raw(&format!("insert into {table} select * from {table} limit 0")).execute().await
+}
+
+/// Tries whether the user may look at statements that run, as the relay does before it begins.
+pub async fn may_look(client: &Client) -> Result<(), clickhouse::error::Error> {
+    client.query_raw("select count() from system.processes").fetch_one::<u64>().await.map(drop)
+}

@@ -1,0 +1,105 @@
+//! `/livez` and `/readyz`: whether a process should be started again, and whether it should be given work.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tidemark::store::organizations::OrganizationChange;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use crate::harness::databases::Databases;
+use crate::harness::{client, eventually, tenant};
+
+/// A way to Postgres that can be closed and opened again.
+struct Gate {
+    here: SocketAddr,
+    there: String,
+    tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Gate {
+    async fn to(there: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let gate = Gate { here: listener.local_addr().unwrap(), there, tasks: Arc::default() };
+        gate.pass(listener);
+        gate
+    }
+
+    fn pass(&self, listener: TcpListener) {
+        let (tasks, there) = (self.tasks.clone(), self.there.clone());
+        let passing = tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut server = TcpStream::connect(&there).await.unwrap();
+                let copying = tokio::spawn(async move {
+                    // Either side may go at any time.
+                    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                });
+                tasks.lock().unwrap().push(copying);
+            }
+        });
+        self.tasks.lock().unwrap().push(passing);
+    }
+
+    fn close(&self) {
+        self.tasks.lock().unwrap().drain(..).for_each(|task| task.abort());
+    }
+
+    async fn open(&self) {
+        let listener = eventually("the port is free", async || TcpListener::bind(self.here).await.ok()).await;
+        self.pass(listener);
+    }
+}
+
+#[tokio::test]
+async fn without_postgres_a_process_lives_and_is_not_ready() {
+    let databases = Databases::fresh("readiness").await;
+    let (_, url) = &databases.variables[0];
+    let mut url: url::Url = url.parse().unwrap();
+    let gate = Gate::to(format!("{}:{}", url.host_str().unwrap(), url.port().unwrap())).await;
+    url.set_port(Some(gate.here.port())).unwrap();
+    let through = [("TIDEMARK_DATABASE_URL", url.to_string())];
+    let (api, base) = databases.serve(&through);
+    let track = databases.track(&through);
+    let health = async || client().get(format!("{base}/health")).send().await.unwrap().status().as_u16();
+    let ready = async |process: &crate::harness::databases::Process| {
+        eventually("it is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;
+        assert_eq!(process.page("/livez").await, (200, "ok\n".to_owned()));
+    };
+    ready(&api).await;
+    ready(&track).await;
+    assert_eq!(health().await, 200);
+
+    let metrics = async || api.page("/metrics").await.1;
+    let page = metrics().await;
+    for (metric, pool) in [
+        ("count", "postgres"),
+        ("count", "clickhouse"),
+        ("max", "postgres"),
+        ("max", "clickhouse"),
+        ("pending_requests", "clickhouse"),
+    ] {
+        let shown = format!("\ndb_client_connection_{metric}{{db_client_connection_pool_name=\"{pool}\"");
+        assert!(page.contains(&shown), "{shown} is not in {page}");
+    }
+
+    let (_, key) = tenant(&databases.pg, OrganizationChange::default()).await;
+    gate.close();
+    let asked = client().get(format!("{base}/accounts")).bearer_auth(&key).send();
+    let (of_api, of_track, healthy, answer) =
+        tokio::join!(api.page("/readyz"), track.page("/readyz"), health(), asked);
+    for (status, text) in [of_api, of_track] {
+        assert_eq!(status, 503);
+        assert!(text.contains("postgres does not answer"), "{text}");
+    }
+    for process in [&api, &track] {
+        assert_eq!(process.page("/livez").await.0, 200, "starting it again would help nobody");
+    }
+    assert_eq!(healthy, 503);
+    assert_eq!(answer.unwrap().status(), 503);
+    let page = metrics().await;
+    let gave_up = "\ndb_client_connection_timeouts_total{db_client_connection_pool_name=\"postgres\"";
+    assert!(page.contains(gave_up), "{page}");
+    gate.open().await;
+    ready(&api).await;
+    ready(&track).await;
+}

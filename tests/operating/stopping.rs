@@ -1,0 +1,233 @@
+//! What a process does when it is asked to stop, and when it is asked again.
+
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use serde_json::json;
+use sqlx::PgPool;
+use tidemark::model::platform::Platform;
+use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::{Write, imports, outbox};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use uuid::Uuid;
+
+use crate::harness::databases::{Databases, Process};
+use crate::harness::{client, eventually, tenant};
+use crate::setup::scrape;
+
+/// A creator whose row a test holds, so that changing it takes as long as the test wants.
+struct Held {
+    transaction: sqlx::Transaction<'static, sqlx::Postgres>,
+    url: String,
+    key: String,
+}
+
+impl Held {
+    async fn new(pg: &PgPool, base: &str) -> Self {
+        let (organization, key) = tenant(pg, OrganizationChange::default()).await;
+        let made = client().post(format!("{base}/creators")).bearer_auth(&key).json(&json!({"name": "Held"}));
+        let made: serde_json::Value = made.send().await.unwrap().json().await.unwrap();
+        let url = format!("{base}/creators/{}", made["data"]["id"].as_str().unwrap());
+        let mut transaction = pg.begin().await.unwrap();
+        let lock =
+            sqlx::query("select from creators where organization_id = $1 for update").bind(organization);
+        lock.execute(&mut *transaction).await.unwrap();
+        Held { transaction, url, key }
+    }
+
+    /// Begins a request that waits for the row, and returns once it does.
+    async fn ask(&self, pg: &PgPool) -> tokio::task::JoinHandle<reqwest::Result<(u16, String)>> {
+        let asked = client().patch(&self.url).bearer_auth(&self.key).json(&json!({"name": "Changed"}));
+        let asked = tokio::spawn(async move {
+            let answer = asked.send().await?;
+            Ok((answer.status().as_u16(), answer.text().await?))
+        });
+        eventually("the request waits for the row", async || {
+            let waits = "select exists (select from pg_stat_activity
+                         where datname = current_database() and wait_event_type = 'Lock')";
+            let waits: bool = sqlx::query_scalar(waits).fetch_one(pg).await.unwrap();
+            waits.then_some(())
+        })
+        .await;
+        asked
+    }
+}
+
+/// A connection that is kept from request to request.
+struct Kept(TcpStream, String);
+
+impl Kept {
+    async fn open(base: &str) -> Self {
+        let address = base.trim_start_matches("http://").trim_end_matches("/v2").to_owned();
+        Kept(TcpStream::connect(&address).await.unwrap(), address)
+    }
+
+    /// Asks for the metadata, and returns the answer: its head and its body.
+    async fn ask(&mut self) -> String {
+        let request = format!("GET /v2/meta HTTP/1.1\r\nHost: {}\r\n\r\n", self.1);
+        self.0.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        loop {
+            let mut bytes = [0; 4096];
+            let length = self.0.read(&mut bytes).await.unwrap();
+            answer.extend_from_slice(&bytes[..length]);
+            let text = String::from_utf8_lossy(&answer).into_owned();
+            if length == 0 || text.contains("}}") || text.trim_end().ends_with('}') {
+                return text;
+            }
+        }
+    }
+
+    async fn is_closed(&mut self) -> bool {
+        matches!(self.0.read(&mut [0; 1]).await, Ok(0) | Err(_))
+    }
+}
+
+async fn stops(process: &Process) {
+    eventually("readiness says that it stops", async || {
+        let (status, text) = process.page("/readyz").await;
+        (status == 503 && text.contains("stopping")).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn requests_in_hand_are_finished_and_new_ones_refused() {
+    let databases = Databases::fresh("stopping").await;
+    let (mut api, base) = databases.serve(&[]);
+    let held = Held::new(&databases.pg, &base).await;
+    let mut kept = Kept::open(&base).await;
+    assert!(kept.ask().await.starts_with("HTTP/1.1 200 "));
+    let in_hand = held.ask(&databases.pg).await;
+
+    api.terminate();
+    stops(&api).await;
+    assert_eq!(api.page("/livez").await.0, 200, "a process that stops in order is not to be killed");
+    let fresh = Kept::open(&base).await;
+    for mut connection in [kept, fresh] {
+        let refused = connection.ask().await.to_lowercase();
+        assert!(refused.starts_with("http/1.1 503 "), "{refused}");
+        for part in
+            ["\r\nretry-after: 1\r\n", "\r\nconnection: close\r\n", "service_unavailable", "is stopping"]
+        {
+            assert!(refused.contains(part), "{refused}");
+        }
+        assert!(connection.is_closed().await);
+    }
+    held.transaction.rollback().await.unwrap();
+    let (status, text) = in_hand.await.unwrap().expect("the request in hand is answered");
+    assert_eq!(status, 200, "{text}");
+    assert!(text.contains("\"Changed\"") && text.ends_with('}'), "{text}");
+    let waited = Instant::now();
+    assert_eq!(api.ended(), Some(0), "{}", api.log());
+    assert!(
+        waited.elapsed() < Duration::from_secs(5),
+        "it ended {:?} after its last request",
+        waited.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn who_is_asked_twice_ends_at_once() {
+    let databases = Databases::fresh("stopping_twice").await;
+    let (mut api, base) = databases.serve(&[("TIDEMARK_DRAIN_SECONDS", "600".to_owned())]);
+    let held = Held::new(&databases.pg, &base).await;
+    let in_hand = held.ask(&databases.pg).await;
+    api.terminate();
+    stops(&api).await;
+    // Until the balancer has noticed, requests are answered, each on its last connection.
+    let answer = client().get(format!("{base}/meta")).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["connection"], "close");
+    let again = Instant::now();
+    api.terminate();
+    assert_eq!(api.ended(), Some(1));
+    assert!(again.elapsed() < Duration::from_secs(3), "it took {:?}", again.elapsed());
+    assert!(in_hand.await.unwrap().is_err(), "what is in hand is given up");
+}
+
+#[tokio::test]
+async fn what_takes_too_long_does_not_hold_the_end_up() {
+    let databases = Databases::fresh("stopping_late").await;
+    let (mut api, base) = databases.serve(&[("TIDEMARK_STOP_SECONDS", "1".to_owned())]);
+    let held = Held::new(&databases.pg, &base).await;
+    let in_hand = held.ask(&databases.pg).await;
+    let took = api.stop();
+    assert!(took > Duration::from_millis(900) && took < Duration::from_secs(4), "it took {took:?}");
+    assert_eq!(api.ended(), Some(0));
+    assert!(in_hand.await.unwrap().is_err());
+}
+
+/// Accounts without a platform's scrape, and an organization to make them in.
+async fn accounts(
+    pg: &PgPool,
+    count: usize,
+    track: bool,
+) -> (Uuid, Vec<tidemark::store::observations::AccountRef>) {
+    let (organization, _) = tenant(pg, OrganizationChange::default()).await;
+    let names: Vec<_> = (0..count)
+        .map(|n| (Platform::Tiktok, format!("{}.{n}", &organization.simple().to_string()[20..])))
+        .collect();
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    let made = imports::accounts(&mut write, &names, track, Utc::now()).await.unwrap();
+    write.commit().await.unwrap();
+    (organization, made.into_values().collect())
+}
+
+fn without_sources() -> Vec<(&'static str, String)> {
+    ["TIDEMARK_INSTAGRAM_SOURCES", "TIDEMARK_TIKTOK_SOURCES"].map(|name| (name, "none".to_owned())).into()
+}
+
+#[tokio::test]
+async fn the_relay_brings_what_waits_and_leaves_its_place() {
+    let databases = Databases::fresh("stopping_relay").await;
+    let pg = &databases.pg;
+    let mut track = databases.track(&without_sources());
+    let (organization, accounts) = accounts(pg, 20, false).await;
+    eventually("the relay delivers", async || {
+        let waiting = outbox::waiting(pg).await.unwrap();
+        (waiting.rows == 0).then_some(())
+    })
+    .await;
+    for account in accounts {
+        scrape(pg, organization, account, 50, 100).await;
+    }
+    track.terminate();
+    assert_eq!(track.ended(), Some(0), "{}", track.log());
+    assert_eq!(outbox::waiting(pg).await.unwrap().rows, 0, "{}", track.log());
+    assert!(!outbox::is_led(&mut pg.acquire().await.unwrap()).await.unwrap(), "its place is still taken");
+    let database =
+        databases.variables.iter().find(|(name, _)| *name == "TIDEMARK_CLICKHOUSE_DATABASE").unwrap();
+    let clickhouse = databases.stack.stores.clickhouse.clone().with_database(&database.1);
+    let snapshots = clickhouse.query_raw("select count() from video_snapshots final").fetch_one::<u64>();
+    assert_eq!(snapshots.await.unwrap(), 20 * 50);
+}
+
+#[tokio::test]
+async fn scrapes_that_take_too_long_are_given_back() {
+    let databases = Databases::fresh("stopping_scrapes").await;
+    let pg = &databases.pg;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut track = databases.track(&[
+        ("TIDEMARK_INSTAGRAM_SOURCES", "none".to_owned()),
+        ("TIDEMARK_TIKTOK_SOURCES", "http".to_owned()),
+        ("TIDEMARK_HTTP_SOURCE_URL", format!("http://{}", silent.local_addr().unwrap())),
+        ("TIDEMARK_STOP_SECONDS", "1".to_owned()),
+    ]);
+    accounts(pg, 3, true).await;
+    let state = async || -> Vec<(bool, chrono::DateTime<Utc>)> {
+        let state = "select lease_owner is not null, next_attempt_at from scrape_targets order by id";
+        sqlx::query_as(state).fetch_all(pg).await.unwrap()
+    };
+    let in_hand = eventually("the accounts are in hand", async || {
+        let state = state().await;
+        (state.len() == 3 && state.iter().all(|(leased, _)| *leased)).then_some(state)
+    })
+    .await;
+    let took = track.stop();
+    assert!(took < Duration::from_secs(6), "it took {took:?}");
+    assert_eq!(track.ended(), Some(0));
+    let due: Vec<_> = in_hand.into_iter().map(|(_, due)| (false, due)).collect();
+    assert_eq!(state().await, due, "{}", track.log());
+}
