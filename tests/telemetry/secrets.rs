@@ -13,8 +13,9 @@ use tidemark::model::organization::KeyStatus;
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::organizations::OrganizationChange;
 
+use crate::harness::databases::Databases;
 use crate::harness::{PATIENCE, client, eventually, tenant};
-use crate::process::Databases;
+
 use crate::receiver::Receiver;
 
 /// What stands in for a password of Postgres, of ClickHouse and of a proxy on the way to a collector.
