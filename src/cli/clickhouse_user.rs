@@ -77,10 +77,11 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
     match args.command {
         ClickhouseUserCommand::Create { which, sql, answer, postgres, clickhouse } => {
             organizations::require(&app::postgres(&postgres)?, which.org).await?;
-            let new = NewUser::prepare(&clickhouse, which.org, &which.name)?;
+            let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
+            let new = NewUser::prepare(database, &public, which.org, &which.name)?;
             if !sql {
                 let client = client(&clickhouse);
-                clickhouse_users::run(&client, &new.statements).await?;
+                clickhouse_users::run(&client, database, &new.statements).await?;
                 if let Some(warning) = clickhouse_users::warning(&client).await? {
                     eprintln!("warning: {warning}");
                 }
@@ -92,7 +93,8 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
         }
         ClickhouseUserCommand::Drop { which, sql, answer, clickhouse } => {
             let user = ClickhouseUser::named(which.org, &which.name);
-            let statements = clickhouse_users::drop_statements(&clickhouse, &user);
+            let database = &clickhouse.clickhouse_database;
+            let statements = clickhouse_users::drop_statements(database, &user);
             if sql {
                 return script(&statements);
             }
@@ -100,7 +102,7 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
             if !clickhouse_users::list(&client, which.org).await?.contains(&user) {
                 return Err(Error::NotFound("user").into());
             }
-            clickhouse_users::run(&client, &statements).await?;
+            clickhouse_users::run(&client, database, &statements).await?;
             answer.one(&user, &["user", "name"])
         }
     }

@@ -12,7 +12,6 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::Error;
-use crate::config::ClickhouseArgs;
 use crate::model::key;
 use crate::model::secret::Secret;
 
@@ -86,13 +85,14 @@ fn suffix(organization: Uuid) -> String {
 }
 
 impl NewUser {
-    /// Thinks of a password and writes down what makes the user. Run again, the statements give it the new password and
-    /// the rights and limits of this version; stopped anywhere in between, they leave a user that reads nothing.
-    pub fn prepare(args: &ClickhouseArgs, organization: Uuid, name: &str) -> Result<Self, Error> {
+    /// Thinks of a password and writes down what makes the user, who reads the views of `public` over the tables of
+    /// `database`. Run again, the statements give it the new password and the rights and limits of this version; stopped
+    /// anywhere in between, they leave a user that reads nothing.
+    pub fn prepare(database: &str, public: &str, organization: Uuid, name: &str) -> Result<Self, Error> {
         let user = ClickhouseUser::named(organization, name);
-        let (password, database) = (key::random()?, args.public_database());
-        let statements = create(&args.clickhouse_database, &database, &user, &password);
-        Ok(NewUser { user, password: Secret::new(password), database, statements })
+        let password = key::random()?;
+        let statements = create(database, public, &user, &password);
+        Ok(NewUser { user, password: Secret::new(password), database: public.to_owned(), statements })
     }
 }
 
@@ -130,11 +130,11 @@ fn create(tables: &str, public: &str, user: &ClickhouseUser, password: &str) -> 
 }
 
 /// Writes down what removes a user. Run again, the statements change nothing.
-pub fn drop_statements(args: &ClickhouseArgs, user: &ClickhouseUser) -> Vec<String> {
+pub fn drop_statements(database: &str, user: &ClickhouseUser) -> Vec<String> {
     let name = quoted(&user.user);
     vec![
         format!("DROP USER IF EXISTS {name}"),
-        format!("DROP ROW POLICY IF EXISTS {name} ON {}", every(&args.clickhouse_database)),
+        format!("DROP ROW POLICY IF EXISTS {name} ON {}", every(database)),
         format!("DROP QUOTA IF EXISTS {name}"),
     ]
 }
@@ -149,12 +149,30 @@ fn quoted(name: &str) -> String {
 }
 
 /// Runs the statements that make or remove a user, on a server that keeps users.
-pub async fn run(client: &Client, statements: &[String]) -> Result<(), Error> {
+pub async fn run(client: &Client, database: &str, statements: &[String]) -> Result<(), Error> {
+    require_tables(client, database).await?;
     require_users(client).await?;
     for statement in statements {
         bounded(client.query_raw(statement).execute()).await?;
     }
     Ok(())
+}
+
+/// Fails on a cluster: there, policies belong on the tables of each shard, and one on what spans them refuses questions.
+async fn require_tables(client: &Client, database: &str) -> Result<(), Error> {
+    let spread = client
+        .query_raw(
+            "SELECT count() FROM system.tables WHERE database = {database:String} AND engine = 'Distributed'",
+        )
+        .param("database", database);
+    if bounded(spread.fetch_one::<u64>()).await? == 0 {
+        return Ok(());
+    }
+    Err(Error::Conflict(
+        "the tables are spread over a cluster, where row policies belong on the tables of its shards: print the statements \
+         with --sql and write policies and grants for those"
+            .to_owned(),
+    ))
 }
 
 /// What is to be said of a server that lets users see more than their rows, if it does.
@@ -217,13 +235,8 @@ mod tests {
 
     use super::*;
 
-    fn args(database: &str) -> ClickhouseArgs {
-        ClickhouseArgs {
-            clickhouse_url: String::new(),
-            clickhouse_user: String::new(),
-            clickhouse_password: Secret::default(),
-            clickhouse_database: database.to_owned(),
-        }
+    fn reports(organization: Uuid) -> NewUser {
+        NewUser::prepare("tidemark", "tidemark_public", organization, "reports").unwrap()
     }
 
     #[test]
@@ -241,7 +254,7 @@ mod tests {
             .collect();
         assert_eq!(read, TABLES.into_iter().collect());
 
-        let new = NewUser::prepare(&args("tidemark"), Uuid::nil(), "reports").unwrap();
+        let new = reports(Uuid::nil());
         let user = "`reports_00000000000000000000000000000000`";
         let grants: BTreeSet<_> =
             new.statements.iter().filter_map(|statement| statement.strip_prefix("GRANT ")).collect();
@@ -254,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_rights_come_last_and_the_password_is_nowhere() {
-        let new = NewUser::prepare(&args("tidemark"), Uuid::now_v7(), "reports").unwrap();
+        let new = reports(Uuid::now_v7());
         let grants = |statement: &String| statement.starts_with("GRANT");
         let first = new.statements.iter().position(grants).unwrap();
         assert!(new.statements[first..].iter().all(grants));
@@ -263,7 +276,7 @@ mod tests {
         assert!(!all.contains(new.password.reveal()), "{all}");
         let hash = Sha256::digest(new.password.reveal());
         assert!(all.contains(&hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>()));
-        let again = NewUser::prepare(&args("tidemark"), Uuid::now_v7(), "reports").unwrap();
+        let again = reports(Uuid::now_v7());
         assert_ne!(new.password.reveal(), again.password.reveal());
     }
 

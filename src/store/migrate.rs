@@ -356,6 +356,14 @@ mod tests {
             assert!(!code.trim().is_empty(), "{name} is empty");
             assert!(!code.trim().trim_end_matches(';').contains(';'), "{name} holds several statements");
         }
+        for (name, statement) in VIEWS {
+            let code = without_comments_and_strings(statement);
+            let view =
+                format!("CREATE OR REPLACE VIEW {{public:Identifier}}.{}\n", name.trim_end_matches(".sql"));
+            assert!(code.trim_start().starts_with(&view), "{name} makes another view");
+            assert!(code.contains("SQL SECURITY INVOKER"), "{name} reads as somebody else");
+            assert!(!code.contains(';'), "{name} holds several statements");
+        }
     }
 
     #[test]
