@@ -156,13 +156,21 @@ async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<P
         turn.confirm().await?;
     }
     // What the relay has in hand would come to ClickHouse after everything else is gone there.
-    let mut in_hand = within(LONG, organizations::remove_events(pg, organization, 0)).await?;
-    while let Some(position) = in_hand {
-        if began.elapsed() > IN_HAND {
-            return Ok(Progress::InHand);
+    let waits = Instant::now();
+    let mut from = Some(0);
+    while let Some(first) = from {
+        let mut next = Some(first);
+        while let Some(position) = next {
+            next = within(LONG, organizations::remove_some_events(pg, organization, position)).await?;
+            turn.confirm().await?;
         }
-        tokio::time::sleep(IN_HAND_LOOK).await;
-        in_hand = within(LONG, organizations::remove_events(pg, organization, position)).await?;
+        from = within(BRIEF, organizations::in_hand(pg, organization)).await?;
+        if from.is_some() {
+            if waits.elapsed() > IN_HAND {
+                return Ok(Progress::InHand);
+            }
+            tokio::time::sleep(IN_HAND_LOOK).await;
+        }
     }
     failpoint::reached("erasure-outbox");
     turn.confirm().await?;
@@ -181,8 +189,12 @@ async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Era
     let mut outbox_rows = 0;
     for organization in within(BRIEF, outbox::organizations(pg)).await? {
         if of.is_none_or(|of| of == organization) {
-            outbox_rows += outbox::forget_removed(pg, organization).await?;
-            turn.confirm().await?;
+            let mut forgetting = within(LONG, outbox::Forgetting::begin(pg, organization)).await?;
+            while let Some(rows) = within(LONG, forgetting.some(pg)).await? {
+                outbox_rows += rows;
+                turn.confirm().await?;
+            }
+            within(LONG, forgetting.end(pg)).await?;
         }
     }
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");

@@ -5,9 +5,12 @@ use std::time::Duration;
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
-use tidemark::store::search::changes;
+use tidemark::store::search::SearchIndex;
+use tidemark::store::search::changes::{self, Document, Position};
+use tidemark::store::write::Entity;
 use tidemark::store::{Write, applied, erasure, organizations};
 use tokio::net::TcpListener;
+use uuid::Uuid;
 
 use crate::setup::{Followed, OwnDatabase, add_creator, insert_creator, organization, postgres};
 
@@ -44,9 +47,8 @@ async fn a_rename_and_a_removal_show_at_once_and_stay() {
     followed.close().await;
 }
 
-/// What is removed is found no more at once, and leaves the files when they are written anew.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_that_is_gone_leaves_every_index_and_its_files() {
+async fn an_organization_that_is_gone_leaves_every_index() {
     let own = OwnDatabase::create().await;
     let pg = own.pg.clone();
     let folder = TempDir::new().unwrap();
@@ -68,32 +70,43 @@ async fn an_organization_that_is_gone_leaves_every_index_and_its_files() {
     assert_eq!(followed.index.documents(), 5);
     assert!(followed.creators(&pg, gone, "gone").await.is_empty());
 
-    // Fewer documents than by whose share a segment is written anew by itself.
-    let removed = add_creator(&pg, stays, "Removed").await;
-    followed.current(&pg).await;
-    let mut write = Write::begin(&pg, stays).await.unwrap();
-    sqlx::query("delete from creators where id = $1")
-        .bind(removed)
-        .execute(write.connection())
-        .await
-        .unwrap();
-    write.creator_removed(removed);
-    write.commit().await.unwrap();
-    followed.current(&pg).await;
-    let index = followed.index.current();
-    index.rewrite().await.unwrap();
-    assert_eq!(index.leftovers().await.unwrap(), 0);
-    assert_eq!(followed.index.documents(), 5);
     assert_eq!(followed.creators(&pg, stays, "stays 4").await, ["Stays 4"]);
-    let position = followed.index.position().unwrap();
-    followed.close().await;
-    drop(index);
-    // What was written anew is whole, and knows where it was.
-    let followed = Followed::open(&pg, folder.path()).await;
-    assert!(followed.index.position().is_some_and(|now| now.txid >= position.txid));
-    assert_eq!(followed.index.documents(), 5);
     followed.close().await;
     own.remove().await;
+}
+
+/// Fewer documents than by whose share a segment is written anew by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_removed_leaves_the_files_when_they_are_written_anew() {
+    let folder = TempDir::new().unwrap();
+    let (gone, stays) = (Uuid::now_v7(), Uuid::now_v7());
+    let place = Position { database: "here".to_owned(), txid: 7, position: 0, generation: 0 };
+    let document = |organization: Uuid, text: &str| Document {
+        entity: Entity::Creator,
+        id: Uuid::now_v7(),
+        organization,
+        text: text.to_owned(),
+    };
+    let search = SearchIndex::open(folder.path()).unwrap();
+    let index = search.current();
+    let removed = document(stays, "removed");
+    let mut documents: Vec<_> = (0..20).map(|n| document(stays, &format!("stays {n}"))).collect();
+    documents.extend([document(gone, "gone"), document(gone, "gone too"), removed.clone()]);
+    index.add(documents).await.unwrap();
+    index.commit(Some(place.clone())).await.unwrap();
+    assert_eq!((search.documents(), index.leftovers().await.unwrap()), (23, 0));
+
+    index.remove_organizations(vec![gone]).await.unwrap();
+    index.replace(vec![(Entity::Creator, removed.id)], vec![]).await.unwrap();
+    index.commit(Some(place.clone())).await.unwrap();
+    assert_eq!((search.documents(), index.leftovers().await.unwrap()), (20, 3));
+    assert_eq!(index.rewrite().await.unwrap(), 3);
+    assert_eq!((search.documents(), index.leftovers().await.unwrap()), (20, 0));
+    assert_eq!(index.rewrite().await.unwrap(), 0);
+    drop((search, index));
+    // What was written anew is whole, and knows where it is.
+    let search = SearchIndex::open(folder.path()).unwrap();
+    assert_eq!((search.documents(), search.position()), (20, Some(place)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

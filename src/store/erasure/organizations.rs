@@ -58,27 +58,29 @@ pub async fn remove_some_records(pg: &PgPool, organization: Uuid) -> Result<bool
     Ok(false)
 }
 
-/// Removes what the outbox holds of a deleted organization from a position on, except what the relay has in hand. Says
-/// where the first of that stands, if there is any.
-pub async fn remove_events(pg: &PgPool, organization: Uuid, from: i64) -> Result<Option<i64>, Error> {
-    let mut next = Some(from);
-    while let Some(position) = next {
-        next = sqlx::query_scalar(
-            "with looked_at as (
-                select position, organization_id from outbox where position >= $2 order by position limit $3
-             ), removed as (
-                delete from outbox
-                where position = any(array(select position from looked_at where organization_id = $1))
-                    and (delivery is null or applied_at is not null)
-             )
-             select max(position) + 1 from looked_at",
-        )
-        .bind(organization)
-        .bind(position)
-        .bind(LOOKED_AT)
-        .fetch_one(pg)
-        .await?;
-    }
+/// Removes what some rows of the outbox from a position on hold of a deleted organization, except what the relay has in
+/// hand. Says where it goes on, if there are more rows.
+pub async fn remove_some_events(pg: &PgPool, organization: Uuid, from: i64) -> Result<Option<i64>, Error> {
+    let next = sqlx::query_scalar(
+        "with looked_at as (
+            select position, organization_id from outbox where position >= $2 order by position limit $3
+         ), removed as (
+            delete from outbox
+            where position = any(array(select position from looked_at where organization_id = $1))
+                and (delivery is null or applied_at is not null)
+         )
+         select max(position) + 1 from looked_at",
+    )
+    .bind(organization)
+    .bind(from)
+    .bind(LOOKED_AT)
+    .fetch_one(pg)
+    .await?;
+    Ok(next)
+}
+
+/// Where the first row of the outbox stands that the relay has in hand of a deleted organization.
+pub async fn in_hand(pg: &PgPool, organization: Uuid) -> Result<Option<i64>, Error> {
     let in_hand = sqlx::query_scalar(
         "select min(position) from outbox where organization_id = $1 and applied_at is null",
     )

@@ -23,67 +23,97 @@ pub async fn organizations(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
     Ok(organizations)
 }
 
-/// Takes the snapshots of deleted subjects out of an organization's rows, and says how many rows had any.
-pub async fn forget_removed(pg: &PgPool, organization: Uuid) -> Result<u64, Error> {
-    let removed: Vec<(i64, bool)> = sqlx::query_as(
-        "select subject_id, erased_at is null from removed_subjects
-         where organization_id = $1 and delivery is not null",
-    )
-    .bind(organization)
-    .fetch_all(pg)
-    .await?;
-    let removed_now: Vec<i64> = removed.iter().filter(|(_, now)| *now).map(|(subject, _)| *subject).collect();
-    let mut forgetting = Forgetting::new(removed.into_iter().map(|(subject, _)| subject));
-    let (mut rewritten, mut before) = (0, i64::MAX);
-    // Backwards: history moves after it was observed, so where it ended is known before it is come to.
-    loop {
+/// Takes the snapshots of deleted subjects out of an organization's rows. Backwards: history moves after it was observed,
+/// so where it ended is known before it is come to.
+pub struct Forgetting {
+    organization: Uuid,
+    /// Those of which the outbox may still hold snapshots.
+    removed_now: Vec<i64>,
+    /// The position before which rows are still to be looked at.
+    before: i64,
+    known: Known,
+}
+
+impl Forgetting {
+    pub async fn begin(pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
+        let removed: Vec<(i64, bool)> = sqlx::query_as(
+            "select subject_id, erased_at is null from removed_subjects
+             where organization_id = $1 and delivery is not null",
+        )
+        .bind(organization)
+        .fetch_all(pg)
+        .await?;
+        Ok(Forgetting {
+            organization,
+            removed_now: removed.iter().filter(|(_, now)| *now).map(|(subject, _)| *subject).collect(),
+            before: i64::MAX,
+            known: Known::new(removed.into_iter().map(|(subject, _)| subject)),
+        })
+    }
+
+    /// Goes through some rows, and says how many of them had any; none when there are no more rows.
+    pub async fn some(&mut self, pg: &PgPool) -> Result<Option<u64>, Error> {
         let rows: Vec<(i64, Option<Vec<u8>>)> = sqlx::query_as(
             "select position, case when organization_id = $1 then events end from outbox
              where position < $2 order by position desc limit $3",
         )
-        .bind(organization)
-        .bind(before)
+        .bind(self.organization)
+        .bind(self.before)
         .bind(LOOKED_AT)
         .fetch_all(pg)
         .await?;
-        let Some((last, _)) = rows.last() else { break };
-        before = *last;
+        let Some((last, _)) = rows.last() else { return Ok(None) };
+        self.before = *last;
+        let (mut positions, mut rewritten) = (Vec::new(), Vec::new());
         for (position, events) in rows {
+            // One that cannot be read is the relay's matter; it is looked at again once something else is deleted.
             let Some(Ok(mut events)) = events.map(|bytes| event::decode(&bytes)) else { continue };
-            if forgetting.of(&mut events) {
-                sqlx::query("update outbox set events = $2 where position = $1")
-                    .bind(position)
-                    .bind(event::encode(&events)?)
-                    .execute(pg)
-                    .await?;
-                rewritten += 1;
+            if self.known.forget(&mut events) {
+                positions.push(position);
+                rewritten.push(event::encode(&events)?);
             }
         }
+        if positions.is_empty() {
+            return Ok(Some(0));
+        }
+        sqlx::query(
+            "update outbox o set events = x.events from unnest($1::bigint[], $2::bytea[]) as x(position, events)
+             where o.position = x.position",
+        )
+        .bind(&positions)
+        .bind(rewritten)
+        .execute(pg)
+        .await?;
+        Ok(Some(positions.len() as u64))
     }
-    sqlx::query(
-        "update removed_subjects set erased_at = now() where organization_id = $1 and subject_id = any($2)",
-    )
-    .bind(organization)
-    .bind(removed_now)
-    .execute(pg)
-    .await?;
-    Ok(rewritten)
+
+    /// Notes that nothing is left to be forgotten of what was deleted when it began.
+    pub async fn end(self, pg: &PgPool) -> Result<(), Error> {
+        sqlx::query(
+            "update removed_subjects set erased_at = now() where organization_id = $1 and subject_id = any($2)",
+        )
+        .bind(self.organization)
+        .bind(self.removed_now)
+        .execute(pg)
+        .await?;
+        Ok(())
+    }
 }
 
-/// What is known of an organization's deletions and moves after a row of its outbox.
-struct Forgetting {
+/// What is known of an organization's deletions, and of its moves after a row of its outbox.
+struct Known {
     removed: HashSet<i64>,
     /// From a place (subject, video) to the next one.
     moved: HashMap<(i64, i64), VideoPlace>,
 }
 
-impl Forgetting {
+impl Known {
     fn new(removed: impl Iterator<Item = i64>) -> Self {
-        Forgetting { removed: removed.collect(), moved: HashMap::new() }
+        Known { removed: removed.collect(), moved: HashMap::new() }
     }
 
     /// Takes snapshots out of a row that end in a deleted subject; says whether there were any.
-    fn of(&mut self, events: &mut [Event]) -> bool {
+    fn forget(&mut self, events: &mut [Event]) -> bool {
         for event in &*events {
             if let Event::VideoMoved { from, to } = event {
                 self.moved.insert((from.subject_id, from.video_id), *to);
@@ -100,9 +130,9 @@ impl Forgetting {
                 Event::VideoSnapshots(snapshots) => {
                     let all = snapshots.len();
                     snapshots.retain(|snapshot| {
-                        let VideoPlace { subject_id, .. } = self
-                            .end(VideoPlace { subject_id: snapshot.subject_id, video_id: snapshot.video_id });
-                        !self.removed.contains(&subject_id)
+                        let place =
+                            VideoPlace { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
+                        !self.removed.contains(&self.end(place).subject_id)
                     });
                     some |= snapshots.len() < all;
                 }
@@ -145,7 +175,7 @@ mod tests {
     fn snapshots_go_by_where_their_history_ended() {
         let (alone, found, other) = (place(5, 5), place(10, 5), place(10, 6));
         let (stays, behind) = (place(10, 7), place(11, 7));
-        let mut forgetting = Forgetting::new([10].into_iter());
+        let mut known = Known::new([10].into_iter());
         let rows = [
             vec![seen(&[alone, place(20, 8)])],
             vec![Event::VideoMoved { from: alone, to: found }],
@@ -154,7 +184,7 @@ mod tests {
         ];
         let mut rewritten = Vec::new();
         for mut row in rows.into_iter().rev() {
-            let some = forgetting.of(&mut row);
+            let some = known.forget(&mut row);
             rewritten.push((some, row));
         }
         rewritten.reverse();
@@ -174,7 +204,7 @@ mod tests {
             profile_post_count: None,
         };
         let mut row = vec![Event::AccountSnapshots(vec![of(1), of(2)])];
-        assert!(Forgetting::new([1].into_iter()).of(&mut row));
+        assert!(Known::new([1].into_iter()).forget(&mut row));
         assert_eq!(row, [Event::AccountSnapshots(vec![of(2)])]);
     }
 
@@ -183,6 +213,6 @@ mod tests {
         let (one, other) = (place(1, 1), place(2, 1));
         let moved = |from, to| Event::VideoMoved { from, to };
         let mut row = vec![moved(one, other), moved(other, one), seen(&[one])];
-        assert!(!Forgetting::new([3].into_iter()).of(&mut row));
+        assert!(!Known::new([3].into_iter()).forget(&mut row));
     }
 }
