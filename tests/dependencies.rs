@@ -147,8 +147,8 @@ fn direct() -> BTreeMap<String, String> {
     }
     let crates = crates();
     let of = |name: &str| {
-        let versions = crates.iter().filter(|one| one["name"] == name);
-        licence(versions.last().unwrap_or_else(|| panic!("{name} is not built"))).to_owned()
+        let mut versions = crates.iter().filter(|one| one["name"] == name);
+        licence(versions.next_back().unwrap_or_else(|| panic!("{name} is not built"))).to_owned()
     };
     names.into_iter().map(|name| (name.clone(), of(&name))).collect()
 }

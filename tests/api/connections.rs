@@ -143,7 +143,7 @@ async fn who_keeps_quiet_or_is_too_slow_is_hung_up_on() {
         loop {
             tokio::select! {
                 read = slow.read(&mut byte) => return read,
-                _ = beat.tick() => if let Err(error) = slow.write_all(b"x").await { return Err(error) },
+                _ = beat.tick() => slow.write_all(b"x").await?,
             }
         }
     };
