@@ -10,11 +10,17 @@ use sqlx::migrate::{MigrateDatabase, MigrateError, Migrator};
 use sqlx::{Connection, PgConnection};
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
+use crate::store::cluster::{self, Layout};
 
 static POSTGRES: Migrator = sqlx::migrate!();
 
 /// The files of `schemas/`, by name.
 static CLICKHOUSE: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
+
+/// Where it is recorded what was applied.
+pub const RECORDS: &str = "create table if not exists schema_migrations (
+                 version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC') default now64(3)
+             ) engine = ReplacingMergeTree order by version";
 
 /// The advisory lock that a migrating process holds in Postgres; any number will do that nothing else uses.
 const LOCK: i64 = 0x0074_6964_656d_6172;
@@ -46,6 +52,8 @@ pub enum Error {
     Numbering(&'static str),
     #[error("{0:?} is no name for a database: use letters, digits and underscores")]
     DatabaseName(String),
+    #[error("clickhouse cannot be migrated: {0}")]
+    Cluster(#[from] cluster::Error),
 }
 
 /// What a migration did, for the person who asked for it.
@@ -120,23 +128,30 @@ async fn migrate_clickhouse(args: &ClickhouseArgs) -> Result<usize, Error> {
     }
     let client = crate::app::clickhouse(args);
     let server = client.clone().with_database("default");
-    server.query_raw(&format!("create database if not exists `{database}`")).execute().await?;
-    client
-        .query_raw(
-            "create table if not exists schema_migrations (
-                 version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC') default now64(3)
-             ) engine = ReplacingMergeTree order by version",
-        )
-        .execute()
-        .await?;
+    let layout = Layout::of(&server, database).await?;
+    for statement in layout.render(&format!("create database if not exists `{database}`"))? {
+        server.query_raw(&statement).execute().await?;
+    }
+    for statement in layout.render(RECORDS)? {
+        client.query_raw(&statement).execute().await?;
+    }
     let recorded: Vec<Migration> = client
         .query_raw("select version, name, checksum from schema_migrations final order by version")
         .fetch_all()
         .await?;
     let files = numbered(CLICKHOUSE)?;
     let pending = pending(&files, &recorded)?;
-    for (version, file, statement) in &pending {
-        execute(&client, file, statement).await?;
+    for file in &files {
+        let is_pending = pending.contains(file);
+        let (version, file, statement) = file;
+        if is_pending || layout.may_have_grown() {
+            for statement in layout.render(statement)? {
+                execute(&client, file, &statement).await?;
+            }
+        }
+        if !is_pending {
+            continue;
+        }
         let mut insert = client.insert::<Migration>("schema_migrations").await?;
         let migration =
             Migration { version: *version, name: (*file).to_owned(), checksum: checksum(statement) };
