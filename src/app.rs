@@ -16,6 +16,7 @@ use crate::model::network::Network;
 use crate::model::platform::Readable;
 use crate::running::Running;
 use crate::store::analytics::History;
+use crate::store::cluster;
 use crate::store::search::SearchIndex;
 
 /// What the handlers of the API stand on. Cheap to clone.
@@ -122,11 +123,12 @@ pub fn postgres(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
 
 /// A client of ClickHouse's HTTP interface.
 pub fn clickhouse(args: &ClickhouseArgs) -> clickhouse::Client {
-    clickhouse::Client::default()
+    let client = clickhouse::Client::default()
         .with_url(&args.clickhouse_url)
         .with_user(&args.clickhouse_user)
         .with_password(args.clickhouse_password.reveal())
-        .with_database(&args.clickhouse_database)
+        .with_database(&args.clickhouse_database);
+    cluster::connected(client, &args.clickhouse_cluster)
 }
 
 /// The time of tracking and analytics: the machine's, or a sandbox's, which can be moved.

@@ -42,6 +42,25 @@ pub struct ClickhouseArgs {
     /// The database that holds Tidemark's tables
     #[arg(long, env = "TIDEMARK_CLICKHOUSE_DATABASE", default_value = "tidemark", value_name = "NAME")]
     pub clickhouse_database: String,
+    /// The cluster over which the tables are spread, as system.clusters names it; empty for a single server
+    #[arg(
+        long,
+        env = "TIDEMARK_CLICKHOUSE_CLUSTER",
+        default_value = "",
+        value_name = "NAME",
+        value_parser = cluster
+    )]
+    pub clickhouse_cluster: String,
+}
+
+/// Reads the name of a cluster, which stands in quotes and in backticks of statements.
+fn cluster(text: &str) -> Result<String, &'static str> {
+    let may_be_in = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if text.bytes().all(may_be_in) {
+        Ok(text.to_owned())
+    } else {
+        Err("a cluster's name has letters, digits, underscores and hyphens only")
+    }
 }
 
 impl ClickhouseArgs {
@@ -69,4 +88,19 @@ pub struct SearchArgs {
     /// Folder of the search index; each API process has its own
     #[arg(long, env = "TIDEMARK_SEARCH_INDEX", default_value = ".tidemark/search", value_name = "DIR")]
     pub search_index: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clusters_name_ends_no_quotes() {
+        for name in ["", "main", "eu-west_2"] {
+            assert_eq!(cluster(name).as_deref(), Ok(name));
+        }
+        for name in ["a b", "a'", "a`", "a\\", "é", "a;", "{cluster}"] {
+            assert!(cluster(name).is_err(), "{name}");
+        }
+    }
 }

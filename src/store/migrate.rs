@@ -14,6 +14,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 use tokio::time::Instant;
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
+use crate::store::cluster::{self, Layout};
 
 #[cfg(test)]
 mod rules;
@@ -25,6 +26,11 @@ static CLICKHOUSE: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/schemas
 
 /// The files of `schemas/views/`, by name.
 static VIEWS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/views.rs"));
+
+/// Where it is recorded what was applied.
+pub const RECORDS: &str = "create table if not exists schema_migrations (
+                 version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC') default now64(3)
+             ) engine = ReplacingMergeTree order by version";
 
 /// The advisory lock that a migrating process holds in Postgres; any number will do that nothing else uses.
 const LOCK: i64 = 0x0074_6964_656d_6172;
@@ -79,6 +85,8 @@ pub enum Error {
     Numbering(&'static str),
     #[error("{0:?} is no name for a database: use letters, digits and underscores")]
     DatabaseName(String),
+    #[error("clickhouse cannot be migrated: {0}")]
+    Cluster(#[from] cluster::Error),
 }
 
 /// What a migration did, for the person who asked for it.
@@ -253,20 +261,27 @@ async fn migrate_clickhouse(args: &ClickhouseArgs) -> Result<usize, Error> {
     }
     let client = crate::app::clickhouse(args);
     let server = client.clone().with_database("default");
-    server.query_raw(&format!("create database if not exists `{database}`")).execute().await?;
-    client
-        .query_raw(
-            "create table if not exists schema_migrations (
-                 version UInt32, name String, checksum String, applied_at DateTime64(3, 'UTC') default now64(3)
-             ) engine = ReplacingMergeTree order by version",
-        )
-        .execute()
-        .await?;
+    let layout = Layout::of(&server, database).await?;
+    for statement in layout.render(&format!("create database if not exists `{database}`"))? {
+        server.query_raw(&statement).execute().await?;
+    }
+    for statement in layout.render(RECORDS)? {
+        client.query_raw(&statement).execute().await?;
+    }
     let recorded = recorded(&client).await?;
     let files = numbered(CLICKHOUSE)?;
     let pending = pending(&files, &recorded)?;
-    for (version, file, statement) in &pending {
-        execute(&client, file, statement).await?;
+    for file in &files {
+        let is_pending = pending.contains(file);
+        let (version, file, statement) = file;
+        if is_pending || layout.may_have_grown() {
+            for statement in layout.render(statement)? {
+                execute(&client, file, &statement).await?;
+            }
+        }
+        if !is_pending {
+            continue;
+        }
         let mut insert = client.insert::<Migration>("schema_migrations").await?;
         let migration =
             Migration { version: *version, name: (*file).to_owned(), checksum: checksum(statement) };
@@ -274,19 +289,26 @@ async fn migrate_clickhouse(args: &ClickhouseArgs) -> Result<usize, Error> {
         insert.end().await?;
         tracing::info!(file, "applied to clickhouse");
     }
-    make_views(&client, args).await?;
+    make_views(&client, &layout, args).await?;
     Ok(pending.len())
 }
 
 /// Makes the public views over the tables of the client's database, in a database of their own.
-async fn make_views(client: &clickhouse::Client, args: &ClickhouseArgs) -> Result<(), Error> {
+async fn make_views(
+    client: &clickhouse::Client,
+    layout: &Layout,
+    args: &ClickhouseArgs,
+) -> Result<(), Error> {
     let database = args.public_database();
     let refused = |file, reason| Error::View { file, database: database.clone(), reason };
-    let create = format!("create database if not exists `{database}`");
-    bounded(client.query_raw(&create)).await.map_err(|reason| refused("", reason))?;
-    for &(file, statement) in VIEWS {
-        let view = client.query_raw(statement).param("public", &database);
-        bounded(view).await.map_err(|reason| refused(file, reason))?;
+    for statement in layout.render(&format!("create database if not exists `{database}`"))? {
+        bounded(client.query_raw(&statement)).await.map_err(|reason| refused("", reason))?;
+    }
+    for &(file, view) in VIEWS {
+        for statement in layout.render(view)? {
+            let view = client.query_raw(&statement).param("public", &database);
+            bounded(view).await.map_err(|reason| refused(file, reason))?;
+        }
     }
     Ok(())
 }

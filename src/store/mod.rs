@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod analytics;
 pub mod applied;
 pub mod clickhouse_users;
+pub mod cluster;
 mod copy;
 pub mod creators;
 pub mod erasure;
@@ -157,9 +158,10 @@ fn is_clickhouse_outage(error: &clickhouse::error::Error) -> bool {
     use clickhouse::error::Error;
     match error {
         Error::Network(_) | Error::TimedOut => true,
-        // A query that took too long, too many at once, or too little memory for it just now.
+        // A query that took too long, too many at once, or too little memory for it just now; a shard of a cluster
+        // that is away.
         Error::BadResponse(text) => {
-            ["Code: 159", "Code: 202", "Code: 241"].iter().any(|code| text.contains(code))
+            ["Code: 159", "Code: 202", "Code: 241", "Code: 279"].iter().any(|code| text.contains(code))
         }
         _ => false,
     }

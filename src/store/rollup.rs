@@ -12,8 +12,8 @@ use serde::Deserialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::Error;
 use super::facts::Subject;
+use super::{Error, cluster};
 
 /// How long ClickHouse may take for one statement.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -327,15 +327,14 @@ pub async fn outrank(pg: &PgPool, client: &Client, organization: Uuid) -> Result
     let mut highest: u64 = bounded(client, sql).param("org", organization).fetch_one().await?;
     if highest >= IMPOSSIBLE {
         // No delivery wrote such rows, and none could replace them.
-        bounded(
-            client,
-            "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
-        )
-        .with_setting("mutations_sync", "2")
-        .param("org", organization)
-        .param("first", IMPOSSIBLE)
-        .execute()
-        .await?;
+        let delete =
+            "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}";
+        bounded(client, &cluster::on_every_shard(client, delete))
+            .with_setting("mutations_sync", "2")
+            .param("org", organization)
+            .param("first", IMPOSSIBLE)
+            .execute()
+            .await?;
         highest = bounded(client, sql).param("org", organization).fetch_one().await?;
     }
     sqlx::query("select setval('deliveries', $1::bigint + $2) from deliveries where last_value < $1")

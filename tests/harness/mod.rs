@@ -230,6 +230,7 @@ fn store_args(connection: &Connection) -> StoreArgs {
             clickhouse_user: connection.clickhouse_user.clone(),
             clickhouse_password: Secret::new(&connection.clickhouse_password),
             clickhouse_database: connection.clickhouse_database.clone(),
+            clickhouse_cluster: String::new(),
         },
         clock_url: Some(format!("{}/_clock", connection.sandbox_url)),
     }

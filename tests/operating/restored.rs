@@ -70,6 +70,7 @@ pub(crate) async fn restore(own: &OwnStores, file: &Path, backup: &str) -> OwnSt
             clickhouse_user: connection.clickhouse_user,
             clickhouse_password: Secret::new(connection.clickhouse_password),
             clickhouse_database: fresh,
+            clickhouse_cluster: String::new(),
         },
         clock_url: None,
     };

@@ -7,6 +7,7 @@ mod harness;
 mod attempts;
 #[path = "../analytics/agree.rs"]
 mod agree;
+mod cluster;
 mod erasure;
 mod kills;
 mod losses;

@@ -31,17 +31,25 @@ pub(crate) struct OwnStores {
 impl OwnStores {
     pub(crate) async fn create() -> Self {
         let Stack { connection, .. } = Stack::shared();
-        let name = format!("relay_{}", Uuid::now_v7().simple());
+        OwnStores::create_on(ClickhouseArgs {
+            clickhouse_url: connection.clickhouse_url.clone(),
+            clickhouse_user: connection.clickhouse_user.clone(),
+            clickhouse_password: Secret::new(&connection.clickhouse_password),
+            clickhouse_database: format!("relay_{}", Uuid::now_v7().simple()),
+            clickhouse_cluster: String::new(),
+        })
+        .await
+    }
+
+    /// With its history in a database of a ClickHouse of the test's choice.
+    pub(crate) async fn create_on(clickhouse: ClickhouseArgs) -> Self {
+        let Stack { connection, .. } = Stack::shared();
+        let name = clickhouse.clickhouse_database.clone();
         let (server, _) = connection.database_url.rsplit_once('/').expect("the URL names a database");
         let database_url = format!("{server}/{name}");
         let args = StoreArgs {
             postgres: PostgresArgs { database_url: Secret::new(&database_url), database_connections: 8 },
-            clickhouse: ClickhouseArgs {
-                clickhouse_url: connection.clickhouse_url.clone(),
-                clickhouse_user: connection.clickhouse_user.clone(),
-                clickhouse_password: Secret::new(&connection.clickhouse_password),
-                clickhouse_database: name,
-            },
+            clickhouse,
             clock_url: None,
         };
         migrate::run(&args.postgres, &args.clickhouse).await.unwrap();

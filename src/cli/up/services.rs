@@ -66,6 +66,7 @@ impl Plan {
                 clickhouse_user: String::new(),
                 clickhouse_password: Secret::default(),
                 clickhouse_database: "tidemark".into(),
+                clickhouse_cluster: String::new(),
             },
             clock_url: Some(format!("{sandbox_url}/_clock")),
         };
@@ -196,6 +197,7 @@ impl Plan {
             ("TIDEMARK_CLICKHOUSE_USER", clickhouse.clickhouse_user.clone()),
             ("TIDEMARK_CLICKHOUSE_PASSWORD", clickhouse.clickhouse_password.reveal().to_owned()),
             ("TIDEMARK_CLICKHOUSE_DATABASE", clickhouse.clickhouse_database.clone()),
+            ("TIDEMARK_CLICKHOUSE_CLUSTER", clickhouse.clickhouse_cluster.clone()),
         ];
         environment.extend(sandbox::server::environment(&self.sandbox_url));
         // The sandbox has no daily quota, and the demo's accounts alone would use up the real one.

@@ -13,7 +13,7 @@ use clickhouse::{Client, Row};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::store::{Error, watched};
+use crate::store::{Error, cluster, watched};
 use crate::telemetry::trace::Statement;
 
 /// How long ClickHouse may take for one look, or to take an order; the rewriting itself takes as long as it takes.
@@ -136,7 +136,8 @@ async fn tables(client: &Client) -> Result<Vec<String>, Error> {
     ask(
         client,
         "SELECT name FROM system.tables
-         WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND name IN
+         WHERE database = currentDatabase() AND (engine LIKE '%MergeTree' OR engine = 'Distributed')
+             AND NOT endsWith(name, '_local') AND name IN
              (SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'org_id')
          ORDER BY name",
         |query| query,
@@ -160,7 +161,8 @@ async fn remove(
         ask(client, &format!("SELECT count() FROM `{table}` WHERE {condition}"), bind).await?;
     let rows = found.into_iter().sum();
     if rows > 0 {
-        let sql = format!("ALTER TABLE `{table}` DELETE WHERE {condition}");
+        let delete = format!("ALTER TABLE `{table}` DELETE WHERE {condition}");
+        let sql = cluster::on_every_shard(client, &delete);
         let statement = Statement::to_clickhouse(&sql);
         let client = watched::client(client);
         let order = bind(client.query_raw(&sql)).with_setting("mutations_sync", "0");
@@ -183,7 +185,8 @@ async fn settle(client: &Client, table: &str, until: tokio::time::Instant) -> Re
         let unfinished: Vec<Unfinished> = ask(
             client,
             "SELECT mutation_id, latest_fail_reason FROM system.mutations
-             WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done AND NOT is_killed",
+             WHERE database = currentDatabase() AND table IN ({table:String}, concat({table:String}, '_local'))
+                 AND NOT is_done AND NOT is_killed",
             |query| query.param("table", table),
         )
         .await?;
@@ -213,6 +216,9 @@ async fn ask<T: clickhouse::RowOwned + clickhouse::RowRead>(
 ) -> Result<Vec<T>, Error> {
     let statement = Statement::to_clickhouse(&sql);
     let client = watched::client(client);
-    let query = bind(client.query_raw(sql)).with_setting("max_execution_time", LONGEST.as_secs().to_string());
+    let query = bind(client.query_raw(sql))
+        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
+        // On a cluster a tombstone lies on the shard of what it covers.
+        .with_setting("distributed_product_mode", "local");
     watched::until(statement, LONGEST + GRACE, query.fetch_all()).await
 }

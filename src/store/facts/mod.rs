@@ -15,7 +15,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::event::VideoPlace;
-use super::{Error, watched};
+use super::{Error, cluster, watched};
 use crate::telemetry::trace::Statement;
 
 pub use position::{Recorded, record, recorded};
@@ -98,11 +98,11 @@ pub async fn recompute(
     delivery: i64,
     days: Days,
 ) -> Result<(), Error> {
-    let sql = include_str!("../analytics/recompute.sql");
+    let sql = cluster::within_shards(client, include_str!("../analytics/recompute.sql"));
     let watched = Statement::to_clickhouse(&sql);
     let client = watched::client(client);
     let query =
-        statement(&client, sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
+        statement(&client, &sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
     watched::until(watched, LONGEST + GRACE, query.execute()).await
 }
 
@@ -117,7 +117,7 @@ pub async fn empty_rollup(client: &Client, subjects: &[Subject], delivery: i64) 
 /// A statement over the records that it names, as the delivery whose number is its `version`.
 fn statement(
     client: &Client,
-    sql: &'static str,
+    sql: &str,
     name: &'static str,
     records: &[impl Serialize],
     delivery: Option<i64>,
@@ -150,8 +150,9 @@ async fn execute(
 pub async fn quiet(client: &Client) -> Result<(), Error> {
     let sql = "select count() from system.processes
                where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
+    let sql = cluster::being_written(client, sql);
     loop {
-        let query = client.query(sql).with_setting("max_execution_time", SHORT.as_secs().to_string());
+        let query = client.query_raw(&sql).with_setting("max_execution_time", SHORT.as_secs().to_string());
         let running = query.fetch_one::<u64>();
         if watched::until(Statement::to_clickhouse(&sql), SHORT + GRACE, running).await? == 0 {
             return Ok(());

@@ -1,0 +1,231 @@
+//! What an engine that takes itself for a cluster does with them.
+
+use chrono::{TimeDelta, Utc};
+use tidemark::app;
+use tidemark::rollup::{rebuild, verify};
+use tidemark::store::cluster::{Layout, TABLES};
+use tidemark::store::facts;
+use tidemark::store::migrate::RECORDS;
+use uuid::Uuid;
+
+use super::Node;
+use crate::harness::eventually;
+use crate::setup::{OwnStores, delete_account, scrape_at, track_alone};
+
+#[tokio::test]
+async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
+    let node = Node::start().await;
+    let look = async |database: &str, cluster: &str| {
+        let client = app::clickhouse(&node.args("default", cluster));
+        Layout::of(&client, database).await
+    };
+    assert_eq!(look("fresh", "").await.unwrap(), Layout::Single);
+    let sharded = |cluster: &str, shards| Layout::Sharded {
+        cluster: cluster.to_owned(),
+        database: "fresh".to_owned(),
+        shards,
+    };
+    assert_eq!(look("fresh", "pair").await.unwrap(), sharded("pair", 2));
+    let text = look("fresh", "main").await.unwrap_err().to_string();
+    assert!(text.contains("no cluster \"main\"") && text.contains("TIDEMARK_CLICKHOUSE_CLUSTER"), "{text}");
+
+    for (cluster, told) in [("thrice", "3 replicas"), ("apart", "without internal_replication")] {
+        let text = look("fresh", cluster).await.unwrap_err().to_string();
+        assert!(text.contains(told), "{text}");
+    }
+
+    // The number of shards stays that of the first day.
+    node.database("fresh", "one").await;
+    assert_eq!(look("fresh", "pair").await.unwrap(), sharded("pair", 1));
+    node.database("cut", "pair").await;
+    let text = look("cut", "one").await.unwrap_err().to_string();
+    assert!(text.contains("cut into 2 shards") && text.contains("has 1"), "{text}");
+
+    let client = app::clickhouse(&node.args("default", ""));
+    client.query_raw("create database plain").execute().await.unwrap();
+    client.clone().with_database("plain").query_raw(RECORDS).execute().await.unwrap();
+    let text = look("plain", "one").await.unwrap_err().to_string();
+    assert!(text.contains("single server") && text.contains("TIDEMARK_CLICKHOUSE_DATABASE"), "{text}");
+    node.spawned.stop().await.unwrap();
+}
+
+/// Answers are the same, whether ClickHouse is a server or a cluster: first everything that the outbox keeps is brought to
+/// both, then the history is copied as docs/growing.md says and the cluster goes on from there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_one_node_says_what_a_single_server_says() {
+    let node = Node::start().await;
+    let name = format!("relay_{}", Uuid::now_v7().simple());
+    let mut own = OwnStores::create_on(node.args(&name, "")).await;
+    let single = own.stores.clickhouse.clone();
+    let tenant = own.organization(3).await;
+    let ago = |days: i64| Utc::now() - TimeDelta::days(days);
+    let post = |account: usize| format!("{}000000", tenant.accounts[account].subject_id);
+
+    let relay = own.relay();
+    for day in (1..=6).rev() {
+        for (n, account) in tenant.accounts.iter().enumerate() {
+            scrape_at(own.pg(), tenant.id, *account, 4, (8 - day) * (100 + n as i64), ago(day)).await;
+        }
+    }
+    own.applied(tenant.id).await;
+    let copied_from = own.recorded().await;
+    track_alone(own.pg(), tenant.id, &post(1), Utc::now()).await;
+    own.applied(tenant.id).await;
+    // Its history moves to a subject of its own, the rest of the account's is removed.
+    delete_account(own.pg(), tenant.id, tenant.accounts[1]).await;
+    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 5, 900, ago(2)).await;
+    own.applied(tenant.id).await;
+    relay.stop().await;
+    let figures = own.figures(tenant.id).await;
+
+    let replayed = node.database(&format!("{name}_replayed"), "one").await;
+    own.stores.clickhouse = replayed.clone();
+    let relay = own.relay();
+    eventually("everything is brought again", async || (own.recorded().await > copied_from).then_some(()))
+        .await;
+    own.applied(tenant.id).await;
+    relay.stop().await;
+    assert_eq!(own.figures(tenant.id).await, figures);
+
+    let copied = node.database(&format!("{name}_copied"), "one").await;
+    for table in TABLES.iter().filter(|table| !["relay_position", "schema_migrations"].contains(&table.name))
+    {
+        let copy = format!("INSERT INTO {0} SELECT * FROM {name}.{0}", table.name);
+        copied.query_raw(&copy).execute().await.unwrap();
+    }
+    let position = format!("INSERT INTO relay_position (relay, position) VALUES ('outbox', {copied_from})");
+    copied.query_raw(&position).execute().await.unwrap();
+    own.stores.clickhouse = copied;
+    assert_eq!(own.recorded().await, copied_from);
+    let relay = own.relay();
+    eventually("the rest is brought", async || (own.recorded().await > copied_from).then_some(())).await;
+    own.applied(tenant.id).await;
+    assert_eq!(own.figures(tenant.id).await, figures);
+
+    // It goes on there: new facts, another move, and the rollup written anew.
+    scrape_at(own.pg(), tenant.id, tenant.accounts[2], 6, 2_000, Utc::now()).await;
+    track_alone(own.pg(), tenant.id, &post(2), Utc::now()).await;
+    own.applied(tenant.id).await;
+    delete_account(own.pg(), tenant.id, tenant.accounts[2]).await;
+    own.applied(tenant.id).await;
+    assert_ne!(own.figures(tenant.id).await, figures);
+    let summary = rebuild::rebuild(&own.stores, &[tenant.id], false).await.unwrap();
+    assert!(summary.subjects >= 3, "{summary:?}");
+    let report = verify::verify(&own.stores, tenant.id, false).await.unwrap();
+    assert_eq!(report.differences, []);
+    assert!(report.snapshots > 20, "{report:?}");
+    relay.stop().await;
+
+    // Rows lie in the tables of the shard, and nowhere else.
+    let statement =
+        "SELECT countIf(name LIKE '%_local' AND total_rows > 0), countIf(engine = 'Distributed'), count()
+                     FROM system.tables WHERE database = currentDatabase()";
+    let (local, whole, all): (u64, u64, u64) =
+        own.stores.clickhouse.query_raw(statement).fetch_one().await.unwrap();
+    // No creator was made, no profile read, and nothing recorded of the schema.
+    assert_eq!((local, whole, all), (5, 8, 16));
+    drop((single, replayed));
+    node.spawned.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn replicated_tables_are_made_under_the_path_of_their_shard() {
+    let node = Node::start().await;
+    let client = node.database_of("replicated", "one", |statement| statement).await;
+    let made: Vec<(String, String, String, String)> = client
+        .query_raw(
+            "SELECT table, engine, zookeeper_path, replica_name FROM system.replicas
+             WHERE database = 'replicated' ORDER BY table",
+        )
+        .fetch_all()
+        .await
+        .unwrap();
+    let mut expected: Vec<_> = TABLES
+        .iter()
+        .map(|table| {
+            (
+                format!("{}_local", table.name),
+                "ReplicatedReplacingMergeTree".to_owned(),
+                format!("/clickhouse/tables/1/replicated/{}", table.name),
+                "first".to_owned(),
+            )
+        })
+        .collect();
+    expected.sort();
+    assert_eq!(made, expected);
+    // One over all shards has the same columns, with what is said of them.
+    let differing: u64 = client
+        .query_raw(
+            "SELECT count() FROM
+             (
+                 SELECT replaceOne(table, '_local', '') AS of, position, name, type, comment, default_expression
+                 FROM system.columns WHERE database = 'replicated'
+                 GROUP BY ALL HAVING count() <> 2
+             )",
+        )
+        .fetch_one()
+        .await
+        .unwrap();
+    assert_eq!(differing, 0);
+    node.spawned.stop().await.unwrap();
+}
+
+/// Both shards of `pair` are the same table: what is there once came from one of them, and a total of both is twice it.
+#[tokio::test]
+async fn shards_are_asked_for_their_subjects_and_added_up() {
+    let node = Node::start().await;
+    let client = node.database("pair", "pair").await;
+    let org = Uuid::now_v7();
+    for rows in [
+        "INSERT INTO video_snapshots_local (org_id, subject_id, video_id, date, observed_at)
+         SELECT {org:UUID}, number % 10, number, today() - 1, now64(6) - 86400 FROM numbers(100)",
+        "INSERT INTO account_daily_local
+             (org_id, date, subject_id, platform, view_gain, view_base, follower_gain, observed_at, version)
+         SELECT {org:UUID}, today() - number % 7, number % 10, 'tiktok', number, 1, number, now64(6), 1
+         FROM numbers(70)",
+    ] {
+        client.query_raw(rows).param("org", org).execute().await.unwrap();
+    }
+    let today = Utc::now().date_naive();
+    let count = async |sql: &str| {
+        let query = client.query_raw(sql).param("org", org).param("subject", 3).param("video", 13);
+        let query = query.param("subjects", (0..10).collect::<Vec<_>>()).param("whole_org", true);
+        let query = query.param("deleted", Vec::<u64>::new()).param("first", 0).param("last", 9);
+        let query =
+            query.param("platform", "").param("start", today - TimeDelta::days(4)).param("end", today);
+        query.fetch_one::<i64>().await.unwrap()
+    };
+    for (condition, found) in [
+        ("date <= today()", 200),
+        ("subject_id = {subject:UInt64}", 10),
+        ("subject_id IN (3)", 10),
+        ("subject_id IN {subjects:Array(UInt64)}", 200),
+    ] {
+        let sql = format!(
+            "SELECT toInt64(count()) FROM video_snapshots WHERE org_id = {{org:UUID}} AND {condition}"
+        );
+        assert_eq!(count(&sql).await, found, "{condition}");
+    }
+    let of_video = include_str!("../../../src/store/analytics/video_daily.sql");
+    assert_eq!(count(&format!("SELECT toInt64(count()) FROM (\n{of_video}\n)")).await, 1);
+    for (total, statement) in [
+        ("sum(views)", include_str!("../../../src/store/analytics/daily.sql")),
+        ("sum(views)", include_str!("../../../src/store/analytics/subject_totals.sql")),
+        ("assumeNotNull(sum(followers))", include_str!("../../../src/store/analytics/levels.sql")),
+        (
+            "assumeNotNull(sum(gains[1] + counts[1]))",
+            include_str!("../../../src/store/analytics/subject_daily.sql"),
+        ),
+    ] {
+        let both = format!("SELECT {total} FROM (\n{statement}\n)");
+        let one = count(&both.replace("FROM account_daily ", "FROM account_daily_local ")).await;
+        assert!(one > 0, "{statement}");
+        assert_eq!(count(&both).await, 2 * one, "{statement}");
+    }
+
+    // One that is away makes no total of the rest.
+    let away = node.database("away", "away").await;
+    let error = facts::recorded(&away).await.unwrap_err();
+    assert!(error.is_outage(), "{error}");
+    node.spawned.stop().await.unwrap();
+}
