@@ -49,7 +49,7 @@ impl Place {
     fn load(&self, organization: &str, folder: &Path, days_ago: u64) {
         let until = (Utc::now().date_naive() - Days::new(days_ago)).to_string();
         let out = folder.join(&until).to_str().unwrap().to_owned();
-        let size = ["--accounts", "4", "--days", "12", "--until", &until, "--out", &out];
+        let size = ["--accounts", "2", "--days", "10", "--until", &until, "--out", &out];
         self.tidemark(&[&["sandbox", "history"][..], &size].concat());
         let (accounts, videos) = (format!("{out}/accounts.csv"), format!("{out}/videos.csv"));
         self.tidemark(&["import", "--org", organization, &accounts, &videos]);
