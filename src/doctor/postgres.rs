@@ -124,7 +124,7 @@ fn of_server(report: &mut Report, args: &PostgresArgs, place: &str, server: &Ser
                 TESTED / 10_000
             ),
         ),
-        ..TESTED => report.warn(
+        OLDEST..TESTED => report.warn(
             "postgres",
             format!(
                 "Postgres at {place} is {version}: Tidemark is tested with {} and newer",

@@ -69,7 +69,7 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
     }
     let applied = diagnosis::applied_delivery(pg).await?;
     let recorded = facts::recorded(clickhouse).await?.delivery;
-    let remembered = diagnosis::last_delivery(pg).await?;
+    let remembered = outbox::remembered(pg).await?;
     if recorded > remembered {
         report.fail(
             "history",

@@ -83,16 +83,6 @@ pub async fn open_transaction(
     .await
 }
 
-/// The last number that Postgres remembers to have given to a delivery.
-pub async fn last_delivery(pg: &PgPool) -> Result<i64, Error> {
-    let last = sqlx::query_scalar(
-        "select greatest((select last_value from deliveries where is_called), (select max(delivery) from outbox), 0)",
-    )
-    .fetch_one(pg)
-    .await?;
-    Ok(last)
-}
-
 /// The last delivery that Postgres knows to be in ClickHouse.
 pub async fn applied_delivery(pg: &PgPool) -> Result<i64, Error> {
     // The numbers of deliveries that nobody finished are taken away again.

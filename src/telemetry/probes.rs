@@ -13,8 +13,10 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, async_trait};
 /// Why a process is not ready.
 type Reason = String;
 
-static READY: OnceLock<Box<dyn Fn() -> BoxFuture<'static, Result<(), Reason>> + Send + Sync>> =
-    OnceLock::new();
+/// How it is found out whether the process is ready.
+type Look = Box<dyn Fn() -> BoxFuture<'static, Result<(), Reason>> + Send + Sync>;
+
+static READY: OnceLock<Look> = OnceLock::new();
 
 /// Says how to find out whether the process is ready; until then it is starting. A second one changes nothing.
 pub fn ready_when<F>(look: impl Fn() -> F + Send + Sync + 'static)

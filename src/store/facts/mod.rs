@@ -163,8 +163,9 @@ pub async fn quiet(client: &Client) -> Result<(), Error> {
 
 /// The highest id that accounts and videos, also deleted ones, are known by.
 pub async fn highest_id(client: &Client) -> Result<i64, Error> {
-    let sql = "select greatest((select max(subject_id) from accounts),
-                               (select max(greatest(subject_id, video_id)) from videos))";
+    let sql = "select max(id) from (
+                   select max(subject_id) as id from accounts
+                   union all select max(greatest(subject_id, video_id)) from videos)";
     let query = client.query_raw(sql).with_setting("max_execution_time", LONGEST.as_secs().to_string());
     let highest = query.fetch_one::<u64>();
     Ok(watched::until(Statement::to_clickhouse(&sql), LONGEST + GRACE, highest).await?.cast_signed())

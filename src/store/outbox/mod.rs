@@ -15,7 +15,9 @@ use super::event::{self, DecodeError, Event};
 use super::{Error, versions};
 
 pub use leadership::{Leadership, is_led};
-pub use recovery::{MissingHistory, Resumed, forget_delivered, keep_ids_above, missing_history, resume};
+pub use recovery::{
+    MissingHistory, Resumed, forget_delivered, keep_ids_above, missing_history, remembered, resume,
+};
 
 /// Outbox rows that reach ClickHouse together.
 #[derive(Debug)]

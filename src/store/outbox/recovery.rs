@@ -44,15 +44,21 @@ impl fmt::Display for MissingHistory {
     }
 }
 
-/// Goes on after the delivery that ClickHouse recorded last: everything after it waits again, removed subjects that it
-/// may still show are left out again, and coming deliveries are numbered above everything that either store knows.
-pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
-    let has = recorded.delivery;
-    let remembered: i64 = sqlx::query_scalar(
+/// The last number that Postgres remembers to have given to a delivery.
+pub async fn remembered(pg: &PgPool) -> Result<i64, Error> {
+    let remembered = sqlx::query_scalar(
         "select greatest((select last_value from deliveries), (select max(delivery) from outbox))",
     )
     .fetch_one(pg)
     .await?;
+    Ok(remembered)
+}
+
+/// Goes on after the delivery that ClickHouse recorded last: everything after it waits again, removed subjects that it
+/// may still show are left out again, and coming deliveries are numbered above everything that either store knows.
+pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
+    let has = recorded.delivery;
+    let remembered = remembered(pg).await?;
     sqlx::query("select setval('deliveries', greatest($1, $2))")
         .bind(remembered)
         .bind(has.max(1))

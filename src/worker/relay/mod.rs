@@ -71,9 +71,9 @@ async fn lead(
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     let pg = &stores.pg;
-    let Some(mut leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(()) };
-    facts::quiet(&stores.clickhouse).await?;
-    let (mut has, abandoned) = resume(stores).await?;
+    // Nothing is in hand before it has begun.
+    let Some(begun) = stop.run_until_cancelled(begin(stores, database_url)).await else { return Ok(()) };
+    let Some((mut leadership, mut has, abandoned)) = begun? else { return Ok(()) };
     let mut held = Held::default();
     let mut looked = Instant::now();
     let mut cleaned = None::<Instant>;
@@ -117,18 +117,29 @@ async fn lead(
     }
 }
 
+/// Takes the relay's place and finds out where to go on; nothing while another process has the place.
+async fn begin(stores: &Stores, database_url: &str) -> Result<Option<(Leadership, i64, i64)>, Error> {
+    let Some(leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(None) };
+    facts::quiet(&stores.clickhouse).await?;
+    let (has, abandoned) = resume(stores).await?;
+    Ok(Some((leadership, has, abandoned)))
+}
+
 /// Goes on after the delivery that ClickHouse has, and says which one that is, and up to which position rows were in an
 /// attempt that nobody finished: its statements may still be at work, on what they found when they began.
 async fn resume(stores: &Stores) -> Result<(i64, i64), Error> {
     let recorded = facts::recorded(&stores.clickhouse).await?;
     let has = recorded.delivery;
+    // First of all, as it is known by the numbers of deliveries, which go on above those of ClickHouse from here on.
+    if has > within(BRIEF, outbox::remembered(&stores.pg)).await? {
+        let highest = facts::highest_id(&stores.clickhouse).await?;
+        within(BRIEF, outbox::keep_ids_above(&stores.pg, highest.max(1))).await?;
+    }
     let resumed = within(LONG, outbox::resume(&stores.pg, recorded)).await?;
     if resumed.reopened > 0 {
         tracing::warn!(rows = resumed.reopened, has, "clickhouse lacks deliveries; bringing them again");
     }
     if resumed.postgres_is_older {
-        let highest = facts::highest_id(&stores.clickhouse).await?;
-        within(BRIEF, outbox::keep_ids_above(&stores.pg, highest.max(1))).await?;
         tracing::warn!(
             has,
             "clickhouse has deliveries that postgres does not remember: after postgres was restored, restore a backup of \
