@@ -9,7 +9,7 @@ use super::answer::{self, AnswerArgs};
 use crate::app;
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::clickhouse_users::{self, ClickhouseUser, NewUser};
-use crate::store::{Error, organizations};
+use crate::store::{Error, imports};
 
 /// Make, list and drop users of a ClickHouse server that read one organization's data
 ///
@@ -76,7 +76,9 @@ struct Which {
 pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
     match args.command {
         ClickhouseUserCommand::Create { which, sql, answer, postgres, clickhouse } => {
-            organizations::require(&app::postgres(&postgres)?, which.org).await?;
+            if !imports::organization_exists(&app::postgres(&postgres)?, which.org).await? {
+                return Err(Error::NotFound("organization").into());
+            }
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
             let new = NewUser::prepare(database, &public, which.org, &which.name)?;
             if !sql {

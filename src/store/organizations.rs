@@ -57,15 +57,6 @@ pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
         .await?)
 }
 
-/// Fails unless there is such an organization.
-pub async fn require(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    let known: bool = sqlx::query_scalar("select exists (select from organizations where id = $1)")
-        .bind(organization)
-        .fetch_one(pg)
-        .await?;
-    if known { Ok(()) } else { Err(Error::NotFound("organization")) }
-}
-
 /// Changes an organization; running processes follow within seconds.
 pub async fn set(
     pg: &PgPool,
