@@ -45,10 +45,15 @@ async fn clickhouse(statement: &str) {
     server.query_raw(statement).execute().await.unwrap();
 }
 
-/// Returns the name of the backup.
+/// Returns the name of the backup. Where the relay stood is kept first, so that nothing counts as delivered which the
+/// rest does not have.
 pub(crate) async fn back_up(own: &OwnStores) -> String {
     let backup = format!("backup-{}", Uuid::now_v7().simple());
-    clickhouse(&format!("BACKUP DATABASE `{}` TO File('{backup}')", name(own))).await;
+    let database = name(own);
+    clickhouse(&format!("BACKUP TABLE `{database}`.relay_position TO File('{backup}-position')")).await;
+    let rest =
+        format!("BACKUP DATABASE `{database}` EXCEPT TABLES `{database}`.relay_position TO File('{backup}')");
+    clickhouse(&rest).await;
     backup
 }
 
@@ -61,7 +66,7 @@ pub(crate) async fn restore(own: &OwnStores, file: &Path, backup: &str) -> OwnSt
     let database_url = own.database_url.replace(name(own), &fresh);
     let options = ["--exit-on-error", "--single-transaction", "--no-owner", "--dbname", &database_url];
     postgres("pg_restore", &[options.as_slice(), &[file.to_str().unwrap()]].concat());
-    clickhouse(&format!("RESTORE DATABASE `{}` AS `{fresh}` FROM File('{backup}')", name(own))).await;
+    restore_clickhouse(own, &fresh, backup).await;
     let Stack { connection, .. } = Stack::shared();
     let args = StoreArgs {
         postgres: PostgresArgs { database_url: Secret::new(&database_url), database_connections: 8 },
@@ -83,7 +88,14 @@ pub(crate) async fn restore_in_place(own: &OwnStores, file: &Path, backup: &str)
     let target = ["--dbname", &own.database_url, file.to_str().unwrap()];
     postgres("pg_restore", &[options.as_slice(), &target].concat());
     clickhouse(&format!("DROP DATABASE `{}` SYNC", name(own))).await;
-    clickhouse(&format!("RESTORE DATABASE `{}` FROM File('{backup}')", name(own))).await;
+    restore_clickhouse(own, name(own), backup).await;
+}
+
+async fn restore_clickhouse(own: &OwnStores, to: &str, backup: &str) {
+    let from = name(own);
+    clickhouse(&format!("RESTORE DATABASE `{from}` AS `{to}` FROM File('{backup}')")).await;
+    let position = format!("`{from}`.relay_position AS `{to}`.relay_position");
+    clickhouse(&format!("RESTORE TABLE {position} FROM File('{backup}-position')")).await;
 }
 
 /// An API in this process, with an index of its own that follows.
