@@ -52,11 +52,7 @@ pub fn service(routes: Router, app: &App) -> Service {
     if let Some(cors) = cors::handler(&app.settings.cors_origins) {
         service = service.hoop(cors);
     }
-    service
-        .hoop(representation::Represent)
-        .hoop(route::CatchPanic)
-        .hoop(receive::BoundTarget) // 414
-        .hoop(route::Unrouted)
+    service.hoop(representation::Represent).hoop(route::CatchPanic).hoop(route::Unrouted)
 }
 
 /// What requests to routes without a key meet.
