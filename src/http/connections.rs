@@ -15,10 +15,10 @@ use salvo::fuse::{ArcConnObserver, ConnObserver, FuseAction, FuseConfig, FuseInf
 use salvo::{ConnCtrl, Server, async_trait};
 use tokio::sync::Notify;
 
-/// The longest head of a request: its line and its headers.
-const HEAD_BYTES: usize = 32 * 1024;
+/// The longest head of a request: its line, whose address has 64 KiB at most by the library's own rule, and its headers.
+const HEAD_BYTES: usize = 96 * 1024;
 /// What a connection keeps of what it has read ahead, and of what its client has not taken yet.
-const BUFFER_BYTES: usize = 64 * 1024;
+const BUFFER_BYTES: usize = HEAD_BYTES;
 /// Requests that a client may have under way on one HTTP/2 connection.
 const STREAMS: u32 = 64;
 /// Places that are kept free by ending the quietest connections: a part of all, and how many at most.

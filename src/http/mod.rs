@@ -57,7 +57,6 @@ pub fn service(routes: Router, app: &App) -> Service {
         .hoop(stopping::RefuseLate(app.running.clone()))
         .hoop(representation::Represent)
         .hoop(route::CatchPanic)
-        .hoop(receive::BoundTarget) // 414
         .hoop(route::Unrouted)
 }
 

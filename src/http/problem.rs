@@ -98,11 +98,6 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", detail)
     }
 
-    pub fn uri_too_long(limit: usize) -> Self {
-        let detail = format!("the path and the query are longer than {limit} bytes: ask for less at once");
-        Self::new(StatusCode::URI_TOO_LONG, "URI_TOO_LONG", detail)
-    }
-
     pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", detail)
     }

@@ -15,8 +15,6 @@ use super::json;
 use super::problem::Problem;
 use crate::model::limits::BODY_BYTES;
 
-/// The longest path with its query: a batch of a hundred ids with a cursor fits several times.
-pub const TARGET_BYTES: usize = 16 * 1024;
 /// What is read of a body that is too long anyway, so that the client has sent it before it is answered and
 /// reads the answer instead of meeting a reset.
 const DRAINED_BYTES: usize = 64 * BODY_BYTES;
@@ -58,20 +56,6 @@ impl Handler for Receive {
         };
         problem.write(req, depot, res).await;
         ctrl.skip_rest();
-    }
-}
-
-/// Refuses what nobody asks for in one line.
-pub struct BoundTarget;
-
-#[async_trait]
-impl Handler for BoundTarget {
-    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let length = req.uri().path_and_query().map_or(0, |target| target.as_str().len());
-        if length > TARGET_BYTES {
-            Problem::uri_too_long(TARGET_BYTES).write(req, depot, res).await;
-            ctrl.skip_rest();
-        }
     }
 }
 
