@@ -171,12 +171,12 @@ fn open(connections: &[TcpStream]) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crowd_of_idle_connections_keeps_nobody_out() {
     let api = TestApi::start().await;
-    let limits = Limits { most: 64, quiet: Duration::from_secs(3) };
+    let limits = Limits { most: 64, quiet: Duration::from_secs(12) };
     let host = host(&api, limits).await;
     let began = Instant::now();
     let mut busy = TcpStream::connect(&host).await.unwrap();
     let mut idle = Vec::new();
-    for number in 0..500 {
+    for number in 0..200 {
         let mut connection = TcpStream::connect(&host).await.unwrap();
         // Some have begun to say something.
         if number % 5 == 0 {
@@ -193,8 +193,8 @@ async fn a_crowd_of_idle_connections_keeps_nobody_out() {
     }
     let newcomer = answer(&host, &get(&host, "/v2/meta")).await;
     assert!(newcomer.starts_with("HTTP/1.1 200 "), "{newcomer}");
-    // Had everybody been waited for, it would have been sevenfold the time that one may keep quiet.
-    assert!(began.elapsed() < limits.quiet * 4, "{:?}", began.elapsed());
+    // Nobody's time was waited for.
+    assert!(began.elapsed() < limits.quiet, "{:?}", began.elapsed());
     busy.write_all(get(&host, "/v2/meta").as_bytes()).await.unwrap();
     assert!(read_answer(&mut busy).await.starts_with("HTTP/1.1 200 "));
     eventually("the rest is within the limit", || async { (open(&idle) < limits.most).then_some(()) }).await;
