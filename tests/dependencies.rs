@@ -197,6 +197,12 @@ fn statements_are_made_of_constants_alone() {
         ("src/store/migrate.rs".to_owned(), "query_raw(&"),
         // a file of the program without its comments
         ("src/store/analytics/history.rs".to_owned(), "query_raw(&"),
+        // a file of the program, as a cluster takes it
+        ("src/store/facts/mod.rs".to_owned(), "query_raw(&"),
+        // tables of the service's own database, by the names that ClickHouse tells, and conditions written down there
+        ("src/store/erasure/history.rs".to_owned(), "query_raw(&"),
+        // a table that is written down there
+        ("src/store/diagnosis.rs".to_owned(), "query_raw(&"),
     ]);
     assert_eq!(
         told, known,
