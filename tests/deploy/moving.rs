@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use chrono::{Days, Utc};
 use serde_json::Value;
 use tidemark::embedded::clickhouse::{SpawnOptions, Spawned};
+use tidemark::store::{Write, accounts};
 use uuid::Uuid;
 
 use crate::harness::Stack;
@@ -53,6 +54,25 @@ impl Place {
         self.tidemark(&[&["sandbox", "history"][..], &size].concat());
         let (accounts, videos) = (format!("{out}/accounts.csv"), format!("{out}/videos.csv"));
         self.tidemark(&["import", "--org", organization, &accounts, &videos]);
+    }
+
+    /// Loads an account's followers of today.
+    fn count(&self, organization: &str, folder: &Path, username: &str, followers: u32) {
+        let (row, today) = (folder.join("row.csv"), Utc::now().date_naive());
+        let header = "platform,username,observed_at,follower_count";
+        std::fs::write(&row, format!("{header}\ntiktok,{username},{today},{followers}\n")).unwrap();
+        self.tidemark(&["import", "--org", organization, row.to_str().unwrap()]);
+    }
+
+    /// Deletes the account of a name, as a request does.
+    async fn delete(&self, organization: &str, username: &str) {
+        let pg = sqlx::PgPool::connect(&self.database_url).await.unwrap();
+        let account = sqlx::query_scalar("select id from accounts where username = $1").bind(username);
+        let account: Uuid = account.fetch_one(&pg).await.unwrap();
+        let mut write = Write::begin(&pg, organization.parse().unwrap()).await.unwrap();
+        accounts::change::delete(&mut write, account).await.unwrap();
+        write.commit().await.unwrap();
+        pg.close().await;
     }
 
     /// Everything that an organization has, as files.
@@ -105,6 +125,8 @@ async fn all_history_moves_to_another_clickhouse_and_what_came_in_meanwhile_foll
     old.tidemark(&["migrate"]);
     let organization = old.organization("moves");
     old.load(&organization, folder.path(), 9);
+    let loses = old.organization("loses an account");
+    old.count(&loses, folder.path(), "deleted", 7);
 
     // The other one gets its tables, and the history.
     new.tidemark(&["migrate"]);
@@ -134,19 +156,26 @@ async fn all_history_moves_to_another_clickhouse_and_what_came_in_meanwhile_foll
     copy();
     assert_eq!(new.sums().await, old.sums().await, "copying again changed something");
 
+    // What is deleted between two copies, with its traces, does not come back.
+    old.delete(&loses, "deleted").await;
+    old.count(&loses, folder.path(), "stays", 5);
+    let erased: Value = serde_json::from_str(&old.tidemark(&["erase", "--json"])).unwrap();
+    assert!(erased["history_rows"].as_u64().unwrap() > 0, "{erased}");
+    let said = copy();
+    assert!(!said.contains("relay_position"), "how far the relay was at the first copy is forgotten: {said}");
+    assert_ne!(new.sums().await, old.sums().await);
+
     // What came in after the copy went to the old one alone, until the service speaks to the new one.
     old.load(&organization, folder.path(), 4);
     let (sums, files) = (old.sums().await, old.exported(&organization, folder.path()));
     assert_ne!(new.sums().await, sums);
     let other = new.organization("comes in afterwards");
-    let row = folder.path().join("row.csv");
-    let today = Utc::now().date_naive();
-    let text = format!("platform,username,observed_at,follower_count\ntiktok,afterwards,{today},0\n");
-    std::fs::write(&row, text).unwrap();
-    new.tidemark(&["import", "--org", &other, row.to_str().unwrap()]);
+    new.count(&other, folder.path(), "afterwards", 0);
     let (days, views, followers) = sums;
     assert_eq!(new.sums().await, (days + 1, views, followers));
     assert_eq!(new.exported(&organization, folder.path()), files);
-    assert_eq!(new.tidemark(&["verify", "--org", &organization]), "");
+    for organization in [&organization, &loses, &other] {
+        assert_eq!(new.tidemark(&["verify", "--org", organization]), "");
+    }
     target.stop().await.unwrap();
 }
