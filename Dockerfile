@@ -29,7 +29,8 @@ ENV TIDEMARK_LISTEN=0.0.0.0:8080 \
     TIDEMARK_SEARCH_INDEX=/var/lib/tidemark/search \
     TIDEMARK_LOG_FORMAT=json
 EXPOSE 8080
-# The image has no other HTTP client than the program itself.
+# The image has no other HTTP client than the program itself. This is the check of `serve`, which the image runs unless it is told
+# otherwise: for another command give `--no-healthcheck`, or a check of its own as docker-compose.yml does.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["tidemark", "probe", "http://127.0.0.1:8080/v2/health"]
 ENTRYPOINT ["tidemark"]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use roxmltree::{Document, Node};
 
-use crate::containers::{environment, services};
+use crate::containers::{environment, services, stays};
 use crate::harness::Stack;
 use crate::text;
 
@@ -36,7 +36,7 @@ async fn the_engine_knows_every_setting() {
     for (name, _) in settings(child(root, "merge_tree")) {
         assert!(knows("merge_tree_settings", &name).await, "{name}");
     }
-    let sections = ["logger", "merge_tree"];
+    let sections = ["logger", "merge_tree", "backups"];
     for node in root.children().filter(Node::is_element) {
         let name = node.tag_name().name();
         let is_log = name.ends_with("_log");
@@ -54,6 +54,17 @@ async fn the_engine_knows_every_setting() {
         let query = client.query("select value from system.settings where name = ?").bind(&name);
         assert_eq!(query.fetch_one::<String>().await.unwrap(), value, "{name}");
     }
+}
+
+#[test]
+fn backups_have_a_folder_that_stays_and_the_page_names_it() {
+    let config = text("deploy/clickhouse/config.xml");
+    let config = Document::parse(&config).unwrap();
+    let allowed = settings(child(config.root_element(), "backups"));
+    let [(name, folder)] = &allowed[..] else { panic!("{allowed:?}") };
+    assert_eq!(name, "allowed_path");
+    assert!(stays(&services()["clickhouse"], folder), "{folder} is lost with the container");
+    assert!(text("docs/operating.md").contains(&format!("--directory={}", folder.trim_end_matches('/'))));
 }
 
 #[tokio::test]

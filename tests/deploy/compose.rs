@@ -179,8 +179,8 @@ fn the_program_understands_how_its_services_are_called() {
             let url: Url =
                 understand_all(&test[2..], &BTreeMap::new()).get_one::<Url>("url").unwrap().clone();
             let at = match url.path() {
-                "/v2/health" | "/_clock" => "listen",
-                "/metrics" => "metrics_listen",
+                "/_clock" => "listen",
+                "/readyz" => "metrics_listen",
                 path => panic!("{name} is asked for {path}"),
             };
             let address: &SocketAddr = call.get_one(at).unwrap();
@@ -188,6 +188,43 @@ fn the_program_understands_how_its_services_are_called() {
         }
     }
     assert_eq!(called.into_iter().collect::<Vec<_>>(), ["migrate", "sandbox", "serve", "track"]);
+}
+
+#[test]
+fn every_option_is_set_or_passed_on_and_the_example_lists_what_is() {
+    // Options that make no sense in a container that runs for good.
+    let left_out = [("TIDEMARK_JSON", "for commands that answer and end")];
+    let compose = compose(&[], &["--no-interpolate"]);
+    let (set, suggested) = variables(".env.example");
+    let (of_sandbox, _) = variables("deploy/sandbox.env");
+    let listed: BTreeSet<_> =
+        set.iter().chain(&suggested).chain(&of_sandbox).map(|(name, _)| name.as_str()).collect();
+    let mut known = tidemark::cli::command();
+    known.build();
+    for (service, command) in [("api", "serve"), ("tracker", "track")] {
+        let environment = compose["services"][service]["environment"].as_object().unwrap();
+        let options = known.find_subcommand(command).unwrap().get_arguments();
+        let options: Vec<_> = options.filter_map(|option| option.get_env()?.to_str()).collect();
+        assert!(options.len() > 5, "{options:?}");
+        for option in options {
+            let is_there =
+                environment.contains_key(option) || left_out.iter().any(|(name, _)| *name == option);
+            assert!(is_there, "{option} of .env does not reach the {service}");
+        }
+        for (name, _) in environment.iter().filter(|(_, value)| value.is_null()) {
+            assert!(listed.contains(name.as_str()), ".env.example lacks {name}");
+        }
+    }
+    // What is suggested is what the program understands.
+    let values: Vec<_> = suggested.iter().filter(|(_, value)| !value.is_empty()).collect();
+    assert!(values.len() > 10, "{values:?}");
+    for (service, command) in [("api", "serve"), ("tracker", "track")] {
+        let reached = compose["services"][service]["environment"].as_object().unwrap();
+        let values = values.iter().filter(|(name, _)| reached.contains_key(name)).map(|pair| (*pair).clone());
+        let mut environment: BTreeMap<_, _> = values.collect();
+        environment.insert("TIDEMARK_DATABASE_URL".into(), "postgres://x/y".into());
+        understand_all(&[command], &environment);
+    }
 }
 
 #[test]
@@ -321,6 +358,20 @@ fn what_is_mounted_is_there_and_cannot_be_written() {
     let script = words(&services["k6"]["command"]).last().unwrap().to_string();
     let script = script.strip_prefix(&mounted(&services["k6"], "loadtest")).expect("k6 runs what is mounted");
     assert!(path("loadtest").join(script.trim_start_matches('/')).exists(), "{script}");
+}
+
+#[test]
+fn the_page_says_how_much_memory_all_may_take() {
+    let services = services();
+    let lasting = services.values().filter(|service| !ends(service) && service["profiles"].is_null());
+    let limit = |service: &Value| -> u64 {
+        service["deploy"]["resources"]["limits"]["memory"].as_str().unwrap().parse().unwrap()
+    };
+    let gibibytes = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+    let all = gibibytes(lasting.map(limit).sum());
+    let ours = gibibytes(limit(&services["api"]) + limit(&services["tracker"]));
+    let said = format!("{all} in all (`docker-compose.yml`), {ours} of it for the API and the tracker");
+    assert!(text("docs/install.md").contains(&said), "docs/install.md does not say: {said}");
 }
 
 #[test]
