@@ -250,7 +250,10 @@ mod tests {
 
     #[test]
     fn an_open_transaction_is_told_with_what_ends_it() {
-        let told = of_transaction(&OpenTransaction { pid: 42, who: "psql".to_owned(), seconds: 660 });
+        let open = OpenTransaction { pid: 42, who: "psql".to_owned(), seconds: 660, writes: true };
+        let told = of_transaction(&open);
+        assert!(told.contains("not found by search"), "{told}");
+        assert!(!of_transaction(&OpenTransaction { writes: false, ..open.clone() }).contains("search"));
         assert!(
             told.contains("psql is open for 11 minutes") && told.contains("pg_terminate_backend(42)"),
             "{told}"

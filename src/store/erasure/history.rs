@@ -167,8 +167,7 @@ async fn remove(
         let client = watched::client(client);
         let order = bind(client.query_raw(&sql))
             .with_setting("mutations_sync", "0")
-            // On replicated tables a condition with subqueries is refused otherwise. Each replica may find another moment's
-            // rows: what is covered stays covered, and the next sweep finds what is left.
+            // On replicated tables a condition with subqueries is refused otherwise.
             .with_setting("allow_nondeterministic_mutations", "1");
         watched::until(statement, LONGEST + GRACE, order.execute()).await?;
         settle(&client, table, until).await?;
