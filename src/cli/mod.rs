@@ -5,8 +5,8 @@
 
 mod answer;
 mod clickhouse_user;
-mod erase;
 mod doctor;
+mod erase;
 mod export;
 mod guard;
 mod import;

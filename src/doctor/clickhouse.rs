@@ -152,7 +152,7 @@ async fn rights(report: &mut Report, args: &ClickhouseArgs, client: &Client) {
         report.fail(
             "clickhouse-rights",
             format!(
-                "the user {user} may not write {}: grant it select and insert on {}.*",
+                "the user {user} may not write {}: grant it select, insert and alter delete on {}.*",
                 closed.join(", "),
                 args.clickhouse_database
             ),
@@ -161,7 +161,7 @@ async fn rights(report: &mut Report, args: &ClickhouseArgs, client: &Client) {
     if !looks {
         report.fail(
             "clickhouse-rights",
-            format!("the user {user} may not see what runs: grant it select on system.processes"),
+            format!("the user {user} may not see what runs: grant it select on system.processes and system.mutations"),
         );
     }
 }
@@ -197,7 +197,7 @@ fn refusal(place: &str, args: &ClickhouseArgs, error: &Error) -> String {
     }
     if code(&["497"]) {
         return format!(
-            "the user {user} may not do what the service does: grant it select and insert on {database}.*"
+            "the user {user} may not do what the service does: grant it select, insert and alter delete on {database}.*"
         );
     }
     let reason = args.clickhouse_password.scrub(text.lines().next().unwrap_or_default());

@@ -90,7 +90,7 @@ async fn look(
             "postgres-rights",
             format!(
                 "the role may not read and write {}: run as their owner `grant select, insert, update, delete on all \
-                 tables in schema public to` it, and `grant usage on all sequences in schema public to` it",
+                 tables in schema public to` it, and `grant usage, update on all sequences in schema public to` it",
                 closed.join(", ")
             ),
         ),
@@ -171,9 +171,14 @@ fn of_server(report: &mut Report, args: &PostgresArgs, place: &str, server: &Ser
 }
 
 fn of_transaction(open: &OpenTransaction) -> String {
-    let OpenTransaction { pid, who, seconds } = open;
+    let OpenTransaction { pid, who, seconds, writes } = open;
+    let harm = if *writes {
+        "what is written since is not found by search"
+    } else {
+        "a migration may have to wait for it, and what was deleted since stays in the files"
+    };
     format!(
-        "a transaction of {who} is open for {} minutes: what is written since is not found by search; end it with \
+        "a transaction of {who} is open for {} minutes: {harm}; end it with \
          `select pg_terminate_backend({pid})`, unless it is a backup",
         seconds / 60
     )
@@ -245,7 +250,10 @@ mod tests {
 
     #[test]
     fn an_open_transaction_is_told_with_what_ends_it() {
-        let told = of_transaction(&OpenTransaction { pid: 42, who: "psql".to_owned(), seconds: 660 });
+        let open = OpenTransaction { pid: 42, who: "psql".to_owned(), seconds: 660, writes: true };
+        let told = of_transaction(&open);
+        assert!(told.contains("not found by search"), "{told}");
+        assert!(!of_transaction(&OpenTransaction { writes: false, ..open.clone() }).contains("search"));
         assert!(
             told.contains("psql is open for 11 minutes") && told.contains("pg_terminate_backend(42)"),
             "{told}"

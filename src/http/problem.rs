@@ -27,7 +27,7 @@ pub struct Problem {
     detail: String,
     errors: Vec<Violation>,
     advice: Option<Advice>,
-    /// For the log alone.
+    /// For the log alone; none where nothing went wrong.
     cause: Option<String>,
 }
 
@@ -144,7 +144,6 @@ impl Problem {
         let detail = "this process is stopping: try again on another connection";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE", detail)
             .advising(Advice::RetryAfter(RETRY_SECONDS))
-            .because("the process is stopping")
     }
 
     pub const fn status(&self) -> StatusCode {
@@ -255,9 +254,12 @@ impl Writer for Problem {
     async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
         let request_id = RequestId::of(depot);
         if self.status.is_server_error() {
-            let (status, cause) = (self.status.as_u16(), self.cause.as_deref().unwrap_or_default());
+            let status = self.status.as_u16();
             let path = request_id::logged(req.uri().path());
-            tracing::error!(request_id, status, cause, path = &*path, "a request failed");
+            match &self.cause {
+                Some(cause) => tracing::error!(request_id, status, cause, path = &*path, "a request failed"),
+                None => tracing::debug!(request_id, status, path = &*path, "a request was refused"),
+            }
         }
         let path = req.uri().path();
         let (kind, body) = if is_legacy(path) {

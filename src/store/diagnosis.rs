@@ -57,26 +57,30 @@ pub async fn invalid_indexes(connection: &mut PgConnection) -> Result<Vec<String
     .await
 }
 
-/// A transaction that is open for long. Search goes no further than it, and migrations may have to wait for it.
+/// A transaction that is open for long. Migrations may have to wait for it, and search goes no further than one that
+/// has written.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct OpenTransaction {
     pub pid: i32,
     pub who: String,
     pub seconds: i64,
+    /// Whether it has written something.
+    pub writes: bool,
 }
 
-/// The transaction that is open longest, if that is for longer than a number of seconds.
+/// The transaction that is open longest, if that is for longer than a number of seconds; first of those that write.
 pub async fn open_transaction(
     connection: &mut PgConnection,
     longer_than: i64,
 ) -> Result<Option<OpenTransaction>, sqlx::Error> {
     sqlx::query_as(
         "select pid, coalesce(nullif(application_name, ''), usename::text, 'unknown') as who,
-             extract(epoch from clock_timestamp() - xact_start)::bigint as seconds
+             extract(epoch from clock_timestamp() - xact_start)::bigint as seconds,
+             backend_xid is not null as writes
          from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid()
              and xact_start < clock_timestamp() - make_interval(secs => $1)
-         order by xact_start limit 1",
+         order by backend_xid is null, xact_start limit 1",
     )
     .bind(longer_than as f64)
     .fetch_optional(connection)

@@ -261,14 +261,14 @@ async fn migrate_clickhouse(args: &ClickhouseArgs) -> Result<usize, Error> {
     }
     let client = crate::app::clickhouse(args);
     let server = client.clone().with_database("default");
-    let layout = Layout::of(&server, database).await?;
+    let layout = in_time(Layout::of(&server, database)).await?;
     for statement in layout.render(&format!("create database if not exists `{database}`"))? {
-        server.query_raw(&statement).execute().await?;
+        bounded(server.query_raw(&statement)).await?;
     }
     for statement in layout.render(RECORDS)? {
-        client.query_raw(&statement).execute().await?;
+        bounded(client.query_raw(&statement)).await?;
     }
-    let recorded = recorded(&client).await?;
+    let recorded = in_time(recorded(&client)).await?;
     let files = numbered(CLICKHOUSE)?;
     let pending = pending(&files, &recorded)?;
     for file in &files {
@@ -282,11 +282,9 @@ async fn migrate_clickhouse(args: &ClickhouseArgs) -> Result<usize, Error> {
         if !is_pending {
             continue;
         }
-        let mut insert = client.insert::<Migration>("schema_migrations").await?;
         let migration =
             Migration { version: *version, name: (*file).to_owned(), checksum: checksum(statement) };
-        insert.write(&migration).await?;
-        insert.end().await?;
+        in_time(record(&client, &migration)).await?;
         tracing::info!(file, "applied to clickhouse");
     }
     make_views(&client, &layout, args).await?;
@@ -318,6 +316,12 @@ async fn recorded(client: &clickhouse::Client) -> Result<Vec<Migration>, Error> 
     Ok(client.query_raw(statement).fetch_all().await?)
 }
 
+async fn record(client: &clickhouse::Client, migration: &Migration) -> clickhouse::error::Result<()> {
+    let mut insert = client.insert::<Migration>("schema_migrations").await?;
+    insert.write(migration).await?;
+    insert.end().await
+}
+
 async fn execute(client: &clickhouse::Client, file: &'static str, statement: &str) -> Result<(), Error> {
     let statement = statement.trim_end().trim_end_matches(';');
     bounded(client.query_raw(statement)).await.map_err(|reason| Error::Statement { file, reason })
@@ -325,8 +329,15 @@ async fn execute(client: &clickhouse::Client, file: &'static str, statement: &st
 
 /// Runs a statement for ten minutes at most.
 async fn bounded(statement: clickhouse::query::Query) -> clickhouse::error::Result<()> {
-    let done = tokio::time::timeout(Duration::from_secs(600), statement.execute()).await;
-    done.unwrap_or(Err(clickhouse::error::Error::TimedOut))
+    in_time(statement.execute()).await
+}
+
+/// Waits for ClickHouse for ten minutes at most: others wait for the lock meanwhile.
+async fn in_time<T, E: From<clickhouse::error::Error>>(
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let done = tokio::time::timeout(Duration::from_secs(600), work).await;
+    done.unwrap_or_else(|_| Err(clickhouse::error::Error::TimedOut.into()))
 }
 
 type NumberedFile = (u32, &'static str, &'static str);

@@ -7,8 +7,8 @@ pub mod clickhouse_users;
 pub mod cluster;
 mod copy;
 pub mod creators;
-pub mod erasure;
 pub mod diagnosis;
+pub mod erasure;
 pub mod event;
 pub mod exports;
 pub mod facts;
@@ -97,6 +97,9 @@ impl From<sqlx::Error> for Error {
         if matches!(error, sqlx::Error::PoolTimedOut) {
             metrics::timed_out(statements::POOL);
         }
+        if is_of_no_organization(&error) {
+            return Error::NotFound("organization");
+        }
         Error::Postgres(error)
     }
 }
@@ -136,6 +139,14 @@ impl Error {
             _ => false,
         }
     }
+}
+
+/// Whether a row refers to an organization that is gone, as one is seconds after it was deleted.
+fn is_of_no_organization(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| {
+        error.is_foreign_key_violation()
+            && error.constraint().is_some_and(|constraint| constraint.ends_with("_organization_id_fkey"))
+    })
 }
 
 fn is_postgres_outage(error: &sqlx::Error) -> bool {

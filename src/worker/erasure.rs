@@ -18,6 +18,8 @@ use crate::store::{Error, contending};
 
 /// How often there is a look for deleted organizations, and whether it is time for everything else.
 const LOOK: Duration = Duration::from_secs(2);
+/// How long there is no look after one that failed: a sweep reads much before it finds that it cannot go on.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// How long what was deleted may stay in the files before they are written anew: well below the 24 hours within which it
 /// has to be gone.
 const EVERY: TimeDelta = TimeDelta::hours(12);
@@ -81,7 +83,9 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
     let mut turn = tokio::time::interval(LOOK);
     turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while stop.run_until_cancelled(turn.tick()).await.is_some() {
-        match stop.run_until_cancelled(worker.look()).await {
+        let looked = stop.run_until_cancelled(worker.look()).await;
+        let failed = matches!(looked, Some(Err(_)));
+        match looked {
             Some(Err(error)) if !std::mem::replace(&mut failing, true) => {
                 tracing::warn!(%error, "what was deleted cannot be erased; trying on");
             }
@@ -90,6 +94,9 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
                 tracing::info!("what was deleted is erased again");
             }
             _ => {}
+        }
+        if failed {
+            stop.run_until_cancelled(tokio::time::sleep(AFTER_FAILURE)).await;
         }
     }
 }
@@ -102,6 +109,7 @@ struct Worker {
 }
 
 impl Worker {
+    /// Does what is due. Nothing waits for what fails; the first failure is told in the end.
     async fn look(&mut self) -> Result<(), Error> {
         let pg = &self.stores.pg;
         let deleted = within(BRIEF, organizations::deleted(pg)).await?;
@@ -111,15 +119,27 @@ impl Worker {
             return Ok(());
         }
         let Some(mut turn) = within(BRIEF, Turn::take(&self.database_url)).await? else { return Ok(()) };
+        let mut all = Ok(());
         for organization in deleted {
-            erase(&self.stores, &mut turn, organization).await?;
+            within(BRIEF, turn.confirm()).await?;
+            let erased = erase(&self.stores, &mut turn, organization).await;
+            if let Err(error) = &erased {
+                tracing::debug!(%organization, %error, "a deleted organization cannot be erased");
+            }
+            all = all.and(erased.map(drop));
         }
         if is_due {
-            sweep(&self.stores, &mut turn, None).await?;
-            self.vacuumed.again(pg).await?;
-            self.schedule.done(now);
+            within(BRIEF, turn.confirm()).await?;
+            let swept = match sweep(&self.stores, &mut turn, None).await {
+                Ok(_) => self.vacuumed.again(pg).await.map(drop),
+                Err(error) => Err(error),
+            };
+            if swept.is_ok() {
+                self.schedule.done(now);
+            }
+            all = all.and(swept);
         }
-        Ok(())
+        all
     }
 }
 
@@ -153,7 +173,7 @@ async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<P
     let began = Instant::now();
     while within(LONG, contending(|| organizations::remove_some_records(pg, organization))).await? {
         failpoint::reached("erasure-records");
-        turn.confirm().await?;
+        within(BRIEF, turn.confirm()).await?;
     }
     // What the relay has in hand would come to ClickHouse after everything else is gone there.
     let waits = Instant::now();
@@ -162,7 +182,7 @@ async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<P
         let mut next = Some(first);
         while let Some(position) = next {
             next = within(LONG, organizations::remove_some_events(pg, organization, position)).await?;
-            turn.confirm().await?;
+            within(BRIEF, turn.confirm()).await?;
         }
         from = within(BRIEF, organizations::in_hand(pg, organization)).await?;
         if from.is_some() {
@@ -173,11 +193,11 @@ async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<P
         }
     }
     failpoint::reached("erasure-outbox");
-    turn.confirm().await?;
+    within(BRIEF, turn.confirm()).await?;
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
     let rows = history::remove_organization(client, organization, Instant::now() + PATIENCE).await?;
     failpoint::reached("erasure-history");
-    turn.confirm().await?;
+    within(BRIEF, turn.confirm()).await?;
     within(LONG, organizations::remove(pg, organization)).await?;
     tracing::info!(%organization, rows, seconds = began.elapsed().as_secs_f64(), "a deleted organization is erased");
     Ok(Progress::Gone)
@@ -192,7 +212,7 @@ async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Era
             let mut forgetting = within(LONG, outbox::Forgetting::begin(pg, organization)).await?;
             while let Some(rows) = within(LONG, forgetting.some(pg)).await? {
                 outbox_rows += rows;
-                turn.confirm().await?;
+                within(BRIEF, turn.confirm()).await?;
             }
             within(LONG, forgetting.end(pg)).await?;
         }
@@ -212,7 +232,7 @@ async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Era
         for organization in history::still_there(client, &gone).await? {
             history_rows += history::remove_organization(client, organization, until).await?;
         }
-        turn.confirm().await?;
+        within(BRIEF, turn.confirm()).await?;
     }
     if outbox_rows + history_rows > 0 {
         let seconds = began.elapsed().as_secs_f64();

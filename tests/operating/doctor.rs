@@ -260,7 +260,11 @@ async fn what_is_wrong_with_clickhouse_is_said() {
         ("TIDEMARK_CLICKHOUSE_USER", connection.clickhouse_readonly_user.as_str()),
         ("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_readonly_password),
     ];
-    says(&analyst, "clickhouse-rights", &["may not write accounts", "grant it select and insert"]);
+    says(
+        &analyst,
+        "clickhouse-rights",
+        &["may not write accounts", "grant it select, insert and alter delete"],
+    );
 }
 
 /// A collector that refuses whoever asks.

@@ -248,6 +248,16 @@ async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
     assert_eq!(erase(&own).await.history_rows, 1);
     assert_eq!(history(&own, tenant.id).await.iter().sum::<u64>(), 0);
     assert_eq!(own.figures(other.id).await, others.0);
+
+    // Whoever still takes its key for what it was is told that it is gone.
+    let late = sqlx::query(
+        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
+         values (gen_random_uuid(), $1, 'Ann', 'ann', now(), now())",
+    )
+    .bind(tenant.id)
+    .execute(own.pg())
+    .await;
+    assert!(matches!(late.map_err(Error::from), Err(Error::NotFound("organization"))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,6 +277,23 @@ async fn what_the_relay_has_in_hand_of_a_deleted_organization_is_waited_for() {
     assert_eq!(in_hand().await, (next, None));
     let left: i64 = sqlx::query_scalar("select count(*) from outbox").fetch_one(own.pg()).await.unwrap();
     assert_eq!(left, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_change_sequence_is_never_empty_while_an_organization_goes() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(1).await;
+    scrape(own.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
+    let changes = async || -> Vec<String> {
+        sqlx::query_scalar("select entity from search_changes").fetch_all(own.pg()).await.unwrap()
+    };
+    let before = changes().await.len();
+    organizations::delete(own.pg(), tenant.id).await.unwrap();
+    while removing::remove_some_records(own.pg(), tenant.id).await.unwrap() {}
+    let kept = changes().await.len();
+    assert!(0 < kept && kept < before, "{kept} of {before}");
+    removing::remove(own.pg(), tenant.id).await.unwrap();
+    assert_eq!(changes().await, ["organization"]);
 }
 
 /// By the service's clock, which goes on by a day.

@@ -18,6 +18,7 @@ use crate::{embedded, sandbox, store};
 
 /// How long a part may take to stop before it is killed. Postgres' guard has its own, shorter patience.
 const GRACE: Duration = Duration::from_secs(20);
+const TRACKER_GRACE: Duration = Duration::from_secs(30);
 const POSTGRES_GRACE: Duration = Duration::from_secs(40);
 
 /// The pause between two looks at whether a part is ready.
@@ -155,7 +156,7 @@ impl Plan {
             title: "the tracker",
             arguments,
             environment: self.environment(),
-            grace: GRACE,
+            grace: TRACKER_GRACE,
         }
     }
 

@@ -60,8 +60,9 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
     let cap: Option<i32> =
         sqlx::query_scalar("select account_cap from organizations where id = $1 for no key update")
             .bind(organization)
-            .fetch_one(write.connection())
-            .await?;
+            .fetch_optional(write.connection())
+            .await?
+            .ok_or(Error::NotFound("organization"))?;
     refuse_known(write, new.platform, new.username.as_str()).await?;
     if let Some(cap) = cap {
         let count: i64 = sqlx::query_scalar("select count(*) from accounts where organization_id = $1")

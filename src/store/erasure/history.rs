@@ -165,7 +165,10 @@ async fn remove(
         let sql = cluster::on_every_shard(client, &delete);
         let statement = Statement::to_clickhouse(&sql);
         let client = watched::client(client);
-        let order = bind(client.query_raw(&sql)).with_setting("mutations_sync", "0");
+        let order = bind(client.query_raw(&sql))
+            .with_setting("mutations_sync", "0")
+            // On replicated tables a condition with subqueries is refused otherwise.
+            .with_setting("allow_nondeterministic_mutations", "1");
         watched::until(statement, LONGEST + GRACE, order.execute()).await?;
         settle(&client, table, until).await?;
     }

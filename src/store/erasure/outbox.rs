@@ -11,6 +11,8 @@ use crate::store::event::{self, Event, VideoPlace};
 
 /// Rows that one statement looks at, of whatever organizations they are.
 const LOOKED_AT: i64 = 2_000;
+/// Bytes of events after which a statement reads no further row.
+const MOST: i64 = 4 << 20;
 
 /// Organizations whose outbox may hold snapshots of what is deleted and gone from every total.
 pub async fn organizations(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
@@ -54,12 +56,18 @@ impl Forgetting {
     /// Goes through some rows, and says how many of them had any; none when there are no more rows.
     pub async fn some(&mut self, pg: &PgPool) -> Result<Option<u64>, Error> {
         let rows: Vec<(i64, Option<Vec<u8>>)> = sqlx::query_as(
-            "select position, case when organization_id = $1 then events end from outbox
-             where position < $2 order by position desc limit $3",
+            "select position, events from (
+                 select position, case when organization_id = $1 then events end as events,
+                     sum(case when organization_id = $1 then length(events) else 0 end)
+                         over (order by position desc rows between unbounded preceding and 1 preceding) as later
+                 from (select * from outbox where position < $2 order by position desc limit $3) looked_at
+             ) sized
+             where coalesce(later, 0) < $4 order by position desc",
         )
         .bind(self.organization)
         .bind(self.before)
         .bind(LOOKED_AT)
+        .bind(MOST)
         .fetch_all(pg)
         .await?;
         let Some((last, _)) = rows.last() else { return Ok(None) };

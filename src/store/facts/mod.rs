@@ -161,7 +161,7 @@ pub async fn quiet(client: &Client) -> Result<(), Error> {
     }
 }
 
-/// The highest id that accounts and videos, also deleted ones, are known by.
+/// The highest id that accounts and videos are known by, also deleted ones unless a sweep removed them.
 pub async fn highest_id(client: &Client) -> Result<i64, Error> {
     let sql = "select max(id) from (
                    select max(subject_id) as id from accounts
