@@ -64,14 +64,14 @@ fn what_is_secret_comes_from_outside_and_the_example_lists_it() {
         }
     }
     assert!(passed > 5, "credentials of the platforms are passed on");
-    // Of what is read from outside, only where things are published has a default.
-    let file = text("docker-compose.yml");
+    // Of what is read from outside, only addresses and ports have a default.
+    let file = text("docker-compose.yml") + &text("deploy/compose-clickhouse.yml");
     let read: BTreeSet<_> = file.split("${").skip(1).map(|rest| rest.split('}').next().unwrap()).collect();
     for expression in read {
         let name = expression.split(':').next().unwrap();
         assert!(listed.contains(name), ".env.example lacks {name}");
         let has_default = expression.contains(":-");
-        let is_place = ["PUBLISH_ADDRESS", "API_PORT", "GRAFANA_PORT"].contains(&name);
+        let is_place = ["_ADDRESS", "_PORT", "_SUBNET", "_GATEWAY"].iter().any(|end| name.ends_with(end));
         assert_eq!((has_default, expression.contains(":?")), (is_place, !is_place), "{expression}");
     }
     for (name, value) in suggested.iter().filter(|(name, _)| is_secret(name)) {
@@ -244,7 +244,9 @@ fn who_speaks_to_whom_finds_them_and_has_their_secrets() {
         let own = environment(&services[name]);
         let database = Url::parse(&own["TIDEMARK_DATABASE_URL"]).unwrap();
         assert_eq!((database.host_str(), database.port()), (Some("postgres"), Some(5432)));
-        assert_eq!(database.username(), of_postgres["POSTGRES_USER"]);
+        // The role that deploy/postgres/role.sql makes; the superuser is another.
+        assert_eq!(database.username(), of_postgres["POSTGRES_DB"]);
+        assert_ne!(database.username(), of_postgres["POSTGRES_USER"]);
         assert_eq!(database.password(), Some(of_postgres["POSTGRES_PASSWORD"].as_str()));
         assert_eq!(database.path().trim_start_matches('/'), of_postgres["POSTGRES_DB"]);
         let clickhouse = Url::parse(&own["TIDEMARK_CLICKHOUSE_URL"]).unwrap();
@@ -278,7 +280,7 @@ fn who_speaks_to_whom_finds_them_and_has_their_secrets() {
         shares(one, other);
     }
     let space = environment(&services["space"]);
-    assert_eq!((space["PGHOST"].as_str(), &space["PGUSER"]), ("postgres", &of_postgres["POSTGRES_USER"]));
+    assert_eq!((space["PGHOST"].as_str(), &space["PGUSER"]), ("postgres", &of_postgres["POSTGRES_DB"]));
     assert_eq!(space["PGPASSWORD"], of_postgres["POSTGRES_PASSWORD"]);
     shares("space", "postgres");
     // The guard looks at the disk of the one that it guards, by the script that is told so.

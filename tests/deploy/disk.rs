@@ -59,7 +59,7 @@ async fn while_postgres_may_only_be_read_reads_go_on_and_writes_answer_503() {
         full.put(&link).await,
         full.delete(&creator).await,
     ] {
-        assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
+        assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "30"), "{}", answer.text);
         assert_eq!(answer.json()["code"], "SERVICE_UNAVAILABLE");
     }
     // Nothing of it was kept, and with room again all of it works.

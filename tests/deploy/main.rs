@@ -13,6 +13,8 @@ mod disk;
 mod dockerfile;
 mod full_disk;
 mod moving;
+mod outside;
+mod postgres;
 mod probe;
 mod telemetry;
 mod units;

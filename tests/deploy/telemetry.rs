@@ -136,10 +136,13 @@ fn grafana_finds_its_dashboards_and_they_their_data() {
     let folder = provider["providers"][0]["options"]["path"].as_str().unwrap();
     assert_eq!(mounted(grafana, "deploy/grafana/dashboards"), folder);
     assert_eq!(mounted(grafana, "deploy/grafana/provisioning"), "/etc/grafana/provisioning");
-    let mut panels = 0;
+    let (mut panels, mut expressions) = (0, Vec::new());
     for entry in std::fs::read_dir(path("deploy/grafana/dashboards")).unwrap() {
         let file = entry.unwrap().path();
         let dashboard: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let mut asked = Vec::new();
+        under(&dashboard["panels"], "expr", &mut asked);
+        expressions.extend(asked.into_iter().map(|expression| expression.as_str().unwrap().to_owned()));
         let mut sources = Vec::new();
         under(&dashboard, "datasource", &mut sources);
         for source in sources {
@@ -151,4 +154,6 @@ fn grafana_finds_its_dashboards_and_they_their_data() {
         }
     }
     assert!(panels > 10, "{panels}");
+    // Whatever Prometheus reads: by this those are watched that have no health check.
+    assert!(expressions.iter().any(|expression| expression == "min by (job) (up)"), "nobody sees who is out");
 }
