@@ -1,6 +1,7 @@
 // What happens beyond the limit? For half a minute far more is asked than the key may: what is refused must say when to
 // come back (429 or 503 with Retry-After), nothing may break, and the minute after it must be as if nothing had been.
-// TIDEMARK_API_KEY should be a key with the usual limit of 600 requests a minute.
+// TIDEMARK_API_KEY should be a key with the usual limit of 600 requests a minute, which refuses most of it with 429; how the
+// 503 of too many questions looks is asked by crowd.js.
 
 import http from 'k6/http';
 import { check, sleep } from 'k6';

@@ -7,6 +7,7 @@ mod harness;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use harness::databases::Databases;
 use harness::{Organization, Stack};
 use tidemark::model::organization::Scope;
 use tidemark::store::keys::NewKey;
@@ -16,6 +17,17 @@ const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 
 /// k6 with a script, as somebody of an organization.
 fn k6(command: &str, script: impl AsRef<Path>, organization: &Organization) -> Output {
+    k6_at(&organization.stack.connection.base_url, command, script, organization, &[])
+}
+
+/// The same against another API process, with variables for the script.
+fn k6_at(
+    base_url: &str,
+    command: &str,
+    script: impl AsRef<Path>,
+    organization: &Organization,
+    variables: &[(&str, &str)],
+) -> Output {
     let program =
         std::env::var_os("TIDEMARK_TEST_K6").expect("no TIDEMARK_TEST_K6 to test with: run `make test`");
     let results = tempfile::tempdir().unwrap();
@@ -24,9 +36,10 @@ fn k6(command: &str, script: impl AsRef<Path>, organization: &Organization) -> O
         .args(["--include-system-env-vars", "--address", "127.0.0.1:0"])
         .arg(Path::new(FOLDER).join(script))
         .env("K6_NO_USAGE_REPORT", "true")
-        .env("TIDEMARK_BASE_URL", &organization.stack.connection.base_url)
+        .env("TIDEMARK_BASE_URL", base_url)
         .env("TIDEMARK_API_KEY", &organization.key)
         .env("TIDEMARK_LOADTEST_RESULTS", results.path())
+        .envs(variables.iter().copied())
         .output()
         .unwrap()
 }
@@ -78,4 +91,29 @@ async fn the_shape_of_an_answer_is_judged_rightly() {
     let organization = Stack::shared().organization().await;
     let output = k6("run", "tests/loadtest/shape.js", &organization);
     assert!(output.status.success(), "{}", said(&output));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "asks two API processes far more than they can answer, and the machine with them"]
+async fn a_crowd_without_places_is_refused_well_and_one_that_is_answered_fails() {
+    let key = NewKey { rate_limit: Some(1_000_000), ..NewKey::named("crowd") };
+    let organization = Stack::shared().organization_with(OrganizationChange::default(), key).await;
+    organization.track(organization.stack.one_of("tiktok")).await;
+    let connection = organization.stack.connection.clone();
+    let variables = vec![
+        ("TIDEMARK_DATABASE_URL", connection.database_url),
+        ("TIDEMARK_CLICKHOUSE_URL", connection.clickhouse_url),
+        ("TIDEMARK_CLICKHOUSE_USER", connection.clickhouse_user),
+        ("TIDEMARK_CLICKHOUSE_PASSWORD", connection.clickhouse_password),
+        ("TIDEMARK_CLICKHOUSE_DATABASE", connection.clickhouse_database),
+    ];
+    let pg = organization.stack.stores.pg.clone();
+    let databases = Databases { stack: organization.stack.clone(), pg, variables };
+    let (_process, base) = databases.serve(&[("TIDEMARK_ANALYTICS_CONCURRENCY", "1".to_owned())]);
+    let crowd = |rate| k6_at(&base, "run", "loadtest/crowd.js", &organization, &[("SECONDS", "5"), rate]);
+    let output = crowd(("QUESTIONS_PER_SECOND", "400"));
+    assert!(output.status.success(), "{}", said(&output));
+    let output = crowd(("QUESTIONS_PER_SECOND", "1"));
+    let told = said(&output);
+    assert!(!output.status.success() && told.contains("FAILED unavailable count>0"), "{told}");
 }
