@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::cluster::{self, Layout};
+use crate::store::connect;
 
 #[cfg(test)]
 mod rules;
@@ -259,7 +260,7 @@ async fn migrate_clickhouse(args: &ClickhouseArgs) -> Result<usize, Error> {
     if database.is_empty() || !database.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Err(Error::DatabaseName(database.clone()));
     }
-    let client = crate::app::clickhouse(args);
+    let client = connect::clickhouse(args);
     let server = client.clone().with_database("default");
     let layout = in_time(Layout::of(&server, database)).await?;
     for statement in layout.render(&format!("create database if not exists `{database}`"))? {
