@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
-use sqlx::PgPool;
-use sqlx::postgres::PgPoolOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgPool};
 use url::Url;
 
 use crate::answers::Answers;
-use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
+use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::network::Network;
 use crate::model::platform::Readable;
 use crate::running::Running;
 use crate::store::analytics::History;
-use crate::store::cluster;
+use crate::store::connect;
 use crate::store::search::SearchIndex;
 
 /// What the handlers of the API stand on. Cheap to clone.
@@ -104,31 +104,75 @@ pub struct Stores {
 impl Stores {
     /// Prepares the connections. Nothing is asked of the stores yet, so a store that is down is no error here.
     pub fn connect(args: &StoreArgs) -> Result<Self, sqlx::Error> {
-        Ok(Stores {
-            pg: postgres(&args.postgres)?,
-            clickhouse: clickhouse(&args.clickhouse),
-            clock: Clock::new(args.clock_url.clone()),
-        })
+        Ok(Stores::over(postgres(&args.postgres)?, args))
+    }
+
+    /// Prepares the connections so that no request keeps one for longer than its own time.
+    pub fn for_requests(args: &StoreArgs) -> Result<Self, sqlx::Error> {
+        Ok(Stores::over(postgres_for_requests(&args.postgres)?, args))
+    }
+
+    fn over(pg: PgPool, args: &StoreArgs) -> Self {
+        let clickhouse = connect::clickhouse(&args.clickhouse);
+        Stores { pg, clickhouse, clock: Clock::new(args.clock_url.clone()) }
     }
 }
 
 /// A pool of Postgres connections that gives up on a dead server within the time a request may take.
 pub fn postgres(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
-    PgPoolOptions::new()
-        .max_connections(args.database_connections)
-        .acquire_timeout(Duration::from_secs(4))
-        .acquire_time_level(log::LevelFilter::Debug)
-        .connect_lazy(args.database_url.reveal())
+    Ok(pool(args.database_connections).connect_lazy_with(args.database_url.reveal().parse()?))
 }
 
-/// A client of ClickHouse's HTTP interface.
-pub fn clickhouse(args: &ClickhouseArgs) -> clickhouse::Client {
-    let client = clickhouse::Client::default()
-        .with_url(&args.clickhouse_url)
-        .with_user(&args.clickhouse_user)
-        .with_password(args.clickhouse_password.reveal())
-        .with_database(&args.clickhouse_database);
-    cluster::connected(client, &args.clickhouse_cluster)
+/// What a request may ask of Postgres: a little less than its time (`http::TimeLeft`) to wait for what others have locked,
+/// so that it can still say so, and a little more for a statement. One that is given up ends although it would run on.
+const OF_REQUESTS: [(&str, &str); 4] = [
+    ("lock_timeout", "4s"),
+    ("statement_timeout", "5s"),
+    ("idle_in_transaction_session_timeout", "10s"),
+    // A connection that is closed in the middle of a statement takes that along.
+    ("client_connection_check_interval", "500ms"),
+];
+/// How long a connection may be busy with what was given up on it before it is closed and its place is another's.
+const LEFT_BUSY: Duration = Duration::from_millis(250);
+
+/// How long after it was given back a connection is taken without asking whether its server is still there.
+const SURELY_THERE: Duration = Duration::from_millis(500);
+
+/// A pool for requests: whatever a request began, its connection is another's soon after the request is over.
+pub fn postgres_for_requests(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
+    let options: PgConnectOptions = args.database_url.reveal().parse()?;
+    let pool = pool(args.database_connections)
+        .after_release(|connection, _| {
+            Box::pin(async move {
+                let free = tokio::time::timeout(LEFT_BUSY, connection.ping()).await;
+                Ok(matches!(free, Ok(Ok(()))))
+            })
+        })
+        // Instead of asking each one each time.
+        .test_before_acquire(false)
+        .before_acquire(|connection, told| {
+            Box::pin(async move { Ok(told.idle_for < SURELY_THERE || connection.ping().await.is_ok()) })
+        });
+    Ok(pool.connect_lazy_with(options.options(OF_REQUESTS)))
+}
+
+/// What of an API process may take longer than a request: thousands of documents at once for its search index, and the
+/// removal of changes that no index needs any more.
+const OF_FOLLOWER: [(&str, &str); 1] = [("statement_timeout", "300s")];
+/// One builds an index while the other says that it does.
+const FOLLOWER_CONNECTIONS: u32 = 2;
+
+/// A pool for the follower of an API process's search index, beside that of its requests.
+pub fn postgres_for_follower(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
+    let options: PgConnectOptions = args.database_url.reveal().parse()?;
+    Ok(pool(FOLLOWER_CONNECTIONS).connect_lazy_with(options.options(OF_FOLLOWER)))
+}
+
+fn pool(connections: u32) -> PgPoolOptions {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(Duration::from_secs(4))
+        .acquire_time_level(log::LevelFilter::Debug)
 }
 
 /// The time of tracking and analytics: the machine's, or a sandbox's, which can be moved.
@@ -153,6 +197,11 @@ impl Clock {
             Arc::new(RemoteClock { url, client, ahead: Mutex::new(None), silent: AtomicBool::new(false) })
         });
         Clock { remote }
+    }
+
+    /// Whether a sandbox says what time it is.
+    pub const fn is_a_sandboxs(&self) -> bool {
+        self.remote.is_some()
     }
 
     /// The time now, to the microsecond, which is what every store keeps: of a finer one, one store would round the rest and

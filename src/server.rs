@@ -22,7 +22,7 @@ use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
 use crate::telemetry::{MetricsArgs, probes};
 use crate::worker::{gauges, indexer};
-use crate::{api, http, store};
+use crate::{api, app, http, store};
 
 /// Connections that may wait to be let in.
 const WAITING: u32 = 4096;
@@ -162,7 +162,8 @@ pub fn service(app: &App) -> Service {
 
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
-    let stores = Stores::connect(&args.stores)?;
+    let stores = Stores::for_requests(&args.stores)?;
+    let following = Stores { pg: app::postgres_for_follower(&args.stores.postgres)?, ..stores.clone() };
     let ledger = Ledger::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &ledger)?.readable();
     migrate::require(&stores.pg, &stores.clickhouse).await?;
@@ -175,8 +176,8 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let server = connections::server(acceptor, limits);
     let handle = server.handle();
     let stop = CancellationToken::new();
-    tokio::spawn(gauges::of_api(stores.clone(), app.history.clone(), search.clone(), stop.clone()));
-    let follower = tokio::spawn(indexer::follow(stores, search, stop.clone()));
+    tokio::spawn(gauges::of_api(stores, app.history.clone(), search.clone(), stop.clone()));
+    let follower = tokio::spawn(indexer::follow(following, search, stop.clone()));
     let drain = Duration::from_secs(args.drain_seconds);
     let ending = end(app.running.clone(), handle, drain, args.stop.bound());
     tokio::spawn(StopRequest::listen()?.obey(ending));

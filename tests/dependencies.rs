@@ -1,5 +1,6 @@
 //! What the service is made of, as far as that can be told without a network: every crate comes from crates.io under a licence
-//! that deny.toml allows, and docs/security.md tells of every one that is used directly. Advisories are `make audit`'s.
+//! that deny.toml allows, and docs/security.md tells of every one that is used directly. Advisories are `make audit`'s. And no
+//! module uses one that stands above it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -168,11 +169,9 @@ fn the_page_about_security_tells_of_every_crate_that_is_used_directly() {
     }
 }
 
-/// Statements are texts of the program: what comes from outside is bound. sqlx takes no other text without being told that
-/// it is safe, and these are the places that tell it so, each of which puts a constant of the program into it.
-#[test]
-fn statements_are_made_of_constants_alone() {
-    let mut told = BTreeSet::new();
+/// The files below `src/`, by their paths, with their texts.
+fn sources() -> Vec<(String, String)> {
+    let mut sources = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -182,14 +181,83 @@ fn statements_are_made_of_constants_alone() {
                 continue;
             }
             let name = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
-            for way in ["AssertSqlSafe(", "query_raw(&"] {
-                if text.contains(way) {
-                    told.insert((name.clone(), way));
-                }
+            sources.push((name, std::fs::read_to_string(&path).unwrap_or_default()));
+        }
+    }
+    sources
+}
+
+/// The places in the program, by the names of their files, where one of these texts stands.
+fn places(ways: &[&'static str]) -> BTreeSet<(String, &'static str)> {
+    let mut places = BTreeSet::new();
+    for (name, text) in sources() {
+        let found = ways.iter().filter(|way| text.contains(**way));
+        places.extend(found.map(|way| (name.clone(), *way)));
+    }
+    places
+}
+
+/// What sqlx leaves in disorder on a connection when it is given up stands where that is taken care of.
+#[test]
+fn transactions_and_copies_of_sqlx_are_begun_in_one_place() {
+    assert_eq!(
+        places(&["pg.begin(", "pool.begin(", "connection.begin(", ".begin_with(", ".copy_in_raw("]),
+        BTreeSet::from([("src/store/transaction.rs".to_owned(), ".copy_in_raw(")]),
+        "begin transactions by store::Transaction, and copy by it"
+    );
+}
+
+/// The modules that a line of code names by `crate::`.
+fn named_modules(line: &str) -> Vec<&str> {
+    let code = line.split("//").next().unwrap_or_default();
+    let mut named = Vec::new();
+    for rest in code.split("crate::").skip(1) {
+        let paths: Vec<_> = match rest.strip_prefix('{').and_then(|list| list.split('}').next()) {
+            Some(list) => list.split(',').collect(),
+            None => vec![rest],
+        };
+        let ends = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+        named.extend(paths.into_iter().filter_map(|path| path.trim().split(ends).next()));
+    }
+    named
+}
+
+#[test]
+fn no_module_uses_one_that_stands_above_it() {
+    let map = read("src/lib.rs");
+    let order: Vec<_> =
+        map.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    let place = |module: &str| order.iter().position(|known| *known == module);
+    let (mut upwards, mut downwards) = (BTreeSet::new(), 0);
+    for (name, text) in sources() {
+        let path = name.trim_start_matches("src/");
+        let module = path.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+        let Some(here) = place(module) else { continue };
+        for used in text.lines().flat_map(named_modules) {
+            match place(used) {
+                Some(there) if there < here => _ = upwards.insert(format!("{name} uses {used}")),
+                Some(there) => downwards += usize::from(there > here),
+                None => {}
             }
         }
     }
+    assert_eq!(upwards, BTreeSet::new(), "see the map in ARCHITECTURE.md");
+    assert!(downwards > 200, "{downwards} uses were found: this test reads the program no more");
+}
+
+#[test]
+fn modules_are_found_in_every_way_of_naming_them() {
+    assert_eq!(named_modules("use crate::app::{Clock, Stores};"), ["app"]);
+    assert_eq!(named_modules("use crate::{api, store::keys}; // crate::http"), ["api", "store"]);
+    assert_eq!(named_modules("    let client = crate::app::clickhouse(args);"), ["app"]);
+    assert_eq!(named_modules("fn f() -> Result<crate::model::A, crate::store::Error>"), ["model", "store"]);
+}
+
+/// Statements are texts of the program: what comes from outside is bound. sqlx takes no other text without being told that
+/// it is safe, and ClickHouse's client takes any: these are the places that give them one, each made of the program's constants.
+#[test]
+fn statements_are_made_of_constants_alone() {
+    let told = places(&["AssertSqlSafe(", "query_raw(&", "query_raw(sql)"]);
     let known = BTreeSet::from([
         // the list of columns
         ("src/store/exports.rs".to_owned(), "AssertSqlSafe("),
@@ -199,8 +267,12 @@ fn statements_are_made_of_constants_alone() {
         ("src/store/analytics/history.rs".to_owned(), "query_raw(&"),
         // a file of the program, as a cluster takes it
         ("src/store/facts/mod.rs".to_owned(), "query_raw(&"),
+        // files of the program, and texts that are written down there
+        ("src/store/facts/mod.rs".to_owned(), "query_raw(sql)"),
+        ("src/store/facts/position.rs".to_owned(), "query_raw(sql)"),
+        ("src/store/rollup.rs".to_owned(), "query_raw(sql)"),
         // tables of the service's own database, by the names that ClickHouse tells, and conditions written down there
-        ("src/store/erasure/history.rs".to_owned(), "query_raw(&"),
+        ("src/store/erasure/history.rs".to_owned(), "query_raw(sql)"),
         // a table that is written down there
         ("src/store/diagnosis.rs".to_owned(), "query_raw(&"),
     ]);

@@ -19,7 +19,7 @@ use crate::app::Stores;
 use crate::model::counters::Counters;
 use crate::model::latest::{AccountLatest, Known, Last};
 use crate::store::exports::{self, AccountSnapshots, ExportedAccount, ExportedVideo, VideoSnapshots};
-use crate::store::{self, applied, imports};
+use crate::store::{self, applied, organizations};
 
 pub use self::table::Format;
 
@@ -95,7 +95,7 @@ pub enum Error {
 
 /// Writes what the organization had when this began; what is committed meanwhile may be in it or not.
 pub async fn write(stores: &Stores, organization: Uuid, options: &Options) -> Result<Summary, Error> {
-    if !imports::organization_exists(&stores.pg, organization).await? {
+    if !organizations::exists(&stores.pg, organization).await? {
         return Err(Error::NoOrganization(organization));
     }
     table::make_folder(&options.output)?;

@@ -33,12 +33,12 @@ use self::numbers::Numbers;
 use self::progress::{progress_bar, show_rows};
 use self::read::Amount;
 use self::report::Report;
-use self::row::Row;
+use self::row::{Row, Times};
 use self::rows::Rows;
 use crate::app::Stores;
 use crate::model::latest::{Known, Last, learn};
 use crate::model::platform::Platform;
-use crate::store::{self, Write, applied, contending, imports};
+use crate::store::{self, Write, applied, contending, imports, organizations};
 
 /// After how many rows the progress bar moves.
 const SHOWN_EVERY: u64 = 4_096;
@@ -103,16 +103,17 @@ pub async fn load(
     files: Vec<PathBuf>,
     options: &Options,
 ) -> Result<Summary, Error> {
-    if !imports::organization_exists(&stores.pg, organization).await? {
-        return Err(Error::NoOrganization(organization));
-    }
+    let since = match organizations::history_since(&stores.pg, organization).await {
+        Err(store::Error::NotFound(_)) => return Err(Error::NoOrganization(organization)),
+        since => since?,
+    };
     let amount = read::check(&files)?;
     let report = Report::new(report_path(options, &files), &files)?;
     let bar = progress_bar(options.progress, amount.bytes);
     let now = stores.clock.now().await;
     let reading = {
-        let bar = bar.clone();
-        tokio::task::spawn_blocking(move || gather(&files, amount, now, report, &bar))
+        let (bar, times) = (bar.clone(), Times { since, now });
+        tokio::task::spawn_blocking(move || gather(&files, amount, times, report, &bar))
     };
     let Gathered { rows, rows_read, report } = reading.await.map_err(|_| Error::Interrupted)??;
 
@@ -161,7 +162,7 @@ struct Gathered {
 fn gather(
     files: &[PathBuf],
     amount: Amount,
-    now: DateTime<Utc>,
+    times: Times,
     mut report: Report,
     bar: &ProgressBar,
 ) -> Result<Gathered, Error> {
@@ -174,7 +175,7 @@ fn gather(
             if rows_read.is_multiple_of(SHOWN_EVERY) {
                 bar.set_position(bytes.load(Ordering::Relaxed));
             }
-            let row = line.row.and_then(|raw| Row::read(raw, now).map_err(|refused| refused.to_string()));
+            let row = line.row.and_then(|raw| Row::read(raw, times).map_err(|refused| refused.to_string()));
             let taken = match row {
                 Ok(row) => rows.add(row).map_err(Error::Temporary),
                 Err(reason) => report.add(path, line.number, &reason),

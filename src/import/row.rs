@@ -1,6 +1,6 @@
 //! One row of an import: which columns it may have, and what makes it a row that is refused.
 
-use chrono::{DateTime, NaiveTime, SubsecRound, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, RawRow, Value};
@@ -60,17 +60,32 @@ fn refused(column: Column, reason: impl Into<String>) -> Refused {
     Refused { column, reason: reason.into() }
 }
 
+/// When something can have been observed.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// The first day of which the organization's history is kept.
+    pub since: Option<NaiveDate>,
+    /// When the load began, by the service's clock.
+    pub now: DateTime<Utc>,
+}
+
 impl Row {
-    /// Reads a row as of `now`.
-    pub fn read(mut raw: RawRow<'_>, now: DateTime<Utc>) -> Result<Self, Refused> {
+    /// Reads a row.
+    pub fn read(mut raw: RawRow<'_>, times: Times) -> Result<Self, Refused> {
         let platform: Platform = raw
             .required(Column::Platform)?
             .parse()
             .map_err(|error| refused(Column::Platform, format!("{error}")))?;
         let observed_at =
             raw.time(Column::ObservedAt)?.ok_or_else(|| refused(Column::ObservedAt, "is required"))?;
-        if observed_at > now + TimeDelta::days(1) {
+        if observed_at > times.now + TimeDelta::days(1) {
             return Err(refused(Column::ObservedAt, "lies in the future"));
+        }
+        if let Some(since) = times.since.filter(|since| observed_at.date_naive() < *since) {
+            return Err(refused(
+                Column::ObservedAt,
+                format!("lies before {since}, where the history that the organization keeps begins"),
+            ));
         }
         let username = raw
             .text(Column::Username)?
@@ -270,12 +285,16 @@ fn whole(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
+    fn times() -> Times {
+        Times { since: None, now: "2026-03-03T12:00:00Z".parse().unwrap() }
+    }
+
     fn row(columns: &[(&str, &str)]) -> Result<Row, String> {
         let mut raw = RawRow::default();
         for (column, text) in columns {
             raw.set(Column::named(column).unwrap(), Value::text(*text));
         }
-        Row::read(raw, "2026-03-03T12:00:00Z".parse().unwrap()).map_err(|error| error.to_string())
+        Row::read(raw, times()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -334,9 +353,7 @@ mod tests {
                 "follower_count":12,"name":null,"unknown":{"x":1}}"#,
         )
         .unwrap();
-        let Ok(Row::Account(account)) = Row::read(raw, "2026-03-03T12:00:00Z".parse().unwrap()) else {
-            panic!()
-        };
+        let Ok(Row::Account(account)) = Row::read(raw, times()) else { panic!() };
         assert_eq!((account.is_verified, account.follower_count, account.name), (Some(true), Some(12), None));
         assert_eq!(account.observed_at, "2026-03-01T03:00:00Z".parse::<DateTime<Utc>>().unwrap());
     }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Error, progress_bar};
 use crate::app::Stores;
-use crate::store::{Write, applied, contending, imports, rollup};
+use crate::store::{Write, applied, contending, organizations, rollup};
 
 /// Subjects of one unit of work: few enough that others' changes do not wait behind them.
 const SUBJECTS: usize = 50;
@@ -23,7 +23,7 @@ pub struct Summary {
 pub async fn rebuild(stores: &Stores, organizations: &[Uuid], progress: bool) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     for &organization in organizations {
-        if !imports::organization_exists(&stores.pg, organization).await? {
+        if !organizations::exists(&stores.pg, organization).await? {
             return Err(Error::NoOrganization(organization));
         }
         rollup::outrank(&stores.pg, &stores.clickhouse, organization).await?;

@@ -13,7 +13,7 @@ use super::expected::Expected;
 use super::{Error, progress_bar};
 use crate::app::Stores;
 use crate::store::rollup::{self, KnownSubject, StoredDay, VideoRecord};
-use crate::store::{applied, imports};
+use crate::store::{applied, organizations};
 
 /// Subjects that are looked at together.
 const SUBJECTS: usize = 100;
@@ -34,7 +34,7 @@ pub struct Report {
 
 /// Compares everything that an organization has, and returns every difference.
 pub async fn verify(stores: &Stores, organization: Uuid, progress: bool) -> Result<Report, Error> {
-    if !imports::organization_exists(&stores.pg, organization).await? {
+    if !organizations::exists(&stores.pg, organization).await? {
         return Err(Error::NoOrganization(organization));
     }
     settle(stores, organization).await?;

@@ -12,8 +12,6 @@ const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 /// Where Postgres counts times from, in microseconds since 1970, and days.
 const MICROSECONDS_OF_2000: i64 = 946_684_800_000_000;
 const DAYS_OF_2000: i64 = 10_957;
-/// What is sent at a time.
-const CHUNK: usize = 1 << 20;
 
 /// A value of a column.
 pub(super) trait Field {
@@ -85,14 +83,7 @@ impl Rows {
     /// same time is in the way ([`Error::Contended`]).
     pub(super) async fn copy(mut self, write: &mut Write, statement: &str) -> Result<(), Error> {
         self.bytes.extend_from_slice(&TRAILER);
-        let copied = async {
-            let mut copy = write.connection().copy_in_raw(statement).await?;
-            for chunk in self.bytes.chunks(CHUNK) {
-                copy.send(chunk).await?;
-            }
-            copy.finish().await
-        };
-        match copied.await {
+        match write.transaction().copy(statement, &self.bytes).await {
             Ok(_) => Ok(()),
             Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(Error::Contended),
             Err(error) => Err(error.into()),

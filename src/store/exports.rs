@@ -12,7 +12,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::Error;
-use crate::model::latest::{AccountLatest, KnownAt, VideoLatest};
+use crate::model::latest::{AccountLatest, AccountValues, KnownAt, VideoLatest, VideoValues};
 use crate::model::platform::Platform;
 
 /// How long ClickHouse may take for the snapshots of one page.
@@ -47,14 +47,15 @@ impl ExportedAccount {
         AccountLatest::restore(
             &self.known_at.as_ref().map(|known_at| known_at.0.clone()).unwrap_or_default(),
             self.observed_at,
-            self.name.clone(),
-            self.description.clone(),
-            None,
-            None,
-            Some(self.is_verified),
-            Some(self.follower_count),
-            Some(self.following_count),
-            Some(self.profile_post_count),
+            AccountValues {
+                name: self.name.clone(),
+                description: self.description.clone(),
+                is_verified: Some(self.is_verified),
+                follower_count: Some(self.follower_count),
+                following_count: Some(self.following_count),
+                profile_post_count: Some(self.profile_post_count),
+                ..AccountValues::default()
+            },
         )
     }
 }
@@ -94,23 +95,18 @@ impl ExportedVideo {
         VideoLatest::restore(
             &self.known_at.as_ref().map(|known_at| known_at.0.clone()).unwrap_or_default(),
             self.observed_at,
-            Some(self.view_count),
-            Some(self.like_count),
-            Some(self.comment_count),
-            Some(self.share_count),
-            self.saved_count,
-            Some(self.play_count),
-            self.ig_play_count,
-            self.fb_play_count,
-            self.fb_like_count,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
+            VideoValues {
+                view_count: Some(self.view_count),
+                like_count: Some(self.like_count),
+                comment_count: Some(self.comment_count),
+                share_count: Some(self.share_count),
+                saved_count: self.saved_count,
+                play_count: Some(self.play_count),
+                ig_play_count: self.ig_play_count,
+                fb_play_count: self.fb_play_count,
+                fb_like_count: self.fb_like_count,
+                ..VideoValues::default()
+            },
         )
     }
 }

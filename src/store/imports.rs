@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::observations::AccountRef;
@@ -179,14 +178,4 @@ pub async fn categorise(
         write.account_changed(account);
     }
     Ok(())
-}
-
-/// Whether the organization exists.
-pub async fn organization_exists(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
-    let exists =
-        sqlx::query_scalar("select exists (select from organizations where id = $1 and deleted_at is null)")
-            .bind(organization)
-            .fetch_one(pg)
-            .await?;
-    Ok(exists)
 }

@@ -1,10 +1,12 @@
-//! All input and output to Postgres, ClickHouse and Tantivy. Every function takes the organization.
+//! All input and output to Postgres, ClickHouse and Tantivy. Every function by which a request reads or writes what an
+//! organization has takes that organization, by itself or within its [`Write`]; those of workers may concern all.
 
 pub mod accounts;
 pub mod analytics;
 pub mod applied;
 pub mod clickhouse_users;
 pub mod cluster;
+pub mod connect;
 mod copy;
 pub mod creators;
 pub mod diagnosis;
@@ -24,6 +26,7 @@ pub mod observations;
 pub mod organizations;
 pub mod outbox;
 pub mod pauses;
+mod place;
 pub mod queues;
 pub mod rate_limits;
 pub mod rollup;
@@ -31,6 +34,7 @@ pub mod scrapes;
 pub mod search;
 pub mod source_requests;
 pub mod targets;
+mod transaction;
 pub mod versions;
 pub mod videos;
 mod watched;
@@ -38,6 +42,7 @@ pub mod write;
 
 use std::time::Duration;
 
+use transaction::Transaction;
 pub use write::Write;
 
 use crate::telemetry::{metrics, statements};
@@ -45,14 +50,26 @@ use crate::telemetry::{metrics, statements};
 /// How long a change waits before it is tried again that others were in the way of; in the end it fails.
 const PAUSES_MS: [u64; 4] = [10, 30, 100, 300];
 
+/// An error of a change that another unit of work may have been in the way of.
+pub trait Contention {
+    /// Whether one was, and the change may come about when it is made again.
+    fn may_be_made_again(&self) -> bool;
+}
+
+impl Contention for Error {
+    fn may_be_made_again(&self) -> bool {
+        self.is_contention()
+    }
+}
+
 /// Makes a change, again from the start while another unit of work is in the way.
-pub async fn contending<T, F>(mut change: impl FnMut() -> F) -> Result<T, Error>
+pub async fn contending<T, E: Contention, F>(mut change: impl FnMut() -> F) -> Result<T, E>
 where
-    F: Future<Output = Result<T, Error>>,
+    F: Future<Output = Result<T, E>>,
 {
     for pause in PAUSES_MS {
         match change().await {
-            Err(error) if error.is_contention() => tokio::time::sleep(Duration::from_millis(pause)).await,
+            Err(error) if error.may_be_made_again() => tokio::time::sleep(Duration::from_millis(pause)).await,
             done => return done,
         }
     }
@@ -109,13 +126,19 @@ impl Error {
     pub fn is_contention(&self) -> bool {
         match self {
             Error::Contended => true,
-            // A deadlock, of which this one was chosen to give way, a serialization failure, or a lock that may not
-            // be waited for.
+            // A deadlock, of which this one was chosen to give way, or a serialization failure.
             Error::Postgres(sqlx::Error::Database(error)) => {
-                error.code().is_some_and(|code| ["40P01", "40001", "55P03"].contains(&code.as_ref()))
+                self.is_lock_refused()
+                    || error.code().is_some_and(|code| ["40P01", "40001"].contains(&code.as_ref()))
             }
             _ => false,
         }
+    }
+
+    /// Whether a lock was not to be had: within the time in which it may be waited for, or without any waiting.
+    pub fn is_lock_refused(&self) -> bool {
+        matches!(self, Error::Postgres(sqlx::Error::Database(error))
+            if error.code().is_some_and(|code| code == "55P03"))
     }
 
     /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.

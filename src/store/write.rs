@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use sqlx::{PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::Error;
 use super::event::{self, Event, RemovedVideo, VideoPlace};
+use super::{Error, Transaction};
 use crate::failpoint;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
@@ -41,7 +41,7 @@ pub struct Committed {
 /// A change of one organization in the making.
 pub struct Write {
     organization: Uuid,
-    transaction: Transaction<'static, Postgres>,
+    transaction: Transaction,
     accounts: BTreeSet<Uuid>,
     creators: BTreeSet<Uuid>,
     videos: BTreeSet<Uuid>,
@@ -51,6 +51,8 @@ pub struct Write {
     others: Vec<Event>,
     /// The earliest day whose numbers change.
     since: Option<NaiveDate>,
+    /// The earliest day of which there is a snapshot.
+    observed_on: Option<NaiveDate>,
     searchable: BTreeSet<(Entity, Uuid)>,
 }
 
@@ -58,7 +60,7 @@ impl Write {
     pub async fn begin(pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
         Ok(Write {
             organization,
-            transaction: pg.begin().await?,
+            transaction: Transaction::begin(pg).await?,
             accounts: BTreeSet::new(),
             creators: BTreeSet::new(),
             videos: BTreeSet::new(),
@@ -67,6 +69,7 @@ impl Write {
             video_snapshots: Vec::new(),
             others: Vec::new(),
             since: None,
+            observed_on: None,
             searchable: BTreeSet::new(),
         })
     }
@@ -77,6 +80,10 @@ impl Write {
 
     /// The connection inside the transaction, for the statements of the change.
     pub fn connection(&mut self) -> &mut PgConnection {
+        &mut self.transaction
+    }
+
+    pub(super) fn transaction(&mut self) -> &mut Transaction {
         &mut self.transaction
     }
 
@@ -118,6 +125,7 @@ impl Write {
     fn changes_from(&mut self, observed_at: DateTime<Utc>) {
         let day = observed_at.date_naive();
         self.since = Some(self.since.map_or(day, |since| since.min(day)));
+        self.observed_on = Some(self.observed_on.map_or(day, |earliest| earliest.min(day)));
     }
 
     /// Notes that numbers of any day may change: the beginning of time is before every day of which history is kept.
@@ -163,6 +171,17 @@ impl Write {
         Ok(())
     }
 
+    /// Gives way to another unit of work: this one can do nothing any more, and what it has locked is free at once, not
+    /// only when its connection is given back.
+    pub async fn give_way(&mut self) -> Error {
+        let fail =
+            "do $$ begin raise exception 'gives way to another change' using errcode = '40001'; end $$";
+        match sqlx::query(fail).execute(&mut *self.transaction).await {
+            Ok(_) => Error::Contended,
+            Err(error) => error.into(),
+        }
+    }
+
     /// Commits the change with all that follows from it.
     pub async fn commit(mut self) -> Result<Committed, Error> {
         let (accounts, videos) = self.versions();
@@ -196,19 +215,24 @@ impl Write {
             .await?;
         }
         // Last, because it locks the organization's row until the commit. One that is deleted takes no change any more.
-        let organization = sqlx::query(
+        let history_since: Option<Option<NaiveDate>> = sqlx::query_scalar(
             "update organizations set data_version = data_version + 1,
                                       accounts_version = accounts_version + $2::integer,
                                       videos_version = videos_version + $3::integer
-             where id = $1 and deleted_at is null",
+             where id = $1 and deleted_at is null
+             returning history_since",
         )
         .bind(self.organization)
         .bind(i32::from(accounts))
         .bind(i32::from(videos))
-        .execute(&mut *self.transaction)
+        .fetch_optional(&mut *self.transaction)
         .await?;
-        if organization.rows_affected() == 0 {
-            return Err(Error::NotFound("organization"));
+        let history_since = history_since.ok_or(Error::NotFound("organization"))?;
+        if let Some((since, day)) = history_since.zip(self.observed_on).filter(|(since, day)| day < since) {
+            return Err(Error::Conflict(format!(
+                "an observation of {day} lies before {since}, where the history that the organization keeps begins: an import \
+                 during which that changed is to be run again, and if it was no import, a clock is wrong"
+            )));
         }
         self.transaction.commit().await?;
         failpoint::reached("write-committed");

@@ -2,12 +2,13 @@
 //! windows of the rate limit; and adds up changes that were only noted. Each statement takes a bounded number of rows,
 //! so that none holds locks for long.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
 use crate::store::analytics::overview;
+use crate::store::erasure::vacuum;
 use crate::store::{Error, idempotency, rate_limits};
 
 /// How often there is a look for what can go.
@@ -15,23 +16,50 @@ const EVERY: Duration = Duration::from_secs(60);
 /// Rows that one statement takes.
 const BATCH: u64 = 5_000;
 
+/// How often the file is vacuumed that answers were removed from: they tell of what may be deleted since, and their day is
+/// over already.
+const VACUUM_EVERY: Duration = Duration::from_secs(3600);
+
 /// Cleans up regularly until told to stop. Several processes may do so at once.
 pub async fn run(pg: PgPool, stop: CancellationToken) {
+    let mut housekeeping = Housekeeping { pg, stop, removed: 0, vacuumed: None };
     let mut turn = tokio::time::interval(EVERY);
     loop {
         tokio::select! {
-            () = stop.cancelled() => return,
+            () = housekeeping.stop.cancelled() => return,
             _ = turn.tick() => {}
         }
-        if let Err(error) = clean(&pg, &stop).await {
+        if let Err(error) = housekeeping.clean().await {
             tracing::warn!(%error, "cannot remove what is kept no longer; trying again in a minute");
         }
     }
 }
 
-async fn clean(pg: &PgPool, stop: &CancellationToken) -> Result<(), Error> {
-    while !stop.is_cancelled() && idempotency::remove_expired(pg, BATCH as i64).await? == BATCH {}
-    while !stop.is_cancelled() && rate_limits::remove_ended(pg, BATCH as i64).await? == BATCH {}
-    while !stop.is_cancelled() && overview::add_up_post_days(pg, BATCH as i64).await? == BATCH {}
-    Ok(())
+struct Housekeeping {
+    pg: PgPool,
+    stop: CancellationToken,
+    /// Answers that were removed since the last time that their file was vacuumed.
+    removed: u64,
+    vacuumed: Option<Instant>,
+}
+
+impl Housekeeping {
+    async fn clean(&mut self) -> Result<(), Error> {
+        let Housekeeping { pg, stop, removed, vacuumed } = self;
+        let mut batch = BATCH;
+        while !stop.is_cancelled() && batch == BATCH {
+            batch = idempotency::remove_expired(pg, BATCH as i64).await?;
+            *removed += batch;
+        }
+        while !stop.is_cancelled() && rate_limits::remove_ended(pg, BATCH as i64).await? == BATCH {}
+        while !stop.is_cancelled() && overview::add_up_post_days(pg, BATCH as i64).await? == BATCH {}
+        if *removed > 0 && vacuumed.is_none_or(|at| at.elapsed() >= VACUUM_EVERY) {
+            let Some(done) = stop.run_until_cancelled(vacuum::idempotency_keys(pg)).await else {
+                return Ok(());
+            };
+            done?;
+            (*removed, *vacuumed) = (0, Some(Instant::now()));
+        }
+        Ok(())
+    }
 }

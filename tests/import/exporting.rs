@@ -7,7 +7,7 @@ use tidemark::export::{self, Format};
 use tidemark::import::Options;
 use uuid::Uuid;
 
-use crate::harness::{Organization, Stack, private};
+use crate::harness::{Organization, Stack};
 use crate::setup::{File, load, try_load};
 
 const WINDOW: &str = "start_date=2025-11-01&end_date=2026-03-31";
@@ -218,14 +218,10 @@ async fn the_command_tells_what_it_wrote() {
     let folder = tempfile::tempdir().unwrap();
     let connection = &organization.stack.connection;
     let run = |org: &str, format: &str| {
-        private::command()
+        connection
+            .command()
             .args(["export", "--org", org, "--format", format, "--json", "--output"])
             .arg(folder.path())
-            .env("TIDEMARK_DATABASE_URL", &connection.database_url)
-            .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
-            .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
-            .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
-            .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
             .output()
             .unwrap()
     };

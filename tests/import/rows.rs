@@ -7,7 +7,7 @@ use tidemark::import::{self, Options};
 use tidemark::store;
 
 use crate::harness::{self, Organization, Stack};
-use crate::setup::{File, HEADER, load, load_with};
+use crate::setup::{File, HEADER, load, load_with, refused};
 
 /// Gains of one day or window by the organization's overview.
 async fn gains(organization: &Organization, start: &str, end: &str) -> [i64; 3] {
@@ -348,4 +348,23 @@ async fn linking_to_a_creator_waits_for_whoever_changes_it() {
     let accounts = organization.get("/accounts").await.ok(200);
     assert_eq!(accounts.text("/data/0/creator_name"), "Second");
     assert_ne!(accounts.text("/data/0/creator_id"), creator.text("/data/id"));
+}
+
+#[tokio::test]
+async fn rows_from_before_the_history_that_is_kept_are_refused() {
+    let organization = Stack::shared().organization().await;
+    sqlx::query(
+        "update organizations set history_since = '2026-01-12', history_since_set_at = now() where id = $1",
+    )
+    .bind(organization.id)
+    .execute(&organization.stack.stores.pg)
+    .await
+    .unwrap();
+    let file = File::csv(&ROWS);
+    let summary = load(&organization, &file.path).await;
+    assert_eq!((summary.rows_read, summary.refused, summary.snapshots_written), (8, 2, 6));
+    let reason = "observed_at: lies before 2026-01-12, where the history that the organization keeps begins";
+    assert_eq!(refused(&summary), [(2, reason.to_owned()), (4, reason.to_owned())]);
+    // Nothing is known of before: what is then seen first is where it begins.
+    assert_eq!(gains(&organization, "2026-01-01", "2026-01-13").await, [-100, 0, 0]);
 }

@@ -119,7 +119,16 @@ async fn when_all_is_well_it_says_so() {
         (well("outbox") && well("api")).then_some(())
     })
     .await;
-    let output = examine(&installation.variables, &[], &["--json", "--ask"]);
+    // What Grafana, the load tests and `make audit` read is nobody's mistake.
+    let of_others = [
+        "TIDEMARK_PROMETHEUS_URL",
+        "TIDEMARK_TEMPO_URL",
+        "TIDEMARK_BASE_URL",
+        "TIDEMARK_API_KEY",
+        "TIDEMARK_LOADTEST_RESULTS",
+        "TIDEMARK_ADVISORY_DB",
+    ];
+    let output = examine(&installation.variables, &of_others.map(|name| (name, "x")), &["--json", "--ask"]);
     let found = findings(&output);
     let unwell: Vec<_> = found.iter().filter(|finding| finding["status"] != "ok").collect();
     // A test takes its time from a sandbox, which is worth a word; and this machine's disk is as it is.
@@ -128,7 +137,8 @@ async fn when_all_is_well_it_says_so() {
             .contains(&finding["check"].as_str().unwrap())
     };
     assert_eq!(unwell.iter().filter(expected).count(), unwell.len(), "{unwell:#?}");
-    assert_eq!(output.status.code(), Some(0), "{unwell:#?}");
+    let fails = unwell.iter().any(|finding| finding["status"] == "fail");
+    assert_eq!(output.status.code(), Some(i32::from(fails)), "{unwell:#?}");
     for check in [
         "postgres-schema",
         "postgres-rights",
@@ -224,6 +234,9 @@ async fn what_is_wrong_with_postgres_is_said() {
         url.set_password(Some("secret-of-a-test")).unwrap();
     });
     says(&reader, "fail", "postgres-rights", &["accounts", "grant select, insert"]);
+    let read_only = format!("alter role {role} set default_transaction_read_only = on");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(read_only)).execute(pg).await.unwrap();
+    says(&reader, "fail", "postgres-settings", &["only lets itself be read", "make room on its disk"]);
     installation.says(&[], "fail", "postgres-indexes", &["drop index concurrently creators_by_name"]);
     installation.says(&[], "fail", "outbox", &["1 changes wait", "start `tidemark track`"]);
     installation.says(&[], "warn", "api", &["start `tidemark serve`"]);

@@ -8,6 +8,7 @@ mod harness;
 mod setup;
 
 mod doctor;
+mod given_up;
 mod migrating;
 mod readiness;
 mod restored;

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
 use crate::harness::databases::{Databases, Process};
-use crate::harness::{client, eventually, tenant};
+use crate::harness::{PATIENCE, client, eventually, tenant};
 use crate::setup::scrape;
 
 /// A creator whose row a test holds, so that changing it takes as long as the test wants.
@@ -43,15 +43,20 @@ impl Held {
             let answer = asked.send().await?;
             Ok((answer.status().as_u16(), answer.text().await?))
         });
-        eventually("the request waits for the row", async || {
-            let waits = "select exists (select from pg_stat_activity
-                         where datname = current_database() and wait_event_type = 'Lock')";
-            let waits: bool = sqlx::query_scalar(waits).fetch_one(pg).await.unwrap();
-            waits.then_some(())
-        })
-        .await;
+        waits_for_a_lock(pg).await;
         asked
     }
+}
+
+/// Waits until a statement on the database waits for a lock.
+async fn waits_for_a_lock(pg: &PgPool) {
+    eventually("a statement waits for a lock", async || {
+        let waits = "select exists (select from pg_stat_activity
+                     where datname = current_database() and wait_event_type = 'Lock')";
+        let waits: bool = sqlx::query_scalar(waits).fetch_one(pg).await.unwrap();
+        waits.then_some(())
+    })
+    .await;
 }
 
 /// A connection that is kept from request to request.
@@ -216,18 +221,52 @@ async fn scrapes_that_take_too_long_are_given_back() {
         ("TIDEMARK_STOP_SECONDS", "1".to_owned()),
     ]);
     accounts(pg, 3, true).await;
-    let state = async || -> Vec<(bool, chrono::DateTime<Utc>)> {
-        let state = "select lease_owner is not null, next_attempt_at from scrape_targets order by id";
-        sqlx::query_as(state).fetch_all(pg).await.unwrap()
-    };
-    let in_hand = eventually("the accounts are in hand", async || {
-        let state = state().await;
-        (state.len() == 3 && state.iter().all(|(leased, _)| *leased)).then_some(state)
-    })
-    .await;
+    let asked = async { [silent.accept().await, silent.accept().await, silent.accept().await] };
+    let _asked = tokio::time::timeout(PATIENCE, asked).await.expect("the source is asked for each account");
+    let in_hand = targets(pg).await;
+    assert!(in_hand.len() == 3 && in_hand.iter().all(|(leased, _)| *leased), "{in_hand:?}");
     let took = track.stop();
     assert!(took < Duration::from_secs(6), "it took {took:?}");
     assert_eq!(track.ended(), Some(0));
     let due: Vec<_> = in_hand.into_iter().map(|(_, due)| (false, due)).collect();
-    assert_eq!(state().await, due, "{}", track.log());
+    assert_eq!(targets(pg).await, due, "{}", track.log());
+}
+
+/// Whether each target is in somebody's hand, and when it is due.
+async fn targets(pg: &PgPool) -> Vec<(bool, chrono::DateTime<Utc>)> {
+    let targets = "select lease_owner is not null, next_attempt_at from scrape_targets order by id";
+    sqlx::query_as(targets).fetch_all(pg).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_being_taken_in_hand_is_given_back() {
+    let databases = Databases::fresh("stopping_leases").await;
+    let pg = &databases.pg;
+    accounts(pg, 3, true).await;
+    let due = targets(pg).await;
+    // Between leasing the accounts and beginning their scrapes, the tracker waits for the test.
+    let mut held = pg.begin().await.unwrap();
+    sqlx::query("select pg_advisory_xact_lock(1)").execute(&mut *held).await.unwrap();
+    let waiting = "create function waiting() returns trigger language plpgsql as $$ begin
+                       if current_query() like '%alike%' then perform pg_advisory_xact_lock_shared(1); end if;
+                       return null;
+                   end $$;
+                   create trigger waiting after update on scrape_targets execute function waiting()";
+    sqlx::raw_sql(waiting).execute(pg).await.unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut track = databases.track(&[
+        ("TIDEMARK_INSTAGRAM_SOURCES", "none".to_owned()),
+        ("TIDEMARK_TIKTOK_SOURCES", "http".to_owned()),
+        ("TIDEMARK_HTTP_SOURCE_URL", format!("http://{}", silent.local_addr().unwrap())),
+    ]);
+    waits_for_a_lock(pg).await;
+    let leased = targets(pg).await;
+    assert!(leased.len() == 3 && leased.iter().all(|(leased, _)| *leased), "{leased:?}");
+    track.terminate();
+    stops(&track).await;
+    held.rollback().await.unwrap();
+    assert_eq!(track.ended(), Some(0));
+    assert_eq!(targets(pg).await, due, "{}", track.log());
+    let asked = tokio::time::timeout(Duration::ZERO, silent.accept()).await;
+    assert!(asked.is_err(), "a scrape began: {asked:?}");
 }

@@ -1,8 +1,11 @@
 //! What one row or one statement can do to all others: nothing.
 
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
+use tidemark::store::facts;
 use tidemark::worker::relay;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -103,6 +106,32 @@ async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
         leadership.map(drop)
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_is_waited_for_unusually_long_is_told_once() {
+    let own = OwnStores::create().await;
+    let log = Arc::new(tempfile::tempfile().unwrap());
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::clone(&log)).finish();
+    let _here = tracing::subscriber::set_default(subscriber);
+    let client = own.stores.clickhouse.clone();
+    let left = tokio::spawn(async move {
+        let statement =
+            "insert into relay_position (relay, position) select 'another', sleepEachRow(1) from numbers(2)";
+        client.query_raw(statement).execute().await.unwrap();
+    });
+    let client = &own.stores.clickhouse;
+    let inserting =
+        eventually("the statement runs", || async { facts::inserting(client).await.unwrap() }).await;
+    facts::quiet_within(client, Duration::ZERO).await.unwrap();
+    left.await.unwrap();
+    assert_eq!(facts::inserting(client).await.unwrap(), None);
+    let mut told = String::new();
+    (&*log).seek(SeekFrom::Start(0)).unwrap();
+    (&*log).read_to_string(&mut told).unwrap();
+    let warnings: Vec<_> = told.lines().filter(|line| line.contains("WARN")).collect();
+    let [warning] = warnings[..] else { panic!("not told once: {told}") };
+    assert!(warning.contains(&inserting.query_id) && warning.contains("elapsed="), "{warning}");
 }
 
 /// What a killed relay left at work in ClickHouse must not write beside its successor.

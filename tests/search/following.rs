@@ -1,5 +1,7 @@
 //! How changes reach the index: soon, all of them, in whatever order they commit.
 
+use std::fs;
+use std::io::Write as _;
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -107,6 +109,43 @@ async fn what_was_removed_leaves_the_files_when_they_are_written_anew() {
     // What was written anew is whole, and knows where it is.
     let search = SearchIndex::open(folder.path()).unwrap();
     assert_eq!((search.documents(), search.position()), (20, Some(place)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_cannot_be_written_anew_are_no_success() {
+    let folder = TempDir::new().unwrap();
+    let place = Position { database: "here".to_owned(), txid: 7, position: 0, generation: 0 };
+    let document = |id: Uuid| Document {
+        entity: Entity::Creator,
+        id,
+        organization: Uuid::nil(),
+        text: id.simple().to_string(),
+    };
+    let ids: Vec<_> = (0..20).map(|_| Uuid::now_v7()).collect();
+    let search = SearchIndex::open(folder.path()).unwrap();
+    let index = search.current();
+    index.add(ids.iter().map(|id| document(*id)).collect()).await.unwrap();
+    index.commit(Some(place.clone())).await.unwrap();
+    index.replace(vec![(Entity::Creator, ids[0])], vec![]).await.unwrap();
+    index.commit(Some(place)).await.unwrap();
+
+    // A file that cannot be read any more, and then can be again.
+    let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.is_dir()).flat_map(|path| fs::read_dir(path).unwrap());
+    let mut files = files.map(|entry| entry.unwrap().path());
+    let file = files.find(|path| path.extension().is_some_and(|ending| ending == "store")).unwrap();
+    let whole = fs::read(&file).unwrap();
+    let write = |bytes: &[u8]| {
+        let mut file = fs::OpenOptions::new().write(true).open(&file).unwrap();
+        file.write_all(bytes).unwrap();
+    };
+    write(&[0; 8]);
+    let failed = index.rewrite().await;
+    assert!(failed.is_err(), "{failed:?}");
+    assert_eq!(index.leftovers().await.unwrap(), 1);
+    write(&whole[..8]);
+    assert_eq!(index.rewrite().await.unwrap(), 1);
+    assert_eq!((search.documents(), index.leftovers().await.unwrap()), (19, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

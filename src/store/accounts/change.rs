@@ -244,10 +244,12 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
                 .fetch_optional(write.connection())
                 .await?
                 .ok_or(Error::NotFound("account"))?;
-        if let Some(creator) = creator.filter(|creator| Some(*creator) != new_creator)
-            && matches!(lock_creator(write, creator).await, Err(Error::NotFound(_)))
-        {
-            continue;
+        if let Some(creator) = creator.filter(|creator| Some(*creator) != new_creator) {
+            match lock_creator(write, creator).await {
+                // It is just gone, and the account with nobody.
+                Err(Error::NotFound(_)) => continue,
+                locked => locked?,
+            }
         }
         let locked: Locked = sqlx::query_as(
             "select internal_id, platform, username, is_unavailable, first_scrape_time is null as never_read, creator_id
@@ -261,6 +263,8 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
         if locked.creator_id == creator || locked.creator_id.is_none() || locked.creator_id == new_creator {
             return Ok(locked);
         }
+        // It came to another creator meanwhile, who would have to be locked before it.
+        return Err(write.give_way().await);
     }
 }
 

@@ -10,8 +10,9 @@ mod snapshots;
 use std::time::Duration;
 
 use clickhouse::query::Query;
-use clickhouse::{Client, RowOwned, RowWrite};
-use serde::Serialize;
+use clickhouse::{Client, Row, RowOwned, RowWrite};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::event::VideoPlace;
@@ -27,9 +28,11 @@ const LONGEST: Duration = Duration::from_secs(300);
 const SHORT: Duration = Duration::from_secs(10);
 /// How often it is asked whether a statement still runs.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long that may go on before the operator is told what is waited for.
+const UNUSUAL: Duration = Duration::from_secs(30);
 /// How much longer the answer may take to arrive.
 const GRACE: Duration = Duration::from_secs(5);
-/// How many records one statement names; they travel in the address of the request, which may hold 64 KiB.
+/// How many records one statement names; they travel in a field of the request, which may hold 128 KiB.
 const NAMED: usize = 300;
 
 /// What is tracked, under its organization.
@@ -145,9 +148,33 @@ async fn execute(
     watched::until(watched, LONGEST + GRACE, query.execute()).await
 }
 
+/// A statement that inserts.
+#[derive(Debug, Clone, PartialEq, Row, Deserialize)]
+pub struct Inserting {
+    pub query_id: String,
+    /// Seconds that it has been running for.
+    pub elapsed: f64,
+}
+
+/// The statement of this service that has been inserting for longest, on the node that is asked.
+pub async fn inserting(client: &Client) -> Result<Option<Inserting>, Error> {
+    let sql = "select query_id, elapsed from system.processes
+               where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'
+               order by elapsed desc limit 1";
+    let query = client.query_raw(sql).with_setting("max_execution_time", SHORT.as_secs().to_string());
+    watched::until(Statement::to_clickhouse(&sql), SHORT + GRACE, query.fetch_optional()).await
+}
+
 /// Waits until nothing is inserted any more: a relay that was killed, or lost its place, may have left a statement behind.
-/// What that still wrote could stand beside what its successor moves or removes.
+/// What that still wrote could stand beside what its successor moves or removes. What is waited for unusually long is told
+/// once.
 pub async fn quiet(client: &Client) -> Result<(), Error> {
+    quiet_within(client, UNUSUAL).await
+}
+
+/// Waits so, and tells after a time of the caller's choice.
+pub async fn quiet_within(client: &Client, unusual: Duration) -> Result<(), Error> {
+    let (began, mut told) = (Instant::now(), false);
     let sql = "select count() from system.processes
                where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
     let sql = cluster::being_written(client, sql);
@@ -156,6 +183,16 @@ pub async fn quiet(client: &Client) -> Result<(), Error> {
         let running = query.fetch_one::<u64>();
         if watched::until(Statement::to_clickhouse(&sql), SHORT + GRACE, running).await? == 0 {
             return Ok(());
+        }
+        if !told && began.elapsed() >= unusual {
+            let longest = inserting(client).await?;
+            tracing::warn!(
+                query_id = longest.as_ref().map(|longest| &*longest.query_id),
+                elapsed = longest.as_ref().map(|longest| longest.elapsed),
+                "the relay waits for a statement that still inserts into clickhouse: see system.processes and, if nobody needs \
+                 it, end it by KILL QUERY"
+            );
+            told = true;
         }
         tokio::time::sleep(LOOK).await;
     }

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::ObservedAccount;
-use crate::model::latest::{AccountLatest, KnownAt, value};
+use crate::model::latest::{AccountLatest, AccountValues, KnownAt, value};
 use crate::model::snapshot::AccountSnapshot;
 use crate::store::{Error, Write};
 
@@ -34,14 +34,16 @@ impl Row {
         AccountLatest::restore(
             self.known_at.as_ref().map_or(&everything_now, |known_at| &known_at.0),
             self.observed_at,
-            self.name.clone(),
-            self.description.clone(),
-            self.profile_pic_url_original.clone(),
-            self.link_in_bio.clone(),
-            Some(self.is_verified),
-            Some(self.follower_count),
-            Some(self.following_count),
-            Some(self.profile_post_count),
+            AccountValues {
+                name: self.name.clone(),
+                description: self.description.clone(),
+                profile_pic_url: self.profile_pic_url_original.clone(),
+                link_in_bio: self.link_in_bio.clone(),
+                is_verified: Some(self.is_verified),
+                follower_count: Some(self.follower_count),
+                following_count: Some(self.following_count),
+                profile_post_count: Some(self.profile_post_count),
+            },
         )
     }
 }

@@ -14,7 +14,7 @@ use super::insert::insert;
 use super::locks::{lock_accounts, lock_at_once};
 use super::{AccountRef, FoundOn, ObservedVideo, sums};
 use crate::model::counters::Counters;
-use crate::model::latest::{KnownAt, VideoLatest, value};
+use crate::model::latest::{KnownAt, VideoLatest, VideoValues, value};
 use crate::model::platform::Platform;
 use crate::model::snapshot::VideoSnapshot;
 use crate::model::text::folded;
@@ -59,23 +59,25 @@ impl Row {
         VideoLatest::restore(
             self.known_at.as_ref().map_or(&everything_now, |known_at| &known_at.0),
             self.observed_at,
-            Some(self.view_count),
-            Some(self.like_count),
-            Some(self.comment_count),
-            Some(self.share_count),
-            self.saved_count,
-            Some(self.play_count),
-            self.ig_play_count,
-            self.fb_play_count,
-            self.fb_like_count,
-            self.description.clone(),
-            self.media_type.clone(),
-            self.duration,
-            self.create_time,
-            self.url.clone(),
-            self.cover_image_url_original.clone(),
-            self.video_url_original.clone(),
-            Some(self.platform_data.0.clone()),
+            VideoValues {
+                view_count: Some(self.view_count),
+                like_count: Some(self.like_count),
+                comment_count: Some(self.comment_count),
+                share_count: Some(self.share_count),
+                saved_count: self.saved_count,
+                play_count: Some(self.play_count),
+                ig_play_count: self.ig_play_count,
+                fb_play_count: self.fb_play_count,
+                fb_like_count: self.fb_like_count,
+                description: self.description.clone(),
+                media_type: self.media_type.clone(),
+                duration: self.duration,
+                create_time: self.create_time,
+                url: self.url.clone(),
+                cover_image_url: self.cover_image_url_original.clone(),
+                video_url: self.video_url_original.clone(),
+                platform_data: Some(self.platform_data.0.clone()),
+            },
         )
     }
 

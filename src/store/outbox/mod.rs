@@ -12,11 +12,11 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::event::{self, DecodeError, Event};
-use super::{Error, versions};
+use super::{Error, Transaction, versions};
 
 pub use leadership::{Leadership, is_led};
 pub use recovery::{
-    MissingHistory, Resumed, forget_delivered, keep_ids_above, missing_history, remembered, resume,
+    MissingHistory, Resumed, applied, forget_delivered, keep_ids_above, missing_history, remembered, resume,
 };
 
 /// Outbox rows that reach ClickHouse together.
@@ -181,7 +181,7 @@ pub async fn finish(pg: &PgPool, delivery: &Delivery) -> Result<(), Error> {
             _ => None,
         })
         .unzip();
-    let mut transaction = pg.begin().await?;
+    let mut transaction = Transaction::begin(pg).await?;
     sqlx::query("update outbox set applied_at = now() where delivery = $1")
         .bind(delivery.number)
         .execute(&mut *transaction)

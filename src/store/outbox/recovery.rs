@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use sqlx::PgPool;
 
 use crate::store::facts::Recorded;
-use crate::store::{Error, versions};
+use crate::store::{Error, Transaction, versions};
 
 /// How many rows are opened again, or forgotten, at a time.
 const CHUNK: i64 = 20_000;
@@ -54,6 +54,19 @@ pub async fn remembered(pg: &PgPool) -> Result<i64, Error> {
     Ok(remembered)
 }
 
+/// The last delivery that is known to be applied; 0 when there is none.
+pub async fn applied(pg: &PgPool) -> Result<i64, Error> {
+    let applied = sqlx::query_scalar(
+        "select greatest(
+            0,
+            (select max(delivery) from outbox where applied_at is not null),
+            (select delivery from outbox_forgotten))",
+    )
+    .fetch_one(pg)
+    .await?;
+    Ok(applied)
+}
+
 /// Goes on after the delivery that ClickHouse recorded last: everything after it waits again, removed subjects that it
 /// may still show are left out again, and coming deliveries are numbered above everything that either store knows.
 pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
@@ -65,7 +78,7 @@ pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
         .execute(pg)
         .await?;
     note_missing_history(pg, recorded, remembered.max(has)).await?;
-    let mut transaction = pg.begin().await?;
+    let mut transaction = Transaction::begin(pg).await?;
     sqlx::query("update removed_subjects set delivery = null where delivery > $1")
         .bind(has)
         .execute(&mut *transaction)
@@ -113,7 +126,7 @@ pub async fn keep_ids_above(pg: &PgPool, highest: i64) -> Result<(), Error> {
 /// Notes what was delivered after `recorded` and is not kept any more. Files that are older than a loss noticed before
 /// do not have its gap.
 async fn note_missing_history(pg: &PgPool, recorded: Recorded, last: i64) -> Result<(), Error> {
-    let mut transaction = pg.begin().await?;
+    let mut transaction = Transaction::begin(pg).await?;
     sqlx::query("delete from missing_history where noticed_after >= $1")
         .bind(recorded.delivery)
         .execute(&mut *transaction)
@@ -151,7 +164,7 @@ pub async fn forget_delivered(pg: &PgPool) -> Result<u64, Error> {
 }
 
 async fn forget_some(pg: &PgPool) -> Result<u64, Error> {
-    let mut transaction = pg.begin().await?;
+    let mut transaction = Transaction::begin(pg).await?;
     let (rows, delivery, applied_at): (i64, Option<i64>, Option<DateTime<Utc>>) = sqlx::query_as(
         "with forgotten as (
              delete from outbox where position = any(array(

@@ -199,9 +199,10 @@ impl Index {
     }
 
     /// Writes the segments anew that still hold documents which were replaced or removed, one after the other, and says
-    /// how many such documents there were. Searches and writes go on meanwhile.
+    /// how many such documents there were. Searches and writes go on meanwhile. One that cannot be written anew keeps no
+    /// other one from it, and is told in the end.
     pub(super) fn rewrite(&self) -> Result<u64, Error> {
-        let mut gone = 0;
+        let (mut gone, mut failed) = (0, Vec::new());
         for segment in self.index.searchable_segment_metas().map_err(Error::from)? {
             if !segment.has_deletes() {
                 continue;
@@ -211,9 +212,9 @@ impl Index {
                 merge = Some(writer.merge(&[segment.id()]));
                 Ok(())
             })?;
-            // One that is being merged already, or is no more, is written anew without this.
-            if merge.is_some_and(|merge| merge.wait().is_ok()) {
-                gone += u64::from(segment.num_deleted_docs());
+            match merge.map(|merge| merge.wait()) {
+                Some(Err(error)) => failed.push((segment.id(), error)),
+                _ => gone += u64::from(segment.num_deleted_docs()),
             }
         }
         self.reader.reload()?;
@@ -225,7 +226,15 @@ impl Index {
         if let Some(collected) = collected {
             collected.wait()?;
         }
-        Ok(gone)
+        // One that is no more was written anew by a merge that had begun before.
+        let left = self.index.searchable_segment_ids()?;
+        match failed.into_iter().find(|(segment, _)| left.contains(segment)) {
+            Some((segment, error)) => Err(Error::Search(format!(
+                "segment {} cannot be written anew: {error}",
+                segment.uuid_string()
+            ))),
+            None => Ok(gone),
+        }
     }
 
     /// How many documents the files hold that were replaced or removed.

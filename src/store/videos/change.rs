@@ -54,7 +54,7 @@ pub async fn create(write: &mut Write, new: &NewVideo, now: DateTime<Utc>) -> Re
             Some(id) => id,
             // A scrape, an import or another request brought it in just now.
             None => {
-                let known = find(write, new).await?.ok_or(Error::Contended)?;
+                let Some(known) = find(write, new).await? else { return Err(write.give_way().await) };
                 track(write, new, known).await?
             }
         },

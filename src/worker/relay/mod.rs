@@ -34,6 +34,17 @@ const FLUSH: Duration = Duration::from_secs(5);
 /// How often delivered rows are looked through for those that need not be kept.
 const CLEANUP: Duration = Duration::from_secs(600);
 
+/// Does work of which something has to be delivered, and relays meanwhile where no tracker runs that would; otherwise this
+/// one never leads.
+pub async fn beside<T>(stores: &Stores, database_url: &str, work: impl Future<Output = T>) -> T {
+    let stop = CancellationToken::new();
+    let relay = tokio::spawn(run(stores.clone(), database_url.to_owned(), stop.clone()));
+    let done = work.await;
+    stop.cancel();
+    let _ended = relay.await;
+    done
+}
+
 /// Relays until told to stop; then what waits is still delivered, for a short time, which may end at any moment. A store
 /// that is down is waited for, but not at the end.
 pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) {

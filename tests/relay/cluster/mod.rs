@@ -9,11 +9,11 @@ mod statements;
 
 use clickhouse::Client;
 use tempfile::TempDir;
-use tidemark::app;
 use tidemark::config::ClickhouseArgs;
 use tidemark::embedded::clickhouse::{SpawnOptions, Spawned};
 use tidemark::model::secret::Secret;
 use tidemark::store::cluster::Layout;
+use tidemark::store::connect;
 use tidemark::store::migrate::RECORDS;
 
 /// Clusters of the engine itself. `pair` has it as both of its shards, which shows who is asked, and answers nothing right;
@@ -82,7 +82,7 @@ impl Node {
     }
 
     async fn database_of(&self, database: &str, cluster: &str, form: fn(String) -> String) -> Client {
-        let client = app::clickhouse(&self.args(database, cluster));
+        let client = connect::clickhouse(&self.args(database, cluster));
         let server = client.clone().with_database("default");
         let layout = Layout::of(&server, database).await.unwrap();
         for statement in layout.render(&format!("create database if not exists `{database}`")).unwrap() {

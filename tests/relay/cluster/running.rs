@@ -1,11 +1,11 @@
 //! What an engine that takes itself for a cluster does with them.
 
 use chrono::{TimeDelta, Utc};
-use tidemark::app;
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::cluster::{Layout, TABLES};
-use tidemark::store::facts;
+use tidemark::store::erasure::retention;
 use tidemark::store::migrate::RECORDS;
+use tidemark::store::{connect, facts};
 use uuid::Uuid;
 
 use super::Node;
@@ -16,7 +16,7 @@ use crate::setup::{OwnStores, delete_account, scrape_at, track_alone};
 async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
     let node = Node::start().await;
     let look = async |database: &str, cluster: &str| {
-        let client = app::clickhouse(&node.args("default", cluster));
+        let client = connect::clickhouse(&node.args("default", cluster));
         Layout::of(&client, database).await
     };
     assert_eq!(look("fresh", "").await.unwrap(), Layout::Single);
@@ -41,7 +41,7 @@ async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
     let text = look("cut", "one").await.unwrap_err().to_string();
     assert!(text.contains("cut into 2 shards") && text.contains("has 1"), "{text}");
 
-    let client = app::clickhouse(&node.args("default", ""));
+    let client = connect::clickhouse(&node.args("default", ""));
     client.query_raw("create database plain").execute().await.unwrap();
     client.clone().with_database("plain").query_raw(RECORDS).execute().await.unwrap();
     let text = look("plain", "one").await.unwrap_err().to_string();
@@ -115,6 +115,29 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     assert_eq!(report.differences, []);
     assert!(report.snapshots > 20, "{report:?}");
     relay.stop().await;
+
+    // Each shard reduces older history to what later days count from; that the rest goes needs several nodes.
+    sqlx::query("update organizations set history_since = current_date - 2, history_since_set_at = now() where id = $1")
+        .bind(tenant.id)
+        .execute(own.pg())
+        .await
+        .unwrap();
+    let [cut] = &retention::cuts(own.pg(), Some(tenant.id)).await.unwrap()[..] else { unreachable!() };
+    let client = &own.stores.clickhouse;
+    let subjects = retention::unreduced(client, cut).await.unwrap();
+    retention::reduce(client, cut, &subjects).await.unwrap();
+    let emptied = "SELECT count() FROM video_snapshots FINAL WHERE date < today() - 2 AND view_count IS NULL";
+    let (emptied, first): (u64, u64) = (
+        client.query_raw(emptied).fetch_one().await.unwrap(),
+        client
+            .query_raw(
+                "SELECT uniqExact(subject_id, video_id) FROM video_snapshots FINAL WHERE date < today() - 2",
+            )
+            .fetch_one()
+            .await
+            .unwrap(),
+    );
+    assert!(emptied == first && emptied > 5, "{emptied} of {first}");
 
     // Rows lie in the tables of the shard, and nowhere else.
     let statement =

@@ -1,0 +1,42 @@
+//! The places that one process has at a time: nobody else gets them meanwhile, and Postgres finds out when the machine of
+//! who had one is gone.
+
+use sqlx::{ConnectOptions, PgPool};
+use tidemark::store::erasure::Turn;
+use tidemark::store::outbox::Leadership;
+
+use crate::harness::{eventually, postgres};
+
+#[tokio::test]
+async fn who_vanishes_with_his_machine_loses_his_place_soon() {
+    let pg = postgres().await;
+    let database_url = String::from(pg.connect_options().to_url_lossy());
+    let mut turn = Turn::take(&database_url).await.unwrap().expect("nobody erases in this database");
+    assert!(Turn::take(&database_url).await.unwrap().is_none());
+    is_looked_after(&pg, "tidemark.erasure").await;
+    turn.confirm().await.unwrap();
+    let leadership = Leadership::take(&database_url).await.unwrap().expect("nobody relays in this database");
+    is_looked_after(&pg, "tidemark.relay").await;
+    leadership.give_up().await.unwrap();
+    turn.give_up().await.unwrap();
+}
+
+/// Looks at the server's end of the connection that holds a lock: the kernel asks after the other end within seconds, not
+/// after two hours.
+async fn is_looked_after(pg: &PgPool, lock: &str) {
+    let statement = "select client_port, inet_server_port() from pg_stat_activity where pid = (
+             select l.pid from pg_locks l join pg_database d on d.oid = l.database
+             where d.datname = current_database() and l.locktype = 'advisory' and l.granted
+                 and l.objid::bigint = hashtext($1)::bigint & 4294967295)";
+    let (client, server): (i32, i32) = sqlx::query_as(statement).bind(lock).fetch_one(pg).await.unwrap();
+    let (client, server) = (format!(":{client:04X}"), format!(":{server:04X}"));
+    eventually(&format!("{lock} is looked after"), async || {
+        let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let ours = connections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut ours = ours.filter(|fields| fields[1].ends_with(&server) && fields[2].ends_with(&client));
+        // Which timer runs, 02 being that of keepalive, and how many hundredths of a second are left.
+        let (timer, left) = ours.next().expect("the connection is one of this machine")[5].split_once(':')?;
+        (timer == "02" && u32::from_str_radix(left, 16).unwrap() <= 1_000).then_some(())
+    })
+    .await;
+}
