@@ -9,7 +9,7 @@ use super::answer::{self, AnswerArgs};
 use crate::app;
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::clickhouse_users::{self, ClickhouseUser, NewUser};
-use crate::store::{Error, imports};
+use crate::store::{Error, connect, organizations};
 
 /// Make, list and drop users of a ClickHouse server that read one organization's data
 ///
@@ -76,7 +76,7 @@ struct Which {
 pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
     match args.command {
         ClickhouseUserCommand::Create { which, sql, answer, postgres, clickhouse } => {
-            if !imports::organization_exists(&app::postgres(&postgres)?, which.org).await? {
+            if !organizations::exists(&app::postgres(&postgres)?, which.org).await? {
                 return Err(Error::NotFound("organization").into());
             }
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
@@ -112,7 +112,7 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
 
 /// A client that does not need the service's database to be there.
 fn client(args: &ClickhouseArgs) -> clickhouse::Client {
-    app::clickhouse(args).with_database("default")
+    connect::clickhouse(args).with_database("default")
 }
 
 fn created(new: &NewUser, sql: bool, answer: AnswerArgs) -> Result<(), Failure> {

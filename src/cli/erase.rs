@@ -1,4 +1,5 @@
-//! `tidemark erase`: takes what was deleted out of the files of Postgres and ClickHouse now, instead of within a day.
+//! `tidemark erase`: takes what was deleted, and history that is older than is kept, out of the files of Postgres and
+//! ClickHouse now, instead of within a day.
 
 use std::time::Duration;
 
@@ -9,10 +10,11 @@ use super::Failure;
 use super::answer::AnswerArgs;
 use crate::app::Stores;
 use crate::config::StoreArgs;
-use crate::store::imports;
-use crate::worker::erasure;
+use crate::store::organizations;
+use crate::worker::erasure::{self, Erased};
+use crate::worker::relay;
 
-/// Take what was deleted out of the files of Postgres and ClickHouse now
+/// Take what was deleted, and history that is older than is kept, out of the files of Postgres and ClickHouse now
 ///
 /// A running tracker does so twice a day; this is for whoever cannot wait. Search indexes keep what was deleted for up to
 /// half a day more, unless they are made anew (tidemark reindex).
@@ -35,17 +37,22 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) async fn run(args: EraseArgs) -> Result<(), Failure> {
     let stores = Stores::connect(&args.stores)?;
     if let Some(organization) = args.org
-        && !imports::organization_exists(&stores.pg, organization).await?
+        && !organizations::exists(&stores.pg, organization).await?
     {
         return Err(Failure::new(
             "no such organization: what a deleted one had is erased without being asked for",
         ));
     }
+    let database_url = args.stores.postgres.database_url.reveal();
+    let erased = relay::beside(&stores, database_url, erase(&stores, database_url, args.org)).await?;
+    args.answer.one(&erased, &["outbox_rows", "history_rows"])
+}
+
+async fn erase(stores: &Stores, database_url: &str, organization: Option<Uuid>) -> Result<Erased, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let database_url = args.stores.postgres.database_url.reveal();
-        if let Some(erased) = erasure::now(&stores, database_url, args.org).await? {
-            return args.answer.one(&erased, &["outbox_rows", "history_rows"]);
+        if let Some(erased) = erasure::now(stores, database_url, organization).await? {
+            return Ok(erased);
         }
         if Instant::now() >= deadline {
             return Err(Failure::new(

@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Failure;
@@ -44,13 +43,9 @@ pub(super) async fn run(args: ExportArgs) -> Result<ExitCode, Failure> {
         output: args.output,
         progress: std::io::stderr().is_terminal(),
     };
-    // Relays what is committed and not yet in the history when no tracker runs that would.
-    let stop = CancellationToken::new();
-    let database_url = args.stores.postgres.database_url.reveal().to_owned();
-    let relay = tokio::spawn(relay::run(stores.clone(), database_url, stop.clone()));
-    let summary = export::write(&stores, args.org, &options).await;
-    stop.cancel();
-    let _ended = relay.await;
+    let database_url = args.stores.postgres.database_url.reveal();
+    let work = export::write(&stores, args.org, &options);
+    let summary = relay::beside(&stores, database_url, work).await;
     let summary = summary?;
     args.answer.one(&summary, &COLUMNS)?;
     if summary.left_out == 0 {

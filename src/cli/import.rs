@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Failure;
@@ -44,13 +43,9 @@ pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
     let stores = Stores::connect(&args.stores)?;
     let options =
         import::Options { track: args.track, report: args.report, progress: std::io::stderr().is_terminal() };
-    // Relays what it loads when no tracker runs that would; otherwise this one never leads.
-    let stop = CancellationToken::new();
-    let database_url = args.stores.postgres.database_url.reveal().to_owned();
-    let relay = tokio::spawn(relay::run(stores.clone(), database_url, stop.clone()));
-    let summary = import::load(&stores, args.org, args.files, &options).await;
-    stop.cancel();
-    let _ended = relay.await;
+    let database_url = args.stores.postgres.database_url.reveal();
+    let work = import::load(&stores, args.org, args.files, &options);
+    let summary = relay::beside(&stores, database_url, work).await;
     let summary = summary?;
     args.answer.one(&summary, &COLUMNS)?;
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

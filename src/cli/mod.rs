@@ -72,7 +72,7 @@ enum Command {
     ///
     /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
     Sandbox(SandboxArgs),
-    Source(source::SourceArgs),
+    Source(source::SourceCommandArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Rebuild(rebuild::RebuildArgs),

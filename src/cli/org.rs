@@ -1,6 +1,7 @@
 //! `tidemark org`: makes, lists, changes and deletes organizations, the tenants of the service.
 
 use std::io::{self, IsTerminal};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -80,18 +81,38 @@ enum OrgCommand {
 
 #[derive(Debug, clap::Args)]
 struct OrgOptions {
-    /// Most accounts that it may track; without, there is no limit
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
-    account_cap: Option<i32>,
-    /// Requests that each of its keys may make in a minute; without, the service's own limit
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
-    rate_limit: Option<i32>,
+    /// Most accounts that it may track, or none: no limit
+    #[arg(long, value_name = "N", value_parser = limit(0..=i32::MAX))]
+    account_cap: Option<Limit>,
+    /// Requests that each of its keys may make in a minute, or none: the service's own limit
+    #[arg(long, value_name = "N", value_parser = limit(1..=i32::MAX))]
+    rate_limit: Option<Limit>,
     /// Most posts that a first scrape reads of an account, unless the account says otherwise
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(50..=5000))]
     default_max_recent_posts: Option<i32>,
     /// How many days a first scrape reads back, unless the account says otherwise
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i32).range(90..=7300))]
     default_post_lookback_days: Option<i32>,
+    /// How many days of history are kept, at least 30, or none: keep all there is
+    ///
+    /// A tracker takes away what is older, whole months at a time, for good. Gains of the days that stay do not change.
+    #[arg(long, value_name = "DAYS", value_parser = limit(30..=36_500))]
+    retention_days: Option<Limit>,
+}
+
+/// A whole number; without one, there is no limit.
+#[derive(Debug, Clone, Copy)]
+struct Limit(Option<i32>);
+
+/// Reads a number of a range, or `none`.
+fn limit(range: RangeInclusive<i32>) -> impl Fn(&str) -> Result<Limit, String> + Clone + Send + Sync {
+    move |text| match text {
+        "none" => Ok(Limit(None)),
+        _ => match text.parse() {
+            Ok(number) if range.contains(&number) => Ok(Limit(Some(number))),
+            _ => Err(format!("must be a whole number from {} to {}, or none", range.start(), range.end())),
+        },
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -107,15 +128,16 @@ impl OrgOptions {
         OrganizationChange {
             name,
             subscription,
-            account_cap: self.account_cap.map(Some),
-            rate_limit: self.rate_limit.map(Some),
+            account_cap: self.account_cap.map(|Limit(cap)| cap),
+            rate_limit: self.rate_limit.map(|Limit(rate)| rate),
             default_max_recent_posts: self.default_max_recent_posts,
             default_post_lookback_days: self.default_post_lookback_days,
+            retention_days: self.retention_days.map(|Limit(days)| days),
         }
     }
 }
 
-const COLUMNS: [&str; 8] = [
+const COLUMNS: [&str; 10] = [
     "id",
     "name",
     "subscription",
@@ -123,6 +145,8 @@ const COLUMNS: [&str; 8] = [
     "rate_limit",
     "default_max_recent_posts",
     "default_post_lookback_days",
+    "retention_days",
+    "history_since",
     "created_at",
 ];
 

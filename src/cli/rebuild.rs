@@ -2,7 +2,6 @@
 
 use std::io::IsTerminal;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Failure;
@@ -34,12 +33,8 @@ pub(super) async fn run(args: RebuildArgs) -> Result<(), Failure> {
         Some(organization) => vec![organization],
         None => organizations::list(&stores.pg).await?.iter().map(|organization| organization.id).collect(),
     };
-    // Relays when no tracker runs that would; otherwise this one never leads.
-    let stop = CancellationToken::new();
-    let database_url = args.stores.postgres.database_url.reveal().to_owned();
-    let relay = tokio::spawn(relay::run(stores.clone(), database_url, stop.clone()));
-    let summary = rebuild::rebuild(&stores, &organizations, std::io::stderr().is_terminal()).await;
-    stop.cancel();
-    let _ended = relay.await;
+    let database_url = args.stores.postgres.database_url.reveal();
+    let work = rebuild::rebuild(&stores, &organizations, std::io::stderr().is_terminal());
+    let summary = relay::beside(&stores, database_url, work).await;
     args.answer.one(&summary?, &["organizations", "subjects"])
 }

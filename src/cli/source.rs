@@ -16,7 +16,7 @@ use crate::platforms::outbound::Limits;
 
 /// Check a collector of your own against the contract of the http source
 #[derive(Debug, Args)]
-pub(super) struct SourceArgs {
+pub(super) struct SourceCommandArgs {
     #[command(subcommand)]
     command: SourceCommand,
 }
@@ -63,7 +63,7 @@ struct CheckArgs {
 
 const FINDING: [&str; 5] = ["platform", "outcome", "rule", "means", "detail"];
 
-pub(super) async fn run(args: SourceArgs) -> Result<ExitCode, Failure> {
+pub(super) async fn run(args: SourceCommandArgs) -> Result<ExitCode, Failure> {
     let SourceCommand::Check(args) = args.command;
     let base: Url = source_url("URL", &args.url)?;
     let limits = Limits { timeout: Duration::from_secs(args.timeout_seconds), ..Limits::default() };

@@ -81,13 +81,20 @@ impl KnownAt {
     }
 }
 
-/// Declares a record of last known fields with its merging and its stored form.
+/// Declares a record of last known fields with its merging and its stored form: plain values, beside the times at which they
+/// were known.
 macro_rules! latest {
-    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident, $values:ident { $($field:ident: $type:ty),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct $name {
             $(pub $field: Last<$type>,)*
+        }
+
+        /// The columns in which it is stored.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $values {
+            $(pub $field: Option<$type>,)*
         }
 
         impl $name {
@@ -109,13 +116,8 @@ macro_rules! latest {
             }
 
             /// Reads a record back from its columns.
-            #[expect(clippy::too_many_arguments, reason = "one argument a column, named at the single call")]
-            pub fn restore(
-                known_at: &KnownAt,
-                observed_at: Option<DateTime<Utc>>,
-                $($field: Option<$type>,)*
-            ) -> Self {
-                $name { $($field: known_at.restore(stringify!($field), $field, observed_at),)* }
+            pub fn restore(known_at: &KnownAt, observed_at: Option<DateTime<Utc>>, values: $values) -> Self {
+                $name { $($field: known_at.restore(stringify!($field), values.$field, observed_at),)* }
             }
         }
     };
@@ -123,7 +125,7 @@ macro_rules! latest {
 
 latest! {
     /// What is last known of a video.
-    VideoLatest {
+    VideoLatest, VideoValues {
         view_count: i64,
         like_count: i64,
         comment_count: i64,
@@ -161,7 +163,7 @@ impl VideoLatest {
 
 latest! {
     /// What is last known of an account's profile.
-    AccountLatest {
+    AccountLatest, AccountValues {
         name: String,
         description: String,
         profile_pic_url: String,
@@ -202,28 +204,8 @@ mod tests {
                 let (observed_at, views, saves) =
                     (latest.observed_at(), value(&latest.view_count), value(&latest.saved_count));
                 let known_at = latest.known_at(observed_at);
-                let none = None::<i64>;
-                latest = VideoLatest::restore(
-                    &known_at,
-                    observed_at,
-                    views,
-                    none,
-                    none,
-                    none,
-                    saves,
-                    none,
-                    none,
-                    none,
-                    none,
-                    None,
-                    None,
-                    None,
-                    None,
-                    None,
-                    None,
-                    None,
-                    None,
-                );
+                let values = VideoValues { view_count: views, saved_count: saves, ..VideoValues::default() };
+                latest = VideoLatest::restore(&known_at, observed_at, values);
                 latest.merge(observations[n].clone());
             }
             assert_eq!(

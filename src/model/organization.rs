@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -110,6 +110,10 @@ pub struct Organization {
     pub rate_limit: Option<i32>,
     pub default_max_recent_posts: i32,
     pub default_post_lookback_days: i32,
+    /// How many days of history are kept; without, all of it.
+    pub retention_days: Option<i32>,
+    /// The first day of which history is kept, since retention was first kept to.
+    pub history_since: Option<NaiveDate>,
     pub created_at: DateTime<Utc>,
 }
 

@@ -1,10 +1,11 @@
 //! Tenants: made, changed and deleted by command line alone. How a deleted one goes for good is `store::erasure`'s matter.
 
+use chrono::NaiveDate;
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Error, Write};
+use super::{Error, Transaction, Write};
 use crate::model::organization::{Organization, Subscription};
 
 /// What `org create` and `org set` say; what is left out keeps its value or takes its default.
@@ -18,6 +19,8 @@ pub struct OrganizationChange {
     pub rate_limit: Option<Option<i32>>,
     pub default_max_recent_posts: Option<i32>,
     pub default_post_lookback_days: Option<i32>,
+    /// `Some(None)` keeps all history from now on.
+    pub retention_days: Option<Option<i32>>,
 }
 
 /// What goes with an organization.
@@ -35,8 +38,9 @@ pub struct Belongings {
 pub async fn create(pg: &PgPool, name: &str, options: &OrganizationChange) -> Result<Organization, Error> {
     Ok(sqlx::query_as(
         "insert into organizations
-             (id, name, subscription, account_cap, rate_limit, default_max_recent_posts, default_post_lookback_days)
-         values ($1, $2, coalesce($3, 'active'), $4, $5, coalesce($6, 500), coalesce($7, 365))
+             (id, name, subscription, account_cap, rate_limit, default_max_recent_posts, default_post_lookback_days,
+              retention_days)
+         values ($1, $2, coalesce($3, 'active'), $4, $5, coalesce($6, 500), coalesce($7, 365), $8)
          returning *",
     )
     .bind(Uuid::now_v7())
@@ -46,6 +50,7 @@ pub async fn create(pg: &PgPool, name: &str, options: &OrganizationChange) -> Re
     .bind(options.rate_limit.flatten())
     .bind(options.default_max_recent_posts)
     .bind(options.default_post_lookback_days)
+    .bind(options.retention_days.flatten())
     .fetch_one(pg)
     .await?)
 }
@@ -55,6 +60,16 @@ pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
     Ok(sqlx::query_as("select * from organizations where deleted_at is null order by created_at, id")
         .fetch_all(pg)
         .await?)
+}
+
+/// Whether an organization is there; one that is deleted is not.
+pub async fn exists(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
+    let exists =
+        sqlx::query_scalar("select exists (select from organizations where id = $1 and deleted_at is null)")
+            .bind(organization)
+            .fetch_one(pg)
+            .await?;
+    Ok(exists)
 }
 
 /// Changes an organization; running processes follow within seconds.
@@ -71,7 +86,8 @@ pub async fn set(
              account_cap = case when $4 then $5 else account_cap end,
              rate_limit = case when $6 then $7 else rate_limit end,
              default_max_recent_posts = coalesce($8, default_max_recent_posts),
-             default_post_lookback_days = coalesce($9, default_post_lookback_days)
+             default_post_lookback_days = coalesce($9, default_post_lookback_days),
+             retention_days = case when $10 then $11 else retention_days end
          where id = $1
          returning *",
     )
@@ -84,11 +100,22 @@ pub async fn set(
     .bind(change.rate_limit.flatten())
     .bind(change.default_max_recent_posts)
     .bind(change.default_post_lookback_days)
+    .bind(change.retention_days.is_some())
+    .bind(change.retention_days.flatten())
     .fetch_optional(write.connection())
     .await?
     .ok_or(Error::NotFound("organization"))?;
     write.commit().await?;
     Ok(changed)
+}
+
+/// The first day of which an organization's history is kept; none where all of it is.
+pub async fn history_since(pg: &PgPool, organization: Uuid) -> Result<Option<NaiveDate>, Error> {
+    sqlx::query_scalar("select history_since from organizations where id = $1 and deleted_at is null")
+        .bind(organization)
+        .fetch_optional(pg)
+        .await?
+        .ok_or(Error::NotFound("organization"))
 }
 
 /// Counts what an organization has, whether it is deleted already or not.
@@ -110,7 +137,7 @@ pub async fn belongings(pg: &PgPool, organization: Uuid) -> Result<Belongings, E
 /// Deletes an organization: its keys are gone, nothing of it is read from the platforms or written any more, and it cannot
 /// come back. What it had is removed afterwards. Doing so again changes nothing.
 pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    let mut transaction = pg.begin().await?;
+    let mut transaction = Transaction::begin(pg).await?;
     let marked =
         sqlx::query("update organizations set deleted_at = coalesce(deleted_at, now()) where id = $1")
             .bind(organization)

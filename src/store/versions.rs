@@ -26,6 +26,8 @@ pub struct Version {
     videos: Option<i64>,
     /// The delivery that last changed a number of the days asked about.
     delivery: i64,
+    /// The first day of which history is looked at, as whoever asks knows it.
+    history_since: Option<NaiveDate>,
 }
 
 #[cfg(test)]
@@ -39,6 +41,7 @@ impl Version {
             accounts: 0,
             videos: None,
             delivery,
+            history_since: None,
         }
     }
 }
@@ -52,20 +55,27 @@ pub struct Basis {
     pub videos: bool,
 }
 
-/// Reads the version that answers about an organization have now.
-pub async fn current(pg: &PgPool, organization: Uuid, basis: Basis) -> Result<Version, Error> {
+/// Reads the version that answers about an organization have now, for who knows its history to begin on a day.
+pub async fn current(
+    pg: &PgPool,
+    organization: Uuid,
+    basis: Basis,
+    history_since: Option<NaiveDate>,
+) -> Result<Version, Error> {
     sqlx::query_as(
         "select pg_postmaster_start_time() as started, o.tableoid::bigint as relation, replaced.times as replaced, o.accounts_version as accounts,
                 case when $3 then o.videos_version end as videos,
                 coalesce((
                     select delivery from history_versions
                     where organization_id = $1 and day <= $2 order by day desc limit 1
-                ), 0) as delivery
+                ), 0) as delivery,
+                $4::date as history_since
          from organizations o cross join clickhouse_replaced replaced where o.id = $1",
     )
     .bind(organization)
     .bind(basis.until)
     .bind(basis.videos)
+    .bind(history_since)
     .fetch_optional(pg)
     .await?
     .ok_or(Error::NotFound("organization"))

@@ -1,5 +1,5 @@
 //! Takes what was deleted out of the stores for good: deleted organizations at once, and twice a day what other deletions
-//! left behind. One process does so at a time, and whatever moment it is killed at, the next one goes on.
+//! left behind and history that is older than an organization keeps. One process does so at a time, and whatever moment it is killed at, the next one goes on.
 
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{BRIEF, LONG, within};
+use super::{BRIEF, LONG, retention, within};
 use crate::app::Stores;
 use crate::failpoint;
+use crate::store::erasure::retention as reducing;
 use crate::store::erasure::vacuum::Vacuumed;
 use crate::store::erasure::{Turn, history, organizations, outbox};
 use crate::store::{Error, contending};
@@ -31,6 +32,8 @@ const IN_HAND: Duration = Duration::from_secs(10);
 const IN_HAND_LOOK: Duration = Duration::from_millis(50);
 /// How many organizations that are gone are looked up at a time.
 const PAGE: i64 = 1_000;
+/// How long older history stays when it could not be taken away, until that is tried again.
+const AFTER_REDUCING: TimeDelta = TimeDelta::minutes(15);
 
 /// What is due once in a while by a clock that somebody may move, in either direction.
 #[derive(Debug)]
@@ -52,6 +55,11 @@ impl Schedule {
     /// Notes that it was done.
     pub fn done(&mut self, now: DateTime<Utc>) {
         self.last = Some(now);
+    }
+
+    /// Has it be due again a while later.
+    fn put_off(&mut self, now: DateTime<Utc>, by: TimeDelta) {
+        self.last = Some(now + by - self.every);
     }
 }
 
@@ -77,8 +85,13 @@ pub struct Erased {
 
 /// Erases until told to stop. A store that is out is waited for.
 pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) {
-    let mut worker =
-        Worker { stores, database_url, schedule: Schedule::new(EVERY), vacuumed: Vacuumed::default() };
+    let mut worker = Worker {
+        stores,
+        database_url,
+        schedule: Schedule::new(EVERY),
+        reducing: Schedule::new(EVERY),
+        vacuumed: Vacuumed::default(),
+    };
     let mut failing = false;
     let mut turn = tokio::time::interval(LOOK);
     turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -105,6 +118,8 @@ struct Worker {
     stores: Stores,
     database_url: String,
     schedule: Schedule,
+    /// When older history is taken away; what is in the way of that keeps nothing else from being erased.
+    reducing: Schedule,
     vacuumed: Vacuumed,
 }
 
@@ -114,8 +129,8 @@ impl Worker {
         let pg = &self.stores.pg;
         let deleted = within(BRIEF, organizations::deleted(pg)).await?;
         let now = self.stores.clock.now().await;
-        let is_due = self.schedule.is_due(now);
-        if deleted.is_empty() && !is_due {
+        let (is_due, reduces) = (self.schedule.is_due(now), self.reducing.is_due(now));
+        if deleted.is_empty() && !is_due && !reduces {
             return Ok(());
         }
         let Some(mut turn) = within(BRIEF, Turn::take(&self.database_url)).await? else { return Ok(()) };
@@ -138,6 +153,16 @@ impl Worker {
                 self.schedule.done(now);
             }
             all = all.and(swept);
+        }
+        if reduces {
+            within(BRIEF, turn.confirm()).await?;
+            match retain(&self.stores, &mut turn, None).await {
+                Ok(_) => self.reducing.done(now),
+                Err(error) => {
+                    tracing::warn!(%error, "history that is older than is kept cannot be taken away; trying again in a while");
+                    self.reducing.put_off(now, AFTER_REDUCING);
+                }
+            }
         }
         all
     }
@@ -162,7 +187,8 @@ pub async fn now(
     organization: Option<Uuid>,
 ) -> Result<Option<Erased>, Error> {
     let Some(mut turn) = within(BRIEF, Turn::take(database_url)).await? else { return Ok(None) };
-    let erased = sweep(stores, &mut turn, organization).await?;
+    let mut erased = sweep(stores, &mut turn, organization).await?;
+    erased.history_rows += retain(stores, &mut turn, organization).await?;
     Vacuumed::default().again(&stores.pg).await?;
     Ok(Some(erased))
 }
@@ -203,6 +229,21 @@ async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<P
     Ok(Progress::Gone)
 }
 
+/// Takes out of the files history that is older than an organization keeps, and says how many rows that were.
+async fn retain(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, Error> {
+    let (began, until) = (Instant::now(), Instant::now() + PATIENCE);
+    retention::cut(stores, of).await?;
+    let rows = retention::reduce(stores, turn, of, until).await?;
+    if rows > 0 {
+        tracing::info!(
+            rows,
+            seconds = began.elapsed().as_secs_f64(),
+            "history that is older than is kept is taken away"
+        );
+    }
+    Ok(rows)
+}
+
 /// Takes out of the files what deletions left there.
 async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Erased, Error> {
     let (pg, began) = (&stores.pg, Instant::now());
@@ -219,6 +260,8 @@ async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Era
     }
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
     let until = Instant::now() + PATIENCE;
+    let quiet = tokio::time::timeout_at(until, reducing::quiet(client)).await;
+    quiet.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
     let mut history_rows = history::purge(client, of, until).await?;
     // ClickHouse may have been given back files of a time before they were deleted.
     let mut after = Uuid::nil();

@@ -9,6 +9,7 @@ pub mod housekeeping;
 pub mod indexer;
 mod learned;
 pub mod relay;
+pub mod retention;
 pub mod scrape;
 pub mod tracking;
 mod watched;

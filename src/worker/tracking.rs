@@ -34,6 +34,8 @@ const RENEWAL: Duration = Duration::from_secs(15);
 const TOLD_AGAIN: Duration = Duration::from_secs(3600);
 /// How long scrapes in hand may take once the process is told to stop, unless the operator says otherwise.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// How long Postgres may take then to answer what is being leased; what it leases later stays so until the lease ends.
+const SETTLING: Duration = Duration::from_secs(3);
 
 /// A kind of failure, of which the log speaks seldom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,14 +115,26 @@ impl Tracker {
         };
         tokio::pin!(end);
         while !stop.is_cancelled() || !scheduler.running.is_empty() {
-            // What is leased and not begun when the process is told to stop is taken over when its lease ends.
-            let free = stop.run_until_cancelled(scheduler.fill()).await.unwrap_or_default();
+            let settled = async {
+                stop.cancelled().await;
+                tokio::time::sleep(SETTLING).await;
+            };
+            let free = if stop.is_cancelled() {
+                false
+            } else {
+                // Told to stop meanwhile, it gives back what it was leasing.
+                tokio::select! {
+                    free = scheduler.fill(&stop) => free,
+                    () = settled => false,
+                    () = &mut end => return scheduler.give_back().await,
+                }
+            };
             tokio::select! {
                 () = stop.cancelled(), if !stop.is_cancelled() => {}
                 Some(ended) = scheduler.running.join_next_with_id() => scheduler.forget(ended),
                 () = tokio::time::sleep(IDLE), if free => {}
                 _ = renewal.tick() => scheduler.renew().await,
-                () = &mut end => scheduler.give_back().await,
+                () = &mut end => return scheduler.give_back().await,
             }
         }
     }
@@ -232,8 +246,8 @@ struct Demanded {
 
 impl Scheduler<'_> {
     /// Fills free slots with what is due. Says whether slots stay free, so that it is worth to look again soon.
-    async fn fill(&mut self) -> bool {
-        match within(BRIEF, self.take()).await {
+    async fn fill(&mut self, stop: &CancellationToken) -> bool {
+        match within(BRIEF, self.take(stop)).await {
             Ok(free) => {
                 self.down = false;
                 free
@@ -247,10 +261,12 @@ impl Scheduler<'_> {
         }
     }
 
-    async fn take(&mut self) -> Result<bool, Error> {
-        let pg = &self.tracker.stores.pg;
-        let now = self.tracker.stores.clock.now().await;
-        let pauses = pauses::all(pg).await?;
+    async fn take(&mut self, stop: &CancellationToken) -> Result<bool, Error> {
+        let Tracker { stores: Stores { pg, clock, .. }, owner, .. } = self.tracker;
+        let known = async { Ok::<_, Error>((clock.now().await, pauses::all(pg).await?)) };
+        let Some((now, pauses)) = stop.run_until_cancelled(known).await.transpose()? else {
+            return Ok(false);
+        };
         let mut stays_free = false;
         for platform in Platform::ALL.into_iter().filter(|platform| self.tracker.sources.has(*platform)) {
             let of_platform = |rests: bool| {
@@ -268,7 +284,7 @@ impl Scheduler<'_> {
                 let in_hand: Vec<_> =
                     self.in_hand.values().flat_map(|in_hand| in_hand.targets.iter().copied()).collect();
                 let demand = Demand {
-                    owner: self.tracker.owner,
+                    owner: *owner,
                     platform,
                     now,
                     kind: demanded.kind,
@@ -280,7 +296,12 @@ impl Scheduler<'_> {
                 let (leased, after) = leases::lease(pg, demand).await?;
                 self.after.insert(platform, after);
                 let alike = leases::lease_alike(pg, demand, &leased).await?;
-                let groups = by_answer(leased.into_iter().chain(alike));
+                let leased = leased.into_iter().chain(alike);
+                if stop.is_cancelled() {
+                    leases::release(pg, *owner, &leased.map(|target| target.id).collect::<Vec<_>>()).await?;
+                    return Ok(false);
+                }
+                let groups = by_answer(leased);
                 stays_free |= groups.len() < free;
                 for group in groups {
                     let kind = group[0].kind;
@@ -348,6 +369,9 @@ impl Scheduler<'_> {
     /// Breaks off what is in hand and gives it back, as long due as it is, for another process to begin at once.
     async fn give_back(&mut self) {
         let ids: Vec<_> = self.in_hand.values().flat_map(|in_hand| in_hand.targets.iter().copied()).collect();
+        if ids.is_empty() {
+            return;
+        }
         // Once they are gone, none of them commits any more.
         self.running.shutdown().await;
         self.in_hand.clear();

@@ -9,13 +9,15 @@ use tidemark::model::counters::Counters;
 use tidemark::model::latest::VideoLatest;
 use tidemark::model::platform::Platform;
 use tidemark::rollup::rebuild;
+use tidemark::store::erasure::Turn;
 use tidemark::store::observations::{FoundOn, ObservedVideo, observe_videos};
 use tidemark::store::{Write, contending};
+use tidemark::worker::retention;
 use uuid::Uuid;
 
 use super::model::{Account, Counts, History, Ids, PLATFORMS, Seen, Video, keep};
 use super::steps::{NAMES, Row, Step};
-use crate::harness::Organization;
+use crate::harness::{Organization, PATIENCE, eventually};
 
 /// An organization, and what the model holds of it.
 pub struct Course {
@@ -70,6 +72,30 @@ impl Course {
 
     fn video(&self, external_id: &str) -> Option<usize> {
         self.history.videos.iter().position(|known| known.external_id == external_id)
+    }
+
+    /// Lets history begin on a later day, and waits until what came before it is out of the files and everybody knows.
+    async fn retain(&mut self, since: NaiveDate) {
+        let Organization { id, stack, .. } = &self.organization;
+        sqlx::query(
+            "update organizations set history_since = $2, history_since_set_at = now() - interval '1 minute'
+             where id = $1",
+        )
+        .bind(id)
+        .bind(since)
+        .execute(&stack.stores.pg)
+        .await
+        .unwrap();
+        let url = &stack.connection.database_url;
+        let mut turn = eventually("nobody else erases", || async { Turn::take(url).await.unwrap() }).await;
+        let until = tokio::time::Instant::now() + PATIENCE;
+        retention::reduce(&stack.stores, &mut turn, Some(*id), until).await.unwrap();
+        eventually("every request knows", || async {
+            let answer = self.organization.get("/whoami").await.ok(200);
+            (answer.json["data"]["history_since"] == json!(since)).then_some(())
+        })
+        .await;
+        self.history.since = Some(since);
     }
 
     /// Takes a step, and says whether every answer has to know of it at once.
@@ -129,6 +155,16 @@ impl Course {
                     }
                 }
             }
+            // A source does not read what was, but what is.
+            Step::ByShortcode { at, .. } | Step::Reveal { at, .. }
+                if !self.history.keeps(at.date_naive()) => {}
+            Step::Retain { ago } => {
+                let since = self.today - Days::new(*ago);
+                if self.history.since.is_none_or(|earlier| earlier < since) {
+                    self.organization.wait_applied().await;
+                    self.retain(since).await;
+                }
+            }
             Step::ByShortcode { video, at, counts } => {
                 let known = self.revealed.contains(video).then(|| external_id(*video));
                 self.read_alone(*video, known.as_deref(), false, *at, *counts).await;
@@ -169,8 +205,15 @@ impl Course {
     async fn import(&mut self, rows: &[Row]) {
         // Which of several accounts gets a post that one file has on all of them is left open.
         let mut found_on = BTreeMap::new();
-        let mut told = Vec::new();
+        let (mut told, mut refused) = (Vec::new(), 0);
         for row in rows {
+            if !self.history.keeps(row.at().date_naive()) {
+                told.push(json!({
+                    "platform": "tiktok", "username": "too.old", "observed_at": row.at(), "follower_count": 1,
+                }));
+                refused += 1;
+                continue;
+            }
             told.push(match row {
                 Row::Profile { account, at, followers } => {
                     let number = self.account(*account);
@@ -192,7 +235,7 @@ impl Course {
         std::fs::write(&path, lines.join("\n")).unwrap();
         let (stores, id) = (&self.organization.stack.stores, self.organization.id);
         let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
-        assert_eq!((summary.rows_read, summary.refused), (rows.len() as u64, 0));
+        assert_eq!((summary.rows_read, summary.refused), (rows.len() as u64, refused));
         self.learn_ids().await;
     }
 

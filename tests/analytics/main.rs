@@ -14,6 +14,7 @@ mod examples;
 mod kept;
 mod model;
 mod posts;
+mod retention;
 mod scale;
 mod steps;
 mod sums;

@@ -45,6 +45,8 @@ pub struct History {
     pub videos: Vec<Video>,
     /// What an import is given.
     pub rows: Vec<Value>,
+    /// The first day of which history is kept, where not all is.
+    pub since: Option<NaiveDate>,
 }
 
 /// The ids that the service gave.
@@ -210,8 +212,17 @@ impl History {
         }
     }
 
+    /// Whether history of a day is kept.
+    pub fn keeps(&self, day: NaiveDate) -> bool {
+        self.since.is_none_or(|since| day >= since)
+    }
+
     /// The gain of one counter of one video, both days included.
     fn gain(&self, video: &Video, counter: usize, start: NaiveDate, end: NaiveDate) -> i64 {
+        let start = self.since.map_or(start, |since| since.max(start));
+        if start > end {
+            return 0;
+        }
         let at = |until| known(&video.seen, until, |counts| counts[counter]);
         let Some(last) = at(end) else { return 0 };
         if let Some(before) = at(start - Days::new(1)) {
@@ -231,6 +242,9 @@ impl History {
     }
 
     pub fn counts(&self, videos: &[usize], until: NaiveDate) -> Counts {
+        if !self.keeps(until) {
+            return [None; 9];
+        }
         std::array::from_fn(|counter| {
             sum_of_known(
                 videos.iter().map(|video| known(&self.videos[*video].seen, until, |counts| counts[counter])),
@@ -240,17 +254,21 @@ impl History {
 
     pub fn followers(&self, accounts: &[usize], until: NaiveDate) -> Option<i64> {
         let of = |account: &usize| known(&self.accounts[*account].followers, until, |count| *count);
-        sum_of_known(accounts.iter().map(of))
+        sum_of_known(accounts.iter().filter(|_| self.keeps(until)).map(of))
     }
 
     pub fn follower_gain(&self, account: usize, start: NaiveDate, end: NaiveDate) -> i64 {
+        let start = self.since.map_or(start, |since| since.max(start));
+        if start > end {
+            return 0;
+        }
         let seen = &self.accounts[account].followers;
         let first = seen.values().find_map(|(_, count)| *count);
         let at = |until| known(seen, until, |count| *count);
         at(end).map_or(0, |last| last - at(start - Days::new(1)).or(first).unwrap())
     }
 
-    /// The latest observation by the end of a day.
+    /// The latest observation by the end of a day, where history is kept of when it was.
     pub fn as_of(&self, accounts: &[usize], videos: &[usize], until: NaiveDate) -> Value {
         let profiles = accounts.iter().filter_map(|account| {
             self.accounts[*account].followers.range(..=until).next_back().map(|(_, (at, _))| *at)
@@ -258,7 +276,7 @@ impl History {
         let videos = videos
             .iter()
             .filter_map(|video| self.videos[*video].seen.range(..=until).next_back().map(|(_, (at, _))| *at));
-        json!(profiles.chain(videos).max())
+        json!(profiles.chain(videos).max().filter(|latest| self.keeps(latest.date_naive())))
     }
 }
 

@@ -52,6 +52,10 @@ pub enum Step {
         counts: Counts,
     },
     Rebuild,
+    /// The organization keeps history from so many days ago on.
+    Retain {
+        ago: u64,
+    },
 }
 
 /// A row of an import.
@@ -72,6 +76,14 @@ pub enum Row {
     },
 }
 
+impl Row {
+    pub fn at(&self) -> DateTime<Utc> {
+        match self {
+            Row::Profile { at, .. } | Row::Video { at, .. } => *at,
+        }
+    }
+}
+
 /// Steps that follow from a seed.
 pub fn steps(seed: u64, today: NaiveDate) -> Vec<Step> {
     let mut dice = Dice(seed);
@@ -88,6 +100,15 @@ pub fn steps(seed: u64, today: NaiveDate) -> Vec<Step> {
         for _ in 0..dice.below(5) {
             steps.push(other_step(&mut dice, &mut times, today));
         }
+    }
+    steps
+}
+
+/// The same, with history cut short twice on the way.
+pub fn steps_with_retention(seed: u64, today: NaiveDate) -> Vec<Step> {
+    let (mut steps, mut dice) = (steps(seed, today), Dice(seed ^ 0xC07));
+    for (place, ago) in [(steps.len() / 3, 40), (steps.len() * 2 / 3, 5)] {
+        steps.insert(place, Step::Retain { ago: ago + dice.below(15) as u64 });
     }
     steps
 }

@@ -11,21 +11,11 @@ use tidemark::store::keys::NewKey;
 use tidemark::store::organizations::OrganizationChange;
 
 use super::model::{Counts, History};
-use crate::harness::private::command;
 use crate::harness::{Organization, Stack, eventually};
 
 fn tidemark(organization: &Organization, arguments: &[&str]) -> Command {
-    let connection = &organization.stack.connection;
-    let mut command = command();
-    command
-        .args(arguments)
-        .args(["--org", &organization.id.to_string()])
-        .env("TIDEMARK_DATABASE_URL", &connection.database_url)
-        .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
-        .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
-        .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
-        .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
-        .stdin(Stdio::null());
+    let mut command = organization.stack.connection.command();
+    command.args(arguments).args(["--org", &organization.id.to_string()]);
     command
 }
 

@@ -76,8 +76,10 @@ pub async fn views_agree(course: &Course, window: Window) {
     creators_agree(course, window).await;
     organization_agrees(course, window).await;
     followers_agree(course, window).await;
-    coverage_agrees(course).await;
-    snapshots_agree(course).await;
+    if course.history.since.is_none() {
+        coverage_agrees(course).await;
+        snapshots_agree(course).await;
+    }
     dimensions_agree(course).await;
 }
 

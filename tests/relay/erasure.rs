@@ -10,22 +10,27 @@ use std::sync::Arc;
 use chrono::{TimeDelta, Utc};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::app::{Clock, Stores};
+use tidemark::model::account::Metadata;
+use tidemark::model::latest::learn;
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::start;
 use tidemark::sandbox::world::World;
+use tidemark::store::creators::{self, NewCreator};
 use tidemark::store::erasure::organizations as removing;
 use tidemark::store::erasure::vacuum::Vacuumed;
 use tidemark::store::event::{self, Event};
+use tidemark::store::observations::{FoundOn, observe_videos};
 use tidemark::store::outbox::{self, Held};
-use tidemark::store::{Error, Write, organizations};
+use tidemark::store::search::SearchIndex;
+use tidemark::store::{Error, Write, organizations, videos};
 use tidemark::worker::erasure::{self, Erased};
+use tidemark::worker::{housekeeping, indexer};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::private::command;
 use crate::harness::{Stack, eventually};
-use crate::setup::{OwnStores, Tenant, delete_account, scrape, scrape_at, track_alone};
+use crate::setup::{OwnStores, Tenant, delete_account, post, profile_at, scrape, scrape_at, track_alone};
 
 /// Some days of history of some accounts, one post of the last of them tracked on its own as well.
 async fn some_days(own: &OwnStores, accounts: usize) -> Tenant {
@@ -33,7 +38,9 @@ async fn some_days(own: &OwnStores, accounts: usize) -> Tenant {
     for day in (1..=3).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
             let views = (4 - day) * (100 + n as i64);
-            scrape_at(own.pg(), tenant.id, *account, 4, views, Utc::now() - TimeDelta::days(day)).await;
+            let at = Utc::now() - TimeDelta::days(day);
+            scrape_at(own.pg(), tenant.id, *account, 4, views, at).await;
+            profile_at(own.pg(), tenant.id, *account, &format!("sentinel profile {n}"), at).await;
         }
     }
     let last = tenant.accounts[accounts - 1].subject_id;
@@ -53,9 +60,67 @@ async fn rows(own: &OwnStores, tables: &[(&str, String)]) -> Vec<u64> {
 
 /// Where an account's rows stand.
 fn places(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
-    ["video_snapshots", "account_daily", "accounts", "videos"]
+    let mut places = places_of_video(organization, subject);
+    places.extend(["accounts", "account_snapshots"].map(|table| (table, places[0].1.clone())));
+    places
+}
+
+/// Where the rows stand of a video that was only tracked on its own.
+fn places_of_video(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
+    ["video_snapshots", "account_daily", "videos"]
         .map(|table| (table, format!("org_id = '{organization}' and subject_id = {subject}")))
         .into()
+}
+
+async fn create_creator(own: &OwnStores, organization: Uuid, name: &str) -> Uuid {
+    let new = NewCreator { name: name.to_owned(), is_active: true, metadata: Metadata::default() };
+    let mut write = Write::begin(own.pg(), organization).await.unwrap();
+    let creator = creators::create(&mut write, &new).await.unwrap();
+    write.commit().await.unwrap();
+    creator
+}
+
+/// What an organization has beside its accounts, which a client may delete.
+struct Others {
+    creator: Uuid,
+    /// Tracked on its own, and on no account.
+    video: Uuid,
+    subject: i64,
+}
+
+impl Others {
+    async fn create(own: &OwnStores, organization: Uuid) -> Self {
+        let at = Utc::now() - TimeDelta::days(1);
+        let creator = create_creator(own, organization, "Sentinel creator").await;
+        let mut write = Write::begin(own.pg(), organization).await.unwrap();
+        let mut told = post(FoundOn::Itself { active: true }, "7000000000000000001".to_owned(), 77, at);
+        learn(&mut told.latest.description, Some("sentinel caption".to_owned()), at);
+        observe_videos(&mut write, at, vec![told]).await.unwrap();
+        write.commit().await.unwrap();
+        let (video, subject) = sqlx::query_as(
+            "select id, subject_id from videos where organization_id = $1 and external_id = '7000000000000000001'",
+        )
+        .bind(organization)
+        .fetch_one(own.pg())
+        .await
+        .unwrap();
+        Others { creator, video, subject }
+    }
+
+    /// As a client deletes them, one by one.
+    async fn delete(&self, own: &OwnStores, organization: Uuid) {
+        let mut write = Write::begin(own.pg(), organization).await.unwrap();
+        creators::delete(&mut write, self.creator).await.unwrap();
+        write.commit().await.unwrap();
+        let mut write = Write::begin(own.pg(), organization).await.unwrap();
+        videos::change::delete(&mut write, self.video).await.unwrap();
+        write.commit().await.unwrap();
+    }
+
+    fn places(&self, organization: Uuid) -> Vec<(&'static str, String)> {
+        let creator = ("creators", format!("org_id = '{organization}' and id = '{}'", self.creator));
+        [places_of_video(organization, self.subject), vec![creator]].concat()
+    }
 }
 
 /// The subjects of which the outbox holds snapshots.
@@ -68,10 +133,14 @@ async fn kept_subjects(own: &OwnStores, organization: Uuid) -> BTreeSet<i64> {
     rows.iter()
         .flat_map(|bytes| event::decode(bytes).unwrap())
         .flat_map(|event| match event {
-            Event::VideoSnapshots(snapshots) => snapshots,
+            Event::VideoSnapshots(snapshots) => {
+                snapshots.iter().map(|snapshot| snapshot.subject_id).collect()
+            }
+            Event::AccountSnapshots(snapshots) => {
+                snapshots.iter().map(|snapshot| snapshot.subject_id).collect()
+            }
             _ => Vec::new(),
         })
-        .map(|snapshot| snapshot.subject_id)
         .collect()
 }
 
@@ -84,15 +153,18 @@ async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
     let own = OwnStores::create().await;
     let tenant = some_days(&own, 3).await;
     let [deleted, stays, divided] = tenant.accounts[..] else { unreachable!() };
+    let others = Others::create(&own, tenant.id).await;
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.keep_files("older").await;
     delete_account(own.pg(), tenant.id, deleted).await;
     // The post that is tracked alone stays, under a place of its own.
     delete_account(own.pg(), tenant.id, divided).await;
+    others.delete(&own, tenant.id).await;
     own.applied(tenant.id).await;
     let before = own.figures(tenant.id).await;
-    let mut gone = [places(tenant.id, divided.subject_id), places(tenant.id, deleted.subject_id)].concat();
+    let of_accounts = [places(tenant.id, divided.subject_id), places(tenant.id, deleted.subject_id)].concat();
+    let mut gone = [of_accounts, others.places(tenant.id)].concat();
     // The post that stays has a row of before as well.
     gone.retain(|(table, condition)| {
         *table != "videos" || !condition.ends_with(&format!(" {}", divided.subject_id))
@@ -100,7 +172,8 @@ async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
     let there = rows(&own, &gone).await;
     assert!(there.iter().all(|rows| *rows > 0), "covered, and still there: {there:?}");
     let subjects = [deleted, stays, divided].map(|account| account.subject_id);
-    assert_eq!(kept_subjects(&own, tenant.id).await, BTreeSet::from(subjects));
+    let kept = kept_subjects(&own, tenant.id).await;
+    assert_eq!(kept, subjects.into_iter().chain([others.subject]).collect());
 
     let erased = erase(&own).await;
     assert_eq!(rows(&own, &gone).await, vec![0; gone.len()]);
@@ -113,11 +186,7 @@ async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
     relay.stop().await;
 
     // Files of before the deletion: what is delivered again removes it again, without what was taken out of the outbox.
-    let last = own.recorded().await;
-    own.put_files_back("older").await;
-    let relay = own.relay();
-    eventually("what was lost is delivered again", || async { (own.recorded().await > last).then_some(()) })
-        .await;
+    let relay = own.relay_over_files("older").await;
     own.applied(tenant.id).await;
     assert_eq!(own.figures(tenant.id).await, before);
     assert!(erase(&own).await.history_rows > 0);
@@ -188,15 +257,12 @@ async fn give_some_of_everything(own: &OwnStores, organization: Uuid) {
 /// Runs the command in a process that dies at an armed step.
 fn delete_organization(own: &OwnStores, organization: Uuid, armed: &Path) -> ExitStatus {
     let connection = Stack::shared().connection;
-    command()
+    connection
+        .command()
         .args(["org", "delete", &organization.to_string(), "--yes", "--json"])
         .env("TIDEMARK_DATABASE_URL", &own.database_url)
-        .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
-        .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
-        .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
         .env("TIDEMARK_CLICKHOUSE_DATABASE", own.database_url.rsplit('/').next().unwrap())
         .env("TIDEMARK_FAILPOINTS", armed)
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
@@ -296,6 +362,25 @@ async fn the_change_sequence_is_never_empty_while_an_organization_goes() {
     assert_eq!(changes().await, ["organization"]);
 }
 
+/// The tables of Postgres that have a row with a text, as it is or as bytes.
+async fn told_by(own: &OwnStores, text: &str) -> Vec<String> {
+    let tables: Vec<String> =
+        sqlx::query_scalar("select tablename::text from pg_tables where schemaname = 'public' order by 1")
+            .fetch_all(own.pg())
+            .await
+            .unwrap();
+    let mut told_by = Vec::new();
+    for table in tables {
+        let sql = format!(
+            "select exists (select from \"{table}\" t where strpos(t::text, $1) > 0
+                 or strpos(t::text, encode(convert_to($1, 'UTF8'), 'hex')) > 0)"
+        );
+        let told: bool = sqlx::query_scalar(AssertSqlSafe(sql)).bind(text).fetch_one(own.pg()).await.unwrap();
+        told_by.extend(told.then_some(table));
+    }
+    told_by
+}
+
 /// By the service's clock, which goes on by a day.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_day_after_a_deletion_nothing_of_it_is_left() {
@@ -310,7 +395,20 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
         .execute(own.pg())
         .await
         .unwrap();
+    let others = Others::create(&own, tenant.id).await;
+    let username: String = sqlx::query_scalar("select username from accounts where id = $1")
+        .bind(tenant.accounts[0].id)
+        .fetch_one(own.pg())
+        .await
+        .unwrap();
+    // What the search index holds follows the same clock. A segment that has lost most of what it held goes by itself.
+    for n in 0..20 {
+        create_creator(&own, tenant.id, &format!("Stays {n}")).await;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
+    let follower = tokio::spawn(indexer::follow(stores.clone(), index.clone(), stop.clone()));
     let worker = tokio::spawn(erasure::run(stores, own.database_url.clone(), stop.clone()));
     let swept = |at_least: i64| {
         let own = &own;
@@ -326,17 +424,39 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     let relay = own.relay();
     // The first sweep is when the process starts, the next not before half a day is over.
     swept(1).await;
+    eventually("the index is whole", || async { (index.documents() == 24).then_some(()) }).await;
+    let told = ["sentinel profile 0", "Sentinel creator", "sentinel caption", &username];
+    for text in told {
+        assert!(!told_by(&own, text).await.is_empty(), "{text}");
+    }
     delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
+    others.delete(&own, tenant.id).await;
     own.applied(tenant.id).await;
-    let gone = places(tenant.id, tenant.accounts[0].subject_id);
+    let gone = [places(tenant.id, tenant.accounts[0].subject_id), others.places(tenant.id)].concat();
+    assert!(rows(&own, &gone).await.iter().all(|rows| *rows > 0), "covered, and still there");
+    // The account, the creator and the video with a caption are found no more, and still there.
+    eventually("the index has followed", || async { (index.documents() == 21).then_some(()) }).await;
+    // All three are, unless the rewriting with which the follower began came only now.
+    assert!([0, 3].contains(&index.current().leftovers().await.unwrap()));
     sandbox.world.advance(24.0).unwrap();
-    swept(2).await;
+    swept(3).await;
     eventually("the files hold nothing of it", || async {
         rows(&own, &gone).await.iter().all(|rows| *rows == 0).then_some(())
     })
     .await;
+    eventually("the index holds nothing of it", || async {
+        (index.current().leftovers().await.unwrap() == 0).then_some(())
+    })
+    .await;
+    assert_eq!(index.documents(), 21);
+    for text in told {
+        assert_eq!(told_by(&own, text).await, Vec::<String>::new(), "{text}");
+    }
+    let kept = kept_subjects(&own, tenant.id).await;
+    assert!(!kept.contains(&tenant.accounts[0].subject_id) && !kept.contains(&others.subject), "{kept:?}");
     stop.cancel();
     worker.await.unwrap();
+    follower.await.unwrap();
     relay.stop().await;
 }
 
@@ -362,4 +482,62 @@ async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
             .unwrap();
     assert_eq!(dead, (1, 0));
     assert_eq!(again().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_leave_their_file_soon_after_their_day() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(0).await;
+    sqlx::query(
+        "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, body, created_at)
+         select $1, 'POST', '/v2/accounts', 'key ' || n, '\\x00', 201, '\\x7b7d', now() - interval '25 hours' * (n % 2)
+         from generate_series(1, 10) n",
+    )
+    .bind(tenant.id)
+    .execute(own.pg())
+    .await
+    .unwrap();
+    let stop = CancellationToken::new();
+    let keeping = tokio::spawn(housekeeping::run(own.pg().clone(), stop.clone()));
+    let state = "select (select count(*) from idempotency_keys), vacuum_count from pg_stat_user_tables
+                 where relname = 'idempotency_keys'";
+    eventually("what is over is vacuumed", || async {
+        let state: (i64, i64) = sqlx::query_as(state).fetch_one(own.pg()).await.unwrap();
+        (state == (5, 1)).then_some(())
+    })
+    .await;
+    stop.cancel();
+    keeping.await.unwrap();
+}
+
+/// How many names of creators are in the files of their table and of an index on it, used or not.
+async fn names_in_files(own: &OwnStores) -> [usize; 2] {
+    sqlx::query("checkpoint").execute(own.pg()).await.unwrap();
+    let read = "select pg_read_binary_file(pg_relation_filepath('creators')),
+                       pg_read_binary_file(pg_relation_filepath('creators_by_name'))";
+    let (table, index): (Vec<u8>, Vec<u8>) = sqlx::query_as(read).fetch_one(own.pg()).await.unwrap();
+    [table, index].map(|file| file.windows(9).filter(|bytes| bytes == b"sentinel-").count())
+}
+
+/// What docs/lifecycle.md says of free space: vacuuming does not blank it, and what does is said rightly.
+#[tokio::test(flavor = "multi_thread")]
+async fn free_space_is_not_blank_until_a_file_is_written_anew() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(0).await;
+    for statement in [
+        "alter table creators set (autovacuum_enabled = false)",
+        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
+         select gen_random_uuid(), id, 'sentinel-' || n, 'sentinel-' || n, now(), now()
+         from organizations, generate_series(1, 500) n",
+        "delete from creators",
+        "vacuum (skip_locked, truncate false, index_cleanup on) creators",
+    ] {
+        sqlx::query(statement).execute(own.pg()).await.unwrap();
+    }
+    let [table, index] = names_in_files(&own).await;
+    assert!(table > 0 && index > 0, "{table} and {index} of {}", tenant.id);
+    sqlx::query("reindex table concurrently creators").execute(own.pg()).await.unwrap();
+    assert_eq!(names_in_files(&own).await, [table, 0]);
+    sqlx::query("vacuum full creators").execute(own.pg()).await.unwrap();
+    assert_eq!(names_in_files(&own).await, [0, 0]);
 }

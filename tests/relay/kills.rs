@@ -22,7 +22,6 @@ use tidemark::store::keys::{self, NewKey};
 use tidemark::store::observations::AccountRef;
 use uuid::Uuid;
 
-use crate::harness::private::command;
 use crate::harness::{client, eventually, send, tenant};
 use crate::setup::{OwnStores, delete_account, track_alone};
 use tidemark::store::organizations::OrganizationChange;
@@ -66,14 +65,12 @@ impl Process {
         let connection = crate::harness::Stack::shared().connection;
         let name = own.database_url.rsplit('/').next().unwrap();
         let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
-        let mut child = command()
+        let mut child = connection
+            .command()
             .arg("--lifeline")
             .arg(folder.join("lock"))
             .args(arguments)
             .env("TIDEMARK_DATABASE_URL", &own.database_url)
-            .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
-            .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
-            .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
             .env("TIDEMARK_CLICKHOUSE_DATABASE", name)
             .env("TIDEMARK_FAILPOINTS", folder.join("armed"))
             .envs(sandbox.environment())

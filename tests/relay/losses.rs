@@ -61,7 +61,7 @@ async fn other_files_make_every_answer_old_and_another_relay_none() {
     let own = OwnStores::create().await;
     let (tenant, quiet) = (own.organization(1).await, week(&own).await);
     let basis = Basis { until: Utc::now().date_naive(), videos: true };
-    let version = async || versions::current(own.pg(), quiet.id, basis).await.unwrap();
+    let version = async || versions::current(own.pg(), quiet.id, basis, None).await.unwrap();
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.applied(quiet.id).await;

@@ -14,6 +14,8 @@ mod losses;
 #[path = "../analytics/model.rs"]
 #[expect(dead_code, reason = "the tests of analytics use the rest")]
 mod model;
+mod places;
 mod random;
+mod retention;
 mod rows;
 mod setup;

@@ -6,13 +6,15 @@ use sqlx::PgPool;
 use tidemark::app::Stores;
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use tidemark::model::counters::Counters;
-use tidemark::model::latest::VideoLatest;
+use tidemark::model::latest::{AccountLatest, VideoLatest, learn};
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
 use tidemark::store::analytics::subjects::{self, Shown};
 use tidemark::store::analytics::{History, Scope};
-use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
+use tidemark::store::observations::{
+    AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
+};
 use tidemark::store::organizations::OrganizationChange;
 use tidemark::store::{Write, accounts, applied, facts, imports, migrate};
 use tidemark::worker::relay;
@@ -20,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{PATIENCE, Stack, tenant};
+use crate::harness::{PATIENCE, Stack, eventually, tenant};
 
 /// Databases of a test's own on the shared servers.
 pub(crate) struct OwnStores {
@@ -100,6 +102,16 @@ impl OwnStores {
         for table in TABLES {
             self.clickhouse(&format!("insert into {table} select * from {name}_{table}")).await;
         }
+    }
+
+    /// Gives ClickHouse back what it held then, and has a relay notice and bring the rest again.
+    pub(crate) async fn relay_over_files(&self, name: &str) -> Relay {
+        let last = self.recorded().await;
+        self.put_files_back(name).await;
+        let relay = self.relay();
+        let again = || async { (self.recorded().await > last).then_some(()) };
+        eventually("what was lost is delivered again", again).await;
+        relay
     }
 
     pub(crate) async fn lose_files(&self) {
@@ -220,6 +232,29 @@ pub(crate) async fn scrape_at(
         .map(|n| post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at))
         .collect();
     observe_videos(&mut write, at, posts).await.unwrap();
+    write.commit().await.unwrap();
+}
+
+/// Commits a look at an account's profile as of a time.
+pub(crate) async fn profile_at(
+    pg: &PgPool,
+    organization: Uuid,
+    account: AccountRef,
+    name: &str,
+    at: DateTime<Utc>,
+) {
+    let mut latest = AccountLatest::default();
+    learn(&mut latest.name, Some(name.to_owned()), at);
+    learn(&mut latest.follower_count, Some(100), at);
+    let figures = ProfileFigures {
+        observed_at: at,
+        follower_count: Some(100),
+        following_count: None,
+        profile_post_count: None,
+    };
+    let observed = ObservedAccount { account, latest, observations: vec![figures], scraped_at: Some(at) };
+    let mut write = Write::begin(pg, organization).await.unwrap();
+    observe_accounts(&mut write, vec![observed]).await.unwrap();
     write.commit().await.unwrap();
 }
 

@@ -28,7 +28,7 @@ pub struct Day {
 }
 
 /// Every day of a window, ascending, and the latest observation by the end of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Days {
     pub days: Vec<Day>,
     pub as_of: Option<DateTime<Utc>>,
@@ -60,13 +60,16 @@ pub async fn of_video(
         .param("subject", video.subject_id)
         .param("video", video.internal_id)
         .param("end", stored_day(window.end));
+    let Some(kept) = history.kept(window) else { return Ok(Days::default().over(window)) };
     let snapshots = snapshots(query).await?;
-    Ok(Snapshots { snapshots: &snapshots, from_zero: video.from_zero }.days(window))
+    let days = Snapshots { snapshots: &snapshots, from_zero: video.from_zero }.days(kept).over(window);
+    Ok(Days { as_of: history.observed(days.as_of), ..days })
 }
 
 /// Accounts together day by day.
 pub async fn of_accounts(history: &History, scope: &Scope, window: Window) -> Result<Days, Error> {
-    Ok(assembled(scope.fetch(history, include_str!("subject_daily.sql"), window).await?, window))
+    let days = assembled(scope.fetch(history, include_str!("subject_daily.sql"), window).await?, window);
+    Ok(Days { as_of: history.observed(days.as_of), ..days })
 }
 
 /// Adds up rows of the same day and looks up each day of the window among those that can be stored.
@@ -95,6 +98,14 @@ impl Day {
 }
 
 impl Days {
+    /// The days of a window of which these are the last.
+    fn over(mut self, window: Window) -> Self {
+        let first = self.days.first().map(|day| day.date);
+        let before = window.iter_days().take_while(|date| first.is_none_or(|first| *date < first));
+        self.days.splice(0..0, before.map(Day::unknown));
+        self
+    }
+
     /// What the window gained.
     pub fn totals(&self) -> [i64; COUNTERS] {
         std::array::from_fn(|n| self.days.iter().map(|day| day.gains[n]).sum())

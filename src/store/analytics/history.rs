@@ -1,13 +1,15 @@
-//! ClickHouse as requests ask it: every question is about one organization, waits for its turn, has its bounds, and
-//! carries the name of the request that asked it.
+//! ClickHouse as requests ask it: every question is about one organization, waits for its turn, has its bounds, carries the
+//! name of the request that asked it, and asks for no day of which the organization keeps no history.
 
 use std::time::Duration;
 
+use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::{Client, RowOwned, RowRead};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::turns::Turns;
+use crate::model::period::Window;
 use crate::store::{Error, watched};
 use crate::telemetry::trace::Statement;
 
@@ -32,6 +34,8 @@ const SETTINGS: [(&str, &str); 7] = [
 pub struct History {
     client: Client,
     turns: Turns,
+    /// The first day of which there is any, where that is not all there was.
+    since: Option<NaiveDate>,
 }
 
 /// One question.
@@ -47,7 +51,7 @@ impl History {
     pub fn new(client: &Client, places: usize) -> Self {
         let client =
             SETTINGS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
-        History { client, turns: Turns::new(places) }
+        History { client, turns: Turns::new(places), since: None }
     }
 
     /// The same, its questions named in ClickHouse's log of queries.
@@ -55,7 +59,34 @@ impl History {
         History {
             client: self.client.clone().with_setting("log_comment", comment),
             turns: self.turns.clone(),
+            since: self.since,
         }
+    }
+
+    /// The same for an organization whose history begins on a day, or has no such day.
+    pub fn since(self, since: Option<NaiveDate>) -> Self {
+        History { since, ..self }
+    }
+
+    /// A day, or the first of which history is kept.
+    pub(super) fn first_kept(&self, day: NaiveDate) -> NaiveDate {
+        self.since.map_or(day, |since| since.max(day))
+    }
+
+    /// The days of a window of which history is kept.
+    pub(super) fn kept(&self, window: Window) -> Option<Window> {
+        let start = self.first_kept(window.start);
+        (start <= window.end).then_some(Window { start, ..window })
+    }
+
+    /// Whether history is kept of a day.
+    pub(super) fn keeps(&self, day: NaiveDate) -> bool {
+        self.first_kept(day) == day
+    }
+
+    /// The latest of some observations, unless it was before there was any history.
+    pub(super) fn observed(&self, latest: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+        latest.filter(|at| self.keeps(at.date_naive()))
     }
 
     /// Questions that run, and those that wait for their turn.

@@ -64,7 +64,7 @@ impl Scope {
         Scope { organization, platform, who: Who::These(subjects) }
     }
 
-    /// The rows of a statement over all parts of the scope, one part after the other.
+    /// The rows of a statement over all parts of the scope, one part after the other; none of days without history.
     pub(super) async fn fetch<T: RowOwned + RowRead>(
         &self,
         history: &History,
@@ -72,6 +72,7 @@ impl Scope {
         window: Window,
     ) -> Result<Vec<T>, Error> {
         let mut rows = Vec::new();
+        let Some(window) = history.kept(window) else { return Ok(rows) };
         for part in self.parts() {
             rows.extend(self.query(history, sql, window, &part).fetch().await?);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::Row;
 use serde::Deserialize;
 
@@ -124,11 +124,16 @@ pub struct Levels {
 
 pub async fn levels(history: &History, scope: &Scope, window: Window) -> Result<Levels, Error> {
     let parts: Vec<Levels> = scope.fetch(history, include_str!("levels.sql"), window).await?;
-    Ok(parts.into_iter().fold(Levels::default(), |sum, part| Levels {
+    let levels = parts.into_iter().fold(Levels::default(), |sum, part| Levels {
         followers: sum_of_known(sum.followers, part.followers),
         previous_followers: sum_of_known(sum.previous_followers, part.previous_followers),
         as_of: sum.as_of.max(part.as_of),
-    }))
+    });
+    Ok(Levels {
+        previous_followers: levels.previous_followers.filter(|_| history.keeps(window.start - Days::new(1))),
+        as_of: history.observed(levels.as_of),
+        ..levels
+    })
 }
 
 /// A sum that is unknown only where nothing is known.

@@ -76,6 +76,18 @@ pub struct VideoGains<T> {
     pub as_of: Option<DateTime<Utc>>,
 }
 
+impl<T> Default for VideoGains<T> {
+    fn default() -> Self {
+        VideoGains { of: HashMap::new(), as_of: None }
+    }
+}
+
+impl<T> VideoGains<T> {
+    fn observed(self, history: &History) -> Self {
+        VideoGains { as_of: history.observed(self.as_of), ..self }
+    }
+}
+
 /// How far before a window its first look goes: a video that is scraped at all was seen within this time.
 const FIRST_LOOK: Days = Days::new(40);
 
@@ -86,16 +98,17 @@ pub async fn totals(
     videos: &[VideoRef],
     window: Window,
 ) -> Result<VideoGains<Gains>, Error> {
-    let start = stored_day(window.start);
+    let Some(kept) = history.kept(window) else { return Ok(VideoGains::default()) };
+    let start = stored_day(kept.start);
     let query =
         history.ask(organization, include_str!("video_totals.sql")).param("end", stored_day(window.end));
-    look_back(query, videos, start, |history| {
+    let gains = look_back(query, videos, start, |snapshots| {
         let [views, plays, likes, comments, shares] =
-            std::array::from_fn(|counter| history.gained(counter, start));
+            std::array::from_fn(|counter| snapshots.gained(counter, start));
         let settled = [views, plays, likes, comments, shares].iter().all(|gained| gained.settled);
         (Gains::new(views.gain, plays.gain, likes.gain, comments.gain, shares.gain), settled)
-    })
-    .await
+    });
+    gains.await.map(|gains| gains.observed(history))
 }
 
 /// What videos gained in views over windows of so many days, all of which end on one day; in the windows' order.
@@ -108,13 +121,13 @@ pub async fn deltas(
 ) -> Result<VideoGains<Vec<i64>>, Error> {
     let end = stored_day(end);
     let query = history.ask(organization, include_str!("video_deltas.sql")).param("end", end);
-    let first_day = |days: u16| end + Days::new(1) - Days::new(days.into());
+    let first_day = |days: u16| history.first_kept(end + Days::new(1) - Days::new(days.into()));
     let longest = first_day(windows.iter().copied().max().unwrap_or_default());
-    look_back(query, videos, longest, |history| {
-        let gained: Vec<_> = windows.iter().map(|days| history.gained(0, first_day(*days))).collect();
+    let gains = look_back(query, videos, longest, |snapshots| {
+        let gained: Vec<_> = windows.iter().map(|days| snapshots.gained(0, first_day(*days))).collect();
         (gained.iter().map(|gained| gained.gain).collect(), gained.iter().all(|gained| gained.settled))
-    })
-    .await
+    });
+    gains.await.map(|gains| gains.observed(history))
 }
 
 /// Asks about videos whose windows begin on a day or later. `read` says what a history gained, and whether no snapshot
@@ -128,7 +141,7 @@ async fn look_back<T>(
     start: NaiveDate,
     read: impl Fn(Snapshots<'_>) -> (T, bool),
 ) -> Result<VideoGains<T>, Error> {
-    let mut gains = VideoGains { of: HashMap::with_capacity(videos.len()), as_of: None };
+    let mut gains = VideoGains::default();
     let first = look(&query, videos, start - FIRST_LOOK, &read, &mut gains).await?;
     look(&query, &first, NaiveDate::default(), |history| (read(history).0, true), &mut gains).await?;
     Ok(gains)

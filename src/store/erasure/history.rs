@@ -20,7 +20,7 @@ use crate::telemetry::trace::Statement;
 const LONGEST: Duration = Duration::from_secs(300);
 /// How much longer the answer may take to arrive.
 const GRACE: Duration = Duration::from_secs(5);
-/// How many organizations one statement names; they travel in the address of the request, which may hold 64 KiB.
+/// How many organizations one statement names; they travel in a field of the request, which may hold 128 KiB.
 const NAMED: usize = 300;
 /// How often it is asked how far it is.
 const LOOK: Duration = Duration::from_millis(100);
@@ -91,8 +91,12 @@ pub async fn purge(
         settle(client, covered.table, until).await?;
         // Bound into each statement; the constant true where all organizations are meant.
         let scope = if organization.is_some() { "org_id = {org:UUID}" } else { "1" };
+        let bind = |query: Query| match organization {
+            Some(organization) => query.param("org", organization),
+            None => query,
+        };
         for condition in [covered.hidden(scope), covered.idle(scope)] {
-            rows += remove(client, covered.table, &condition, organization, until).await?;
+            rows += remove(client, covered.table, &condition, bind, until).await?;
         }
     }
     Ok(rows)
@@ -108,7 +112,9 @@ pub async fn remove_organization(
     let mut rows = 0;
     for table in tables(client).await? {
         settle(client, &table, until).await?;
-        rows += remove(client, &table, "org_id = {org:UUID}", Some(organization), until).await?;
+        rows +=
+            remove(client, &table, "org_id = {org:UUID}", |query| query.param("org", organization), until)
+                .await?;
     }
     Ok(rows)
 }
@@ -145,32 +151,27 @@ async fn tables(client: &Client) -> Result<Vec<String>, Error> {
     .await
 }
 
-/// Removes the rows of a condition from the files, if there are any.
-async fn remove(
+/// Removes the rows of a condition from the files, if there are any, and says how many there were.
+pub(super) async fn remove(
     client: &Client,
     table: &str,
     condition: &str,
-    organization: Option<Uuid>,
+    bind: impl Fn(Query) -> Query,
     until: tokio::time::Instant,
 ) -> Result<u64, Error> {
-    let bind = |query: Query| match organization {
-        Some(organization) => query.param("org", organization),
-        None => query,
-    };
     let found: Vec<u64> =
-        ask(client, &format!("SELECT count() FROM `{table}` WHERE {condition}"), bind).await?;
+        ask(client, &format!("SELECT count() FROM `{table}` WHERE {condition}"), &bind).await?;
     let rows = found.into_iter().sum();
     if rows > 0 {
         let delete = format!("ALTER TABLE `{table}` DELETE WHERE {condition}");
-        let sql = cluster::on_every_shard(client, &delete);
-        let statement = Statement::to_clickhouse(&sql);
-        let client = watched::client(client);
-        let order = bind(client.query_raw(&sql))
-            .with_setting("mutations_sync", "0")
-            // On replicated tables a condition with subqueries is refused otherwise.
-            .with_setting("allow_nondeterministic_mutations", "1");
-        watched::until(statement, LONGEST + GRACE, order.execute()).await?;
-        settle(&client, table, until).await?;
+        order(client, &cluster::on_every_shard(client, &delete), |query| {
+            bind(query)
+                .with_setting("mutations_sync", "0")
+                // On replicated tables a condition with subqueries is refused otherwise.
+                .with_setting("allow_nondeterministic_mutations", "1")
+        })
+        .await?;
+        settle(client, table, until).await?;
     }
     Ok(rows)
 }
@@ -211,8 +212,20 @@ async fn settle(client: &Client, table: &str, until: tokio::time::Instant) -> Re
     }
 }
 
+/// Has ClickHouse do something.
+pub(super) async fn order(
+    client: &Client,
+    sql: &str,
+    bind: impl FnOnce(Query) -> Query,
+) -> Result<(), Error> {
+    let statement = Statement::to_clickhouse(&sql);
+    let client = watched::client(client);
+    let query = bind(client.query_raw(sql)).with_setting("max_execution_time", LONGEST.as_secs().to_string());
+    watched::until(statement, LONGEST + GRACE, query.execute()).await
+}
+
 /// The rows that a question is answered with.
-async fn ask<T: clickhouse::RowOwned + clickhouse::RowRead>(
+pub(super) async fn ask<T: clickhouse::RowOwned + clickhouse::RowRead>(
     client: &Client,
     sql: &str,
     bind: impl FnOnce(Query) -> Query,

@@ -4,7 +4,7 @@
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::store::Error;
+use crate::store::{Error, Transaction};
 
 /// Rows that one statement takes.
 const BATCH: i64 = 2_000;
@@ -98,7 +98,7 @@ pub async fn in_hand(pg: &PgPool, organization: Uuid) -> Result<Option<i64>, Err
 
 /// Removes an organization of which nothing else is left: every search index forgets it, and its id alone is kept.
 pub async fn remove(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    let mut transaction = pg.begin().await?;
+    let mut transaction = Transaction::begin(pg).await?;
     for statement in [
         "delete from removed_subjects where organization_id = $1",
         "delete from history_versions where organization_id = $1",

@@ -1,5 +1,6 @@
 //! Rows that Postgres removed stay in its files until they are vacuumed, which by itself it does once a fifth of a table
-//! is gone. Here it does so wherever anything was deleted. Nobody waits for it.
+//! is gone. Here it does so wherever anything was deleted. Nobody waits for it. Their place is free then and not blank: what
+//! stood there is gone when something else is written there, or the file anew (docs/lifecycle.md).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,13 +12,17 @@ use crate::store::Error;
 /// How long one table may take.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// The statement that cleans a table's file.
+macro_rules! vacuum {
+    ($table:literal) => {
+        concat!("vacuum (skip_locked, truncate false, index_cleanup on) ", $table)
+    };
+}
+
 /// The tables that hold what an organization may delete, each with the statement that cleans its file.
 macro_rules! vacuumed {
     ($($table:literal),+ $(,)?) => {
-        [$((
-            $table,
-            concat!("vacuum (skip_locked, truncate false, index_cleanup on) ", $table)
-        )),+]
+        [$(($table, vacuum!($table))),+]
     };
 }
 
@@ -53,11 +58,7 @@ impl Vacuumed {
             if *rows == 0 || self.0.get(table) == Some(rows) {
                 continue;
             }
-            let work = sqlx::query(statement).execute(pg);
-            match tokio::time::timeout(LONGEST, work).await {
-                Ok(done) => _ = done?,
-                Err(_) => return Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
-            }
+            run(pg, statement).await?;
             // It is passed over, and no error, while somebody else has a lock on it or where the role may not.
             let times = counts(pg).await?.into_iter().find(|(name, _)| name == table);
             if times.is_some_and(|(_, (_, times))| times > *before) {
@@ -66,6 +67,18 @@ impl Vacuumed {
             }
         }
         Ok(vacuumed)
+    }
+}
+
+/// Vacuums the answers that are kept under idempotency keys.
+pub async fn idempotency_keys(pg: &PgPool) -> Result<(), Error> {
+    run(pg, vacuum!("idempotency_keys")).await
+}
+
+async fn run(pg: &PgPool, statement: &'static str) -> Result<(), Error> {
+    match tokio::time::timeout(LONGEST, sqlx::query(statement).execute(pg)).await {
+        Ok(done) => Ok(done.map(drop)?),
+        Err(_) => Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
     }
 }
 

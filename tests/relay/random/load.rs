@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use super::known::Tenant;
 use super::recovered;
-use crate::harness::private::command;
 use crate::harness::{Organization, SandboxAccount};
 use crate::model::{Dice, History, PLATFORMS};
 
@@ -209,16 +208,10 @@ async fn import(organization: &Organization, dir: &Path, day: usize, patience: D
     let mut patience = Some(patience);
     recovered("the file is loaded", async || {
         let connection = &organization.stack.connection;
-        let mut child = tokio::process::Command::from(command())
+        let mut child = tokio::process::Command::from(connection.command())
             .args(["import", "--json", "--org", &organization.id.to_string()])
             .arg(&file)
-            .env("TIDEMARK_DATABASE_URL", &connection.database_url)
-            .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
-            .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
-            .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
-            .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
             .env("TIDEMARK_CLOCK_URL", format!("{}/_clock", connection.sandbox_url))
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true)

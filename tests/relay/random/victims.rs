@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
-use crate::harness::private::{PrivateStack, command, processes_of};
+use crate::harness::private::{PrivateStack, processes_of};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Victim {
@@ -62,15 +62,11 @@ impl SecondTracker {
         let connection = &private.stack.connection;
         let dir = private.dir();
         let log = File::options().create(true).append(true).open(dir.join("second.log")).unwrap();
-        let mut child = command()
+        let mut child = connection
+            .command()
             .arg("--lifeline")
             .arg(dir.join("second.lock"))
             .arg("track")
-            .env("TIDEMARK_DATABASE_URL", &connection.database_url)
-            .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
-            .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
-            .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
-            .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
             .env("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string())
             .envs(tidemark::sandbox::server::environment(&connection.sandbox_url))
             .stdin(Stdio::piped())

@@ -1,0 +1,167 @@
+//! Keeps the history of organizations for as long as they want it and no longer; when that is due is `erasure`'s matter.
+
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use clickhouse::Client;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{BRIEF, LONG, within};
+use crate::app::Stores;
+use crate::failpoint;
+use crate::store::erasure::Turn;
+use crate::store::erasure::retention::{self, Cut};
+use crate::store::{Error, Write, applied, contending, facts, outbox};
+
+/// Subjects that are reduced at a time, unless that turns out to be too much for one statement.
+const REDUCED: usize = 500;
+/// Subjects that are computed again at a time: few enough that others' changes do not wait behind them.
+const COMPUTED: usize = 50;
+/// Organizations whose older history is forgotten by one order, for which ClickHouse writes parts anew.
+const ORGANIZATIONS: usize = 300;
+/// How many videos they may have together, unless it is one: ClickHouse remembers each while it carries the order out.
+const VIDEOS: u64 = 1_000_000;
+/// How long changes are waited for that are not yet delivered, and how long those of one organization at least.
+const DELIVERED: Duration = Duration::from_secs(60);
+const BRIEFLY: Duration = Duration::from_secs(1);
+
+/// Lets the histories of organizations, or of one, begin where they want it by now.
+pub async fn cut(stores: &Stores, of: Option<Uuid>) -> Result<(), Error> {
+    let today = stores.clock.now().await.date_naive();
+    let in_sandbox = stores.clock.is_a_sandboxs();
+    within(LONG, contending(|| retention::cut(&stores.pg, of, today, in_sandbox))).await
+}
+
+/// Reduces what came before the histories of organizations, or of one, and takes the rest out of ClickHouse's files by a
+/// time; says how many rows that were. What cannot be reduced keeps no other waiting; the first failure is told.
+pub async fn reduce(
+    stores: &Stores,
+    turn: &mut Turn,
+    of: Option<Uuid>,
+    until: Instant,
+) -> Result<u64, Error> {
+    let client = &retention::client(&stores.clickhouse);
+    let cuts = within(BRIEF, retention::cuts(&stores.pg, of)).await?;
+    let looked = Instant::now();
+    let mut due = Orders::default();
+    let (mut rows, mut all) = (0, Ok(()));
+    for cut in cuts {
+        tokio::time::sleep_until(looked + cut.asked()).await;
+        match reduce_one(stores, turn, client, &cut, looked + cut.asked() + DELIVERED).await {
+            Ok(Some(videos)) => due.add(videos, cut),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(organization = %cut.organization, %error, "history cannot be reduced");
+                all = all.and(Err(error));
+            }
+        }
+    }
+    for (since, order) in due.0 {
+        within(BRIEF, turn.confirm()).await?;
+        let organizations: Vec<_> = order.cuts.iter().map(|cut| cut.organization).collect();
+        match retention::forget(client, &organizations, since, until).await {
+            Ok(forgotten) => rows += forgotten,
+            Err(error) => {
+                all = all.and(Err(error));
+                continue;
+            }
+        }
+        failpoint::reached("retention-forgotten");
+        for cut in order.cuts {
+            recompute(stores, turn, client, &cut).await?;
+        }
+    }
+    all.map(|()| rows)
+}
+
+/// What ClickHouse is ordered to forget, each with the day before which that is.
+#[derive(Default)]
+struct Orders(Vec<(NaiveDate, Order)>);
+
+#[derive(Default)]
+struct Order {
+    videos: u64,
+    cuts: Vec<Cut>,
+}
+
+impl Orders {
+    /// Adds an organization with so many videos to an order that has room for it.
+    fn add(&mut self, videos: u64, cut: Cut) {
+        let has_room = |(since, order): &&mut (NaiveDate, Order)| {
+            *since == cut.since && order.cuts.len() < ORGANIZATIONS && order.videos + videos <= VIDEOS
+        };
+        match self.0.iter_mut().find(has_room) {
+            Some((_, order)) => {
+                order.videos += videos;
+                order.cuts.push(cut);
+            }
+            None => self.0.push((cut.since, Order { videos, cuts: vec![cut] })),
+        }
+    }
+}
+
+/// Reduces what came before an organization's history, and says of how many videos; none when nothing is left to do.
+async fn reduce_one(
+    stores: &Stores,
+    turn: &mut Turn,
+    client: &Client,
+    cut: &Cut,
+    deadline: Instant,
+) -> Result<Option<u64>, Error> {
+    let pg = &stores.pg;
+    // What was committed before the history was cut short may bring older days, and so may what ClickHouse has lost.
+    let delivered = applied::wait_for_history(pg, cut.organization);
+    let deadline = deadline.max(Instant::now() + BRIEFLY);
+    tokio::time::timeout_at(deadline, delivered).await.map_err(|_| undelivered())??;
+    let applied = within(BRIEF, outbox::applied(pg)).await?;
+    if facts::recorded(client).await?.delivery < applied {
+        return Err(undelivered());
+    }
+    let subjects = retention::unreduced(client, cut).await?;
+    if subjects.is_empty() && cut.is_reduced {
+        return Ok(None);
+    }
+    within(BRIEF, retention::note(pg, cut, false)).await?;
+    let mut waiting: Vec<_> = subjects.chunks(REDUCED).rev().collect();
+    while let Some(some) = waiting.pop() {
+        within(BRIEF, turn.confirm()).await?;
+        match retention::reduce(client, cut, some).await {
+            Err(error) if error.is_too_much() && some.len() > 1 => {
+                let (first, second) = some.split_at(some.len() / 2);
+                waiting.extend([second, first]);
+            }
+            done => done?,
+        }
+        failpoint::reached("retention-reduced");
+    }
+    retention::videos(client, cut).await.map(Some)
+}
+
+/// Has the relay compute the gains of an organization again, now that nothing more is left of before its history.
+async fn recompute(stores: &Stores, turn: &mut Turn, client: &Client, cut: &Cut) -> Result<(), Error> {
+    let pg = &stores.pg;
+    for some in retention::rolled_up(client, cut).await?.chunks(COMPUTED) {
+        within(BRIEF, turn.confirm()).await?;
+        let recompute = || async {
+            let mut write = Write::begin(pg, cut.organization).await?;
+            for subject in some {
+                write.subject_changed(*subject, Some(NaiveDate::default()));
+            }
+            write.commit().await
+        };
+        let committed = within(LONG, contending(recompute)).await?;
+        failpoint::reached("retention-computed");
+        if let Some(position) = committed.outbox_position {
+            let delivered = applied::wait_for_clickhouse(pg, cut.organization, position);
+            tokio::time::timeout(LONG, delivered).await.map_err(|_| undelivered())??;
+        }
+    }
+    within(BRIEF, retention::note(pg, cut, true)).await
+}
+
+fn undelivered() -> Error {
+    let text =
+        "changes are not delivered to clickhouse: see that a tracker runs, and in its log why they are not";
+    Error::Conflict(text.to_owned())
+}

@@ -1,0 +1,111 @@
+//! History that is older than an organization keeps leaves the files, wherever that is killed, and whatever files come back.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use chrono::{Days, TimeDelta, Utc};
+use tidemark::rollup::verify;
+use tidemark::store::erasure::retention;
+use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::{Error, Write};
+use tidemark::worker::erasure::{self, Erased};
+use uuid::Uuid;
+
+use crate::harness::Stack;
+use crate::setup::{OwnStores, scrape_at};
+
+/// Rows of before a day, and those of them with views.
+async fn older(own: &OwnStores, organization: Uuid) -> (u64, u64) {
+    let sql = "select count(), countIf(view_count is not null) from video_snapshots
+               where org_id = {org:UUID} and date < today() - 61";
+    own.stores.clickhouse.query_raw(sql).param("org", organization).fetch_one().await.unwrap()
+}
+
+async fn erase(own: &OwnStores) -> Erased {
+    erasure::now(&own.stores, &own.database_url, None).await.unwrap().expect("nobody else erases")
+}
+
+async fn is_sound(own: &OwnStores, organization: Uuid) {
+    let report = verify::verify(&own.stores, organization, false).await.unwrap();
+    assert_eq!(report.differences, [], "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_changes() {
+    let own = OwnStores::create().await;
+    // More than are reduced at a time.
+    let (tenant, other) = (own.organization(60).await, own.organization(1).await);
+    for day in [100, 90, 80, 70, 20, 3] {
+        let at = Utc::now() - TimeDelta::days(day);
+        for account in &tenant.accounts {
+            scrape_at(own.pg(), tenant.id, *account, 2, 1_000 - day, at).await;
+        }
+        scrape_at(own.pg(), other.id, other.accounts[0], 2, 1_000 - day, at).await;
+    }
+    let relay = own.relay();
+    own.applied(tenant.id).await;
+    own.applied(other.id).await;
+    let (lately, others) = (own.totals(tenant.id).await, own.figures(other.id).await);
+    own.keep_files("older").await;
+
+    let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
+    organizations::set(own.pg(), tenant.id, &change).await.unwrap();
+    retention::cut(own.pg(), None, Utc::now().date_naive(), false).await.unwrap();
+    // Nobody asks here who knew of more.
+    sqlx::query("update organizations set history_since_set_at = now() - interval '1 minute'")
+        .execute(own.pg())
+        .await
+        .unwrap();
+    // A change of before brings nothing any more.
+    let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
+    write.account_observed(tidemark::model::snapshot::AccountSnapshot {
+        subject_id: tenant.accounts[0].subject_id,
+        observed_at: Utc::now() - Days::new(90),
+        follower_count: Some(1),
+        following_count: None,
+        profile_post_count: None,
+    });
+    assert!(matches!(write.commit().await, Err(Error::Conflict(_))));
+
+    assert_eq!(older(&own, tenant.id).await, (60 * 2 * 4, 60 * 2 * 4));
+    let armed = tempfile::tempdir().unwrap();
+    for step in ["retention-reduced", "retention-forgotten", "retention-computed"] {
+        File::create(armed.path().join(step)).unwrap();
+        let status = Stack::shared()
+            .connection
+            .command()
+            .arg("erase")
+            .env("TIDEMARK_DATABASE_URL", &own.database_url)
+            .env("TIDEMARK_CLICKHOUSE_DATABASE", own.database_url.rsplit('/').next().unwrap())
+            .env("TIDEMARK_FAILPOINTS", armed.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(!status.success() && !armed.path().join(step).exists(), "{step}: {status}");
+        own.applied(tenant.id).await;
+        assert_eq!(own.totals(tenant.id).await, lately, "{step}");
+    }
+    erase(&own).await;
+    own.applied(tenant.id).await;
+    assert_eq!(older(&own, tenant.id).await, (60 * 2 * 2, 60 * 2));
+    assert_eq!(own.totals(tenant.id).await, lately);
+    assert_eq!(own.figures(other.id).await, others);
+    is_sound(&own, tenant.id).await;
+    // The days of the rollup that are gone leave tombstones to the next sweep; then there is nothing to do.
+    erase(&own).await;
+    assert_eq!(erase(&own).await, Erased { outbox_rows: 0, history_rows: 0 });
+    let reduced = own.figures(tenant.id).await;
+    relay.stop().await;
+
+    // Files of before are noticed by the next sweep.
+    let relay = own.relay_over_files("older").await;
+    own.applied(tenant.id).await;
+    assert_eq!(own.totals(tenant.id).await, lately);
+    assert!(older(&own, tenant.id).await.0 > 60 * 2 * 2);
+    erase(&own).await;
+    own.applied(tenant.id).await;
+    assert_eq!((own.figures(tenant.id).await, own.figures(other.id).await), (reduced, others));
+    is_sound(&own, tenant.id).await;
+    relay.stop().await;
+}
