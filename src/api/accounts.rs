@@ -18,7 +18,7 @@ use crate::http::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,
-    WithMeta,
+    WithMeta, unit,
 };
 use crate::model::account::{Account, AccountStats, stats_days};
 use crate::model::identifier::Username;
@@ -241,16 +241,19 @@ async fn create(
     let Args((Body(CreateBody { new }), idempotency)) = args;
     let new = new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
     let now = app.clock.now().await;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    if let Some(first) = idempotency.replay(&mut write).await? {
-        return Ok(first);
-    }
-    let id = change::create(&mut write, &new, now).await?;
-    let account = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
-    let created = Created::at(format!("/v2/accounts/{id}"), &account)?;
-    idempotency.keep(&mut write, &created).await?;
-    write.commit().await?;
-    Ok(created)
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        if let Some(first) = idempotency.replay(&mut write).await? {
+            return Ok(first);
+        }
+        let id = change::create(&mut write, &new, now).await?;
+        let account = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
+        let created = Created::at(format!("/v2/accounts/{id}"), &account)?;
+        idempotency.keep(&mut write, &created).await?;
+        write.commit().await?;
+        Ok(created)
+    })
+    .await
 }
 
 /// Reads one account.
@@ -286,15 +289,18 @@ async fn patch(
 ) -> Result<Data<Account>, Problem> {
     let Args((Path(path), Query(query), Body(body))) = args;
     let now = app.clock.now().await;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
-    change::change(&mut write, id, &body.change).await?;
-    if let Some(username) = &body.username {
-        change::rename(&mut write, id, username, now).await?;
-    }
-    let data = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
-    write.commit().await?;
-    Ok(Data { data })
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
+        change::change(&mut write, id, &body.change).await?;
+        if let Some(username) = &body.username {
+            change::rename(&mut write, id, username, now).await?;
+        }
+        let data = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
+        write.commit().await?;
+        Ok(Data { data })
+    })
+    .await
 }
 
 /// Stops tracking an account and deletes it.
@@ -307,11 +313,14 @@ async fn delete(
     args: Args<(Path<AccountPath>, Query<OnPlatform>)>,
 ) -> Result<NoContent, Problem> {
     let Args((Path(path), Query(query))) = args;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
-    let some_stay = change::delete(&mut write, id).await?;
-    let committed = write.commit().await?;
-    if let Some(position) = committed.outbox_position.filter(|_| some_stay) {
+    let moves = unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
+        let some_stay = change::delete(&mut write, id).await?;
+        let committed = write.commit().await?;
+        Ok(committed.outbox_position.filter(|_| some_stay))
+    });
+    if let Some(position) = moves.await? {
         let moved = applied::wait_for_clickhouse(&app.pg, caller.organization, position);
         // The deletion is done however long that takes.
         let _ = tokio::time::timeout(MOVING, moved).await;

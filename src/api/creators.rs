@@ -13,6 +13,7 @@ use crate::http::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,
+    unit,
 };
 use crate::model::creator::Creator;
 use crate::model::limits::NAME_CHARACTERS;
@@ -122,16 +123,19 @@ async fn create(
     args: Args<(Body<CreateBody>, Idempotency)>,
 ) -> Result<Created<Creator>, Problem> {
     let Args((Body(CreateBody(new)), idempotency)) = args;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    if let Some(first) = idempotency.replay(&mut write).await? {
-        return Ok(first);
-    }
-    let id = creators::create(&mut write, &new).await?;
-    let creator = creators::get(write.connection(), caller.organization, id).await?;
-    let created = Created::at(format!("/v2/creators/{id}"), &creator)?;
-    idempotency.keep(&mut write, &created).await?;
-    write.commit().await?;
-    Ok(created)
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        if let Some(first) = idempotency.replay(&mut write).await? {
+            return Ok(first);
+        }
+        let id = creators::create(&mut write, &new).await?;
+        let creator = creators::get(write.connection(), caller.organization, id).await?;
+        let created = Created::at(format!("/v2/creators/{id}"), &creator)?;
+        idempotency.keep(&mut write, &created).await?;
+        write.commit().await?;
+        Ok(created)
+    })
+    .await
 }
 
 /// Reads one creator.
@@ -153,11 +157,14 @@ async fn patch(
     args: Args<(Path<CreatorPath>, Body<PatchBody>)>,
 ) -> Result<Data<Creator>, Problem> {
     let Args((Path(path), Body(PatchBody(change)))) = args;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    creators::change(&mut write, path.creator_id, &change).await?;
-    let data = creators::get(write.connection(), caller.organization, path.creator_id).await?;
-    write.commit().await?;
-    Ok(Data { data })
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        creators::change(&mut write, path.creator_id, &change).await?;
+        let data = creators::get(write.connection(), caller.organization, path.creator_id).await?;
+        write.commit().await?;
+        Ok(Data { data })
+    })
+    .await
 }
 
 /// Deletes a creator.
@@ -165,8 +172,11 @@ async fn patch(
 /// Its accounts stay and are linked to nobody.
 #[endpoint(operation_id = "deleteCreator")]
 async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent, Problem> {
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    creators::delete(&mut write, path.0.creator_id).await?;
-    write.commit().await?;
-    Ok(NoContent)
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        creators::delete(&mut write, path.0.creator_id).await?;
+        write.commit().await?;
+        Ok(NoContent)
+    })
+    .await
 }

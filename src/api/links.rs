@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::http::extract::{FromPath, PathParams};
 use crate::http::route::read;
-use crate::http::{Caller, Data, Ensured, NoContent, Path, Problem};
+use crate::http::{Caller, Data, Ensured, NoContent, Path, Problem, unit};
 use crate::model::creator::Link;
 use crate::store::{Write, links};
 
@@ -52,13 +52,16 @@ async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<Link
 )]
 async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Ensured<Link>, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    let (link, new) = links::put(&mut write, creator_id, account_id).await?;
-    if !new {
-        return Ensured::already(&link);
-    }
-    write.commit().await?;
-    Ensured::made(format!("/v2/creators/{creator_id}/accounts/{account_id}"), &link)
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let (link, new) = links::put(&mut write, creator_id, account_id).await?;
+        if !new {
+            return Ensured::already(&link);
+        }
+        write.commit().await?;
+        Ensured::made(format!("/v2/creators/{creator_id}/accounts/{account_id}"), &link)
+    })
+    .await
 }
 
 /// Takes an account from a creator.
@@ -67,8 +70,11 @@ async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Ensured<L
 #[endpoint(operation_id = "unlinkCreatorAccount")]
 async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    links::remove(&mut write, creator_id, account_id).await?;
-    write.commit().await?;
-    Ok(NoContent)
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        links::remove(&mut write, creator_id, account_id).await?;
+        write.commit().await?;
+        Ok(NoContent)
+    })
+    .await
 }

@@ -15,7 +15,7 @@ use crate::http::route::read;
 use crate::http::{Caller, Problem, Query, WithMeta};
 use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
 use crate::store::search::{EffectiveCaps, Sections};
-use crate::telemetry::metrics;
+use crate::telemetry::{metrics, trace};
 
 pub(super) fn router() -> Router {
     Router::with_path("search").push(read(search))
@@ -74,7 +74,8 @@ async fn search(
 /// Does a search so that traces and metrics see how long it takes, and nothing of what is sought.
 async fn watched<T>(work: impl Future<Output = T>) -> T {
     let began = Instant::now();
-    let done = work.instrument(crate::traced!("search")).await;
+    let span = crate::traced!("search", http.route = trace::route().as_deref());
+    let done = work.instrument(span).await;
     if let Some(metrics) = metrics::on() {
         metrics::took(&metrics.search, began.elapsed(), &[]);
     }

@@ -289,6 +289,10 @@ struct WhoAmI {
     /// Requests that the key may make in a clock minute.
     #[schemars(example = 600)]
     rate_limit: u32,
+    /// The first UTC day of which the organization keeps history; absent where it keeps all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"2025-11-01")]
+    history_since: Option<NaiveDate>,
 }
 
 /// Tells whose key this is and what it may do.
@@ -302,6 +306,7 @@ async fn read_whoami(caller: Caller) -> Data<WhoAmI> {
         api_key_name: caller.key_name.to_string(),
         scopes: caller.scopes.to_vec(),
         rate_limit: caller.rate_limit,
+        history_since: caller.history_since,
     };
     Data { data }
 }

@@ -15,7 +15,7 @@ use crate::http::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, Idempotency, NoContent, Path, Problem, Query,
-    TooSlow,
+    TooSlow, unit,
 };
 use crate::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, VideoName};
 use crate::model::limits::{SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS_DEFAULT};
@@ -170,16 +170,20 @@ async fn create(
         }
     };
     let now = app.clock.now().await;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    if let Some(first) = idempotency.replay(&mut write).await? {
-        return Ok(first);
-    }
-    let id = change::create(&mut write, &NewVideo { platform, video, tracking }, now).await?;
-    let video = read_one(&app, &mut write, id).await?;
-    let created = Created::at(format!("/v2/videos/{id}"), &video)?;
-    idempotency.keep(&mut write, &created).await?;
-    write.commit().await?;
-    Ok(created)
+    let new = NewVideo { platform, video, tracking };
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        if let Some(first) = idempotency.replay(&mut write).await? {
+            return Ok(first);
+        }
+        let id = change::create(&mut write, &new, now).await?;
+        let video = read_one(&app, &mut write, id).await?;
+        let created = Created::at(format!("/v2/videos/{id}"), &video)?;
+        idempotency.keep(&mut write, &created).await?;
+        write.commit().await?;
+        Ok(created)
+    })
+    .await
 }
 
 /// Refuses a video that would wait for ever, because no configured source reads one by such a name.
@@ -256,11 +260,14 @@ async fn patch(
     args: Args<(Path<VideoPath>, Body<PatchBody>)>,
 ) -> Result<Data<Video>, Problem> {
     let Args((Path(path), Body(body))) = args;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    change::change(&mut write, path.video_id, &body.change).await?;
-    let data = read_one(&app, &mut write, path.video_id).await?;
-    write.commit().await?;
-    Ok(Data { data })
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        change::change(&mut write, path.video_id, &body.change).await?;
+        let data = read_one(&app, &mut write, path.video_id).await?;
+        write.commit().await?;
+        Ok(Data { data })
+    })
+    .await
 }
 
 /// Stops tracking a video on its own.
@@ -268,8 +275,11 @@ async fn patch(
 /// It is deleted with its history, unless it was found on a tracked account: then it stays there.
 #[endpoint(operation_id = "deleteVideo")]
 async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent, Problem> {
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    change::delete(&mut write, path.0.video_id).await?;
-    write.commit().await?;
-    Ok(NoContent)
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        change::delete(&mut write, path.0.video_id).await?;
+        write.commit().await?;
+        Ok(NoContent)
+    })
+    .await
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use chrono::Utc;
+use chrono::{NaiveDate, Utc};
 use salvo::http::Method;
 use salvo::http::header::AUTHORIZATION;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
@@ -37,6 +37,8 @@ pub struct Caller {
     pub scopes: Arc<[Scope]>,
     /// Requests a minute.
     pub rate_limit: u32,
+    /// The first day of which the organization's history is kept, where not all of it is.
+    pub history_since: Option<NaiveDate>,
 }
 
 impl Caller {
@@ -48,6 +50,7 @@ impl Caller {
             key_name: grant.name.as_str().into(),
             scopes: greatest.map(|scope| scope.implied().collect()).unwrap_or_default(),
             rate_limit: u32::try_from(grant.rate_limit.unwrap_or(RATE_PER_MINUTE)).unwrap_or_default(),
+            history_since: grant.history_since,
         }
     }
 

@@ -251,7 +251,8 @@ from_depot!(
     Deadline: "a route without a deadline asks for it"
 );
 
-/// The application, whose questions to ClickHouse carry the request's name and endpoint.
+/// The application, whose questions to ClickHouse carry the request's name and endpoint, and ask for no more history than
+/// the caller's organization keeps.
 impl<'ex> Extractible<'ex> for App {
     fn metadata() -> &'static Metadata {
         &METADATA
@@ -262,7 +263,8 @@ impl<'ex> Extractible<'ex> for App {
         let app = depot.get_typed::<App>();
         let app = app.map_err(|_| Problem::internal("the application was not handed to the request"))?;
         let comment = format!("{} {} /{}", RequestId::of(depot), req.method(), req.matched_path());
-        Ok(App { history: app.history.named(comment), ..app.clone() })
+        let since = depot.get_typed::<Caller>().ok().and_then(|caller| caller.history_since);
+        Ok(App { history: app.history.named(comment).since(since), ..app.clone() })
     }
 }
 

@@ -38,7 +38,7 @@ pub async fn kept<T: Serialize>(
     let finished = if app.answers.keeps() {
         let question = Question::new(caller.organization, operation, about)?;
         // Before the work, so that what it reads is at least as new.
-        let version = versions::current(&app.pg, caller.organization, basis).await?;
+        let version = versions::current(&app.pg, caller.organization, basis, caller.history_since).await?;
         app.answers.get(question, version, finish).await?
     } else {
         Arc::new(finish.await?)

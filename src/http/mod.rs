@@ -26,6 +26,7 @@ pub mod request_id;
 pub mod route;
 mod stopping;
 mod time_left;
+mod unit;
 pub mod window;
 
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_trait};
@@ -38,6 +39,7 @@ pub use kept::{Kept, kept};
 pub use page::{Collection, Listing};
 pub use problem::Problem;
 pub use time_left::{Deadline, TooSlow};
+pub use unit::unit;
 
 use crate::app::App;
 

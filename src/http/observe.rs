@@ -20,19 +20,24 @@ pub struct Observe;
 impl Handler for Observe {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let began = Instant::now();
-        let (method, route) = (method(req.method()), route(req));
+        let (method, metrics) = (method(req.method()), metrics::on());
+        // What a span says is made only where somebody wants spans.
         let span = crate::traced!(
             "request",
-            otel.name =
-                route.as_deref().map_or_else(|| method.to_owned(), |route| format!("{method} {route}")),
+            otel.name = route(req).map_or_else(|| method.to_owned(), |route| format!("{method} {route}")),
             otel.kind = "server",
             http.request.method = method,
-            http.route = route.as_deref(),
+            http.route = route(req).as_deref(),
             http.response.status_code = tracing::field::Empty,
             tidemark.request_id = tracing::field::Empty,
             tidemark.organization.size = tracing::field::Empty,
             otel.status_code = tracing::field::Empty,
         );
+        if span.is_disabled() && metrics.is_none() {
+            ctrl.call_next(req, depot, res).await;
+            return;
+        }
+        let route = route(req);
         trace::continue_from(&span, req.headers());
         trace::routed(route.clone(), ctrl.call_next(req, depot, res)).instrument(span.clone()).await;
         let status = res.status_code.map_or(200, |status| status.as_u16());
@@ -46,7 +51,7 @@ impl Handler for Observe {
                 span.record("otel.status_code", "ERROR");
             }
         }
-        if let Some(metrics) = metrics::on() {
+        if let Some(metrics) = metrics {
             let mut labels = vec![
                 KeyValue::new(names::METHOD, method),
                 KeyValue::new(names::STATUS, i64::from(status)),
@@ -75,4 +80,27 @@ fn method(method: &Method) -> &'static str {
 fn route(req: &Request) -> Option<Arc<str>> {
     let path = req.matched_path();
     (!path.is_empty()).then(|| format!("/{path}").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use salvo::handler;
+    use salvo::http::ResBody;
+
+    use super::*;
+
+    #[handler]
+    async fn tells_its_route(res: &mut Response) {
+        res.render(if trace::route().is_some() { "told" } else { "nobody is told" });
+    }
+
+    #[tokio::test]
+    async fn where_nobody_collects_nothing_is_noted() {
+        let (mut request, mut depot, mut response) = (Request::new(), Depot::new(), Response::new());
+        *request.matched_path_mut() = "v2/overview".to_owned();
+        let mut rest = FlowCtrl::new(vec![Arc::new(tells_its_route)]);
+        Observe.handle(&mut request, &mut depot, &mut response, &mut rest).await;
+        let ResBody::Once(told) = response.take_body() else { panic!("nothing was answered") };
+        assert_eq!(told, "nobody is told");
+    }
 }

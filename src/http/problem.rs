@@ -18,6 +18,8 @@ use crate::store;
 
 /// Seconds after which a client may try again what a store could not answer.
 const RETRY_SECONDS: u64 = 1;
+/// The same where somebody has to make room first.
+const FULL_SECONDS: u64 = 30;
 
 /// A request that was not done.
 #[derive(Debug)]
@@ -29,6 +31,16 @@ pub struct Problem {
     advice: Option<Advice>,
     /// For the log alone; none where nothing went wrong.
     cause: Option<String>,
+    contention: Option<Contention>,
+}
+
+/// What it means that another change was in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contention {
+    /// This one gave way, and may be made again at once.
+    GaveWay,
+    /// It waited for as long as it may.
+    Waited,
 }
 
 /// What a problem's header tells the client to do.
@@ -41,7 +53,15 @@ enum Advice {
 
 impl Problem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Problem { status, code, detail: detail.into(), errors: Vec::new(), advice: None, cause: None }
+        Problem {
+            status,
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            advice: None,
+            cause: None,
+            contention: None,
+        }
     }
 
     const fn advising(mut self, advice: Advice) -> Self {
@@ -139,6 +159,27 @@ impl Problem {
             .because(cause)
     }
 
+    /// Another change was in the way.
+    fn contended(error: &store::Error) -> Self {
+        let detail = "another change was in the way: try again shortly";
+        let contention = if error.is_lock_refused() { Contention::Waited } else { Contention::GaveWay };
+        let problem = Problem { detail: detail.to_owned(), ..Self::unavailable(error) };
+        Problem { contention: Some(contention), ..problem }
+    }
+
+    /// A store has no room for changes, or only lets itself be read.
+    fn full(cause: impl fmt::Display) -> Self {
+        let detail =
+            "the service takes no changes now, for a store has no room or may only be read: try again later";
+        Problem { detail: detail.to_owned(), ..Self::unavailable(cause) }
+            .advising(Advice::RetryAfter(FULL_SECONDS))
+    }
+
+    /// Whether it gave way to another change and may be made again from its start.
+    pub(super) fn gave_way(&self) -> bool {
+        self.contention == Some(Contention::GaveWay)
+    }
+
     /// The process ends; others go on.
     pub fn stopping() -> Self {
         let detail = "this process is stopping: try again on another connection";
@@ -181,6 +222,12 @@ impl From<store::Error> for Problem {
             let detail =
                 "the organization asks more at once than can be answered in time: ask less at a time";
             return Problem { detail: detail.to_owned(), ..Problem::unavailable(error) };
+        }
+        if error.is_contention() {
+            return Problem::contended(&error);
+        }
+        if error.is_full() {
+            return Problem::full(error);
         }
         if error.is_outage() {
             return Problem::unavailable(error);
@@ -257,6 +304,15 @@ impl Writer for Problem {
             let status = self.status.as_u16();
             let path = request_id::logged(req.uri().path());
             match &self.cause {
+                Some(cause) if self.contention.is_some() => {
+                    tracing::warn!(
+                        request_id,
+                        status,
+                        cause,
+                        path = &*path,
+                        "another change was in the way of a request"
+                    );
+                }
                 Some(cause) => tracing::error!(request_id, status, cause, path = &*path, "a request failed"),
                 None => tracing::debug!(request_id, status, path = &*path, "a request was refused"),
             }

@@ -4,7 +4,7 @@
 //! The usage that its headers report is obeyed before it has to be enforced.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use futures_util::FutureExt;
@@ -36,6 +36,8 @@ const MAX_PAGES: usize = 500;
 /// The wait when a limit is hit and nothing says how long it lasts; calling on prolongs it.
 const LIMITED: TimeDelta = TimeDelta::minutes(30);
 const BLOCKED: TimeDelta = TimeDelta::hours(6);
+/// How long views are left out once they were refused, before they are asked for again.
+const WITHOUT_VIEWS: TimeDelta = TimeDelta::hours(1);
 
 /// Where the API is and as whom it is asked.
 #[derive(Debug, Clone)]
@@ -58,8 +60,9 @@ pub struct InstagramGraph {
     outbound: Outbound,
     gate: Gate,
     authorization: HeaderValue,
-    /// Whether the API's version still lets us ask for views: one field refused fails a whole request.
-    asks_views: AtomicBool,
+    /// The second until which views are not asked for, because the API refused them: one field refused fails a whole
+    /// request.
+    without_views_until: AtomicI64,
 }
 
 impl InstagramGraph {
@@ -74,7 +77,7 @@ impl InstagramGraph {
             outbound,
             gate: Gate::default(),
             authorization,
-            asks_views: AtomicBool::new(true),
+            without_views_until: AtomicI64::new(i64::MIN),
         })
     }
 
@@ -132,7 +135,7 @@ impl InstagramGraph {
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, Refusal> {
         loop {
-            let with_views = self.asks_views.load(Ordering::Relaxed);
+            let with_views = now.timestamp() >= self.without_views_until.load(Ordering::Relaxed);
             let views = if with_views { ",view_count" } else { "" };
             let cursor = after.map(|cursor| format!(".after({cursor})")).unwrap_or_default();
             let media = format!("media{cursor}.limit({limit}){{{MEDIA_FIELDS}{views}}}");
@@ -141,9 +144,9 @@ impl InstagramGraph {
             match self.ask(&fields, now).await {
                 Err(Asked::UnknownField) if with_views => {
                     tracing::warn!(
-                        "the Graph API refuses a field; posts are read without view_count from now on"
+                        "the Graph API refuses a field; posts are read without view_count for an hour"
                     );
-                    self.asks_views.store(false, Ordering::Relaxed);
+                    self.without_views_until.store((now + WITHOUT_VIEWS).timestamp(), Ordering::Relaxed);
                 }
                 Err(Asked::UnknownField) => {
                     return Err(Refusal::Malformed("the API refuses a field that it documents".to_owned()));

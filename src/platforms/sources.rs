@@ -1,6 +1,7 @@
 //! The configured sources of every platform, asked in their order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use opentelemetry::KeyValue;
@@ -16,11 +17,15 @@ use crate::model::platform::{Platform, Readable};
 use crate::model::secret::Secret;
 use crate::telemetry::{metrics, names};
 
+/// How long one source may take for one account or post, all its pages together.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// Per platform, the sources in the order in which they are asked.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Sources {
     instagram: Vec<Arc<dyn Source>>,
     tiktok: Vec<Arc<dyn Source>>,
+    patience: Duration,
 }
 
 impl Sources {
@@ -49,7 +54,12 @@ impl Sources {
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Sources {
         let (instagram, tiktok) =
             sources.into_iter().partition(|source| source.platform() == Platform::Instagram);
-        Sources { instagram, tiktok }
+        Sources { instagram, tiktok, patience: PATIENCE }
+    }
+
+    /// The same sources, each of which may take so long for one account or post.
+    pub fn within(self, patience: Duration) -> Sources {
+        Sources { patience, ..self }
     }
 
     /// Whether anything can be read from a platform.
@@ -119,7 +129,7 @@ impl Sources {
         let mut sources = self.of(platform).iter();
         let skipped = |source: &Arc<dyn Source>| skip.contains(&source.name());
         for source in sources.by_ref().filter(|source| !skipped(source)) {
-            let first = told(source.as_ref(), "account", source.account(account, depth, now).await);
+            let first = self.asked(source, "account", source.account(account, depth, now)).await;
             if !reading.settles(source.name(), &first) {
                 continue;
             }
@@ -137,7 +147,7 @@ impl Sources {
             let Some(later) = by_id else { return reading.with(first) };
             let mut followed = None;
             if !skipped(later) {
-                let said = told(later.as_ref(), "account", later.account(account, depth, now).await);
+                let said = self.asked(later, "account", later.account(account, depth, now)).await;
                 reading.settles(later.name(), &said);
                 followed = Some(said);
             }
@@ -170,7 +180,7 @@ impl Sources {
             understands(source.capabilities(), post) && !skip.contains(&source.name())
         };
         for source in self.of(platform).iter().filter(able) {
-            let answer = told(source.as_ref(), "video", source.post(post, now).await);
+            let answer = self.asked(source, "video", source.post(post, now)).await;
             if reading.settles(source.name(), &answer) {
                 return reading.with(answer);
             }
@@ -179,6 +189,20 @@ impl Sources {
             understands(source.capabilities(), post) && skip.contains(&source.name())
         };
         reading.or_later(self.of(platform).iter().any(rests))
+    }
+
+    /// Waits for what a source says, for as long as it may take, and counts it.
+    async fn asked<T>(
+        &self,
+        source: &Arc<dyn Source>,
+        target: &'static str,
+        asking: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
+        let answer = tokio::time::timeout(self.patience, asking).await.unwrap_or_else(|_| {
+            let seconds = self.patience.as_secs_f64();
+            Err(Refusal::Transient(format!("no whole answer, with all its pages, within {seconds} s")))
+        });
+        told(source.as_ref(), target, answer)
     }
 
     fn of(&self, platform: Platform) -> &[Arc<dyn Source>] {

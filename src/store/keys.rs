@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde::Serialize;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{Error, imports};
+use super::{Error, Transaction, organizations};
 use crate::model::key::Key;
 use crate::model::organization::{ApiKey, KeyStatus, Scope, Subscription};
 
@@ -70,6 +70,8 @@ pub struct Grant {
     pub expires_at: Option<DateTime<Utc>>,
     /// The key's own limit, else its organization's.
     pub rate_limit: Option<i32>,
+    /// The first day of which the organization's history is kept.
+    pub history_since: Option<NaiveDate>,
 }
 
 /// The columns of a key's record.
@@ -110,7 +112,7 @@ pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<Cre
 
 /// Lists the keys of an organization, oldest first.
 pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKey>, Error> {
-    if !imports::organization_exists(pg, organization).await? {
+    if !organizations::exists(pg, organization).await? {
         return Err(Error::NotFound("organization"));
     }
     Ok(sqlx::query_as(record!("select", "from api_keys where organization_id = $1 order by id"))
@@ -133,21 +135,28 @@ pub async fn set(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKey, Er
 /// happens without the other.
 pub async fn rotate(pg: &PgPool, key: Uuid, rotation: Rotation) -> Result<RotatedKey, Error> {
     let secret = Key::generate()?;
-    let mut transaction = pg.begin().await?;
-    let (former, now): (ApiKey, DateTime<Utc>) = lock(&mut transaction, key).await?;
+    let mut transaction = Transaction::begin(pg).await?;
+    let (Former { record: former, replaced_by }, now) = lock(&mut transaction, key).await?;
     if former.status != KeyStatus::Active || former.expires_at.is_some_and(|expires| expires <= now) {
         return Err(Error::Conflict(
             "only a key that works can be rotated, and this one is switched off or has expired: make another with key create"
                 .to_owned(),
         ));
     }
+    // What it has left is the overlap, which is no expiry for another key.
+    if let Some(other) = replaced_by {
+        return Err(Error::Conflict(format!(
+            "this key was replaced by {other}: rotate that one, or make another with key create"
+        )));
+    }
+    let next = Uuid::now_v7();
     let record = sqlx::query_as(record!(
         "insert into api_keys (id, organization_id, name, hash, scopes, rate_limit, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7)
          returning",
         ""
     ))
-    .bind(Uuid::now_v7())
+    .bind(next)
     .bind(former.organization_id)
     .bind(&former.name)
     .bind(secret.hash())
@@ -157,28 +166,39 @@ pub async fn rotate(pg: &PgPool, key: Uuid, rotation: Rotation) -> Result<Rotate
     .fetch_one(&mut *transaction)
     .await?;
     let replaces = sqlx::query_as(record!(
-        "update api_keys set expires_at = least(expires_at, $2) where id = $1 returning",
+        "update api_keys set expires_at = least(expires_at, $2), replaced_by = $3 where id = $1 returning",
         ""
     ))
     .bind(key)
     .bind(now + rotation.overlap)
+    .bind(next)
     .fetch_one(&mut *transaction)
     .await?;
     transaction.commit().await?;
     Ok(RotatedKey { created: CreatedKey { record, key: secret.reveal().to_owned() }, replaces })
 }
 
+/// A key that is to be replaced.
+#[derive(sqlx::FromRow)]
+struct Former {
+    #[sqlx(flatten)]
+    record: ApiKey,
+    /// The key that already took its place, which may be gone.
+    replaced_by: Option<Uuid>,
+}
+
 /// Locks a key of an organization that is not deleted, and says what time it is.
-async fn lock(connection: &mut PgConnection, key: Uuid) -> Result<(ApiKey, DateTime<Utc>), Error> {
-    let former: ApiKey = sqlx::query_as(record!("select", "from api_keys where id = $1 for update"))
-        .bind(key)
-        .fetch_optional(&mut *connection)
-        .await?
-        .ok_or(Error::NotFound("key"))?;
+async fn lock(connection: &mut PgConnection, key: Uuid) -> Result<(Former, DateTime<Utc>), Error> {
+    let former: Former =
+        sqlx::query_as(record!("select replaced_by,", "from api_keys where id = $1 for update"))
+            .bind(key)
+            .fetch_optional(&mut *connection)
+            .await?
+            .ok_or(Error::NotFound("key"))?;
     let now: Option<DateTime<Utc>> = sqlx::query_scalar(
         "select now() from organizations where id = $1 and deleted_at is null for key share",
     )
-    .bind(former.organization_id)
+    .bind(former.record.organization_id)
     .fetch_optional(connection)
     .await?;
     Ok((former, now.ok_or(Error::NotFound("key"))?))
@@ -210,7 +230,7 @@ struct Found {
 pub async fn find(pg: &PgPool, key: &Key) -> Result<Option<Grant>, Error> {
     let found: Option<Found> = sqlx::query_as(
         "select k.hash, k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
-                coalesce(k.rate_limit, o.rate_limit) as rate_limit
+                coalesce(k.rate_limit, o.rate_limit) as rate_limit, o.history_since
          from api_keys k join organizations o on o.id = k.organization_id
          where k.hash = $1 and o.deleted_at is null",
     )

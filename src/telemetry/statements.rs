@@ -87,7 +87,7 @@ fn statement(told: &Told, took: Duration) {
     if let Some(metrics) = metrics::on() {
         let mut labels =
             vec![KeyValue::new(names::SYSTEM, "postgresql"), KeyValue::new(names::OPERATION, operation)];
-        labels.extend(trace::route());
+        labels.extend(trace::route_label());
         metrics::took(&metrics.statement, took, &labels);
     }
     // The loops ask all the time; only what a request, a scrape or a delivery asks belongs to a trace.
@@ -98,6 +98,7 @@ fn statement(told: &Told, took: Duration) {
             KeyValue::new(names::OPERATION, operation),
             KeyValue::new("db.query.text", shortened(text).to_owned()),
         ];
+        attributes.extend(trace::route_label());
         let rows = told.rows.and_then(|rows| i64::try_from(rows).ok());
         attributes.extend(rows.map(|rows| KeyValue::new("db.response.returned_rows", rows)));
         let span = SpanBuilder::from_name(format!("{operation} postgresql"))

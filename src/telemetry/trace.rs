@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
 
-use opentelemetry::trace::TraceContextExt;
+use opentelemetry::trace::{SpanContext, TraceContextExt, TraceState};
 use opentelemetry::{Context, KeyValue, global};
 use opentelemetry_http::{HeaderExtractor, HeaderInjector};
 use reqwest::header::HeaderMap;
@@ -32,21 +32,33 @@ pub async fn routed<T>(route: Option<Arc<str>>, work: impl Future<Output = T>) -
     ROUTE.scope(route, work).await
 }
 
-/// The route of the running request, as a label.
-pub fn route() -> Option<KeyValue> {
-    let route = ROUTE.try_with(Clone::clone).ok().flatten()?;
-    Some(KeyValue::new(names::ROUTE, route))
+/// The route of the running request.
+pub fn route() -> Option<Arc<str>> {
+    ROUTE.try_with(Clone::clone).ok().flatten()
 }
 
-/// Puts a span below the one that a request's headers name.
+/// The same as a label.
+pub fn route_label() -> Option<KeyValue> {
+    route().map(|route| KeyValue::new(names::ROUTE, route))
+}
+
+/// Puts a span below the one that a request's headers name. What else they say of the trace (`tracestate`) is text of the
+/// client's own, and would go to whoever is told of the span or asked within it.
 pub fn continue_from(span: &Span, headers: &HeaderMap) {
     if !span.is_disabled() {
-        let parent =
+        let mut parent =
             global::get_text_map_propagator(|propagator| propagator.extract(&HeaderExtractor(headers)));
+        if parent.has_active_span() {
+            parent = parent.with_remote_span_context(without_state(parent.span().span_context()));
+        }
         if let Err(error) = span.set_parent(parent) {
             tracing::debug!(%error, "a request's trace is not continued");
         }
     }
+}
+
+fn without_state(told: &SpanContext) -> SpanContext {
+    SpanContext::new(told.trace_id(), told.span_id(), told.trace_flags(), told.is_remote(), TraceState::NONE)
 }
 
 /// The headers by which whoever is asked continues a span's trace; none while nothing is traced.
@@ -103,6 +115,7 @@ impl Statement {
                 db.system.name = CLICKHOUSE,
                 db.operation.name = operation,
                 db.query.text = shortened(&text),
+                http.route = route().as_deref(),
                 otel.status_code = tracing::field::Empty,
                 error.type = tracing::field::Empty,
             )
@@ -129,7 +142,7 @@ impl Drop for Statement {
                 KeyValue::new(names::SYSTEM, CLICKHOUSE),
                 KeyValue::new(names::OPERATION, self.operation),
             ];
-            labels.extend(route());
+            labels.extend(route_label());
             labels.extend(self.error.map(|kind| KeyValue::new(names::ERROR, kind)));
             metrics::took(&metrics.statement, self.began.elapsed(), &labels);
         }

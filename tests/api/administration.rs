@@ -16,7 +16,8 @@ async fn an_organization_keeps_what_a_change_leaves_out() {
     assert_eq!(
         serde_json::to_value(&made).unwrap(),
         json!({"id": made.id, "name": "Acme", "subscription": "active", "account_cap": 5, "rate_limit": null,
-               "default_max_recent_posts": 500, "default_post_lookback_days": 365,
+               "default_max_recent_posts": 500, "default_post_lookback_days": 365, "retention_days": null,
+               "history_since": null,
                "created_at": serde_json::to_value(made.created_at).unwrap()})
     );
     let change = OrganizationChange {

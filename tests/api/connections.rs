@@ -11,7 +11,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::harness::api::serve_within;
-use crate::harness::private::command;
 use crate::harness::{PATIENCE, Stack, TestApi, eventually};
 
 /// Short bounds, and still long enough for an honest client on a busy machine.
@@ -210,15 +209,10 @@ struct Serving {
 
 impl Serving {
     fn start() -> Self {
-        let connection = Stack::shared().connection;
         let index = tempfile::tempdir().unwrap();
-        let mut serve = command();
+        let mut serve = Stack::shared().connection.command();
         serve.args(["serve", "--listen", "127.0.0.1:0", "--search-index"]).arg(index.path());
-        serve.env("TIDEMARK_DATABASE_URL", &connection.database_url);
-        serve.env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url);
-        serve.env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user);
-        serve.env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password);
-        serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        serve.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = serve.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

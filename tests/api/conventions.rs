@@ -373,3 +373,14 @@ async fn a_panic_is_an_answer_that_tells_nothing() {
     assert_eq!(answer.header("x-request-id"), "boom-1");
     assert!(!answer.text.contains("secret"), "{}", answer.text);
 }
+
+#[tokio::test]
+async fn a_list_that_is_too_long_is_told_so_once() {
+    let api = TestApi::start().await;
+    let most = vec!["x"; 100].join(",");
+    let answer = api.get(&format!("/v2/videos/metrics?video_ids={most}")).await;
+    assert_eq!(answer.fields().len(), 100);
+    let answer = api.get(&format!("/v2/videos/metrics?video_ids={most}{}", ",x".repeat(20_000))).await;
+    assert!(answer.text.len() < 1000, "{} bytes", answer.text.len());
+    assert_eq!(answer.fields(), ["video_ids"]);
+}

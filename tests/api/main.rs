@@ -10,6 +10,7 @@ mod accounts;
 mod administration;
 mod authentication;
 mod connections;
+mod contention;
 mod conventions;
 mod creators;
 mod idempotency;

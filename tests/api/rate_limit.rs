@@ -157,3 +157,34 @@ async fn unknown_keys_are_limited_by_address_and_never_cost_a_valid_one() {
     assert_eq!(attempt(unknown(), "192.0.2.2").await.status, 401);
     assert_eq!(attempt(api.key.clone(), "192.0.2.1").await.status, 200);
 }
+
+#[tokio::test]
+async fn no_header_of_a_clients_own_escapes_the_limit_by_address() {
+    let settings = Settings {
+        auth_failure_limit: 2,
+        trusted_proxies: vec!["127.0.0.0/8".parse().unwrap()],
+        ..Settings::default()
+    };
+    let api = TestApi::start_with(settings).await;
+    let attempt = |head: &[(&'static str, String)]| {
+        let key = Key::generate().unwrap().reveal().to_owned();
+        let request = api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(key);
+        send(head.iter().fold(request, |request, (name, value)| request.header(*name, value)))
+    };
+    enough_of_a_minute().await;
+    // A proxy that keeps one of the two passes the other on as the client made it: all of these count as the proxy's.
+    let made_up = [("Forwarded", "for="), ("X-Forwarded-For", "")];
+    let real = [("X-Forwarded-For", "192.0.2.1".to_owned()), ("Forwarded", "for=192.0.2.1".to_owned())];
+    for n in 0..6 {
+        let (header, prefix) = made_up[n % 2];
+        let answer = attempt(&[(header, format!("{prefix}203.0.113.{n}")), real[n % 2].clone()]).await;
+        assert_eq!(answer.status, if n < 2 { 401 } else { 429 }, "{n}");
+    }
+    // Each alone is the client's address, and so are both together where they are of one mind.
+    assert_eq!(attempt(&real[..1]).await.status, 401);
+    assert_eq!(attempt(&real[1..]).await.status, 401);
+    for head in [&real[..1], &real[1..], &real] {
+        assert_eq!(attempt(head).await.status, 429);
+    }
+    assert_eq!(attempt(&[("Forwarded", "for=192.0.2.2".to_owned())]).await.status, 401);
+}

@@ -113,14 +113,15 @@ async fn a_version_without_view_counts_is_read_without_them() {
     let good = json!({"business_discovery": {"id": "1", "media": {"data": [{"id": 5, "like_count": "7"}]}}});
     let server = Canned::start(vec![canned::json(400, &no_field), canned::json(200, &good)]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    for _ in 0..2 {
+    for minutes in [0, 59, 60] {
+        let later = now() + TimeDelta::minutes(minutes);
         let answer =
-            source.account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect("an answer");
+            source.account(&key("some.one"), depth(9, "2026-01-01"), later).await.expect("an answer");
         assert_eq!(answer.posts[0].external_id, "5");
         assert_eq!(answer.posts[0].counters.like_count, Some(7));
     }
     let asked: Vec<bool> = server.requests().iter().map(|request| request.contains("view_count")).collect();
-    assert_eq!(asked, [true, false, false], "what was refused once is not asked for again");
+    assert_eq!(asked, [true, false, false, true], "what was refused is asked for again after an hour");
 }
 
 #[tokio::test]

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::source::{AccountKey, Refusal, Source};
@@ -14,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Barrier;
 use url::Url;
 
+use crate::canned::{self, Canned, Say};
 use crate::sandboxed::{base, sandbox, someone};
 use crate::{LIMITS, depth, graph_source, http_source, key, now};
 
@@ -161,4 +164,22 @@ async fn a_source_that_rests_or_is_refused_leaves_its_place_to_the_next() {
     let reading = sources.account(Platform::Instagram, &lost, depth(5, "2026-01-01"), now, &["http"]).await;
     assert!(matches!(reading.answer, Err(Refusal::Transient(_))), "{reading:?}");
     sandbox.stop().await;
+}
+
+#[tokio::test]
+async fn a_walk_of_many_pages_ends_in_time_though_each_of_them_comes() {
+    let page = |next: usize| {
+        let profile = json!({"id": "9", "username": "some.one"});
+        canned::json(200, &json!({"profile": profile, "posts": [], "next": format!("page {next}")}))
+    };
+    let script = (0..3).map(page).chain([Say::Silent]).collect();
+    let server = Canned::start(script).await;
+    let source: Arc<dyn Source> = Arc::new(http_source(&server.url, LIMITS, Platform::Tiktok));
+    let sources = Sources::new(vec![source]).within(Duration::from_millis(500));
+    let began = Instant::now();
+    let (key, depth) = (key("some.one"), depth(9, "2026-01-01"));
+    let reading = sources.account(Platform::Tiktok, &key, depth, now(), &[]).await;
+    let Err(Refusal::Transient(told)) = &reading.answer else { panic!("{:?}", reading.answer) };
+    assert!(told.contains("with all its pages, within 0.5 s"), "{told}");
+    assert!(began.elapsed() < LIMITS.timeout && server.requests().len() == 4, "{:?}", began.elapsed());
 }

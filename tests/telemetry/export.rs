@@ -18,7 +18,7 @@ const TRACKER: &str = "tidemark-tracker";
 /// The trace of the client that asks, and its span.
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
-/// What the client seeks, which nobody else is told.
+/// What the client seeks and says of its trace, which nobody else is told.
 const SOUGHT: &str = "sought-by-nobody-else";
 
 /// An API and a tracker that export everything, quickly.
@@ -57,7 +57,8 @@ impl Installation {
 
     async fn ask(&self, request: reqwest::RequestBuilder) -> (u16, String, String) {
         let context = format!("00-{TRACE}-{PARENT}-01");
-        let answer = request.bearer_auth(&self.key).header("traceparent", context).send().await.unwrap();
+        let request = request.header("traceparent", context).header("tracestate", format!("client={SOUGHT}"));
+        let answer = request.bearer_auth(&self.key).send().await.unwrap();
         let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
         (answer.status().as_u16(), id, answer.text().await.unwrap())
     }
@@ -135,6 +136,11 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
         attribute(&statement.attributes, "db.query.text").contains("{org"),
         "placeholders are left alone"
     );
+    for (name, span) in spans.iter().map(|(_, span)| (&span.name, span)) {
+        if span.parent_span_id == request.span_id {
+            assert_eq!(attribute(&span.attributes, "http.route"), "/v2/overview", "{name}");
+        }
+    }
 
     let account: String = sqlx::query_scalar("select id::text from accounts limit 1")
         .fetch_one(&installation.databases.pg)
@@ -181,6 +187,11 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
 
     // Whatever else is counted: searches, and requests beyond the limit.
     assert_eq!(installation.get(&format!("/search?q={SOUGHT}")).await.0, 200);
+    let search = eventually("the search is a span", || async {
+        receiver.trace(TRACE).into_iter().find(|(_, span)| span.name == "search")
+    })
+    .await;
+    assert_eq!(attribute(&search.1.attributes, "http.route"), "/v2/search");
     eventually("the limit is reached", || async {
         (installation.get("/whoami").await.0 == 429).then_some(())
     })
@@ -260,8 +271,10 @@ async fn nothing_secret(installation: &Installation) {
     let told = String::from_utf8_lossy(&told);
     let password = &installation.databases.stack.connection.clickhouse_password;
     assert!(password.len() > 8 && told.contains("/v2/search"));
+    let passed_on = installation.receiver.look(|received| format!("{:?}", received.passed_on));
     for secret in [&installation.key, password, SOUGHT] {
         assert!(!told.contains(secret), "{secret} was told");
+        assert!(!passed_on.contains(secret), "{secret} was passed on");
     }
     let accounts = ["instagram", "tiktok"].map(|platform| installation.databases.stack.one_of(platform));
     let sent = installation.receiver.look(|received| String::from_utf8_lossy(&received.bytes).into_owned());

@@ -31,7 +31,7 @@ pub struct Received {
     pub units: BTreeMap<String, String>,
     /// Everything, as it came.
     pub bytes: Vec<u8>,
-    /// The `traceparent` of requests that were passed on, by where they went.
+    /// The `traceparent` and the `tracestate` of requests that were passed on, by where they went.
     pub passed_on: Vec<(&'static str, Option<String>)>,
 }
 
@@ -160,7 +160,9 @@ struct PassOn {
 #[async_trait]
 impl Handler for PassOn {
     async fn handle(&self, req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-        let context = req.headers().get("traceparent").map(|value| value.to_str().unwrap().to_owned());
+        let header = |name| req.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let context =
+            header("traceparent").map(|context| context + &header("tracestate").unwrap_or_default());
         self.received.lock().unwrap().passed_on.push((self.name, context));
         let rest: String = req.param("rest").unwrap_or_default();
         let mut url = if rest.is_empty() { self.to.clone() } else { format!("{}/{rest}", self.to) };

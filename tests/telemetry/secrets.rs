@@ -22,6 +22,8 @@ use crate::receiver::Receiver;
 const PASSWORD: &str = "sentinel-of-a-password";
 /// What a client seeks, and what it puts where control characters are not expected.
 const SOUGHT: &str = "sought-by-nobody-else";
+/// A trace that a client began, and wants to be seen.
+const CONTEXT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const FORGED: &str = "2026-01-01T00:00:00Z ERROR forged";
 
 /// Every place of a request in which somebody might put a key.
@@ -45,6 +47,7 @@ fn requests(base: &str, key: &str) -> Vec<RequestBuilder> {
         get("/whoami").header("Referer", format!("https://x.example/?key={key}")).header("User-Agent", key),
         get("/whoami").header("X-Forwarded-For", key).header("Forwarded", format!("for={key}")),
         get("/whoami").header("traceparent", key),
+        get("/whoami").header("traceparent", CONTEXT).header("tracestate", format!("client={key}")),
         get("/whoami").header("If-None-Match", format!("\"{key}\"")).bearer_auth(key),
         client.get(format!("{root}/{key}")),
         client.get(format!("{root}/docs/{key}")),

@@ -11,7 +11,7 @@ use crate::http::extract::FromBody;
 use crate::http::fields::Object;
 use crate::http::legacy::Success;
 use crate::http::route::read;
-use crate::http::{Body, Caller, Problem, Query};
+use crate::http::{Body, Caller, Problem, Query, unit};
 use crate::model::account::Account;
 use crate::store::Write;
 use crate::store::accounts::change::{self, AccountChange, NewAccount};
@@ -77,9 +77,12 @@ async fn get_accounts(
 async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>, Problem> {
     let new = body.0.new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
     let now = app.clock.now().await;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    let id = change::create(&mut write, &new, now).await?;
-    commit(&app, write, id).await
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let id = change::create(&mut write, &new, now).await?;
+        commit(&app, write, id).await
+    })
+    .await
 }
 
 /// Resumes an account.
@@ -108,10 +111,13 @@ async fn set_active(
     id: Uuid,
     is_active: bool,
 ) -> Result<Success<Account>, Problem> {
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
     let change = AccountChange { is_active: Some(is_active), ..AccountChange::default() };
-    change::change(&mut write, id, &change).await?;
-    commit(app, write, id).await
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        change::change(&mut write, id, &change).await?;
+        commit(app, write, id).await
+    })
+    .await
 }
 
 /// Commits what was done to an account and answers with it.

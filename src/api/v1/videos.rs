@@ -11,7 +11,7 @@ use crate::http::extract::FromBody;
 use crate::http::fields::Object;
 use crate::http::legacy::Success;
 use crate::http::route::read;
-use crate::http::{Body, Caller, Deadline, Problem, Query};
+use crate::http::{Body, Caller, Deadline, Problem, Query, unit};
 use crate::model::account::Metadata;
 use crate::model::identifier::VideoIdentifier;
 use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
@@ -185,9 +185,13 @@ async fn add(
         scrape_interval_hours: SCRAPE_INTERVAL_HOURS_DEFAULT,
     };
     let now = app.clock.now().await;
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
-    let id = change::create(&mut write, &NewVideo { platform, video, tracking }, now).await?;
-    commit(app, write, id).await
+    let new = NewVideo { platform, video, tracking };
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        let id = change::create(&mut write, &new, now).await?;
+        commit(app, write, id).await
+    })
+    .await
 }
 
 /// Resumes a video.
@@ -212,10 +216,13 @@ async fn set_active(
     id: Uuid,
     is_active: bool,
 ) -> Result<Success<Video>, Problem> {
-    let mut write = Write::begin(&app.pg, caller.organization).await?;
     let change = VideoChange { is_active: Some(is_active), ..VideoChange::default() };
-    change::change(&mut write, id, &change).await?;
-    commit(app, write, id).await
+    unit(|| async {
+        let mut write = Write::begin(&app.pg, caller.organization).await?;
+        change::change(&mut write, id, &change).await?;
+        commit(app, write, id).await
+    })
+    .await
 }
 
 /// Commits what was done to a video and answers with it.

@@ -116,7 +116,7 @@ impl<'a> Params<'a> {
         self.parsed(name, date)
     }
 
-    /// Values with commas between them, each counted once; what is wrong with one is told by its place.
+    /// Values with commas between them, each answered once; what is wrong with one is told by its place.
     pub fn list<T: Copy + Eq + Hash>(
         &mut self,
         name: &str,
@@ -125,15 +125,16 @@ impl<'a> Params<'a> {
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
         self.notes.note(name, || noted::list(item(), &(1..=most)));
-        let texts = self.parsed(name, |text| Ok::<_, String>(text.split(',')))?;
-        let values = distinct(texts.enumerate().filter_map(|(place, text)| {
+        let texts = self.parsed(name, |text| {
+            // Before any is read, so that an answer never names more than so many that are wrong.
+            if text.split(',').nth(most).is_some() {
+                return Err(format!("must have at most {most} entries"));
+            }
+            Ok(text.split(','))
+        })?;
+        Some(distinct(texts.enumerate().filter_map(|(place, text)| {
             read(text).map_err(|message| self.violations.add(format!("{name}[{place}]"), message)).ok()
-        }));
-        if values.len() > most {
-            self.violations.add(name, format!("must have at most {most} entries"));
-            return None;
-        }
-        Some(values)
+        })))
     }
 
     /// A text that is read by a rule of its own and must not be empty.

@@ -88,7 +88,8 @@ pub(super) const PROBLEMS: &[Shared] = &[
         "ServiceUnavailable",
         "SERVICE_UNAVAILABLE",
         "Service Unavailable",
-        "A store cannot be reached; `Retry-After` says when to try again.",
+        "A store cannot be reached or takes no changes, or another change was in the way; `Retry-After` says when to try \
+         again.",
     ),
 ];
 

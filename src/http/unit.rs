@@ -1,0 +1,20 @@
+//! The unit of work of a request that changes something.
+
+use super::problem::Problem;
+use crate::store::{Contention, contending};
+
+/// Does a unit of work from its beginning to its commit, and again while another one is in its way. Whatever it does is
+/// done inside its transaction, the keeping of its answer under an `Idempotency-Key` included, so only the last time
+/// counts.
+pub async fn unit<T, F>(work: impl FnMut() -> F) -> Result<T, Problem>
+where
+    F: Future<Output = Result<T, Problem>>,
+{
+    contending(work).await
+}
+
+impl Contention for Problem {
+    fn may_be_made_again(&self) -> bool {
+        self.gave_way()
+    }
+}
