@@ -4,10 +4,9 @@ use clickhouse::Client;
 use clickhouse::error::Error;
 
 use super::{PATIENCE, Report, bytes, within};
-use crate::app;
 use crate::config::ClickhouseArgs;
-use crate::store::diagnosis;
 use crate::store::migrate::{self, Schema};
+use crate::store::{connect, diagnosis};
 
 /// The oldest major version that Tidemark was run with.
 const TESTED: u32 = 26;
@@ -20,7 +19,7 @@ const MANY_PARTS: u64 = 300;
 /// Returns a client for what else is to be looked at, where ClickHouse has our tables.
 pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<Client> {
     let place = place(&args.clickhouse_url);
-    let client = app::clickhouse(args);
+    let client = connect::clickhouse(args);
     let server = client.clone().with_database("default");
     match within(diagnosis::version(&server)).await {
         Some(Ok((version, now))) => {

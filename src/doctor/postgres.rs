@@ -11,7 +11,7 @@ use crate::store::diagnosis::{self, OpenTransaction, Server};
 use crate::store::migrate::{self, Schema};
 
 /// The oldest version that has all that statements need, and the oldest that tests run on.
-const OLDEST: i32 = 130_000;
+const OLDEST: i32 = 140_000;
 const TESTED: i32 = 150_000;
 /// How long a transaction may be open before it is worth a word, in seconds.
 const LONG: i64 = 300;
@@ -143,6 +143,12 @@ fn of_server(report: &mut Report, args: &PostgresArgs, place: &str, server: &Ser
             "postgres-settings",
             "this Postgres is a replica, which nobody can write to: name the primary",
         );
+    } else if server.is_closed {
+        report.fail(
+            "postgres-settings",
+            "Postgres only lets itself be read, so writes answer 503: make room on its disk, and what watches it \
+             (docs/install.md) has it take writes again; or reset default_transaction_read_only, if somebody else set it",
+        );
     } else if !server.keeps_commits {
         report.warn(
             "postgres-settings",
@@ -153,7 +159,8 @@ fn of_server(report: &mut Report, args: &PostgresArgs, place: &str, server: &Ser
         report.ok("postgres-settings", "encoding, durability and role of the server are right");
     }
     let free = i64::from(server.places) - server.used;
-    let wanted = i64::from(args.database_connections);
+    // Beside its pool an API process has two for its search index, and a tracker up to two for its places.
+    let wanted = i64::from(args.database_connections) + 2;
     let of = format!("{free} of {} connections are free", server.places);
     if free <= 0 {
         report.fail("postgres-connections", format!("{of}: raise max_connections, or run fewer processes"));
@@ -233,6 +240,7 @@ mod tests {
             used: 20,
             keeps_commits: true,
             is_replica: false,
+            is_closed: false,
             now: Utc::now(),
         };
         let of = |version, settings, connections| {
@@ -243,6 +251,7 @@ mod tests {
         assert_eq!(said(&Server { version_number: 140_000, ..right.clone() }), of(Warn, Ok, Ok));
         assert_eq!(said(&Server { encoding: "SQL_ASCII".to_owned(), ..right.clone() }), of(Ok, Fail, Ok));
         assert_eq!(said(&Server { is_replica: true, ..right.clone() }), of(Ok, Fail, Ok));
+        assert_eq!(said(&Server { is_closed: true, ..right.clone() }), of(Ok, Fail, Ok));
         assert_eq!(said(&Server { keeps_commits: false, ..right.clone() }), of(Ok, Warn, Ok));
         assert_eq!(said(&Server { used: 90, ..right.clone() }), of(Ok, Ok, Warn));
         assert_eq!(said(&Server { used: 97, ..right }), of(Ok, Ok, Fail));

@@ -22,9 +22,16 @@ use crate::worker::TrackArgs;
 
 /// How long a sandbox may take to tell the time.
 const CLOCK: Duration = Duration::from_secs(1);
-/// Variables of ours that no option reads: those of tests, and Grafana's.
+/// Variables of ours that no option reads: those of tests, and those of Grafana, of the load tests and of `make audit`.
 const BESIDE: [&str; 3] = ["TIDEMARK_TEST_", "TIDEMARK_BENCH_", "TIDEMARK_FAILPOINTS"];
-const OF_OTHERS: [&str; 1] = ["TIDEMARK_PROMETHEUS_URL"];
+const OF_OTHERS: [&str; 6] = [
+    "TIDEMARK_PROMETHEUS_URL",
+    "TIDEMARK_TEMPO_URL",
+    "TIDEMARK_BASE_URL",
+    "TIDEMARK_API_KEY",
+    "TIDEMARK_LOADTEST_RESULTS",
+    "TIDEMARK_ADVISORY_DB",
+];
 
 /// What could be read; what is missing was found to be wrong.
 pub(super) struct Settings {
