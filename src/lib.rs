@@ -1,13 +1,7 @@
 //! Tidemark tracks social creators, their accounts and videos, and answers exact analytics about them.
 //!
-//! The modules stand in the order of their dependencies: each may use those below it, never those above.
-//!
-//! ```text
-//! main -> doctor -> server -> api -> http -> app -> answers -> store -> model
-//!         worker -> platforms -----> app ------------> store -> model
-//!         import, export, rollup --> app ------------> store -> model
-//!         embedded, sandbox          leaves, used by the command line only
-//! ```
+//! The modules stand in the order of their dependencies: each may use those below it, never those above, as a test makes sure.
+//! ARCHITECTURE.md has the map.
 
 pub mod cli;
 pub mod embedded;

@@ -2,30 +2,16 @@
 
 mod harness;
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::private::command;
 use harness::{Stack, eventually};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// The program with the variables that `demo.env` would set.
-fn tidemark(stack: &Stack) -> Command {
-    let connection = &stack.connection;
-    let mut command = command();
-    command
-        .env("TIDEMARK_DATABASE_URL", &connection.database_url)
-        .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
-        .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
-        .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
-        .stdin(Stdio::null());
-    command
-}
-
 fn run(stack: &Stack, arguments: &[&str]) -> Output {
-    tidemark(stack).args(arguments).output().expect("tidemark runs")
+    stack.connection.command().args(arguments).output().expect("tidemark runs")
 }
 
 #[track_caller]
@@ -46,7 +32,12 @@ async fn organizations_are_made_listed_and_changed() {
     let name = format!("Åse & Søn {}", Uuid::now_v7());
     let made = json(&run(&stack, &["org", "create", "--name", &name, "--account-cap", "0", "--json"]));
     let mut expected = vec!["id", "name", "subscription", "account_cap", "rate_limit", "created_at"];
-    expected.extend(["default_max_recent_posts", "default_post_lookback_days"]);
+    expected.extend([
+        "default_max_recent_posts",
+        "default_post_lookback_days",
+        "retention_days",
+        "history_since",
+    ]);
     expected.sort_unstable();
     assert_eq!(fields(&made), expected);
     assert_eq!((made["account_cap"].as_i64(), made["rate_limit"].as_i64()), (Some(0), None));
@@ -57,6 +48,19 @@ async fn organizations_are_made_listed_and_changed() {
     assert_eq!(changed["subscription"], "inactive");
     assert_eq!((changed["account_cap"].as_i64(), changed["rate_limit"].as_i64()), (Some(0), Some(5)));
     assert_eq!(changed["name"], name.as_str());
+    for days in ["29", "36501", "all", "-1", "30.5", ""] {
+        let refused = run(&stack, &["org", "set", id, &format!("--retention-days={days}")]);
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert!(told.contains("must be a whole number from 30 to 36500, or none"), "{told}");
+        assert_eq!(refused.status.code(), Some(2));
+    }
+    let kept = json(&run(&stack, &["org", "set", id, "--retention-days", "365", "--json"]));
+    assert_eq!((kept["retention_days"].as_i64(), &kept["history_since"]), (Some(365), &Value::Null));
+    let limits = ["--account-cap", "none", "--rate-limit", "none", "--retention-days", "none"];
+    let changed = json(&run(&stack, &[["org", "set", id].as_slice(), &limits, &["--json"]].concat()));
+    for limit in ["account_cap", "rate_limit", "retention_days"] {
+        assert_eq!(changed[limit], Value::Null, "{limit}");
+    }
 
     let all = json(&run(&stack, &["org", "list", "--json"]));
     assert!(all.as_array().unwrap().contains(&changed), "the list lacks {changed}");
@@ -135,7 +139,9 @@ async fn what_is_not_there_or_not_allowed_is_told_in_a_sentence() {
 #[tokio::test]
 async fn a_store_that_is_away_is_told_in_a_sentence() {
     let stack = Stack::shared();
-    let output = tidemark(&stack)
+    let output = stack
+        .connection
+        .command()
         .args(["org", "list"])
         .env("TIDEMARK_DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing")
         .output()
@@ -152,7 +158,7 @@ async fn several_processes_migrate_fresh_databases_at_once() {
     let mut url = url::Url::parse(&stack.connection.database_url).unwrap();
     url.set_path(&database);
     let migrate = || {
-        let mut command = tidemark(&stack);
+        let mut command = stack.connection.command();
         command
             .arg("migrate")
             .env("TIDEMARK_DATABASE_URL", url.as_str())
@@ -245,6 +251,11 @@ async fn keys_are_rotated_with_an_overlap_and_deleted() {
     assert_eq!(of(next)["expires_at"], Value::Null);
     who(key).await.ok(200);
     who(next_key).await.ok(200);
+    // Another key in its place would end with the overlap.
+    let again = run(&stack, &["key", "rotate", id]);
+    let told = String::from_utf8_lossy(&again.stderr);
+    assert_eq!(again.status.code(), Some(1), "{told}");
+    assert!(told.contains(&format!("was replaced by {next}")), "{told}");
 
     // Without an overlap, by deleting, and by the end of its time, which rotating does not put off.
     let last =
@@ -296,7 +307,7 @@ async fn a_deleted_organization_is_gone_for_whoever_asks() {
     for (command, arguments) in
         [("org", ["set", &id, "--rate-limit", "5"]), ("key", ["list", "--org", &id, "--json"])]
     {
-        let output = tidemark(&stack).arg(command).args(arguments).output().unwrap();
+        let output = stack.connection.command().arg(command).args(arguments).output().unwrap();
         assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: no such organization"));
     }
 }

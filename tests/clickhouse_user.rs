@@ -3,28 +3,14 @@
 
 mod harness;
 
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use harness::Stack;
-use harness::private::command;
 use serde_json::Value;
 use uuid::Uuid;
 
-fn tidemark(stack: &Stack) -> Command {
-    let connection = &stack.connection;
-    let mut command = command();
-    command
-        .env("TIDEMARK_DATABASE_URL", &connection.database_url)
-        .env("TIDEMARK_CLICKHOUSE_URL", &connection.clickhouse_url)
-        .env("TIDEMARK_CLICKHOUSE_USER", &connection.clickhouse_user)
-        .env("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_password)
-        .env("TIDEMARK_CLICKHOUSE_DATABASE", &connection.clickhouse_database)
-        .stdin(Stdio::null());
-    command
-}
-
 fn run(stack: &Stack, arguments: &[&str]) -> Output {
-    tidemark(stack).arg("clickhouse-user").args(arguments).output().expect("tidemark runs")
+    stack.connection.command().arg("clickhouse-user").args(arguments).output().expect("tidemark runs")
 }
 
 #[track_caller]
@@ -153,7 +139,7 @@ async fn what_is_not_there_or_not_allowed_is_told_in_a_sentence() {
         assert_eq!(output.status.code(), Some(2), "{name}");
     }
     let org = stack.organization().await.id.to_string();
-    let mut away = tidemark(&stack);
+    let mut away = stack.connection.command();
     away.env("TIDEMARK_CLICKHOUSE_URL", "http://127.0.0.1:1");
     let output =
         away.args(["clickhouse-user", "create", "--org", &org, "--name", "reports"]).output().unwrap();

@@ -1,10 +1,15 @@
-//! The commands of the documentation, run as a reader would.
+//! The commands of the documentation, run as a reader would: in bash, and in the plain shell of the system.
 
 mod harness;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use harness::Stack;
+use harness::{Organization, Stack};
+use serde_json::Value;
+
+/// The shells, told to end at the first failure.
+const SHELLS: [&[&str]; 2] = [&["bash", "-euo", "pipefail", "-c"], &["sh", "-eu", "-c"]];
 
 /// All commands of a page, in their order; the reader's two variables come from outside.
 fn commands(page: &str) -> String {
@@ -12,19 +17,56 @@ fn commands(page: &str) -> String {
     blocks.filter_map(|block| block.split("```").next()).collect::<Vec<_>>().join("\n")
 }
 
-#[tokio::test]
-async fn every_command_of_the_page_about_the_api_works() {
-    let organization = Stack::shared().organization().await;
-    let script = commands(include_str!("../docs/api.md"));
-    assert!(script.matches("api ").count() > 10, "{script}");
-    let output = Command::new("bash")
-        .args(["-euo", "pipefail", "-c", &format!("{script}\ntrue")])
+/// Runs commands as one script, none of which may complain, and returns what they print.
+#[track_caller]
+fn run(shell: &[&str], script: &str, folder: &Path, organization: &Organization) -> String {
+    let output = Command::new(shell[0])
+        .args(&shell[1..])
+        .arg(format!("{script}\ntrue"))
         .env("BASE", &organization.stack.connection.base_url)
         .env("KEY", &organization.key)
+        .current_dir(folder)
         .stdin(Stdio::null())
         .output()
         .unwrap();
     let (out, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{out}\n{told}");
-    assert!(out.contains("must be from 1 to 200") && out.contains("304\n"), "{out}");
+    assert!(output.status.success() && told.is_empty(), "{shell:?}: {out}\n{told}");
+    out.into_owned()
+}
+
+#[tokio::test]
+async fn every_command_of_the_page_about_the_api_works() {
+    let script = commands(include_str!("../docs/api.md"));
+    assert!(script.matches("api ").count() > 10, "{script}");
+    for shell in SHELLS {
+        let organization = Stack::shared().organization().await;
+        let out = run(shell, &script, Path::new("."), &organization);
+        assert!(out.contains("must be from 1 to 200") && out.contains("304\n"), "{shell:?}: {out}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_requests_of_the_readme_work_beside_a_demo() {
+    let stack = Stack::shared();
+    let section = include_str!("../README.md").split("## What to try next").nth(1).unwrap();
+    let lines = section.lines().filter_map(|line| line.strip_prefix("    "));
+    let script: Vec<_> = lines.take_while(|line| !line.starts_with("PATH=")).collect();
+    // What a reader fills in.
+    let account = format!("\"{}\"", stack.one_of("tiktok").username);
+    let script = script.join("\n").replacen("\"…\"", &account, 1).replacen("\"…\"", "\"C9xYzAbCdEf\"", 1);
+    assert!(script.matches("\napi ").count() == 5 && !script.contains('…'), "{script}");
+    let told = std::env::var("TIDEMARK_TEST_STACK").unwrap();
+    for shell in SHELLS {
+        let organization = stack.organization().await;
+        let folder = tempfile::tempdir().unwrap();
+        let demo = folder.path().join(".tidemark");
+        std::fs::create_dir(&demo).unwrap();
+        std::fs::copy(Path::new(&told).with_extension("env"), demo.join("demo.env")).unwrap();
+        let mut told: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
+        told["api_key"] = organization.key.as_str().into();
+        std::fs::write(demo.join("demo.json"), serde_json::to_vec_pretty(&told).unwrap()).unwrap();
+        let out = run(shell, &script, folder.path(), &organization);
+        let (data, errors) = (out.matches("{\"data\":").count(), out.matches("urn:tidemark:error").count());
+        assert!(data == 5 && errors == 0 && out.contains(&account), "{shell:?}: {out}");
+    }
 }

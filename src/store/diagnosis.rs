@@ -19,6 +19,8 @@ pub struct Server {
     /// Whether what is committed survives a loss of power.
     pub keeps_commits: bool,
     pub is_replica: bool,
+    /// Whether transactions that do not say otherwise may only read.
+    pub is_closed: bool,
     pub now: DateTime<Utc>,
 }
 
@@ -29,7 +31,8 @@ pub async fn server(connection: &mut PgConnection) -> Result<Server, sqlx::Error
              current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as places,
              (select count(*) from pg_stat_activity where backend_type = 'client backend') as used,
              current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as keeps_commits,
-             pg_is_in_recovery() as is_replica, clock_timestamp() as now",
+             pg_is_in_recovery() as is_replica, current_setting('default_transaction_read_only') = 'on' as is_closed,
+             clock_timestamp() as now",
     )
     .fetch_one(connection)
     .await

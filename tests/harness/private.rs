@@ -215,6 +215,21 @@ pub fn command() -> Command {
     command_within(&[])
 }
 
+impl Connection {
+    /// The program under test, told where these stores are.
+    pub fn command(&self) -> Command {
+        let mut command = command();
+        command
+            .env("TIDEMARK_DATABASE_URL", &self.database_url)
+            .env("TIDEMARK_CLICKHOUSE_URL", &self.clickhouse_url)
+            .env("TIDEMARK_CLICKHOUSE_USER", &self.clickhouse_user)
+            .env("TIDEMARK_CLICKHOUSE_PASSWORD", &self.clickhouse_password)
+            .env("TIDEMARK_CLICKHOUSE_DATABASE", &self.clickhouse_database)
+            .stdin(Stdio::null());
+        command
+    }
+}
+
 fn command_within(wrapper: &[&str]) -> Command {
     let mut words = wrapper.iter().copied().chain([env!("CARGO_BIN_EXE_tidemark")]);
     let mut command = Command::new(words.next().unwrap_or_default());
