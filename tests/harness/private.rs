@@ -200,6 +200,9 @@ impl Drop for Up {
 
 impl Drop for PrivateStack {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("what {} said:\n{}", self.dir.path().display(), self.up.log());
+        }
         drop(self.up.lifeline.take());
         let _ = self.up.child.wait();
         // The folder goes next, so nobody may be at work in it any more.

@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Days, NaiveDate, Timelike, Utc};
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
+use sqlx::PgPool;
 use tidemark::sandbox::population::Population;
 use tidemark::store::keys::NewKey;
 use tidemark::store::organizations::OrganizationChange;
 use tokio_util::sync::CancellationToken;
 
 use self::known::Tenant;
-use self::victims::{SecondTracker, VICTIMS, Victim};
+use self::victims::{SecondTracker, VICTIMS};
 use crate::agree::{batches_agree, creators_agree, daily_rows_agree, deltas_agree, organization_agrees};
 use crate::harness::private::PrivateStack;
 use crate::harness::{Organization, SandboxAccount, Stack};
@@ -54,6 +55,8 @@ struct Ordeal {
     /// Accounts that nobody tracks yet.
     fresh: Vec<SandboxAccount>,
     killed: BTreeMap<&'static str, u32>,
+    /// The processes that were killed since everything ran, and those that go after them.
+    gone: Vec<u32>,
     turn: usize,
     first_day: NaiveDate,
 }
@@ -68,6 +71,13 @@ async fn recovered<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T
         assert!(Instant::now() < deadline, "it did not happen within {PATIENCE:?} that {what}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Ends the leases of what a killed tracker had in hand, or one that lost its store: they take longer than all the rest of
+/// a short run. What a tracker has in hand it does not take once more.
+async fn end_leases(pg: &PgPool) -> Option<()> {
+    let end = "update scrape_targets set lease_until = now() where lease_until > now()";
+    sqlx::query(end).execute(pg).await.ok().map(|_| ())
 }
 
 impl Ordeal {
@@ -107,6 +117,7 @@ impl Ordeal {
             fixed: BTreeMap::new(),
             fresh,
             killed: BTreeMap::new(),
+            gone: Vec::new(),
             first_day,
         };
         ordeal.day(0, 0).await;
@@ -142,6 +153,7 @@ impl Ordeal {
         };
         let ((), tenants) = tokio::join!(kills, join_all(loads));
         self.tenants = tenants;
+        self.whole().await;
         self.scraped().await;
         for tenant in &mut self.tenants {
             tenant.note(&self.population, &self.fixed).await;
@@ -153,22 +165,36 @@ impl Ordeal {
         let victim = VICTIMS[self.turn % VICTIMS.len()];
         self.turn += 1;
         let chosen = self.dice.below(2) as usize;
-        if !victims::kill(self.private.dir(), victim, chosen) {
+        let gone = victims::kill(self.private.dir(), victim, chosen);
+        if gone.is_empty() {
             // It is down from the last time.
             return;
         }
+        self.gone.extend(gone);
         *self.killed.entry(victim.name()).or_default() += 1;
         if let Some(second) = &mut self.second {
             second.keep_running(&self.private);
-        } else if victim == Victim::Tracker {
-            // What it had in hand would be waited for longer than the whole test takes.
-            let pg = self.stack().stores.pg.clone();
-            recovered("leases end", async || {
-                let end = "update scrape_targets set lease_until = now() where lease_until > now()";
-                sqlx::query(end).execute(&pg).await.ok()
-            })
-            .await;
         }
+    }
+
+    /// Waits until every process runs and the stores answer. What goes after a killed one may do so late: a server whose
+    /// guard is dead answers for a while.
+    async fn whole(&mut self) {
+        let stack = self.stack().clone();
+        recovered("every process runs again", async || {
+            if let Some(second) = &mut self.second {
+                second.keep_running(&self.private);
+            }
+            if !victims::all_run(self.private.dir(), &self.gone) {
+                return None;
+            }
+            let health = stack.request(reqwest::Method::GET, "/health").send().await.ok()?;
+            let health: Value = health.json().await.ok()?;
+            let down = |store: &&str| health["data"]["checks"][store]["status"] == "down";
+            (!["postgres", "clickhouse"].iter().any(down)).then_some(())
+        })
+        .await;
+        self.gone.clear();
     }
 
     /// Waits until everything was read today.
@@ -177,21 +203,24 @@ impl Ordeal {
         let organizations: Vec<_> = self.tenants.iter().map(|tenant| tenant.organization.id).collect();
         let (stack, plan) = (self.stack().clone(), self.plan);
         recovered("everything is read today", async || {
-            if let Some(second) = &mut self.second {
-                second.keep_running(&self.private);
+            match &mut self.second {
+                Some(second) => second.keep_running(&self.private),
+                None => end_leases(&stack.stores.pg).await?,
             }
-            let (left, failing): (i64, i64) = sqlx::query_as(
-                "select count(*), count(*) filter (where failures > 0) from scrape_targets
+            let (left, waiting): (i64, i64) = sqlx::query_as(
+                "select count(*), count(*) filter (where failures > 0 and lease_owner is null and next_attempt_at > $3)
+                 from scrape_targets
                  where organization_id = any($1) and enabled
                     and (failures > 0 or last_attempt_at is null or last_attempt_at < $2 or lease_owner is not null)",
             )
             .bind(&organizations)
             .bind(today.and_time(chrono::NaiveTime::MIN).and_utc())
+            .bind(stack.stores.clock.now().await)
             .fetch_one(&stack.stores.pg)
             .await
             .ok()?;
-            if failing > 0 {
-                // An attempt is made again after some minutes.
+            if waiting > 0 {
+                // An attempt that failed is made again after some minutes. One that is being made needs no time.
                 stack.sandbox(json!({"op": "advance", "hours": 0.1})).await;
             }
             (left == 0).then_some(plan)

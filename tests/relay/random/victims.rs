@@ -44,11 +44,28 @@ impl Victim {
     }
 }
 
-/// Kills one of the processes that are this; false when none runs.
-pub(super) fn kill(dir: &Path, victim: Victim, chosen: usize) -> bool {
-    let found: Vec<_> = processes_of(dir).into_iter().filter(|(_, command)| victim.is(command)).collect();
-    let Some((pid, _)) = found.get(chosen % found.len().max(1)) else { return false };
-    send(Pid::from_raw((*pid).cast_signed()), Signal::SIGKILL).is_ok()
+/// Kills one of the processes that are this. Returns it with those that go after it, and nothing when none runs.
+pub(super) fn kill(dir: &Path, victim: Victim, chosen: usize) -> Vec<u32> {
+    let processes = processes_of(dir);
+    let those = |victim: Victim| {
+        processes.iter().filter(move |(_, command)| victim.is(command)).map(|(pid, _)| *pid)
+    };
+    let found: Vec<_> = those(victim).collect();
+    let Some(pid) = found.get(chosen % found.len().max(1)).copied() else { return Vec::new() };
+    if send(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).is_err() {
+        return Vec::new();
+    }
+    match victim {
+        Victim::Postgres | Victim::Guard => those(Victim::Postgres).chain(those(Victim::Guard)).collect(),
+        Victim::Tracker | Victim::Api | Victim::Clickhouse => vec![pid],
+    }
+}
+
+/// Whether every process runs, and none of those that had to go.
+pub(super) fn all_run(dir: &Path, gone: &[u32]) -> bool {
+    let processes = processes_of(dir);
+    VICTIMS.iter().all(|victim| processes.iter().any(|(_, command)| victim.is(command)))
+        && processes.iter().all(|(pid, _)| !gone.contains(pid))
 }
 
 /// A tracker beside that of the installation.
