@@ -22,6 +22,8 @@ RUN useradd --system --uid 10001 --user-group --shell /usr/sbin/nologin \
         --home-dir /var/lib/tidemark --create-home tidemark \
     && install --directory --owner tidemark --group tidemark --mode 0700 \
         /var/lib/tidemark/search /var/lib/tidemark/sandbox
+# Without a list of authorities in the image the program trusts the usual public ones, which it brings along. One that is mounted
+# as /etc/ssl/certs/ca-certificates.crt is trusted instead.
 COPY --from=build /src/target/release/tidemark /usr/local/bin/tidemark
 USER 10001:10001
 WORKDIR /var/lib/tidemark

@@ -18,6 +18,7 @@ use crate::running::Running;
 use crate::store::analytics::History;
 use crate::store::connect;
 use crate::store::search::SearchIndex;
+use crate::tls;
 
 /// What the handlers of the API stand on. Cheap to clone.
 #[derive(Clone)]
@@ -103,23 +104,37 @@ pub struct Stores {
 
 impl Stores {
     /// Prepares the connections. Nothing is asked of the stores yet, so a store that is down is no error here.
-    pub fn connect(args: &StoreArgs) -> Result<Self, sqlx::Error> {
-        Ok(Stores::over(postgres(&args.postgres)?, args))
+    pub fn connect(args: &StoreArgs) -> Result<Self, ConnectError> {
+        Stores::over(postgres(&args.postgres)?, args)
     }
 
     /// Prepares the connections so that no request keeps one for longer than its own time.
-    pub fn for_requests(args: &StoreArgs) -> Result<Self, sqlx::Error> {
-        Ok(Stores::over(postgres_for_requests(&args.postgres)?, args))
+    pub fn for_requests(args: &StoreArgs) -> Result<Self, ConnectError> {
+        Stores::over(postgres_for_requests(&args.postgres)?, args)
     }
 
-    fn over(pg: PgPool, args: &StoreArgs) -> Self {
+    fn over(pg: PgPool, args: &StoreArgs) -> Result<Self, ConnectError> {
         let clickhouse = connect::clickhouse(&args.clickhouse);
-        Stores { pg, clickhouse, clock: Clock::new(args.clock_url.clone()) }
+        let clock = args.clock_url.clone().map_or(Ok(Clock::of_machine()), Clock::of_sandbox)?;
+        Ok(Stores { pg, clickhouse, clock })
     }
 }
 
+/// Why connections cannot be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error(
+        "the database URL is not usable: {0}; set TIDEMARK_DATABASE_URL to postgres://user:password@host:port/database"
+    )]
+    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
+    #[error("an HTTP client cannot be made: {0}")]
+    Http(#[from] reqwest::Error),
+}
+
 /// A pool of Postgres connections that gives up on a dead server within the time a request may take.
-pub fn postgres(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
+pub fn postgres(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
     Ok(pool(args.database_connections).connect_lazy_with(args.database_url.reveal().parse()?))
 }
 
@@ -139,7 +154,7 @@ const LEFT_BUSY: Duration = Duration::from_millis(250);
 const SURELY_THERE: Duration = Duration::from_millis(500);
 
 /// A pool for requests: whatever a request began, its connection is another's soon after the request is over.
-pub fn postgres_for_requests(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
+pub fn postgres_for_requests(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
     let options: PgConnectOptions = args.database_url.reveal().parse()?;
     let pool = pool(args.database_connections)
         .after_release(|connection, _| {
@@ -163,7 +178,7 @@ const OF_FOLLOWER: [(&str, &str); 1] = [("statement_timeout", "300s")];
 const FOLLOWER_CONNECTIONS: u32 = 2;
 
 /// A pool for the follower of an API process's search index, beside that of its requests.
-pub fn postgres_for_follower(args: &PostgresArgs) -> Result<PgPool, sqlx::Error> {
+pub fn postgres_for_follower(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
     let options: PgConnectOptions = args.database_url.reveal().parse()?;
     Ok(pool(FOLLOWER_CONNECTIONS).connect_lazy_with(options.options(OF_FOLLOWER)))
 }
@@ -190,13 +205,16 @@ struct RemoteClock {
 }
 
 impl Clock {
-    pub fn new(url: Option<String>) -> Self {
-        let remote = url.map(|url| {
-            // A sandbox is on this machine or beside it, never behind the proxy that the environment may name.
-            let client = reqwest::Client::builder().no_proxy().build().unwrap_or_default();
-            Arc::new(RemoteClock { url, client, ahead: Mutex::new(None), silent: AtomicBool::new(false) })
-        });
-        Clock { remote }
+    pub const fn of_machine() -> Self {
+        Clock { remote: None }
+    }
+
+    /// Takes the time from a sandbox, which is on this machine or beside it, never behind the proxy that the environment may
+    /// name.
+    pub fn of_sandbox(url: String) -> Result<Self, ConnectError> {
+        let client = tls::client()?.no_proxy().build()?;
+        let remote = RemoteClock { url, client, ahead: Mutex::new(None), silent: AtomicBool::new(false) };
+        Ok(Clock { remote: Some(Arc::new(remote)) })
     }
 
     /// Whether a sandbox says what time it is.

@@ -22,4 +22,5 @@ pub mod config;
 pub mod failpoint;
 pub mod running;
 pub mod telemetry;
+pub mod tls;
 pub mod model;

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{ANALYTICS_CONCURRENCY, ANSWER_CACHE, App, RateLimitStore, Settings, Stores};
+use crate::app::{ANALYTICS_CONCURRENCY, ANSWER_CACHE, App, ConnectError, RateLimitStore, Settings, Stores};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::http::connections::{self, Limits};
 use crate::model::network::{BadNetwork, Network};
@@ -96,8 +96,8 @@ pub type Networks = Box<[Network]>;
 pub enum ServeError {
     #[error("cannot listen on {address}: {reason}; choose another address with --listen or TIDEMARK_LISTEN")]
     Listen { address: SocketAddr, reason: io::Error },
-    #[error("cannot use the database URL: {0}")]
-    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
     #[error(transparent)]
     Schema(#[from] migrate::Error),
     #[error(transparent)]

@@ -207,6 +207,16 @@ fn transactions_and_copies_of_sqlx_are_begun_in_one_place() {
     );
 }
 
+/// A client that is begun elsewhere cannot be made on a machine without a list of authorities.
+#[test]
+fn http_clients_are_begun_in_one_place() {
+    assert_eq!(
+        places(&["Client::builder(", "Client::new(", "ClientBuilder::new("]),
+        BTreeSet::from([("src/tls.rs".to_owned(), "Client::builder(")]),
+        "begin HTTP clients by tls::client"
+    );
+}
+
 /// The modules that a line of code names by `crate::`.
 fn named_modules(line: &str) -> Vec<&str> {
     let code = line.split("//").next().unwrap_or_default();

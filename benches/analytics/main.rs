@@ -131,7 +131,7 @@ fn api(stack: &Stack, folder: &std::path::Path, answer_cache: u64) -> App {
     let stores = Stores {
         pg: app::postgres(&postgres).unwrap(),
         clickhouse: stack.stores.clickhouse.clone(),
-        clock: Clock::new(None),
+        clock: Clock::of_machine(),
     };
     let search = SearchIndex::open(folder).unwrap();
     let settings = Settings { answer_cache, ..Settings::default() };

@@ -42,7 +42,7 @@ async fn main() {
     let stores = Stores {
         pg: pg.clone(),
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-        clock: Clock::new(None),
+        clock: Clock::of_machine(),
     };
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();

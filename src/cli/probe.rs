@@ -7,6 +7,7 @@ use reqwest::redirect::Policy;
 use url::Url;
 
 use super::Failure;
+use crate::tls;
 
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -28,7 +29,7 @@ pub(super) struct ProbeArgs {
 
 pub(super) async fn run(args: ProbeArgs) -> Result<(), Failure> {
     // What is probed is on this machine or beside it, never behind the proxy that the environment may name.
-    let client = reqwest::Client::builder().no_proxy().redirect(Policy::none()).timeout(PATIENCE).build()?;
+    let client = tls::client()?.no_proxy().redirect(Policy::none()).timeout(PATIENCE).build()?;
     let begun = Instant::now();
     loop {
         let asked = ask(&client, &args.url).await;

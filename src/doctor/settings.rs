@@ -124,7 +124,13 @@ impl Settings {
     /// The time of tracking; nothing where a sandbox should tell it and does not.
     pub(super) async fn now(&self, report: &mut Report) -> Option<DateTime<Utc>> {
         let Some(url) = &self.clock_url else { return Some(Utc::now()) };
-        let clock = Clock::new(Some(url.clone()));
+        let clock = match Clock::of_sandbox(url.clone()) {
+            Ok(clock) => clock,
+            Err(error) => {
+                report.fail("clock", error.to_string());
+                return None;
+            }
+        };
         match tokio::time::timeout(CLOCK, clock.now()).await {
             Ok(now) => {
                 report.warn(

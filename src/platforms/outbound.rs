@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -21,6 +21,7 @@ use url::Url;
 use super::call::Call;
 use super::source::Refusal;
 use crate::model::network::{is_loopback, is_public};
+use crate::tls;
 
 /// How long a request may take and how large its answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,8 +197,8 @@ impl Gate {
 
 /// A client that follows nothing and gives up in time.
 fn bounded(limits: Limits) -> Result<ClientBuilder, String> {
-    let builder = Client::builder()
-        .tls_backend_preconfigured(TLS.clone()?)
+    let builder = tls::client()
+        .map_err(|error| error.to_string())?
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(limits.timeout)
         .timeout(limits.timeout)
@@ -262,20 +263,6 @@ fn describe(error: &reqwest::Error) -> String {
     }
     format!("{what}: {cause}")
 }
-
-/// Trusts what this machine trusts, and the usual public authorities where it has no list of its own.
-static TLS: LazyLock<Result<rustls::ClientConfig, String>> = LazyLock::new(|| {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    let config =
-        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| format!("TLS cannot be set up: {error}"))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
-});
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,7 @@ use url::Url;
 
 use super::StartError;
 use crate::model::network::is_loopback;
+use crate::tls;
 
 /// How long a collector may take to accept a batch, and how much it may answer.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -131,8 +132,8 @@ impl fmt::Debug for Sender {
 
 impl Sender {
     fn new(signal: Signal, to: &Url, runtime: &Handle) -> Result<Self, StartError> {
-        let mut builder =
-            reqwest::Client::builder().timeout(LONGEST).redirect(reqwest::redirect::Policy::none());
+        let builder = tls::client().map_err(StartError::exporter)?;
+        let mut builder = builder.timeout(LONGEST).redirect(reqwest::redirect::Policy::none());
         if is_loopback(to) {
             builder = builder.no_proxy();
         }

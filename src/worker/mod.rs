@@ -20,7 +20,7 @@ use std::time::Duration;
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::Stores;
+use crate::app::{ConnectError, Stores};
 use crate::config::StoreArgs;
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::running::StopArgs;
@@ -63,10 +63,8 @@ pub struct TrackArgs {
 /// Why a tracker does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error(
-        "the database URL is not usable: {0}; set TIDEMARK_DATABASE_URL to postgres://user:password@host:port/database"
-    )]
-    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
     #[error(transparent)]
     Sources(#[from] ConfigError),
     #[error(transparent)]

@@ -368,7 +368,7 @@ async fn clock(now: Arc<Mutex<DateTime<Utc>>>) -> Clock {
             let _ = client.write_all((head + &body).as_bytes()).await;
         }
     });
-    Clock::new(Some(url))
+    Clock::of_sandbox(url).unwrap()
 }
 
 #[tokio::test]

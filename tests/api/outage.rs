@@ -24,7 +24,7 @@ async fn api_over(api: &TestApi, database_url: String) -> String {
     let stores = Stores {
         pg: for_requests(database_url, 4),
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-        clock: Clock::new(None),
+        clock: Clock::of_machine(),
     };
     let readable = Readable::new(Platform::ALL);
     serve(&App::new(stores, api.app.search.clone(), readable, Settings::default())).await

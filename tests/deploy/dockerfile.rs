@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 use crate::call::{understand, understand_all};
 use crate::{FOLDER, checker, path, text, told};
@@ -133,4 +134,19 @@ fn the_image_calls_the_program_as_it_is_and_not_as_root() {
     let probe = understand(&arguments, &BTreeMap::new());
     let url: &url::Url = probe.matches.get_one("url").unwrap();
     assert_eq!((url.port(), url.path()), (Some(listen.port()), "/v2/health"));
+}
+
+#[test]
+fn the_program_needs_no_library_that_the_image_lacks() {
+    let output = Command::new("ldd").arg(env!("CARGO_BIN_EXE_tidemark")).output().unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    let told = told(&output);
+    let needed: BTreeSet<_> =
+        told.lines().filter_map(|line| line.split_whitespace().next()?.rsplit('/').next()).collect();
+    assert!(needed.contains("libc.so.6"), "{told}");
+    // Of the packages libc6 and libgcc-s1, which every Debian has; the kernel brings the first.
+    let there = ["linux-vdso.so", "ld-linux", "libc.so", "libm.so", "libgcc_s.so"];
+    for library in needed {
+        assert!(there.iter().any(|known| library.starts_with(known)), "{library} is not in the image");
+    }
 }

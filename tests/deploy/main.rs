@@ -5,6 +5,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod authorities;
 mod call;
 mod clickhouse;
 mod compose;

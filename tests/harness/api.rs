@@ -94,7 +94,7 @@ impl TestApi {
         let stores = Stores {
             pg: pg.clone(),
             clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-            clock: Clock::new(None),
+            clock: Clock::of_machine(),
         };
         let search = SearchIndex::open(folder.path()).unwrap();
         tokio::spawn(indexer::follow(stores.clone(), search.clone(), CancellationToken::new()));

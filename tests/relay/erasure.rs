@@ -389,7 +389,7 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     let tenant = some_days(&own, 2).await;
     let world = World::open(Population::new(5, 2), None, Some(Utc::now())).unwrap();
     let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
-    let clock = Clock::new(Some(format!("{}/_clock", sandbox.url)));
+    let clock = Clock::of_sandbox(format!("{}/_clock", sandbox.url)).unwrap();
     let stores = Stores { clock, ..own.stores.clone() };
     sqlx::query("insert into removed_subjects (organization_id, subject_id, delivery) values ($1, 0, 0)")
         .bind(tenant.id)

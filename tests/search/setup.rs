@@ -100,7 +100,7 @@ impl Followed {
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
         let stores =
-            Stores { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::new(None) };
+            Stores { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::of_machine() };
         let stop = CancellationToken::new();
         let task = tokio::spawn(indexer::follow(stores, index.clone(), stop.clone()));
         Followed { index, stop, task }

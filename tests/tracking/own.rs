@@ -57,7 +57,7 @@ impl Own {
         let stores = Stores {
             pg: database().await,
             clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-            clock: Clock::new(Some(format!("{}/_clock", sandbox.url))),
+            clock: Clock::of_sandbox(format!("{}/_clock", sandbox.url)).unwrap(),
         };
         // The options that belong to the variables with which a process is told of the sandbox.
         let options =

@@ -14,7 +14,7 @@ use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::embedded::postgres::Cluster;
 use crate::model::secret::Secret;
 use crate::sandbox::population::{Account, Population};
-use crate::{embedded, sandbox, store};
+use crate::{embedded, sandbox, store, tls};
 
 /// How long a part may take to stop before it is killed. Postgres' guard has its own, shorter patience.
 const GRACE: Duration = Duration::from_secs(20);
@@ -245,7 +245,7 @@ fn arguments(words: &[&str]) -> Vec<OsString> {
 
 /// Resolves once `url` answers with success.
 async fn answers(url: &str) -> Result<(), Failure> {
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build()?;
+    let client = tls::client()?.no_proxy().timeout(Duration::from_secs(2)).build()?;
     loop {
         if let Ok(response) = client.get(url).send().await
             && response.status().is_success()

@@ -47,9 +47,8 @@ impl Victim {
 /// Kills one of the processes that are this. Returns it with those that go after it, and nothing when none runs.
 pub(super) fn kill(dir: &Path, victim: Victim, chosen: usize) -> Vec<u32> {
     let processes = processes_of(dir);
-    let those = |victim: Victim| {
-        processes.iter().filter(move |(_, command)| victim.is(command)).map(|(pid, _)| *pid)
-    };
+    let those =
+        |victim: Victim| processes.iter().filter(move |(_, command)| victim.is(command)).map(|(pid, _)| *pid);
     let found: Vec<_> = those(victim).collect();
     let Some(pid) = found.get(chosen % found.len().max(1)).copied() else { return Vec::new() };
     if send(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).is_err() {
