@@ -55,14 +55,16 @@ export function spike() {
 }
 
 export function recovery() {
-  let answer = get('/overview', '/overview', { period: '30d' }, {}, ANY);
-  if (answer.status !== 200) {
-    // What the refusal says, and a second for the clocks.
-    sleep(Number(answer.headers['Retry-After']) + 1);
-  }
+  const { headers, status } = get('/overview', '/overview', { period: '30d' }, {}, ANY);
+  // Who is refused waits as told. Who is not waits for the end of the window too: the spike may have used most of it.
+  const ends = Number(headers['X-Ratelimit-Reset']) - Date.parse(headers.Date) / 1000;
+  const left = status === 429 ? Number(headers['Retry-After']) : ends;
+  check(left, { 'an answer says when the window ends': (seconds) => seconds <= 60 });
+  // And a second for the clocks.
+  sleep(Math.max(left, 0) + 1);
   for (let n = 0; n < 100; n += 1) {
-    answer = get('/overview', '/overview', { period: '30d' }, {}, ANY);
-    check(answer, { 'afterwards all is answered': ({ status }) => status === 200 });
+    const answer = get('/overview', '/overview', { period: '30d' }, {}, ANY);
+    check(answer, { 'afterwards all is answered': (it) => it.status === 200 });
     recovered.add(answer.timings.duration);
   }
 }
