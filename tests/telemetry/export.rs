@@ -176,6 +176,7 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
     let line = line.unwrap();
     assert_eq!((line["trace_id"].as_str(), line["message"].as_str()), (Some(TRACE), Some("answered")));
     eventually("the collector has the line", || async {
+    belong_to_statements(receiver).await;
         receiver.look(|received| {
             let mut logs = received.logs.iter().map(|(_, log)| log);
             let found = logs.find(|log| attribute(&log.attributes, "request_id") == request_id)?;
@@ -219,6 +220,43 @@ async fn every_metric(installation: &Installation) {
         .collect();
     let receiver = &installation.receiver;
     let seen = || -> BTreeSet<_> { receiver.look(|received| received.metrics.keys().cloned().collect()) };
+/// A source whose credentials were refused rests until it has answered, however long ago that was.
+async fn refused_credentials_are_told(installation: &Installation) {
+    eventually("the source is told to rest", || async {
+        let page = installation.page(&installation.tracker).await;
+        let mut lines = page.lines().filter(|line| line.starts_with("tidemark_source_paused{"));
+        let rests = lines.find(|line| line.ends_with(" 1"))?;
+        for label in
+            ["tidemark_cause=\"credentials\"", "tidemark_platform=\"instagram\"", "tidemark_source=\"http\""]
+        {
+            assert!(rests.contains(label), "{rests}");
+        }
+        Some(())
+    })
+    .await;
+    let pg = &installation.databases.pg;
+    assert!(pauses::end(pg, Platform::Instagram, "http", Utc::now()).await.unwrap());
+}
+
+/// What ClickHouse is asked continues the span of the statement, and none beside it.
+async fn belong_to_statements(receiver: &Receiver) {
+    let parents: BTreeSet<_> = receiver.look(|received| {
+        let contexts = received.passed_on.iter().filter(|(name, _)| *name == "clickhouse");
+        let contexts = contexts.filter_map(|(_, context)| context.as_deref());
+        contexts.map(|context| context.split('-').nth(2).unwrap().to_owned()).collect()
+    });
+    // A request's, and the relay's.
+    assert!(parents.len() > 5, "{parents:?}");
+    eventually("the statements' spans are there", || async {
+        receiver.look(|received| {
+            let spans = received.spans.iter().filter(|(_, span)| span.name.ends_with(" clickhouse"));
+            let statements: BTreeSet<_> = spans.map(|(_, span)| hex(&span.span_id)).collect();
+            parents.is_subset(&statements).then_some(())
+        })
+    })
+    .await;
+}
+
     let missing = || -> Vec<_> { wanted.difference(&seen()).cloned().collect() };
     let all = eventually("every metric arrives", || async { missing().is_empty().then_some(()) });
     tokio::select! {
