@@ -184,7 +184,7 @@ pub fn init(args: &LogArgs, process: Option<Process>, runtime: &Handle) -> Resul
             layers.push(layer.with_filter(sent).with_filter(untraced(filter()?)).boxed());
             telemetry.logs = Some(provider);
         }
-        let mut metrics = SdkMeterProvider::builder().with_resource(resource());
+        let mut metrics = metrics::provider().with_resource(resource());
         let to = otlp::endpoint(Signal::Metrics)?;
         if let Some(to) = &to {
             metrics = metrics.with_periodic_exporter(otlp::metrics(to, runtime)?);
