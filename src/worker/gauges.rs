@@ -107,13 +107,8 @@ async fn tracking(stores: &Stores, sources: &Sources) -> Result<Tracking, Error>
         }
     }
     let mut pauses = pauses::all(pg).await?;
-    pauses.retain(|pause| pause.until > now);
-    Ok(Tracking {
-        queues: queues::status(pg, now).await?,
-        budgets,
-        pauses,
-        outbox: outbox::waiting(pg).await?,
-    })
+    pauses.retain(|pause| pause.lasts(now));
+    Ok(Tracking { queues: queues::all(pg, now).await?, budgets, pauses, outbox: outbox::waiting(pg).await? })
 }
 
 /// Whether each source of each platform rests, as one value for each cause.

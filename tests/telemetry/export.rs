@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use chrono::{TimeDelta, Utc};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
+use tidemark::model::platform::Platform;
 use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::pauses::{self, Cause, Pause};
 use tidemark::telemetry::names::{ALL, Of};
 
 use crate::harness::databases::{Databases, Process};
@@ -50,6 +53,15 @@ impl Installation {
         ];
         let options = OrganizationChange { rate_limit: Some(Some(12)), ..OrganizationChange::default() };
         let (_, key) = tenant(&databases.pg, options).await;
+        let yesterday = Utc::now() - TimeDelta::days(1);
+        let refused = Pause {
+            platform: Platform::Instagram,
+            source: "http".to_owned(),
+            until: yesterday,
+            cause: Cause::Credentials,
+            reason: "refused".to_owned(),
+        };
+        pauses::begin(&databases.pg, &refused, yesterday).await.unwrap();
         let (api, base) = databases.serve(&exports);
         let tracker = databases.track(&exports);
         Installation { receiver, databases, api, tracker, base, key }
@@ -107,6 +119,7 @@ fn names(spans: &[(String, Span)]) -> Vec<&str> {
 #[tokio::test]
 async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_name() {
     let mut installation = Installation::start().await;
+    refused_credentials_are_told(&installation).await;
     installation.work().await;
 
     // One trace, from the client's span over the request's to those of the statements.
@@ -163,6 +176,7 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
         })
     };
     assert!(passed_on("clickhouse") && passed_on("short"));
+    belong_to_statements(receiver).await;
 
     // The tracker's work has traces of its own.
     let scraped = receiver.look(|received| {
@@ -176,7 +190,6 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
     let line = line.unwrap();
     assert_eq!((line["trace_id"].as_str(), line["message"].as_str()), (Some(TRACE), Some("answered")));
     eventually("the collector has the line", || async {
-    belong_to_statements(receiver).await;
         receiver.look(|received| {
             let mut logs = received.logs.iter().map(|(_, log)| log);
             let found = logs.find(|log| attribute(&log.attributes, "request_id") == request_id)?;
@@ -207,19 +220,6 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
     assert!(!installation.api.lines().iter().any(told), "{}", installation.api.log());
 }
 
-/// Every metric of the table arrives, from the processes that it says, with no label that it does not name.
-async fn every_metric(installation: &Installation) {
-    let wanted: BTreeSet<_> = ALL
-        .iter()
-        .flat_map(|metric| match metric.of {
-            Of::Api => vec![(API, metric.name)],
-            Of::Tracker => vec![(TRACKER, metric.name)],
-            Of::Both => vec![(API, metric.name), (TRACKER, metric.name)],
-        })
-        .map(|(service, name)| (service.to_owned(), name.to_owned()))
-        .collect();
-    let receiver = &installation.receiver;
-    let seen = || -> BTreeSet<_> { receiver.look(|received| received.metrics.keys().cloned().collect()) };
 /// A source whose credentials were refused rests until it has answered, however long ago that was.
 async fn refused_credentials_are_told(installation: &Installation) {
     eventually("the source is told to rest", || async {
@@ -257,6 +257,19 @@ async fn belong_to_statements(receiver: &Receiver) {
     .await;
 }
 
+/// Every metric of the table arrives, from the processes that it says, with no label that it does not name.
+async fn every_metric(installation: &Installation) {
+    let wanted: BTreeSet<_> = ALL
+        .iter()
+        .flat_map(|metric| match metric.of {
+            Of::Api => vec![(API, metric.name)],
+            Of::Tracker => vec![(TRACKER, metric.name)],
+            Of::Both => vec![(API, metric.name), (TRACKER, metric.name)],
+        })
+        .map(|(service, name)| (service.to_owned(), name.to_owned()))
+        .collect();
+    let receiver = &installation.receiver;
+    let seen = || -> BTreeSet<_> { receiver.look(|received| received.metrics.keys().cloned().collect()) };
     let missing = || -> Vec<_> { wanted.difference(&seen()).cloned().collect() };
     let all = eventually("every metric arrives", || async { missing().is_empty().then_some(()) });
     tokio::select! {
