@@ -281,3 +281,5 @@ fn statements_are_made_of_constants_alone() {
         "a new place that vouches for a statement: see that nothing from outside is in it, and add it"
     );
 }
+        // an index of the database, by the name that Postgres tells
+        ("src/store/migrate.rs".to_owned(), "AssertSqlSafe("),
