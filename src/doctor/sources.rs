@@ -22,15 +22,14 @@ pub(super) async fn check(
         Ok(sources) => sources,
         Err(error) => return report.fail("sources", error.to_string()),
     };
-    let now = now.unwrap_or_else(Utc::now);
-    let queues = match pg {
-        Some(pg) => within(queues::status(pg, now)).await.and_then(Result::ok).unwrap_or_default(),
+    let tracked = match pg {
+        Some(pg) => within(queues::targets(pg)).await.and_then(Result::ok).unwrap_or_default(),
         None => Vec::new(),
     };
     for platform in Platform::ALL {
         let check = platform.as_str();
         let names = sources.names(platform);
-        let targets = queues.iter().find(|queue| queue.platform == platform).map_or(0, |queue| queue.targets);
+        let targets = tracked.iter().find(|(of, _)| *of == platform).map_or(0, |(_, targets)| *targets);
         if names.is_empty() {
             let sentence =
                 "no source has credentials: set those of an official API, or TIDEMARK_HTTP_SOURCE_URL";
@@ -45,6 +44,7 @@ pub(super) async fn check(
             report.ok(check, format!("{} have what they need; --ask tries them", names.join(", ")));
             continue;
         }
+        let now = now.unwrap_or_else(Utc::now);
         for name in &names {
             let said = asked(&sources, platform, name, &names, now).await;
             told(report, check, name, said);

@@ -42,8 +42,11 @@ async fn relay(pg: &PgPool) -> Result<Report, Error> {
     let mut report = Report::default();
     let is_led = outbox::is_led(&mut *pg.acquire().await?).await?;
     let waiting = outbox::waiting(pg).await?;
-    let rows =
-        format!("{} changes wait for ClickHouse, the oldest for {:.0} s", waiting.rows, waiting.seconds);
+    let rows = match waiting.rows {
+        outbox::COUNTED.. => "100,000 or more".to_owned(),
+        fewer => fewer.to_string(),
+    };
+    let rows = format!("{rows} changes wait for ClickHouse, the oldest for {:.0} s", waiting.seconds);
     let late = waiting.seconds > WAITING;
     match (is_led, late) {
         (true, false) => report.ok("outbox", rows),

@@ -148,6 +148,11 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", detail).because(cause)
     }
 
+    /// A handler panicked, which was logged where it did.
+    pub fn panicked() -> Self {
+        Problem { cause: None, ..Self::internal("") }
+    }
+
     pub fn upstream(detail: impl Into<String>, cause: impl fmt::Display) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "UPSTREAM_ERROR", detail).because(cause)
     }

@@ -89,18 +89,72 @@ impl Handler for Unrouted {
     }
 }
 
-/// Turns a panic into an answer that says nothing of it.
+/// Turns a panic, which the log has, into an answer that says nothing of it.
 pub struct CatchPanic;
 
 #[async_trait]
 impl Handler for CatchPanic {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let outcome = AssertUnwindSafe(ctrl.call_next(req, depot, res)).catch_unwind().await;
-        if let Err(panic) = outcome {
-            let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-            let problem = Problem::internal(format!("a handler panicked: {text}"));
-            problem.write(req, depot, res).await;
+        if outcome.is_err() {
+            Problem::panicked().write(req, depot, res).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::Arc;
+
+    use salvo::handler;
+    use serde_json::Value;
+    use tokio::runtime::Runtime;
+
+    use super::*;
+    use crate::model::key::Key;
+    use crate::telemetry::{self, LogArgs, LogFormat};
+
+    /// Set in the process that panics, to the form of its log.
+    const FORM: &str = "TIDEMARK_TEST_PANICS";
+
+    #[handler]
+    async fn panics(req: &Request) {
+        panic!("what a client sent:\n2026-01-01 ERROR {}", req.uri().path());
+    }
+
+    #[test]
+    fn a_panic_is_one_line_of_the_log_whatever_else_is_in_it() {
+        let name = "http::route::tests::a_panic_is_one_line_of_the_log_whatever_else_is_in_it";
+        if let Ok(form) = std::env::var(FORM) {
+            let format = if form == "json" { LogFormat::Json } else { LogFormat::Text };
+            let runtime = Runtime::new().unwrap();
+            let filter = "off".to_owned();
+            telemetry::init(&LogArgs { filter, format }, None, runtime.handle()).unwrap();
+            let (mut request, mut depot, mut response) = (Request::new(), Depot::new(), Response::new());
+            let key = Key::generate().unwrap();
+            *request.uri_mut() = format!("/v2/{}", key.reveal()).parse().unwrap();
+            let mut rest = FlowCtrl::new(vec![Arc::new(panics)]);
+            runtime.block_on(CatchPanic.handle(&mut request, &mut depot, &mut response, &mut rest));
+            assert_eq!(response.status_code, Some(StatusCode::INTERNAL_SERVER_ERROR));
+            return;
+        }
+        for form in ["json", "text"] {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args([name, "--exact", "--nocapture"]).env(FORM, form).env("RUST_BACKTRACE", "0");
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            let log = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(log.lines().count(), 1, "{log}");
+            assert!(log.contains("2026-01-01 ERROR /v2/tdm_…"), "{log}");
+            if form == "json" {
+                let line: Value = serde_json::from_str(&log).unwrap();
+                assert_eq!(line["level"], "ERROR");
+                assert!(line["place"].as_str().unwrap().starts_with(file!()), "{line}");
+                assert!(line["reason"].as_str().unwrap().starts_with("what a client sent:\n"), "{line}");
+            } else {
+                assert!(log.contains(&format!("place=\"{}:", file!())), "{log}");
+            }
         }
     }
 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use sqlx::migrate::{MigrateDatabase, MigrateError, Migrator};
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tokio::time::Instant;
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::cluster::{self, Layout};
-use crate::store::connect;
+use crate::store::{connect, diagnosis};
 
 #[cfg(test)]
 mod rules;
@@ -102,7 +102,11 @@ pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result
     let url = postgres.database_url.reveal();
     create_postgres_database(url).await?;
     let mut connection = PgConnection::connect(url).await?;
-    sqlx::query("select pg_advisory_lock($1)").bind(LOCK).execute(&mut connection).await?;
+    // A statement that waited for the lock would be a transaction that an index which is built concurrently waits for.
+    while !sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(LOCK).fetch_one(&mut connection).await?
+    {
+        tokio::time::sleep(PAUSE).await;
+    }
     let applied = Applied {
         postgres: migrate_postgres(&mut connection).await?,
         clickhouse: migrate_clickhouse(clickhouse).await?,
@@ -135,6 +139,9 @@ async fn migrate_postgres(connection: &mut PgConnection) -> Result<usize, Error>
         let limit = if file.no_tx { 0 } else { LOCK_MILLIS };
         let setting = "select set_config('lock_timeout', $1, false)";
         sqlx::query(setting).bind(limit.to_string()).execute(&mut *connection).await?;
+        if file.no_tx {
+            remove_broken_off(connection, file.sql.as_str()).await?;
+        }
         while let Err(error) = POSTGRES.run_to(file.version, &mut *connection).await {
             match error {
                 MigrateError::VersionMissing(_) => return Err(Error::PostgresIsNewer),
@@ -155,6 +162,18 @@ async fn migrate_postgres(connection: &mut PgConnection) -> Result<usize, Error>
         Err(MigrateError::VersionMissing(_)) => Err(Error::PostgresIsNewer),
         result => Ok(result.map(|()| pending.len())?),
     }
+}
+
+/// Removes the index that a file builds, where an earlier attempt was broken off: it serves nobody and is in the way.
+async fn remove_broken_off(connection: &mut PgConnection, file: &str) -> Result<(), sqlx::Error> {
+    for index in diagnosis::invalid_indexes(connection).await? {
+        if file.contains(&format!(" {index} ")) {
+            tracing::info!(index, "the building of an index was broken off; it is built anew");
+            let statement = format!("drop index concurrently {index}");
+            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *connection).await?;
+        }
+    }
+    Ok(())
 }
 
 fn is_locked(error: &MigrateError) -> bool {

@@ -26,6 +26,13 @@ pub struct Pause {
     pub reason: String,
 }
 
+impl Pause {
+    /// Whether the source rests: at its limit until then, without credentials until it has answered.
+    pub fn lasts(&self, now: DateTime<Utc>) -> bool {
+        self.cause == Cause::Credentials || self.until > now
+    }
+}
+
 /// The sources that rest, or rested and have not answered since.
 pub async fn all(pg: &PgPool) -> Result<Vec<Pause>, Error> {
     Ok(sqlx::query_as("select platform, source, until, cause, reason from source_pauses")

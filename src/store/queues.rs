@@ -13,13 +13,11 @@ use crate::model::platform::Platform;
 #[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
 pub struct Queue {
     pub platform: Platform,
-    /// Accounts and individually tracked videos that are not paused.
-    pub targets: i64,
-    /// Those whose time has come and that nobody has in hand.
+    /// Targets whose time has come and that nobody has in hand.
     pub due: i64,
     /// Those that a tracker has in hand.
     pub in_hand: i64,
-    /// Those whose last attempt failed.
+    /// Those whose last attempt failed, due or not.
     pub failing: i64,
     /// How long the one that is due longest has waited.
     pub lag_seconds: i64,
@@ -31,22 +29,56 @@ pub struct Queue {
     pub reason: Option<String>,
 }
 
-/// Reads the queue of every platform, at `now` of the service's clock.
-pub async fn status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
+/// A queue together with how much it is of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    #[serde(flatten)]
+    pub queue: Queue,
+    /// Accounts and individually tracked videos that are not paused.
+    pub targets: i64,
+}
+
+/// Reads what is tracked of every platform, and its queue at `now` of the service's clock.
+pub async fn status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Status>, Error> {
+    let (targets, queues) = (targets(pg).await?, all(pg, now).await?);
+    let together = targets.into_iter().zip(queues);
+    Ok(together.map(|((_, targets), queue)| Status { queue, targets }).collect())
+}
+
+/// Counts the accounts and individually tracked videos of every platform that are not paused; goes through all of them.
+pub async fn targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
+    let targets = sqlx::query_as(
+        "select p.platform, t.targets
+         from unnest($1::text[]) with ordinality as p(platform, place)
+         cross join lateral (
+            select count(*) as targets from scrape_targets where platform = p.platform and enabled
+         ) t
+         order by p.place",
+    )
+    .bind(Platform::ALL.map(Platform::as_str))
+    .fetch_all(pg)
+    .await?;
+    Ok(targets)
+}
+
+/// Reads the queue of every platform, at `now` of the service's clock. Looks at what is due, which what is in hand was and is
+/// until it is done, and at what fails.
+pub async fn all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
     let queues = sqlx::query_as(
-        "select p.platform, t.targets, t.due, t.in_hand, t.failing,
+        "select p.platform, t.due, t.in_hand, failing.failing,
                 coalesce(extract(epoch from $1 - t.longest), 0)::bigint as lag_seconds,
                 pause.rests_until, pause.cause, pause.reason
          from unnest($2::text[]) with ordinality as p(platform, place)
          cross join lateral (
-            select count(*) as targets,
-                count(*) filter (where next_attempt_at <= $1 and not coalesce(lease_until >= now(), false)) as due,
+            select count(*) filter (where not coalesce(lease_until >= now(), false)) as due,
                 count(*) filter (where lease_until >= now()) as in_hand,
-                count(*) filter (where failures > 0) as failing,
-                min(next_attempt_at) filter (where next_attempt_at <= $1 and not coalesce(lease_until >= now(), false))
-                    as longest
-            from scrape_targets where platform = p.platform and enabled
+                min(next_attempt_at) filter (where not coalesce(lease_until >= now(), false)) as longest
+            from scrape_targets where platform = p.platform and enabled and next_attempt_at <= $1
          ) t
+         cross join lateral (
+            select count(*) as failing from scrape_targets
+            where platform = p.platform and enabled and failures > 0
+         ) failing
          cross join lateral (
             select max(until) as rests_until, min(cause) as cause,
                 string_agg(source || ': ' || reason, '; ' order by source) as reason

@@ -9,10 +9,10 @@ use tracing::Instrument;
 use super::Error;
 use crate::telemetry::trace::{self, Statement};
 
-/// The client for a statement that belongs to the running trace, which ClickHouse then tells as a part of it.
-pub(super) fn client(client: &Client) -> Cow<'_, Client> {
+/// The client by which ClickHouse tells what it does for a statement as a part of that.
+pub(super) fn client<'a>(client: &'a Client, statement: &Statement) -> Cow<'a, Client> {
     let mut client = Cow::Borrowed(client);
-    for (name, value) in &trace::headers() {
+    for (name, value) in &trace::headers_of(&statement.span) {
         if let Ok(value) = value.to_str() {
             client = Cow::Owned(client.into_owned().with_header(name.as_str(), value));
         }

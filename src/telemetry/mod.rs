@@ -7,6 +7,7 @@
 pub mod metrics;
 pub mod names;
 mod otlp;
+mod panics;
 pub mod probes;
 mod prometheus;
 pub mod statements;
@@ -183,7 +184,7 @@ pub fn init(args: &LogArgs, process: Option<Process>, runtime: &Handle) -> Resul
             layers.push(layer.with_filter(sent).with_filter(untraced(filter()?)).boxed());
             telemetry.logs = Some(provider);
         }
-        let mut metrics = SdkMeterProvider::builder().with_resource(resource());
+        let mut metrics = metrics::provider().with_resource(resource());
         let to = otlp::endpoint(Signal::Metrics)?;
         if let Some(to) = &to {
             metrics = metrics.with_periodic_exporter(otlp::metrics(to, runtime)?);
@@ -206,8 +207,9 @@ pub fn init(args: &LogArgs, process: Option<Process>, runtime: &Handle) -> Resul
         layers.push(log.with_filter(untraced(filter()?)).boxed());
         tracing_subscriber::registry().with(layers).try_init()
     };
-    if started.is_err() {
-        tracing::debug!("logging was started before");
+    match started {
+        Ok(()) => panics::heard(),
+        Err(_) => tracing::debug!("logging was started before"),
     }
     if let Some(page) = page {
         runtime.spawn(page.serve());
@@ -231,12 +233,10 @@ pub fn collectors() -> Result<Vec<(String, u16)>, StartError> {
 /// The target of spans that only collectors see.
 const TRACED: &str = "otel";
 
-/// A filter of log lines, without what is there for collectors alone.
+/// A filter of log lines, without what is there for collectors alone and never without panics.
 fn untraced(filter: EnvFilter) -> EnvFilter {
-    match format!("{TRACED}=off").parse() {
-        Ok(directive) => filter.add_directive(directive),
-        Err(_) => filter,
-    }
+    let own = [format!("{TRACED}=off").parse().ok(), panics::always()];
+    own.into_iter().flatten().fold(filter, EnvFilter::add_directive)
 }
 
 /// The lines on standard error.

@@ -130,11 +130,11 @@ definitions! {
     FAILING: "tidemark.tracker.failing", Gauge, "{target}", [PLATFORM], Tracker,
         "Those whose last attempt failed.";
     LAG: "tidemark.tracker.lag", Gauge, "s", [PLATFORM], Tracker,
-        "How long the one that is due longest has waited.";
+        "How long the one that is due longest has waited, also where its platform's sources rest.";
     SOURCE_PAUSED: "tidemark.source.paused", Gauge, "{source}", [PLATFORM, SOURCE, CAUSE], Tracker,
-        "1 while a source rests, by `rate_limit` or `credentials`, and 0 while it goes on.";
+        "1 while a source rests, by `rate_limit` until it may be asked again or by `credentials` until it has answered, and 0 while it goes on.";
     OUTBOX: "tidemark.outbox.rows", Gauge, "{row}", [], Tracker,
-        "Committed changes that are not in ClickHouse yet.";
+        "Committed changes that are not in ClickHouse yet, counted up to 100,000.";
     OUTBOX_LAG: "tidemark.outbox.lag", Gauge, "s", [], Tracker,
         "How long the oldest of them has waited.";
     DELIVERY: "tidemark.relay.delivery.duration", Histogram(OF_WORK), "s", [OUTCOME], Tracker,

@@ -63,19 +63,12 @@ fn without_state(told: &SpanContext) -> SpanContext {
 
 /// The headers by which whoever is asked continues a span's trace; none while nothing is traced.
 pub fn headers_of(span: &Span) -> HeaderMap {
-    if span.is_disabled() { HeaderMap::new() } else { injected(&span.context()) }
-}
-
-/// The headers by which whoever is asked continues the running trace.
-pub fn headers() -> HeaderMap {
-    if is_running() { injected(&Context::current()) } else { HeaderMap::new() }
-}
-
-fn injected(context: &Context) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    global::get_text_map_propagator(|propagator| {
-        propagator.inject_context(context, &mut HeaderInjector(&mut headers));
-    });
+    if !span.is_disabled() {
+        global::get_text_map_propagator(|propagator| {
+            propagator.inject_context(&span.context(), &mut HeaderInjector(&mut headers));
+        });
+    }
     headers
 }
 

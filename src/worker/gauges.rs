@@ -23,24 +23,37 @@ use crate::telemetry::tenants;
 
 /// How often the stores are looked at.
 const EVERY: Duration = Duration::from_secs(15);
-/// How long what was seen counts as the state of now.
+/// How often all targets are counted, and the accounts of all organizations: that takes time, and changes little.
+const COUNT_TARGETS: Duration = Duration::from_secs(300);
+const COUNT_ACCOUNTS: Duration = Duration::from_secs(600);
+/// How long what was seen counts as the state of now, after the time to look again.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// What was seen last, and when.
-struct Seen<T>(Mutex<Option<(Instant, T)>>);
+/// What was seen last, and when; it is looked at again after a time.
+struct Seen<T> {
+    last: Mutex<Option<(Instant, T)>>,
+    again: Duration,
+}
 
 impl<T> Seen<T> {
-    fn nothing() -> Arc<Self> {
-        Arc::new(Seen(Mutex::new(None)))
+    fn every(again: Duration) -> Arc<Self> {
+        Arc::new(Seen { last: Mutex::new(None), again })
     }
 
     fn put(&self, seen: T) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), seen));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), seen));
+    }
+
+    /// Whether it is time to look. A look that failed is made again soon.
+    fn is_time(&self) -> bool {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.again)
     }
 
     fn values(&self, values: impl FnOnce(&T) -> Vec<Value>) -> Vec<Value> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.as_ref().filter(|(at, _)| at.elapsed() < FRESH).map_or_else(Vec::new, |(_, seen)| values(seen))
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = last.as_ref().filter(|(at, _)| at.elapsed() < self.again + FRESH);
+        fresh.map_or_else(Vec::new, |(_, seen)| values(seen))
     }
 }
 
@@ -63,14 +76,18 @@ pub(super) async fn of_tracker(stores: Stores, sources: Arc<Sources>, stop: Canc
     if metrics::on().is_none() {
         return;
     }
-    let seen = Seen::nothing();
+    let (seen, tracked) = (Seen::every(EVERY), Seen::every(COUNT_TARGETS));
     connections(&stores, None);
     let by_platform = |definition: &Definition, figure: fn(&Queue) -> f64| {
         let seen: Arc<Seen<Tracking>> = seen.clone();
         let value = move |queue: &Queue| (figure(queue), vec![platform(queue.platform)]);
         observe(definition, move || seen.values(|seen| seen.queues.iter().map(value).collect()));
     };
-    by_platform(&names::TARGETS, |queue| queue.targets as f64);
+    let targets = tracked.clone();
+    observe(&names::TARGETS, move || {
+        let value = |(of, targets): &(Platform, i64)| (*targets as f64, vec![platform(*of)]);
+        targets.values(|seen: &Vec<_>| seen.iter().map(value).collect())
+    });
     by_platform(&names::DUE, |queue| queue.due as f64);
     by_platform(&names::IN_HAND, |queue| queue.in_hand as f64);
     by_platform(&names::FAILING, |queue| queue.failing as f64);
@@ -91,6 +108,9 @@ pub(super) async fn of_tracker(stores: Stores, sources: Arc<Sources>, stop: Canc
     one(&names::OUTBOX_LAG, &seen, |seen| seen.outbox.seconds);
     let look = || async {
         seen.put(within(BRIEF, tracking(&stores, &sources)).await?);
+        if tracked.is_time() {
+            tracked.put(within(BRIEF, queues::targets(&stores.pg)).await?);
+        }
         Ok(())
     };
     regularly("the tracker's queues", stop, look).await;
@@ -107,13 +127,8 @@ async fn tracking(stores: &Stores, sources: &Sources) -> Result<Tracking, Error>
         }
     }
     let mut pauses = pauses::all(pg).await?;
-    pauses.retain(|pause| pause.until > now);
-    Ok(Tracking {
-        queues: queues::status(pg, now).await?,
-        budgets,
-        pauses,
-        outbox: outbox::waiting(pg).await?,
-    })
+    pauses.retain(|pause| pause.lasts(now));
+    Ok(Tracking { queues: queues::all(pg, now).await?, budgets, pauses, outbox: outbox::waiting(pg).await? })
 }
 
 /// Whether each source of each platform rests, as one value for each cause.
@@ -157,11 +172,14 @@ pub async fn of_api(stores: Stores, history: History, search: SearchIndex, stop:
     });
     let index = search.clone();
     observe(&names::SEARCH_DOCUMENTS, move || vec![(index.documents() as f64, Vec::new())]);
-    let pending = Seen::nothing();
+    let (pending, sizes) = (Seen::every(EVERY), Seen::every(COUNT_ACCOUNTS));
     one(&names::SEARCH_PENDING, &pending, |pending: &i64| *pending as f64);
     let look = || async {
-        tenants::remember(within(BRIEF, organizations::sizes(&stores.pg)).await?);
         pending.put(within(BRIEF, changes::pending(&stores.pg, search.applied_txid())).await?);
+        if sizes.is_time() {
+            tenants::remember(within(BRIEF, organizations::sizes(&stores.pg)).await?);
+            sizes.put(());
+        }
         Ok(())
     };
     regularly("sizes and what search lacks", stop, look).await;
@@ -220,5 +238,23 @@ where
             }
             Err(error) => tracing::debug!(%error, what, "metrics still lack what cannot be looked up"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_seldom_looked_at_is_shown_until_it_is_looked_at_again() {
+        let seen = |ago| Seen {
+            last: Mutex::new(Some((Instant::now() - Duration::from_secs(ago), 1.0))),
+            again: COUNT_TARGETS,
+        };
+        let shown = |seen: &Seen<f64>| seen.values(|one| vec![(*one, Vec::new())]).len();
+        for (ago, expected) in [(200, (false, 1)), (310, (true, 1)), (400, (true, 0))] {
+            assert_eq!((seen(ago).is_time(), shown(&seen(ago))), expected, "after {ago} s");
+        }
+        assert!(Seen::<()>::every(COUNT_ACCOUNTS).is_time(), "nothing was seen yet");
     }
 }

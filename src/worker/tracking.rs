@@ -150,7 +150,7 @@ impl Tracker {
         let recorded = match ended {
             Ok(Ok(ended)) => self.conclude(&targets, &round, ended).await,
             Ok(Err(error)) => Err(error),
-            // What panicked has been said on standard error.
+            // What panicked is in the log.
             Err(_) => {
                 if self.is_news(platform, Trouble::Panicked) {
                     tracing::error!(target = %first.id, %platform, "scrapes panic: this is a fault of the tracker");

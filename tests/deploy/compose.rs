@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Arg;
 use serde_json::Value;
 use url::Url;
 
@@ -204,6 +205,7 @@ fn every_option_is_set_or_passed_on_and_the_example_lists_what_is() {
     for (service, command) in [("api", "serve"), ("tracker", "track")] {
         let environment = compose["services"][service]["environment"].as_object().unwrap();
         let options = known.find_subcommand(command).unwrap().get_arguments();
+        defaults_are_suggested(options.clone(), &suggested);
         let options: Vec<_> = options.filter_map(|option| option.get_env()?.to_str()).collect();
         assert!(options.len() > 5, "{options:?}");
         for option in options {
@@ -225,6 +227,24 @@ fn every_option_is_set_or_passed_on_and_the_example_lists_what_is() {
         environment.insert("TIDEMARK_DATABASE_URL".into(), "postgres://x/y".into());
         understand_all(&[command], &environment);
     }
+}
+
+/// What is suggested for an option that has a default is its default, and the manual says the same of the log's.
+fn defaults_are_suggested<'a>(options: impl Iterator<Item = &'a Arg>, suggested: &[(String, String)]) {
+    let mut compared = Vec::new();
+    for option in options {
+        let Some(variable) = option.get_env().and_then(|name| name.to_str()) else { continue };
+        let value = suggested.iter().find(|(name, value)| name == variable && !value.is_empty());
+        let default = option.get_default_values().first().and_then(|default| default.to_str());
+        let default = default.filter(|default| !default.is_empty());
+        if let Some(((_, value), default)) = value.zip(default) {
+            assert_eq!(value, default, ".env.example: {variable}");
+            compared.push((variable, default));
+        }
+    }
+    assert!(compared.len() > 3, "{compared:?}");
+    let (_, of_log) = compared.iter().find(|(variable, _)| *variable == "TIDEMARK_LOG").unwrap();
+    assert!(text("docs/operating.md").contains(&format!("(`{of_log}` by")), "the log's default is another");
 }
 
 #[test]

@@ -239,6 +239,10 @@ async fn what_is_wrong_with_postgres_is_said() {
     says(&reader, "fail", "postgres-settings", &["only lets itself be read", "make room on its disk"]);
     installation.says(&[], "fail", "postgres-indexes", &["drop index concurrently creators_by_name"]);
     installation.says(&[], "fail", "outbox", &["1 changes wait", "start `tidemark track`"]);
+    let many = "insert into outbox (organization_id, events)
+                select gen_random_uuid(), '\\x00' from generate_series(1, 100000)";
+    sqlx::query(many).execute(pg).await.unwrap();
+    installation.says(&[], "fail", "outbox", &["100,000 or more changes wait"]);
     installation.says(&[], "warn", "api", &["start `tidemark serve`"]);
     for statement in [
         "delete from outbox",

@@ -64,6 +64,23 @@ async fn a_version_refuses_an_older_schema_and_works_on_a_newer_one() {
 }
 
 #[tokio::test]
+async fn an_index_whose_building_was_broken_off_is_built_anew() {
+    let databases = Databases::fresh("schema_indexes").await;
+    // As a process leaves it that is killed while it builds.
+    for statement in [
+        "update pg_index set indisvalid = false where indexrelid = 'scrape_targets_failing'::regclass",
+        "delete from _sqlx_migrations where version = 17",
+    ] {
+        sqlx::query(statement).execute(&databases.pg).await.unwrap();
+    }
+    let (status, told) = run(&databases, &["migrate"]);
+    assert_eq!(status, Some(0), "{told}");
+    let valid = "select indisvalid from pg_index where indexrelid = 'scrape_targets_failing'::regclass";
+    let valid: bool = sqlx::query_scalar(valid).fetch_one(&databases.pg).await.unwrap();
+    assert!(valid, "it serves nobody");
+}
+
+#[tokio::test]
 async fn a_migration_waits_for_a_long_transaction_and_nobody_waits_long_for_the_migration() {
     let databases = Databases::fresh("schema_locks").await;
     let pg = &databases.pg;

@@ -69,6 +69,26 @@ fn metric(name: &str) -> Option<&'static Definition> {
     })
 }
 
+/// The metrics that an expression asks for, which there are, as are its labels.
+#[track_caller]
+fn metrics_of(place: &str, expression: &str) -> Vec<&'static Definition> {
+    let (outside, labels) = words(expression);
+    let metrics: Vec<_> = outside.iter().filter_map(|word| metric(word)).collect();
+    let has_one = !metrics.is_empty() || outside.iter().any(|word| word == ANSWERED);
+    assert!(has_one, "{place}: no metric in {expression}");
+    // Functions and units have no such beginnings.
+    for word in outside.iter().filter(|word| metric(word).is_none()) {
+        let alike = ["tidemark_", "http_", "db_", "process_"].iter().any(|start| word.starts_with(start));
+        assert!(!alike, "{place}: no metric {word}, in {expression}");
+    }
+    for label in labels.iter().filter(|label| !OF_PROMETHEUS.contains(&label.as_str())) {
+        let carried =
+            |metric: &&Definition| metric.labels.iter().any(|known| known.replace('.', "_") == *label);
+        assert!(metrics.iter().any(carried), "{place}: no label {label}, in {expression}");
+    }
+    metrics
+}
+
 #[test]
 fn dashboards_ask_only_for_what_is_exported() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/grafana/dashboards");
@@ -86,27 +106,20 @@ fn dashboards_ask_only_for_what_is_exported() {
         under(&dashboard["templating"], "definition", &mut variables);
         assert!(!variables.is_empty(), "{name} has no variable");
         for expression in expressions {
-            let (outside, labels) = words(expression);
-            let metrics: Vec<_> = outside.iter().filter_map(|word| metric(word)).collect();
-            let has_one = !metrics.is_empty() || outside.iter().any(|word| word == ANSWERED);
-            assert!(has_one, "{name}: no metric in {expression}");
-            shown.extend(metrics.iter().map(|metric| metric.name));
-            // Functions and units have no such beginnings.
-            for word in outside.iter().filter(|word| metric(word).is_none()) {
-                let alike =
-                    ["tidemark_", "http_", "db_", "process_"].iter().any(|start| word.starts_with(start));
-                assert!(!alike, "{name}: no metric {word}, in {expression}");
-            }
-            for label in labels.iter().filter(|label| !OF_PROMETHEUS.contains(&label.as_str())) {
-                let carried = |metric: &&Definition| {
-                    metric.labels.iter().any(|known| known.replace('.', "_") == *label)
-                };
-                assert!(metrics.iter().any(carried), "{name}: no label {label}, in {expression}");
-            }
+            shown.extend(metrics_of(&name, expression).iter().map(|metric| metric.name));
         }
     }
     let hidden: Vec<_> = ALL.iter().map(|metric| metric.name).filter(|name| !shown.contains(name)).collect();
     assert_eq!(hidden, Vec::<&str>::new(), "exported and shown nowhere");
+}
+
+#[test]
+fn alerts_ask_only_for_what_is_exported() {
+    let page = include_str!("../../docs/operating.md");
+    let (_, alerts) = page.split_once("```promql\n").unwrap();
+    let (alerts, _) = alerts.split_once("```").unwrap();
+    let asked: Vec<_> = alerts.lines().map(|alert| metrics_of("docs/operating.md", alert)).collect();
+    assert!(asked.len() > 4, "{alerts}");
 }
 
 #[test]

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use chrono::{TimeDelta, Utc};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
+use tidemark::model::platform::Platform;
 use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::pauses::{self, Cause, Pause};
 use tidemark::telemetry::names::{ALL, Of};
 
 use crate::harness::databases::{Databases, Process};
@@ -50,6 +53,15 @@ impl Installation {
         ];
         let options = OrganizationChange { rate_limit: Some(Some(12)), ..OrganizationChange::default() };
         let (_, key) = tenant(&databases.pg, options).await;
+        let yesterday = Utc::now() - TimeDelta::days(1);
+        let refused = Pause {
+            platform: Platform::Instagram,
+            source: "http".to_owned(),
+            until: yesterday,
+            cause: Cause::Credentials,
+            reason: "refused".to_owned(),
+        };
+        pauses::begin(&databases.pg, &refused, yesterday).await.unwrap();
         let (api, base) = databases.serve(&exports);
         let tracker = databases.track(&exports);
         Installation { receiver, databases, api, tracker, base, key }
@@ -107,6 +119,7 @@ fn names(spans: &[(String, Span)]) -> Vec<&str> {
 #[tokio::test]
 async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_name() {
     let mut installation = Installation::start().await;
+    refused_credentials_are_told(&installation).await;
     installation.work().await;
 
     // One trace, from the client's span over the request's to those of the statements.
@@ -163,6 +176,7 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
         })
     };
     assert!(passed_on("clickhouse") && passed_on("short"));
+    belong_to_statements(receiver).await;
 
     // The tracker's work has traces of its own.
     let scraped = receiver.look(|received| {
@@ -204,6 +218,43 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
     assert!(installation.api.stop() < longest && installation.tracker.stop() < longest);
     let told = |line: &Value| line["message"].as_str().is_some_and(|text| text.contains("collector"));
     assert!(!installation.api.lines().iter().any(told), "{}", installation.api.log());
+}
+
+/// A source whose credentials were refused rests until it has answered, however long ago that was.
+async fn refused_credentials_are_told(installation: &Installation) {
+    eventually("the source is told to rest", || async {
+        let page = installation.page(&installation.tracker).await;
+        let mut lines = page.lines().filter(|line| line.starts_with("tidemark_source_paused{"));
+        let rests = lines.find(|line| line.ends_with(" 1"))?;
+        for label in
+            ["tidemark_cause=\"credentials\"", "tidemark_platform=\"instagram\"", "tidemark_source=\"http\""]
+        {
+            assert!(rests.contains(label), "{rests}");
+        }
+        Some(())
+    })
+    .await;
+    let pg = &installation.databases.pg;
+    assert!(pauses::end(pg, Platform::Instagram, "http", Utc::now()).await.unwrap());
+}
+
+/// What ClickHouse is asked continues the span of the statement, and none beside it.
+async fn belong_to_statements(receiver: &Receiver) {
+    let parents: BTreeSet<_> = receiver.look(|received| {
+        let contexts = received.passed_on.iter().filter(|(name, _)| *name == "clickhouse");
+        let contexts = contexts.filter_map(|(_, context)| context.as_deref());
+        contexts.map(|context| context.split('-').nth(2).unwrap().to_owned()).collect()
+    });
+    // A request's, and the relay's.
+    assert!(parents.len() > 5, "{parents:?}");
+    eventually("the statements' spans are there", || async {
+        receiver.look(|received| {
+            let spans = received.spans.iter().filter(|(_, span)| span.name.ends_with(" clickhouse"));
+            let statements: BTreeSet<_> = spans.map(|(_, span)| hex(&span.span_id)).collect();
+            parents.is_subset(&statements).then_some(())
+        })
+    })
+    .await;
 }
 
 /// Every metric of the table arrives, from the processes that it says, with no label that it does not name.

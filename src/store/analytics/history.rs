@@ -1,6 +1,7 @@
 //! ClickHouse as requests ask it: every question is about one organization, waits for its turn, has its bounds, carries the
 //! name of the request that asked it, and asks for no day of which the organization keeps no history.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -38,10 +39,15 @@ pub struct History {
     since: Option<NaiveDate>,
 }
 
-/// One question.
+/// A value that a question takes along.
+type Param = Arc<dyn Fn(clickhouse::query::Query) -> clickhouse::query::Query + Send + Sync>;
+
+/// One question. The statement for it is made when its turn has come: ClickHouse is told then what it belongs to.
 #[derive(Clone)]
 pub(super) struct Query {
-    query: clickhouse::query::Query,
+    client: Client,
+    sql: String,
+    params: Vec<Param>,
     organization: Uuid,
     turns: Turns,
 }
@@ -106,21 +112,24 @@ impl History {
     }
 
     pub(super) fn ask(&self, organization: Uuid, sql: &str) -> Query {
-        let query = watched::client(&self.client).query_raw(&bare(sql)).param("org", organization);
-        Query { query, organization, turns: self.turns.clone() }
+        let (client, turns) = (self.client.clone(), self.turns.clone());
+        Query { client, sql: bare(sql), params: Vec::new(), organization, turns }.param("org", organization)
     }
 }
 
 impl Query {
-    pub(super) fn param(self, name: &str, value: impl Serialize) -> Self {
-        Query { query: self.query.param(name, value), ..self }
+    pub(super) fn param(mut self, name: &'static str, value: impl Serialize + Send + Sync + 'static) -> Self {
+        self.params.push(Arc::new(move |query| query.param(name, &value)));
+        self
     }
 
     /// Waits for the turn and reads the answer.
     pub(super) async fn fetch<T: RowOwned + RowRead>(self) -> Result<Vec<T>, Error> {
         let _place = self.turns.take(self.organization).await?;
-        let statement = Statement::to_clickhouse(&self.query.sql_display());
-        watched::until(statement, LONGEST, self.query.fetch_all()).await
+        let statement = Statement::to_clickhouse(&self.sql);
+        let query = watched::client(&self.client, &statement).query_raw(&self.sql);
+        let query = self.params.iter().fold(query, |query, bind| bind(query));
+        watched::until(statement, LONGEST, query.fetch_all()).await
     }
 }
 

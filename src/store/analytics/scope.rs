@@ -97,10 +97,10 @@ impl Scope {
             .param("start", stored_day(window.start))
             .param("end", stored_day(window.end));
         if !whole {
-            query = query.param("whole_org", false).param("subjects", part.subjects);
+            query = query.param("whole_org", false).param("subjects", part.subjects.to_vec());
         }
         if !part.deleted.is_empty() {
-            query = query.param("deleted", part.deleted);
+            query = query.param("deleted", part.deleted.to_vec());
         }
         if !all {
             query = query.param("first", part.first).param("last", part.last);

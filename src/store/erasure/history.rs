@@ -219,7 +219,7 @@ pub(super) async fn order(
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<(), Error> {
     let statement = Statement::to_clickhouse(&sql);
-    let client = watched::client(client);
+    let client = watched::client(client, &statement);
     let query = bind(client.query_raw(sql)).with_setting("max_execution_time", LONGEST.as_secs().to_string());
     watched::until(statement, LONGEST + GRACE, query.execute()).await
 }
@@ -231,7 +231,7 @@ pub(super) async fn ask<T: clickhouse::RowOwned + clickhouse::RowRead>(
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<Vec<T>, Error> {
     let statement = Statement::to_clickhouse(&sql);
-    let client = watched::client(client);
+    let client = watched::client(client, &statement);
     let query = bind(client.query_raw(sql))
         .with_setting("max_execution_time", LONGEST.as_secs().to_string())
         // On a cluster a tombstone lies on the shard of what it covers.

@@ -103,7 +103,7 @@ pub async fn recompute(
 ) -> Result<(), Error> {
     let sql = cluster::within_shards(client, include_str!("../analytics/recompute.sql"));
     let watched = Statement::to_clickhouse(&sql);
-    let client = watched::client(client);
+    let client = watched::client(client, &watched);
     let query =
         statement(&client, &sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
     watched::until(watched, LONGEST + GRACE, query.execute()).await
@@ -143,7 +143,7 @@ async fn execute(
     delivery: Option<i64>,
 ) -> Result<(), Error> {
     let watched = Statement::to_clickhouse(&sql);
-    let client = watched::client(client);
+    let client = watched::client(client, &watched);
     let query = statement(&client, sql, name, records, delivery);
     watched::until(watched, LONGEST + GRACE, query.execute()).await
 }
@@ -214,7 +214,7 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
         return Ok(());
     }
     let statement = Statement::to_clickhouse(&format_args!("insert into {table}"));
-    let client = watched::client(client);
+    let client = watched::client(client, &statement);
     let inserted = async {
         let mut insert = client.insert::<T>(table).await?;
         for row in rows {

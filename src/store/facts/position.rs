@@ -28,7 +28,7 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
     }
     let sql = include_str!("recorded_delivery.sql");
     let watched = Statement::to_clickhouse(&sql);
-    let query = watched::client(client)
+    let query = watched::client(client, &watched)
         .query_raw(sql)
         .with_setting("max_execution_time", SHORT.as_secs().to_string());
     let last: Last = watched::until(watched, SHORT + GRACE, query.fetch_one()).await?;
@@ -41,7 +41,7 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
 pub async fn record(client: &Client, before: i64, delivery: i64) -> Result<bool, Error> {
     let statement = include_str!("record_delivery.sql");
     let watched = Statement::to_clickhouse(&statement);
-    let query = watched::client(client)
+    let query = watched::client(client, &watched)
         .query_raw(statement)
         .with_setting("max_execution_time", SHORT.as_secs().to_string())
         .param("before", before)

@@ -85,23 +85,28 @@ impl Held {
     }
 }
 
+/// Up to how many rows are counted: there are most of them while ClickHouse is out, and nobody has to wait for their number.
+pub const COUNTED: i64 = 100_000;
+
 /// What is committed and not in ClickHouse yet.
 #[derive(Debug, Clone, Copy, PartialEq, sqlx::FromRow)]
 pub struct Waiting {
+    /// At most [`COUNTED`].
     pub rows: i64,
     /// How long the oldest row has waited; 0 when there is none.
     pub seconds: f64,
 }
 
-/// Counts what waits, of all organizations.
+/// Counts what waits, of all organizations, up to [`COUNTED`].
 pub async fn waiting(pg: &PgPool) -> Result<Waiting, Error> {
     let waiting = sqlx::query_as(
         "select count(*) as rows,
                 coalesce(extract(epoch from now() - (
                     select created_at from outbox where applied_at is null order by position limit 1
                 )), 0)::float8 as seconds
-         from outbox where applied_at is null",
+         from (select from outbox where applied_at is null limit $1) waiting",
     )
+    .bind(COUNTED)
     .fetch_one(pg)
     .await?;
     Ok(waiting)
