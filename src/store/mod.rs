@@ -42,6 +42,7 @@ pub mod write;
 
 use std::time::Duration;
 
+pub use transaction::LEFT_BUSY;
 use transaction::Transaction;
 pub use write::Write;
 
