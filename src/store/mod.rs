@@ -145,6 +145,13 @@ impl Error {
     /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
     pub fn is_too_much(&self) -> bool {
         matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
+    /// Whether Postgres broke a statement off, on somebody's word or because it took too long: it may be asked again, though
+    /// what takes too long each time is no outage.
+    pub fn is_broken_off(&self) -> bool {
+        matches!(self, Error::Postgres(sqlx::Error::Database(error))
+            if error.code().is_some_and(|code| code == "57014"))
+    }
+
             if ["Code: 158", "Code: 159", "Code: 241", "Code: 307"].iter().any(|code| text.contains(code)))
     }
 
@@ -178,12 +185,13 @@ fn is_postgres_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
             true
         }
-        // Connection failures; a full disk, no memory, too many connections; shutting down or starting up; and a server
-        // that only lets itself be read, as one does that was told to because its disk is nearly full.
+        // Connection failures; a role or password that is refused; a full disk, no memory, too many connections; a database
+        // that is not there, as while it is restored; a server that only lets itself be read, as one does that was told to
+        // because its disk is nearly full; a session that was idle for too long; shutting down or starting up.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08")
-                || code.starts_with("53")
-                || ["25006", "57P01", "57P02", "57P03"].contains(&code.as_ref())
+            ["08", "28", "53"].iter().any(|class| code.starts_with(class))
+                || ["3D000", "25006", "25P03", "57P01", "57P02", "57P03", "57P04", "57P05"]
+                    .contains(&code.as_ref())
         }),
         _ => false,
     }

@@ -59,6 +59,59 @@ async fn without_postgres_the_answer_is_503_within_five_seconds() {
 }
 
 #[tokio::test]
+async fn a_postgres_that_refuses_the_role_or_has_no_such_database_is_out() {
+    let api = TestApi::start().await;
+    let right: url::Url = api.pg.connect_options().to_url_lossy();
+    let mut refused = right.clone();
+    refused.set_password(Some("another")).unwrap();
+    let mut gone = right;
+    gone.set_path("/nothing_here");
+    for url in [refused, gone] {
+        let base = api_over(&api, url.into()).await;
+        let answer = send(client().get(format!("{base}/v2/accounts")).bearer_auth(&api.key)).await;
+        assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
+        assert_eq!(send(client().get(format!("{base}/v2/health"))).await.status, 503);
+    }
+}
+
+#[tokio::test]
+async fn what_ends_a_session_is_an_outage_and_what_ends_a_statement_is_none() {
+    let pg = postgres().await;
+    let error = async |code: &str| {
+        let raise = format!("do $$ begin raise sqlstate '{code}'; end $$");
+        Error::from(sqlx::raw_sql(AssertSqlSafe(raise)).execute(&pg).await.unwrap_err())
+    };
+    for code in ["08006", "28000", "28P01", "3D000", "25P03", "53300", "57P01", "57P04", "57P05"] {
+        assert!(error(code).await.is_outage(), "{code}");
+    }
+    // A tracker that took these for outages would read the same again and again, and never record why.
+    for code in ["57014", "42703", "42P01", "22012"] {
+        assert!(!error(code).await.is_outage(), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_statement_somebody_breaks_off_is_to_be_made_again() {
+    let api = TestApi::start().await;
+    let creator = api.create("/v2/creators", json!({"name": "locked"})).await;
+    let mut blocking = api.pg.begin().await.unwrap();
+    let lock = "select pg_backend_pid() from creators where organization_id = $1 for update";
+    let holder: i32 =
+        sqlx::query_scalar(lock).bind(api.organization).fetch_one(&mut *blocking).await.unwrap();
+    let path = format!("/v2/creators/{creator}");
+    let asked = api.patch(&path, json!({"name": "x"}));
+    let broken_off = eventually("the request waits and is broken off", async || {
+        let cancel =
+            "select pg_cancel_backend(pid) from pg_stat_activity where $1 = any (pg_blocking_pids(pid))";
+        sqlx::query_scalar::<_, bool>(cancel).bind(holder).fetch_optional(&api.pg).await.unwrap()
+    });
+    let (answer, _) = tokio::join!(asked, broken_off);
+    assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
+    blocking.rollback().await.unwrap();
+    assert_eq!(api.patch(&path, json!({"name": "x"})).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_store_that_stops_answering_within_a_request_is_told_in_time() {
     let api = TestApi::start().await;
     api.create("/v2/creators", json!({"name": "locked"})).await;
@@ -130,23 +183,6 @@ async fn a_statement_that_is_given_up_ends_and_its_connection_is_anothers() {
     assert!(given_up.elapsed() < Duration::from_secs(3), "{:?}", given_up.elapsed());
 }
 
-#[tokio::test]
-async fn records_go_on_without_clickhouse_and_health_says_so() {
-    let api = TestApi::start().await;
-    let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;
-    assert_eq!(api.delete(&format!("/v2/accounts/{id}")).await.status, 204);
-    let health = api.get("/v2/health").await;
-    let data = health.json()["data"].clone();
-    assert_eq!(
-        (health.status.as_u16(), &data["type"], &data["status"]),
-        (200, &json!("health"), &json!("degraded"))
-    );
-    for (check, status) in [("postgres", "ok"), ("clickhouse", "down")] {
-        assert_eq!(data["checks"][check]["status"], status, "{data}");
-        assert!(data["checks"][check]["latency_ms"].is_u64());
-    }
-    assert!(data["checks"].get("search").is_some() && data["checks"].get("tracker").is_some());
-}
 /// Pools of one connection to where an address says, of requests and of whatever else there is.
 fn single(url: &PgConnectOptions) -> [PgPool; 2] {
     let args = postgres_args(url.to_url_lossy().into(), 1);
@@ -212,3 +248,20 @@ async fn what_a_postgres_that_is_gone_never_answers_keeps_no_place() {
     }
 }
 
+#[tokio::test]
+async fn records_go_on_without_clickhouse_and_health_says_so() {
+    let api = TestApi::start().await;
+    let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;
+    assert_eq!(api.delete(&format!("/v2/accounts/{id}")).await.status, 204);
+    let health = api.get("/v2/health").await;
+    let data = health.json()["data"].clone();
+    assert_eq!(
+        (health.status.as_u16(), &data["type"], &data["status"]),
+        (200, &json!("health"), &json!("degraded"))
+    );
+    for (check, status) in [("postgres", "ok"), ("clickhouse", "down")] {
+        assert_eq!(data["checks"][check]["status"], status, "{data}");
+        assert!(data["checks"][check]["latency_ms"].is_u64());
+    }
+    assert!(data["checks"].get("search").is_some() && data["checks"].get("tracker").is_some());
+}
