@@ -16,6 +16,7 @@ use crate::model::network::Network;
 use crate::model::platform::Readable;
 use crate::running::Running;
 use crate::store::analytics::History;
+use crate::store::migrate::Required;
 use crate::store::search::SearchIndex;
 use crate::store::{LEFT_BUSY, connect};
 
@@ -23,6 +24,8 @@ use crate::store::{LEFT_BUSY, connect};
 #[derive(Clone)]
 pub struct App {
     pub pg: PgPool,
+    /// Whether Postgres has the tables of this version.
+    pub schema: Required,
     pub history: History,
     pub clock: Clock,
     pub search: SearchIndex,
@@ -89,7 +92,7 @@ impl App {
         let history = History::new(&clickhouse, settings.analytics_concurrency);
         let answers = Answers::new(settings.answer_cache);
         let (settings, running) = (Arc::new(settings), Running::default());
-        App { pg, history, clock, search, answers, readable, settings, running }
+        App { pg, schema: Required::default(), history, clock, search, answers, readable, settings, running }
     }
 }
 

@@ -114,7 +114,12 @@ impl Authenticate {
             return Ok(Some(grant));
         }
         let asked = Instant::now();
-        let found = time_left::bounded(TimeLeft::WHOLE, keys::find(&app.pg, key)).await??;
+        let found = async {
+            // No request gets any further on tables of an earlier version.
+            app.schema.look(&app.pg).await?;
+            keys::find(&app.pg, key).await
+        };
+        let found = time_left::bounded(TimeLeft::WHOLE, found).await??;
         Ok(found.map(|grant| {
             let grant = Arc::new(grant);
             self.remembered.put(hash, asked, grant.clone());

@@ -94,6 +94,9 @@ pub enum Error {
     /// The organization asks more at once than it has turns for.
     #[error("the organization asks more of clickhouse at once than there is time for")]
     Busy,
+    /// The version that runs is newer than the tables.
+    #[error("postgres lacks {0} of this version's migrations: run `tidemark migrate` with this version")]
+    Schema(usize),
     #[error("the system has no randomness: {0}")]
     Randomness(#[from] getrandom::Error),
     /// The thing named is not the organization's.
@@ -142,9 +145,6 @@ impl Error {
             if error.code().is_some_and(|code| code == "55P03"))
     }
 
-    /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
-    pub fn is_too_much(&self) -> bool {
-        matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
     /// Whether Postgres broke a statement off, on somebody's word or because it took too long: it may be asked again, though
     /// what takes too long each time is no outage.
     pub fn is_broken_off(&self) -> bool {
@@ -152,6 +152,9 @@ impl Error {
             if error.code().is_some_and(|code| code == "57014"))
     }
 
+    /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
+    pub fn is_too_much(&self) -> bool {
+        matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
             if ["Code: 158", "Code: 159", "Code: 241", "Code: 307"].iter().any(|code| text.contains(code)))
     }
 
@@ -166,7 +169,7 @@ impl Error {
         match self {
             Error::Postgres(error) => self.is_contention() || is_postgres_outage(error),
             Error::Clickhouse(error) => is_clickhouse_outage(error),
-            Error::Contended | Error::Busy => true,
+            Error::Contended | Error::Busy | Error::Schema(_) => true,
             _ => false,
         }
     }
