@@ -37,7 +37,7 @@ pub const RECORDS: &str = "create table if not exists schema_migrations (
              ) engine = ReplacingMergeTree order by version";
 
 /// The advisory lock that a migrating process holds in Postgres; any number will do that nothing else uses.
-const LOCK: i64 = 0x0074_6964_656d_6172;
+pub const LOCK: i64 = 0x0074_6964_656d_6172;
 
 /// How long a migration waits for a lock that a transaction holds, in milliseconds: requests that come after it wait in
 /// line behind it, and have less than five seconds.
@@ -103,7 +103,7 @@ pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result
     let url = postgres.database_url.reveal();
     create_postgres_database(url).await?;
     let mut connection = PgConnection::connect(url).await?;
-    sqlx::query("select pg_advisory_lock($1)").bind(LOCK).execute(&mut connection).await?;
+    take_turn(&mut connection).await?;
     let applied = Applied {
         postgres: migrate_postgres(&mut connection).await?,
         clickhouse: migrate_clickhouse(clickhouse).await?,
@@ -111,6 +111,22 @@ pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result
     // Closing the session frees the lock, as an error's drop of the connection does.
     connection.close().await?;
     Ok(applied)
+}
+
+/// Waits until no other process migrates. Asks again and again: who waits within a statement is in the way of an index that the
+/// other one builds concurrently, and both wait for each other.
+async fn take_turn(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let mut told = false;
+    loop {
+        let turn = sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(LOCK);
+        if turn.fetch_one(&mut *connection).await? {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut told, true) {
+            tracing::info!("another process migrates; waiting for it");
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 async fn create_postgres_database(url: &str) -> Result<(), Error> {

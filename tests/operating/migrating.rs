@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use tidemark::model::key::Key;
 use tidemark::store::organizations::OrganizationChange;
-use tidemark::store::outbox;
+use tidemark::store::{migrate, outbox};
 
 use crate::harness::databases::{Databases, Process};
 use crate::harness::{client, eventually, tenant};
@@ -64,6 +64,28 @@ async fn a_version_refuses_an_older_schema_and_works_on_a_newer_one() {
     let (status, told) = run(&databases, &["migrate"]);
     assert_eq!(status, Some(1));
     assert!(told.contains("newer Tidemark"), "{told}");
+}
+
+#[tokio::test]
+async fn who_waits_to_migrate_is_not_in_the_way_of_an_index_that_is_built_concurrently() {
+    let databases = Databases::fresh("schema_turns").await;
+    let pg = &databases.pg;
+    let mut first = pg.acquire().await.unwrap();
+    sqlx::query("select pg_advisory_lock($1)").bind(migrate::LOCK).execute(&mut *first).await.unwrap();
+    let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *first).await.unwrap();
+    let mut second = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
+    eventually("the second one waits", async || {
+        let waits = "select exists (select from pg_stat_activity
+                     where datname = current_database() and query like 'select pg%advisory_lock%' and pid <> $1)";
+        let waits: bool = sqlx::query_scalar(waits).bind(own).fetch_one(pg).await.unwrap();
+        waits.then_some(())
+    })
+    .await;
+    let index = "create index concurrently of_a_test on videos (id)";
+    sqlx::query(index).execute(&mut *first).await.expect("both wait for each other");
+    assert!(second.try_wait().unwrap().is_none(), "the second one did not wait");
+    first.close().await.unwrap();
+    assert!(second.wait().unwrap().success());
 }
 
 #[tokio::test]
