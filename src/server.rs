@@ -47,7 +47,7 @@ pub struct ServeArgs {
         value_name = "LIST"
     )]
     pub cors_origins: String,
-    /// Unknown API keys that one address may try in a minute
+    /// Unknown API keys that one address, or one /64 of IPv6, may try in a minute
     #[arg(long, env = "TIDEMARK_AUTH_FAILURE_LIMIT", default_value_t = 60, value_name = "N")]
     pub auth_failure_limit: u32,
     /// Where requests are counted against a key's limit: several API processes share one count in Postgres
