@@ -16,14 +16,17 @@ use crate::model::network::Network;
 use crate::model::platform::Readable;
 use crate::running::Running;
 use crate::store::analytics::History;
-use crate::store::connect;
+use crate::store::migrate::Required;
 use crate::store::search::SearchIndex;
+use crate::store::{LEFT_BUSY, connect};
 use crate::tls;
 
 /// What the handlers of the API stand on. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     pub pg: PgPool,
+    /// Whether Postgres has the tables of this version.
+    pub schema: Required,
     pub history: History,
     pub clock: Clock,
     pub search: SearchIndex,
@@ -90,7 +93,7 @@ impl App {
         let history = History::new(&clickhouse, settings.analytics_concurrency);
         let answers = Answers::new(settings.answer_cache);
         let (settings, running) = (Arc::new(settings), Running::default());
-        App { pg, history, clock, search, answers, readable, settings, running }
+        App { pg, schema: Required::default(), history, clock, search, answers, readable, settings, running }
     }
 }
 
@@ -135,28 +138,47 @@ pub enum ConnectError {
 
 /// A pool of Postgres connections that gives up on a dead server within the time a request may take.
 pub fn postgres(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
-    Ok(pool(args.database_connections).connect_lazy_with(args.database_url.reveal().parse()?))
+    pool(args, args.database_connections, &[])
 }
 
 /// What a request may ask of Postgres: a little less than its time (`http::TimeLeft`) to wait for what others have locked,
 /// so that it can still say so, and a little more for a statement. One that is given up ends although it would run on.
-const OF_REQUESTS: [(&str, &str); 4] = [
-    ("lock_timeout", "4s"),
-    ("statement_timeout", "5s"),
-    ("idle_in_transaction_session_timeout", "10s"),
-    // A connection that is closed in the middle of a statement takes that along.
-    ("client_connection_check_interval", "500ms"),
-];
-/// How long a connection may be busy with what was given up on it before it is closed and its place is another's.
-const LEFT_BUSY: Duration = Duration::from_millis(250);
+const OF_REQUESTS: [(&str, &str); 3] =
+    [("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];
+
+/// A pool for requests: none of them keeps a connection for longer than its own time.
+pub fn postgres_for_requests(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
+    pool(args, args.database_connections, &OF_REQUESTS)
+}
+
+/// What of an API process may take longer than a request: thousands of documents at once for its search index, and the
+/// removal of changes that no index needs any more.
+const OF_FOLLOWER: [(&str, &str); 1] = [("statement_timeout", "300s")];
+/// One builds an index while the other says that it does.
+const FOLLOWER_CONNECTIONS: u32 = 2;
+
+/// A pool for the follower of an API process's search index, beside that of its requests.
+pub fn postgres_for_follower(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
+    pool(args, FOLLOWER_CONNECTIONS, &OF_FOLLOWER)
+}
+
+/// What holds for every connection: one that is closed in the middle of a statement takes that along.
+const OF_ALL: [(&str, &str); 1] = [("client_connection_check_interval", "500ms")];
 
 /// How long after it was given back a connection is taken without asking whether its server is still there.
 const SURELY_THERE: Duration = Duration::from_millis(500);
 
-/// A pool for requests: whatever a request began, its connection is another's soon after the request is over.
-pub fn postgres_for_requests(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
+/// A pool: whatever was begun on a connection, soon after it is given up the connection's place is another's.
+fn pool(
+    args: &PostgresArgs,
+    connections: u32,
+    settings: &[(&'static str, &'static str)],
+) -> Result<PgPool, ConnectError> {
     let options: PgConnectOptions = args.database_url.reveal().parse()?;
-    let pool = pool(args.database_connections)
+    let pool = PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(Duration::from_secs(4))
+        .acquire_time_level(log::LevelFilter::Debug)
         .after_release(|connection, _| {
             Box::pin(async move {
                 let free = tokio::time::timeout(LEFT_BUSY, connection.ping()).await;
@@ -168,26 +190,7 @@ pub fn postgres_for_requests(args: &PostgresArgs) -> Result<PgPool, ConnectError
         .before_acquire(|connection, told| {
             Box::pin(async move { Ok(told.idle_for < SURELY_THERE || connection.ping().await.is_ok()) })
         });
-    Ok(pool.connect_lazy_with(options.options(OF_REQUESTS)))
-}
-
-/// What of an API process may take longer than a request: thousands of documents at once for its search index, and the
-/// removal of changes that no index needs any more.
-const OF_FOLLOWER: [(&str, &str); 1] = [("statement_timeout", "300s")];
-/// One builds an index while the other says that it does.
-const FOLLOWER_CONNECTIONS: u32 = 2;
-
-/// A pool for the follower of an API process's search index, beside that of its requests.
-pub fn postgres_for_follower(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
-    let options: PgConnectOptions = args.database_url.reveal().parse()?;
-    Ok(pool(FOLLOWER_CONNECTIONS).connect_lazy_with(options.options(OF_FOLLOWER)))
-}
-
-fn pool(connections: u32) -> PgPoolOptions {
-    PgPoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(Duration::from_secs(4))
-        .acquire_time_level(log::LevelFilter::Debug)
+    Ok(pool.connect_lazy_with(options.options(OF_ALL).options(settings.iter().copied())))
 }
 
 /// The time of tracking and analytics: the machine's, or a sandbox's, which can be moved.
@@ -205,6 +208,7 @@ struct RemoteClock {
 }
 
 impl Clock {
+    /// Takes the time from this machine.
     pub const fn of_machine() -> Self {
         Clock { remote: None }
     }

@@ -26,8 +26,6 @@ use crate::{api, app, http, store};
 
 /// Connections that may wait to be let in.
 const WAITING: u32 = 4096;
-/// How long Postgres may take to say that it is there, and of which version its schema is.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a process waits for its first index before it is ready without: lists and analytics work meanwhile.
 const INDEXING: Duration = Duration::from_secs(120);
 
@@ -49,7 +47,7 @@ pub struct ServeArgs {
         value_name = "LIST"
     )]
     pub cors_origins: String,
-    /// Unknown API keys that one address may try in a minute
+    /// Unknown API keys that one address, or one /64 of IPv6, may try in a minute
     #[arg(long, env = "TIDEMARK_AUTH_FAILURE_LIMIT", default_value_t = 60, value_name = "N")]
     pub auth_failure_limit: u32,
     /// Where requests are counted against a key's limit: several API processes share one count in Postgres
@@ -166,18 +164,24 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let following = Stores { pg: app::postgres_for_follower(&args.stores.postgres)?, ..stores.clone() };
     let ledger = Ledger::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &ledger)?.readable();
-    migrate::require(&stores.pg, &stores.clickhouse).await?;
+    let schema = migrate::Required::at_start(&stores.pg, &stores.clickhouse).await?;
     let listener = listen(args.listen)?;
     let limits = args.limits();
     let search = open_search(args.search.search_index.clone()).await?;
     let app = App::new(stores.clone(), search.clone(), readable, args.settings()?);
+    let app = App { schema: schema.clone(), ..app };
     let address = listener.local_addr()?;
     let acceptor = TcpAcceptor::try_from(listener)?;
     let server = connections::server(acceptor, limits);
     let handle = server.handle();
     let stop = CancellationToken::new();
     tokio::spawn(gauges::of_api(stores, app.history.clone(), search.clone(), stop.clone()));
-    let follower = tokio::spawn(indexer::follow(following, search, stop.clone()));
+    let stopping = stop.clone();
+    let follower = tokio::spawn(async move {
+        if schema.wait(&following.pg, &stopping).await {
+            indexer::follow(following, search, stopping).await;
+        }
+    });
     let drain = Duration::from_secs(args.drain_seconds);
     let ending = end(app.running.clone(), handle, drain, args.stop.bound());
     tokio::spawn(StopRequest::listen()?.obey(ending));
@@ -219,11 +223,7 @@ async fn ready(app: App, began: Instant) -> Result<(), String> {
     if app.running.is_leaving() {
         return Err("the process is stopping".to_owned());
     }
-    match tokio::time::timeout(PATIENCE, health::postgres(&app.pg)).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => return Err(format!("postgres does not answer: {error}")),
-        Err(_) => return Err("postgres does not answer in time".to_owned()),
-    }
+    health::postgres_in_time(&app.pg, &app.schema).await?;
     if app.search.behind().is_none() && began.elapsed() < INDEXING {
         return Err("the search index is being built".to_owned());
     }

@@ -1,8 +1,8 @@
 -- Runs once, when Postgres' image makes a new folder of data: the service gets a role of its own, called as its database, which
--- owns that and is no superuser.
+-- owns that and is no superuser. It sees what all sessions do, for `tidemark doctor` to name those that are in the way.
 \set service :DBNAME
 \getenv password POSTGRES_PASSWORD
-create role :"service" login password :'password';
+create role :"service" login password :'password' in role pg_read_all_stats;
 alter database :"service" owner to :"service";
 
 -- Besides, it may say of the whole server that nothing is to be written: the guard of the disk (deploy/systemd/space) works in

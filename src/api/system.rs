@@ -175,7 +175,7 @@ fn search(app: &App) -> Found {
 #[endpoint(operation_id = "getHealth")]
 async fn read_health(app: App) -> HealthAnswer {
     let (postgres, clickhouse, search, tracker) = tokio::join!(
-        check(async { health::postgres(&app.pg).await.map(|()| Found::Good) }),
+        check(async { health::postgres(&app.pg, &app.schema).await.map(|()| Found::Good) }),
         check(clickhouse(&app)),
         check(async { Ok(search(&app)) }),
         check(tracker(&app)),

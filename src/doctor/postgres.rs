@@ -104,13 +104,7 @@ async fn look(
             ),
         );
     }
-    match diagnosis::open_transaction(connection, LONG).await? {
-        Some(open) => report.warn("postgres-transactions", of_transaction(&open)),
-        None => report.ok(
-            "postgres-transactions",
-            format!("no transaction is open for more than {} minutes", LONG / 60),
-        ),
-    }
+    of_transactions(report, &server, diagnosis::open_transaction(connection, LONG).await?.as_ref());
     Ok(true)
 }
 
@@ -177,6 +171,23 @@ fn of_server(report: &mut Report, args: &PostgresArgs, place: &str, server: &Ser
     }
 }
 
+fn of_transactions(report: &mut Report, server: &Server, open: Option<&OpenTransaction>) {
+    let (check, role, minutes) = ("postgres-transactions", &server.role, LONG / 60);
+    match open {
+        Some(open) => report.warn(check, of_transaction(open)),
+        None if server.sees_all => {
+            report.ok(check, format!("no transaction is open for more than {minutes} minutes"));
+        }
+        None => report.warn(
+            check,
+            format!(
+                "the role {role} has no transaction open for more than {minutes} minutes, and sees none of others: run \
+                 `grant pg_read_all_stats to {role}` as a superuser, or look at pg_stat_activity as who sees all of it"
+            ),
+        ),
+    }
+}
+
 fn of_transaction(open: &OpenTransaction) -> String {
     let OpenTransaction { pid, who, seconds, writes } = open;
     let harm = if *writes {
@@ -238,6 +249,8 @@ mod tests {
             encoding: "UTF8".to_owned(),
             places: 97,
             used: 20,
+            role: "tidemark".to_owned(),
+            sees_all: true,
             keeps_commits: true,
             is_replica: false,
             is_closed: false,

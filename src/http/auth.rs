@@ -2,6 +2,7 @@
 //! line changes takes effect everywhere at once; keys that do not exist are counted by the address they come from.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ impl Remembered {
 /// Lets only requests with a working key through.
 pub struct Authenticate {
     remembered: Remembered,
-    failures: Windows<std::net::IpAddr>,
+    failures: Windows<IpAddr>,
 }
 
 impl Authenticate {
@@ -114,7 +115,12 @@ impl Authenticate {
             return Ok(Some(grant));
         }
         let asked = Instant::now();
-        let found = time_left::bounded(TimeLeft::WHOLE, keys::find(&app.pg, key)).await??;
+        let found = async {
+            // No request gets any further on tables of an earlier version.
+            app.schema.look(&app.pg).await?;
+            keys::find(&app.pg, key).await
+        };
+        let found = time_left::bounded(TimeLeft::WHOLE, found).await??;
         Ok(found.map(|grant| {
             let grant = Arc::new(grant);
             self.remembered.put(hash, asked, grant.clone());
@@ -122,10 +128,10 @@ impl Authenticate {
         }))
     }
 
-    /// Counts a key that does not exist against the address that sent it.
+    /// Counts a key that does not exist against whoever's address sent it.
     fn unknown_key(&self, app: &App, req: &Request) -> Problem {
         let Some(peer) = peer(req, &app.settings.trusted_proxies) else { return Problem::unauthorized() };
-        let taken = self.failures.take(peer, app.settings.auth_failure_limit, Utc::now());
+        let taken = self.failures.take(subscriber(peer), app.settings.auth_failure_limit, Utc::now());
         if taken.allowed {
             Problem::unauthorized()
         } else {
@@ -162,6 +168,14 @@ impl Handler for Authenticate {
                 ctrl.skip_rest();
             }
         }
+    }
+}
+
+/// Whom an address belongs to: a subscriber of IPv6 has a network of 2^64 of them.
+fn subscriber(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        address @ IpAddr::V4(_) => address,
     }
 }
 

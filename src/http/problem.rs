@@ -234,7 +234,7 @@ impl From<store::Error> for Problem {
         if error.is_full() {
             return Problem::full(error);
         }
-        if error.is_outage() {
+        if error.is_outage() || error.is_broken_off() {
             return Problem::unavailable(error);
         }
         match error {

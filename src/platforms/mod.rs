@@ -11,6 +11,7 @@ pub mod instagram_graph;
 mod ledger;
 pub mod lenient;
 pub mod outbound;
+mod patience;
 pub mod short_links;
 pub mod source;
 pub mod sources;

@@ -10,6 +10,7 @@ use super::args::{ConfigError, SourceArgs, SourceKind};
 use super::http_source::{HttpSource, HttpSourceConfig};
 use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use super::ledger::Ledger;
+use super::patience;
 use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Refusal, Source};
 use super::throttle::Throttle;
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
@@ -17,7 +18,7 @@ use crate::model::platform::{Platform, Readable};
 use crate::model::secret::Secret;
 use crate::telemetry::{metrics, names};
 
-/// How long one source may take for one account or post, all its pages together.
+/// How long one source may take for one account or post, all its pages together, besides what it waits in line.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Per platform, the sources in the order in which they are asked.
@@ -198,7 +199,7 @@ impl Sources {
         target: &'static str,
         asking: impl Future<Output = Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
-        let answer = tokio::time::timeout(self.patience, asking).await.unwrap_or_else(|_| {
+        let answer = patience::within(self.patience, asking).await.unwrap_or_else(|| {
             let seconds = self.patience.as_secs_f64();
             Err(Refusal::Transient(format!("no whole answer, with all its pages, within {seconds} s")))
         });

@@ -9,6 +9,7 @@ use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ledger::Ledger;
+use super::patience;
 use super::source::Refusal;
 
 /// The limits of one source, shared by all that ask it.
@@ -41,7 +42,7 @@ impl Throttle {
     /// requests in flight may take.
     pub(super) async fn turn(&self, now: DateTime<Utc>) -> Result<Turn, Refusal> {
         // Nobody closes it.
-        let permit = Arc::clone(&self.in_flight).acquire_owned().await.ok();
+        let permit = patience::in_line(Arc::clone(&self.in_flight).acquire_owned()).await.ok();
         if let Some(limit) = self.daily_requests
             && !self.ledger.spend(self.source, now.date_naive(), limit).await?
         {

@@ -16,6 +16,10 @@ pub struct Server {
     /// Connections that ordinary roles may have together, and those that there are.
     pub places: i32,
     pub used: i64,
+    /// The name of the role, as statements take it.
+    pub role: String,
+    /// Whether the role sees what sessions of others do.
+    pub sees_all: bool,
     /// Whether what is committed survives a loss of power.
     pub keeps_commits: bool,
     pub is_replica: bool,
@@ -24,12 +28,16 @@ pub struct Server {
     pub now: DateTime<Utc>,
 }
 
+/// Of sessions of others a role that does not see all learns who they are, and no more: what has a database and a role is
+/// counted as a client's.
 pub async fn server(connection: &mut PgConnection) -> Result<Server, sqlx::Error> {
     sqlx::query_as(
         "select current_setting('server_version') as version, current_setting('server_version_num')::int as version_number,
              (select pg_encoding_to_char(encoding)::text from pg_database where datname = current_database()) as encoding,
              current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as places,
-             (select count(*) from pg_stat_activity where backend_type = 'client backend') as used,
+             (select count(*) from pg_stat_activity where coalesce(backend_type = 'client backend',
+                 datid is not null and usesysid is not null)) as used,
+             quote_ident(current_user) as role, pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all,
              current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as keeps_commits,
              pg_is_in_recovery() as is_replica, current_setting('default_transaction_read_only') = 'on' as is_closed,
              clock_timestamp() as now",
@@ -71,7 +79,8 @@ pub struct OpenTransaction {
     pub writes: bool,
 }
 
-/// The transaction that is open longest, if that is for longer than a number of seconds; first of those that write.
+/// The transaction of a client that is open longest, if that is for longer than a number of seconds; first of those that
+/// write. A VACUUM or the building of an index may take hours, and is not to be ended.
 pub async fn open_transaction(
     connection: &mut PgConnection,
     longer_than: i64,
@@ -81,7 +90,8 @@ pub async fn open_transaction(
              extract(epoch from clock_timestamp() - xact_start)::bigint as seconds,
              backend_xid is not null as writes
          from pg_stat_activity
-         where datname = current_database() and pid <> pg_backend_pid()
+         where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+             and pid not in (select pid from pg_stat_progress_vacuum union all select pid from pg_stat_progress_create_index)
              and xact_start < clock_timestamp() - make_interval(secs => $1)
          order by backend_xid is null, xact_start limit 1",
     )
@@ -142,7 +152,15 @@ pub async fn may_write(client: &Client, table: &str) -> Result<(), clickhouse::e
     client.query_raw(&format!("insert into {table} select * from {table} limit 0")).execute().await
 }
 
-/// Tries whether the user may look at statements that run, as the relay does before it begins.
+/// Whether the user may have a table written anew without what was deleted. Fails where ClickHouse does not know the question.
+pub async fn may_delete(client: &Client, table: &str) -> Result<bool, clickhouse::error::Error> {
+    let statement = format!("check grant alter delete on {table}");
+    Ok(client.query_raw(&statement).fetch_one::<u8>().await? == 1)
+}
+
+/// Tries whether the user may look at statements that run, as the relay does before it begins, and at what ClickHouse has still
+/// to write anew.
 pub async fn may_look(client: &Client) -> Result<(), clickhouse::error::Error> {
-    client.query_raw("select count() from system.processes").fetch_one::<u64>().await.map(drop)
+    let statement = "select (select count() from system.processes) + (select count() from system.mutations)";
+    client.query_raw(statement).fetch_one::<u64>().await.map(drop)
 }

@@ -1,18 +1,35 @@
 //! Whether the stores answer, and whether somebody is collecting.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 
 use super::Error;
+use super::migrate::Required;
 use crate::model::platform::Platform;
 
 /// How late an account may be looked at before something is wrong with the tracker.
 const LATE: TimeDelta = TimeDelta::minutes(15);
 
-/// Asks Postgres for nothing.
-pub async fn postgres(pg: &PgPool) -> Result<(), Error> {
+/// How long Postgres may take to say that it is there.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Asks Postgres for nothing, once it is seen to have the tables of this version.
+pub async fn postgres(pg: &PgPool, required: &Required) -> Result<(), Error> {
+    required.look(pg).await?;
     sqlx::query("select 1").execute(pg).await?;
     Ok(())
+}
+
+/// Why nothing can be done with Postgres now, if there is a reason.
+pub async fn postgres_in_time(pg: &PgPool, required: &Required) -> Result<(), String> {
+    match tokio::time::timeout(PATIENCE, postgres(pg, required)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error @ Error::Schema(_))) => Err(error.to_string()),
+        Ok(Err(error)) => Err(format!("postgres does not answer: {error}")),
+        Err(_) => Err("postgres does not answer in time".to_owned()),
+    }
 }
 
 /// How long a committed change may wait for the relay before something is wrong with it.

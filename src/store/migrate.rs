@@ -10,15 +10,18 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use sqlx::migrate::{MigrateDatabase, MigrateError, Migrator};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::time::Instant;
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::cluster::{self, Layout};
 use crate::store::{connect, diagnosis};
 
+mod required;
 #[cfg(test)]
 mod rules;
+
+pub use required::{Required, Schema, of_clickhouse, of_postgres};
 
 static POSTGRES: Migrator = sqlx::migrate!();
 
@@ -34,7 +37,7 @@ pub const RECORDS: &str = "create table if not exists schema_migrations (
              ) engine = ReplacingMergeTree order by version";
 
 /// The advisory lock that a migrating process holds in Postgres; any number will do that nothing else uses.
-const LOCK: i64 = 0x0074_6964_656d_6172;
+pub const LOCK: i64 = 0x0074_6964_656d_6172;
 
 /// How long a migration waits for a lock that a transaction holds, in milliseconds: requests that come after it wait in
 /// line behind it, and have less than five seconds.
@@ -42,8 +45,6 @@ const LOCK_MILLIS: u64 = 2_000;
 /// How long others get in between before it tries again, and for how long it goes on trying.
 const PAUSE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How long a store may take to say of which version its schema is.
-const BRIEF: Duration = Duration::from_secs(3);
 
 /// Why the stores could not be brought to this version's schema.
 #[derive(Debug, thiserror::Error)]
@@ -102,11 +103,7 @@ pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result
     let url = postgres.database_url.reveal();
     create_postgres_database(url).await?;
     let mut connection = PgConnection::connect(url).await?;
-    // A statement that waited for the lock would be a transaction that an index which is built concurrently waits for.
-    while !sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(LOCK).fetch_one(&mut connection).await?
-    {
-        tokio::time::sleep(PAUSE).await;
-    }
+    take_turn(&mut connection).await?;
     let applied = Applied {
         postgres: migrate_postgres(&mut connection).await?,
         clickhouse: migrate_clickhouse(clickhouse).await?,
@@ -114,6 +111,22 @@ pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result
     // Closing the session frees the lock, as an error's drop of the connection does.
     connection.close().await?;
     Ok(applied)
+}
+
+/// Waits until no other process migrates. Asks again and again: who waits within a statement is in the way of an index that the
+/// other one builds concurrently, and both wait for each other.
+async fn take_turn(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let mut told = false;
+    loop {
+        let turn = sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(LOCK);
+        if turn.fetch_one(&mut *connection).await? {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut told, true) {
+            tracing::info!("another process migrates; waiting for it");
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 async fn create_postgres_database(url: &str) -> Result<(), Error> {
@@ -192,78 +205,6 @@ async fn applied(connection: &mut PgConnection) -> Result<Vec<i64>, sqlx::Error>
         return Ok(Vec::new());
     }
     sqlx::query_scalar("select version from _sqlx_migrations where success").fetch_all(connection).await
-}
-
-/// How the schema of a store stands to this version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Schema {
-    Current,
-    /// It lacks so many files.
-    Older(usize),
-    /// A newer version was here: what it added is in nobody's way.
-    Newer,
-}
-
-impl Schema {
-    fn new(lacking: usize, unknown: usize) -> Self {
-        match (lacking, unknown) {
-            (0, 0) => Schema::Current,
-            (0, _) => Schema::Newer,
-            (lacking, _) => Schema::Older(lacking),
-        }
-    }
-}
-
-/// How the schema of a Postgres stands to this version.
-pub async fn of_postgres(connection: &mut PgConnection) -> Result<Schema, sqlx::Error> {
-    let applied = applied(connection).await?;
-    let lacking = POSTGRES.iter().filter(|file| !applied.contains(&file.version)).count();
-    let unknown = applied.iter().filter(|version| !POSTGRES.version_exists(**version)).count();
-    Ok(Schema::new(lacking, unknown))
-}
-
-/// How the schema of a ClickHouse stands to this version.
-pub async fn of_clickhouse(client: &clickhouse::Client) -> Result<Schema, Error> {
-    let known = client
-        .query_raw("select count() from system.tables where database = currentDatabase() and name = 'schema_migrations'")
-        .fetch_one::<u64>()
-        .await?;
-    let recorded = if known == 0 { Vec::new() } else { recorded(client).await? };
-    let files = numbered(CLICKHOUSE)?;
-    let lacking = pending(&files, &recorded);
-    let lacking = match lacking {
-        Err(Error::ClickhouseIsNewer(_)) => return Ok(Schema::Newer),
-        lacking => lacking?.len(),
-    };
-    Ok(Schema::new(lacking, 0))
-}
-
-/// Refuses to work with a Postgres that lacks what this version needs; one that does not answer now is no reason to end.
-/// What ClickHouse lacks is told, and records go on without it.
-pub async fn require(pg: &PgPool, clickhouse: &clickhouse::Client) -> Result<(), Error> {
-    let of_postgres = async { of_postgres(&mut *pg.acquire().await?).await };
-    let (postgres, clickhouse) = tokio::join!(
-        tokio::time::timeout(BRIEF, of_postgres),
-        tokio::time::timeout(BRIEF, of_clickhouse(clickhouse)),
-    );
-    match clickhouse {
-        Ok(Ok(Schema::Older(lacking))) => tracing::error!(
-            lacking,
-            "clickhouse lacks tables of this version: run `tidemark migrate`; until then nothing reaches it"
-        ),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "it cannot be told of which version clickhouse's tables are")
-        }
-        _ => {}
-    }
-    match postgres {
-        Ok(Ok(Schema::Older(lacking))) => Err(Error::PostgresIsOlder(lacking)),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "it cannot be told of which version postgres' tables are");
-            Ok(())
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A file of `schemas/` as ClickHouse remembers it.

@@ -42,6 +42,7 @@ pub mod write;
 
 use std::time::Duration;
 
+pub use transaction::LEFT_BUSY;
 use transaction::Transaction;
 pub use write::Write;
 
@@ -93,6 +94,9 @@ pub enum Error {
     /// The organization asks more at once than it has turns for.
     #[error("the organization asks more of clickhouse at once than there is time for")]
     Busy,
+    /// The version that runs is newer than the tables.
+    #[error("postgres lacks {0} of this version's migrations: run `tidemark migrate` with this version")]
+    Schema(usize),
     #[error("the system has no randomness: {0}")]
     Randomness(#[from] getrandom::Error),
     /// The thing named is not the organization's.
@@ -141,6 +145,13 @@ impl Error {
             if error.code().is_some_and(|code| code == "55P03"))
     }
 
+    /// Whether Postgres broke a statement off, on somebody's word or because it took too long: it may be asked again, though
+    /// what takes too long each time is no outage.
+    pub fn is_broken_off(&self) -> bool {
+        matches!(self, Error::Postgres(sqlx::Error::Database(error))
+            if error.code().is_some_and(|code| code == "57014"))
+    }
+
     /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
     pub fn is_too_much(&self) -> bool {
         matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
@@ -158,7 +169,7 @@ impl Error {
         match self {
             Error::Postgres(error) => self.is_contention() || is_postgres_outage(error),
             Error::Clickhouse(error) => is_clickhouse_outage(error),
-            Error::Contended | Error::Busy => true,
+            Error::Contended | Error::Busy | Error::Schema(_) => true,
             _ => false,
         }
     }
@@ -177,12 +188,13 @@ fn is_postgres_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
             true
         }
-        // Connection failures; a full disk, no memory, too many connections; shutting down or starting up; and a server
-        // that only lets itself be read, as one does that was told to because its disk is nearly full.
+        // Connection failures; a role or password that is refused; a full disk, no memory, too many connections; a database
+        // that is not there, as while it is restored; a server that only lets itself be read, as one does that was told to
+        // because its disk is nearly full; a session that was idle for too long; shutting down or starting up.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08")
-                || code.starts_with("53")
-                || ["25006", "57P01", "57P02", "57P03"].contains(&code.as_ref())
+            ["08", "28", "53"].iter().any(|class| code.starts_with(class))
+                || ["3D000", "25006", "25P03", "57P01", "57P02", "57P03", "57P04", "57P05"]
+                    .contains(&code.as_ref())
         }),
         _ => false,
     }

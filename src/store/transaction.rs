@@ -1,15 +1,20 @@
 //! Transactions that may be given up wherever they wait, as those of requests are whose time is over or whose client
-//! left: the connection goes back to the pool outside of any transaction and with every answer read, or is closed.
+//! left: the connection goes back to the pool outside of any transaction and with every answer read, or is closed when
+//! that takes too long, as it does behind somebody else's lock or where Postgres' machine is gone.
 //!
 //! Those of sqlx do neither everywhere: one that is given up while it begins stays open on the connection, and the rest
 //! of the answer to a COPY is taken for that of the statement after it, whoever asks that.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// How long a connection may be busy with what was given up on it before it is closed and its place is another's.
+pub const LEFT_BUSY: Duration = Duration::from_millis(250);
 
 /// What is sent at a time.
 const CHUNK: usize = 1 << 20;
@@ -85,8 +90,9 @@ impl Drop for Transaction {
         tokio::spawn(async move {
             let mut connection = connection.lock().await;
             // Reads what is still to come for a statement that was given up; after a copy that is all it does.
-            let rolled_back = sqlx::raw_sql("rollback").execute(&mut **connection).await;
-            if state == State::Copying || rolled_back.is_err() {
+            let rollback = sqlx::raw_sql("rollback").execute(&mut **connection);
+            let rolled_back = tokio::time::timeout(LEFT_BUSY, rollback).await;
+            if state == State::Copying || !matches!(rolled_back, Ok(Ok(_))) {
                 connection.close_on_drop();
             }
         });

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
+use super::{LONG, within};
 use crate::store::analytics::overview;
 use crate::store::erasure::vacuum;
 use crate::store::{Error, idempotency, rate_limits};
@@ -22,22 +23,22 @@ const VACUUM_EVERY: Duration = Duration::from_secs(3600);
 
 /// Cleans up regularly until told to stop. Several processes may do so at once.
 pub async fn run(pg: PgPool, stop: CancellationToken) {
-    let mut housekeeping = Housekeeping { pg, stop, removed: 0, vacuumed: None };
+    let mut housekeeping = Housekeeping { pg, removed: 0, vacuumed: None };
     let mut turn = tokio::time::interval(EVERY);
-    loop {
-        tokio::select! {
-            () = housekeeping.stop.cancelled() => return,
-            _ = turn.tick() => {}
+    let cleaning = async {
+        loop {
+            turn.tick().await;
+            if let Err(error) = housekeeping.clean().await {
+                tracing::warn!(%error, "cannot remove what is kept no longer; trying again in a minute");
+            }
         }
-        if let Err(error) = housekeeping.clean().await {
-            tracing::warn!(%error, "cannot remove what is kept no longer; trying again in a minute");
-        }
-    }
+    };
+    // Whatever it is at may be given up: each statement is for itself.
+    let _: Option<()> = stop.run_until_cancelled(cleaning).await;
 }
 
 struct Housekeeping {
     pg: PgPool,
-    stop: CancellationToken,
     /// Answers that were removed since the last time that their file was vacuumed.
     removed: u64,
     vacuumed: Option<Instant>,
@@ -45,19 +46,16 @@ struct Housekeeping {
 
 impl Housekeeping {
     async fn clean(&mut self) -> Result<(), Error> {
-        let Housekeeping { pg, stop, removed, vacuumed } = self;
+        let Housekeeping { pg, removed, vacuumed } = self;
         let mut batch = BATCH;
-        while !stop.is_cancelled() && batch == BATCH {
-            batch = idempotency::remove_expired(pg, BATCH as i64).await?;
+        while batch == BATCH {
+            batch = within(LONG, idempotency::remove_expired(pg, BATCH as i64)).await?;
             *removed += batch;
         }
-        while !stop.is_cancelled() && rate_limits::remove_ended(pg, BATCH as i64).await? == BATCH {}
-        while !stop.is_cancelled() && overview::add_up_post_days(pg, BATCH as i64).await? == BATCH {}
+        while within(LONG, rate_limits::remove_ended(pg, BATCH as i64)).await? == BATCH {}
+        while within(LONG, overview::add_up_post_days(pg, BATCH as i64)).await? == BATCH {}
         if *removed > 0 && vacuumed.is_none_or(|at| at.elapsed() >= VACUUM_EVERY) {
-            let Some(done) = stop.run_until_cancelled(vacuum::idempotency_keys(pg)).await else {
-                return Ok(());
-            };
-            done?;
+            vacuum::idempotency_keys(pg).await?;
             (*removed, *vacuumed) = (0, Some(Instant::now()));
         }
         Ok(())

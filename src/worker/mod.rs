@@ -24,13 +24,12 @@ use crate::app::{ConnectError, Stores};
 use crate::config::StoreArgs;
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::running::StopArgs;
-use crate::store::{Error, health, migrate};
+use crate::store::migrate::{self, Required};
+use crate::store::{Error, health};
 use crate::telemetry::{MetricsArgs, probes};
 
 use self::tracking::Tracker;
 
-/// How long Postgres may take to say that it is there.
-const READY: Duration = Duration::from_secs(2);
 /// How long Postgres may take for what is small.
 const BRIEF: Duration = Duration::from_secs(10);
 /// How long it may take for very many rows, or while others are in the way.
@@ -76,9 +75,15 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
     let stores = Stores::connect(&args.stores)?;
     let sources = Arc::new(Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
-    migrate::require(&stores.pg, &stores.clickhouse).await?;
-    let (pg, stopping) = (stores.pg.clone(), stop.clone());
-    probes::ready_when(move || ready(pg.clone(), stopping.clone()));
+    let schema = Required::at_start(&stores.pg, &stores.clickhouse).await?;
+    let looked = (stores.pg.clone(), schema.clone(), stop.clone());
+    probes::ready_when(move || {
+        let (pg, schema, stop) = looked.clone();
+        ready(pg, schema, stop)
+    });
+    if !schema.wait(&stores.pg, &stop).await {
+        return Ok(());
+    }
     let mut tracker = Tracker::new(stores.clone(), sources.clone());
     tracker.farewell = args.stop.bound();
     let tracked = CancellationToken::new();
@@ -97,13 +102,9 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
 }
 
 /// Why the process cannot work now, if there is a reason.
-async fn ready(pg: PgPool, stop: CancellationToken) -> Result<(), String> {
+async fn ready(pg: PgPool, schema: Required, stop: CancellationToken) -> Result<(), String> {
     if stop.is_cancelled() {
         return Err("the process is stopping".to_owned());
     }
-    match tokio::time::timeout(READY, health::postgres(&pg)).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(format!("postgres does not answer: {error}")),
-        Err(_) => Err("postgres does not answer in time".to_owned()),
-    }
+    health::postgres_in_time(&pg, &schema).await
 }

@@ -4,19 +4,27 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use sqlx::{ConnectOptions, PgPool};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, PgPool};
 use tidemark::app::{App, Clock, Settings, Stores};
 use tidemark::config::PostgresArgs;
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::model::secret::Secret;
 use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::{Error, Write};
+use uuid::Uuid;
 
+use crate::harness::line::Line;
 use crate::harness::{TestApi, client, eventually, postgres, send, serve, tenant};
 
-/// A process's connections for requests to the Postgres at the given address.
+/// How a process reaches the Postgres at the given address.
+fn postgres_args(database_url: String, database_connections: u32) -> PostgresArgs {
+    PostgresArgs { database_url: Secret::new(database_url), database_connections }
+}
+
+/// A process's connections for requests to it.
 fn for_requests(database_url: String, database_connections: u32) -> PgPool {
-    let args = PostgresArgs { database_url: Secret::new(database_url), database_connections };
-    tidemark::app::postgres_for_requests(&args).unwrap()
+    tidemark::app::postgres_for_requests(&postgres_args(database_url, database_connections)).unwrap()
 }
 
 /// An API whose Postgres is at the given address.
@@ -48,6 +56,59 @@ async fn without_postgres_the_answer_is_503_within_five_seconds() {
         assert_eq!(health.json()["data"]["checks"]["postgres"]["status"], "down");
         assert_eq!(send(client().get(format!("{url}/v2/meta"))).await.status, 200);
     }
+}
+
+#[tokio::test]
+async fn a_postgres_that_refuses_the_role_or_has_no_such_database_is_out() {
+    let api = TestApi::start().await;
+    let right: url::Url = api.pg.connect_options().to_url_lossy();
+    let mut refused = right.clone();
+    refused.set_password(Some("another")).unwrap();
+    let mut gone = right;
+    gone.set_path("/nothing_here");
+    for url in [refused, gone] {
+        let base = api_over(&api, url.into()).await;
+        let answer = send(client().get(format!("{base}/v2/accounts")).bearer_auth(&api.key)).await;
+        assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
+        assert_eq!(send(client().get(format!("{base}/v2/health"))).await.status, 503);
+    }
+}
+
+#[tokio::test]
+async fn what_ends_a_session_is_an_outage_and_what_ends_a_statement_is_none() {
+    let pg = postgres().await;
+    let error = async |code: &str| {
+        let raise = format!("do $$ begin raise sqlstate '{code}'; end $$");
+        Error::from(sqlx::raw_sql(AssertSqlSafe(raise)).execute(&pg).await.unwrap_err())
+    };
+    for code in ["08006", "28000", "28P01", "3D000", "25P03", "53300", "57P01", "57P04", "57P05"] {
+        assert!(error(code).await.is_outage(), "{code}");
+    }
+    // A tracker that took these for outages would read the same again and again, and never record why.
+    for code in ["57014", "42703", "42P01", "22012"] {
+        assert!(!error(code).await.is_outage(), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_statement_somebody_breaks_off_is_to_be_made_again() {
+    let api = TestApi::start().await;
+    let creator = api.create("/v2/creators", json!({"name": "locked"})).await;
+    let mut blocking = api.pg.begin().await.unwrap();
+    let lock = "select pg_backend_pid() from creators where organization_id = $1 for update";
+    let holder: i32 =
+        sqlx::query_scalar(lock).bind(api.organization).fetch_one(&mut *blocking).await.unwrap();
+    let path = format!("/v2/creators/{creator}");
+    let asked = api.patch(&path, json!({"name": "x"}));
+    let broken_off = eventually("the request waits and is broken off", async || {
+        let cancel =
+            "select pg_cancel_backend(pid) from pg_stat_activity where $1 = any (pg_blocking_pids(pid))";
+        sqlx::query_scalar::<_, bool>(cancel).bind(holder).fetch_optional(&api.pg).await.unwrap()
+    });
+    let (answer, _) = tokio::join!(asked, broken_off);
+    assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
+    blocking.rollback().await.unwrap();
+    assert_eq!(api.patch(&path, json!({"name": "x"})).await.status, 200);
 }
 
 #[tokio::test]
@@ -120,6 +181,71 @@ async fn a_statement_that_is_given_up_ends_and_its_connection_is_anothers() {
     })
     .await;
     assert!(given_up.elapsed() < Duration::from_secs(3), "{:?}", given_up.elapsed());
+}
+
+/// Pools of one connection to where an address says, of requests and of whatever else there is.
+fn single(url: &PgConnectOptions) -> [PgPool; 2] {
+    let args = postgres_args(url.to_url_lossy().into(), 1);
+    [tidemark::app::postgres_for_requests(&args).unwrap(), tidemark::app::postgres(&args).unwrap()]
+}
+
+/// Gives a statement up while it waits, and says in which session it was.
+async fn give_up(statement: &'static str, write: &mut Write) -> i32 {
+    let backend = sqlx::query_scalar("select pg_backend_pid()");
+    let backend = backend.fetch_one(write.connection()).await.unwrap();
+    let waiting = sqlx::query(statement).execute(write.connection());
+    assert!(tokio::time::timeout(Duration::from_millis(100), waiting).await.is_err());
+    backend
+}
+
+#[tokio::test]
+async fn a_unit_of_work_that_is_given_up_behind_a_lock_leaves_its_place_and_ends() {
+    let own = postgres().await;
+    let mut blocking = own.begin().await.unwrap();
+    sqlx::query("select pg_advisory_xact_lock(4716)").execute(&mut *blocking).await.unwrap();
+    for pg in single(&own.connect_options()) {
+        let mut write = Write::begin(&pg, Uuid::now_v7()).await.unwrap();
+        let backend = give_up("select pg_advisory_xact_lock(4716)", &mut write).await;
+        let given_up = Instant::now();
+        drop(write);
+        let next: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&pg).await.unwrap();
+        assert!(given_up.elapsed() < Duration::from_secs(2), "{:?}", given_up.elapsed());
+        assert_ne!(next, backend);
+        eventually("the unit of work ends too", async || {
+            let there = "select exists (select from pg_stat_activity where pid = $1)";
+            let there: bool = sqlx::query_scalar(there).bind(backend).fetch_one(&own).await.unwrap();
+            (!there).then_some(())
+        })
+        .await;
+        // For a lock it would wait four seconds, were it not ended with its connection.
+        assert!(given_up.elapsed() < Duration::from_secs(3), "{:?}", given_up.elapsed());
+    }
+    blocking.rollback().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_postgres_that_is_gone_never_answers_keeps_no_place() {
+    let own = postgres().await;
+    let server = own.connect_options();
+    let line = Line::to(server.get_host(), server.get_port()).await;
+    for pg in single(&server.as_ref().clone().host("127.0.0.1").port(line.port)) {
+        for in_transaction in [false, true] {
+            if in_transaction {
+                let mut write = Write::begin(&pg, Uuid::now_v7()).await.unwrap();
+                line.hush();
+                let asked = sqlx::query("select 1").execute(write.connection());
+                assert!(tokio::time::timeout(Duration::from_millis(100), asked).await.is_err());
+            } else {
+                let mut connection = pg.acquire().await.unwrap();
+                line.hush();
+                let asked = sqlx::query("select 1").execute(&mut *connection);
+                assert!(tokio::time::timeout(Duration::from_millis(100), asked).await.is_err());
+            }
+            let given_up = Instant::now();
+            sqlx::query("select 1").execute(&pg).await.unwrap();
+            assert!(given_up.elapsed() < Duration::from_secs(2), "{:?}", given_up.elapsed());
+        }
+    }
 }
 
 #[tokio::test]

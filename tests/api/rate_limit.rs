@@ -156,6 +156,12 @@ async fn unknown_keys_are_limited_by_address_and_never_cost_a_valid_one() {
     }
     assert_eq!(attempt(unknown(), "192.0.2.2").await.status, 401);
     assert_eq!(attempt(api.key.clone(), "192.0.2.1").await.status, 200);
+    // Who has one address of IPv6 has a network of them.
+    for (address, expected) in
+        [("2001:db8::1", 401), ("2001:db8::2", 401), ("2001:db8::ffff:0:0:3", 429), ("2001:db8:0:1::1", 401)]
+    {
+        assert_eq!(attempt(unknown(), address).await.status, expected, "{address}");
+    }
 }
 
 #[tokio::test]

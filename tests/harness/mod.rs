@@ -11,6 +11,7 @@
 pub mod answer;
 pub mod api;
 pub mod databases;
+pub mod line;
 pub mod population;
 pub mod private;
 pub mod process;

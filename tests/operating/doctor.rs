@@ -3,6 +3,8 @@
 use std::process::{Output, Stdio};
 
 use serde_json::Value;
+use sqlx::PgConnection;
+use tidemark::store::diagnosis;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::harness::databases::Databases;
@@ -234,6 +236,20 @@ async fn what_is_wrong_with_postgres_is_said() {
         url.set_password(Some("secret-of-a-test")).unwrap();
     });
     says(&reader, "fail", "postgres-rights", &["accounts", "grant select, insert"]);
+    says(
+        &reader,
+        "warn",
+        "postgres-transactions",
+        &["sees none of others", &format!("grant pg_read_all_stats to {role}`")],
+    );
+    // This test has connections of its own; those of others that the role does not see count as well.
+    let places = "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int";
+    let places: i32 = sqlx::query_scalar(places).fetch_one(pg).await.unwrap();
+    let found =
+        findings(&examine(&installation.variables, &[("TIDEMARK_DATABASE_URL", &reader)], &["--json"]));
+    let of_places = found.iter().find(|finding| finding["check"] == "postgres-connections").unwrap();
+    let only_its_own = format!("{} of {places} connections", places - 1);
+    assert!(!of_places["message"].as_str().unwrap().contains(&only_its_own), "{of_places}");
     let read_only = format!("alter role {role} set default_transaction_read_only = on");
     sqlx::raw_sql(sqlx::AssertSqlSafe(read_only)).execute(pg).await.unwrap();
     says(&reader, "fail", "postgres-settings", &["only lets itself be read", "make room on its disk"]);
@@ -261,6 +277,33 @@ async fn what_is_wrong_with_postgres_is_said() {
 }
 
 #[tokio::test]
+async fn a_vacuum_is_no_transaction_that_is_in_the_way() {
+    let pg = &Databases::fresh("doctor_vacuum").await.pg;
+    let mut looking = pg.acquire().await.unwrap();
+    let mut other = pg.acquire().await.unwrap();
+    let there = async |looking: &mut PgConnection| diagnosis::open_transaction(looking, 0).await.unwrap();
+    sqlx::query("begin").execute(&mut *other).await.unwrap();
+    assert!(there(&mut looking).await.is_some());
+    sqlx::query("rollback").execute(&mut *other).await.unwrap();
+    sqlx::query("create table pages as select generate_series(1, 200000)")
+        .execute(&mut *other)
+        .await
+        .unwrap();
+    let slow = "set vacuum_cost_delay = '100ms'; set vacuum_cost_limit = 1";
+    sqlx::raw_sql(slow).execute(&mut *other).await.unwrap();
+    let vacuum = tokio::spawn(async move { sqlx::query("vacuum pages").execute(&mut *other).await });
+    let pid = eventually("the vacuum is at work", async || {
+        let pid = "select pid from pg_stat_progress_vacuum where datname = current_database() and relid = 'pages'::regclass";
+        sqlx::query_scalar::<_, i32>(pid).fetch_optional(pg).await.unwrap()
+    })
+    .await;
+    let open = there(&mut looking).await;
+    assert!(open.as_ref().is_none_or(|open| open.pid != pid), "{open:?}");
+    sqlx::query("select pg_cancel_backend($1)").bind(pid).execute(pg).await.unwrap();
+    assert!(vacuum.await.unwrap().is_err(), "it was over before it was looked at");
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_clickhouse_is_said() {
     let installation = Installation::new("doctor_clickhouse").await;
     let says = |more: &[(&str, &str)], check, parts: &[&str]| installation.says(more, "fail", check, parts);
@@ -282,6 +325,22 @@ async fn what_is_wrong_with_clickhouse_is_said() {
         "clickhouse-rights",
         &["may not write accounts", "grant it select, insert and alter delete"],
     );
+    // Who may only add rows cannot take out what is deleted.
+    let (database, user) = (installation.value("TIDEMARK_CLICKHOUSE_DATABASE"), "doctor_adds_only");
+    let clickhouse = &installation.databases.stack.stores.clickhouse;
+    for statement in [
+        format!("create user or replace {user} identified by 'secret-of-a-test'"),
+        format!("grant select, insert on {database}.* to {user}"),
+        format!("grant select on system.* to {user}"),
+    ] {
+        clickhouse.query_raw(&statement).execute().await.unwrap();
+    }
+    let adds = [("TIDEMARK_CLICKHOUSE_USER", user), ("TIDEMARK_CLICKHOUSE_PASSWORD", "secret-of-a-test")];
+    says(&adds, "clickhouse-rights", &["may not write accounts", "alter delete on"]);
+    let grant = format!("grant alter delete on {database}.* to {user}");
+    clickhouse.query_raw(&grant).execute().await.unwrap();
+    installation.says(&adds, "ok", "clickhouse-rights", &[user]);
+    clickhouse.query_raw(&format!("drop user {user}")).execute().await.unwrap();
 }
 
 /// A collector that refuses whoever asks.

@@ -14,9 +14,9 @@ use tidemark::model::platform::Platform;
 use tidemark::store::keys::{self, NewKey};
 use tidemark::store::observations::{AccountRef, FoundOn, observe_videos};
 use tidemark::store::{Error, Write, imports};
-use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
+use crate::harness::line::Line;
 use crate::harness::{Organization, Stack, eventually};
 use crate::setup::post;
 
@@ -33,20 +33,6 @@ async fn given_up<T>(waits: usize, work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// A line to a server, on which no answer comes while a future of the test's own runtime, of one thread, is polled: who
-/// asks has to wait.
-async fn line_to(host: String, port: u16) -> u16 {
-    let line = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let own = line.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        while let Ok((mut near, _)) = line.accept().await {
-            let mut far = TcpStream::connect((host.as_str(), port)).await.unwrap();
-            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
-        }
-    });
-    own
-}
-
 /// A pool of one connection, which everybody gets after everybody else.
 struct Single {
     organization: Organization,
@@ -59,8 +45,8 @@ impl Single {
         let organization = Stack::shared().organization().await;
         let name = format!("given up {}", Uuid::now_v7());
         let server: PgConnectOptions = organization.stack.connection.database_url.parse().unwrap();
-        let port = line_to(server.get_host().to_owned(), server.get_port()).await;
-        let server = server.host("127.0.0.1").port(port);
+        let line = Line::to(server.get_host(), server.get_port()).await;
+        let server = server.host("127.0.0.1").port(line.port);
         let options = PgPoolOptions::new().max_connections(1).acquire_timeout(Duration::from_secs(10));
         let pg = options.connect_with(server.application_name(&name)).await.unwrap();
         Single { organization, pg, name }

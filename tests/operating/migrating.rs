@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
+use tidemark::model::key::Key;
+use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::{migrate, outbox};
 
-use crate::harness::client;
-use crate::harness::databases::Databases;
-use crate::harness::eventually;
+use crate::harness::databases::{Databases, Process};
+use crate::harness::{client, eventually, tenant};
+use crate::readiness::Gate;
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 /// The last migration of an earlier version; later ones put triggers on the videos.
@@ -78,6 +81,73 @@ async fn an_index_whose_building_was_broken_off_is_built_anew() {
     let valid = "select indisvalid from pg_index where indexrelid = 'scrape_targets_failing'::regclass";
     let valid: bool = sqlx::query_scalar(valid).fetch_one(&databases.pg).await.unwrap();
     assert!(valid, "it serves nobody");
+}
+
+#[tokio::test]
+async fn who_waits_to_migrate_is_not_in_the_way_of_an_index_that_is_built_concurrently() {
+    let databases = Databases::fresh("schema_turns").await;
+    let pg = &databases.pg;
+    let mut first = pg.acquire().await.unwrap();
+    sqlx::query("select pg_advisory_lock($1)").bind(migrate::LOCK).execute(&mut *first).await.unwrap();
+    let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *first).await.unwrap();
+    let mut second = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
+    eventually("the second one waits", async || {
+        let waits = "select exists (select from pg_stat_activity
+                     where datname = current_database() and query like 'select pg%advisory_lock%' and pid <> $1)";
+        let waits: bool = sqlx::query_scalar(waits).bind(own).fetch_one(pg).await.unwrap();
+        waits.then_some(())
+    })
+    .await;
+    let index = "create index concurrently of_a_test on videos (id)";
+    sqlx::query(index).execute(&mut *first).await.expect("both wait for each other");
+    assert!(second.try_wait().unwrap().is_none(), "the second one did not wait");
+    first.close().await.unwrap();
+    assert!(second.wait().unwrap().success());
+}
+
+#[tokio::test]
+async fn who_begins_without_postgres_works_once_its_schema_is_there() {
+    let databases = Databases::fresh("schema_later").await;
+    let pg = &databases.pg;
+    as_earlier(pg).await;
+    let (_, url) = &databases.variables[0];
+    let (gate, url) = Gate::to(url.parse().unwrap()).await;
+    gate.close();
+    let through = [("TIDEMARK_DATABASE_URL", url.to_string())];
+    let (api, base) = databases.serve(&through);
+    let track = databases.track(&through);
+    for process in [&api, &track] {
+        assert_eq!(process.page("/readyz").await.0, 503);
+    }
+    gate.open().await;
+    for process in [&api, &track] {
+        eventually("it says what is missing", async || {
+            let (status, text) = process.page("/readyz").await;
+            (status == 503 && text.contains("postgres lacks ") && text.contains("`tidemark migrate`"))
+                .then_some(())
+        })
+        .await;
+    }
+    let asked = async |path: &str, key: &str| {
+        client().get(format!("{base}{path}")).bearer_auth(key).send().await.unwrap()
+    };
+    let some = Key::generate().unwrap();
+    let refused = asked("/accounts", some.reveal()).await;
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"] == "1"), (503, true));
+    assert_eq!(asked("/health", some.reveal()).await.status(), 503);
+    let waits = |process: &Process| process.log().contains("this version; waiting for it");
+    eventually("both wait", async || (waits(&api) && waits(&track)).then_some(())).await;
+    let led = async || outbox::is_led(&mut pg.acquire().await.unwrap()).await.unwrap();
+    assert!(!led().await, "the tracker works on a schema that lacks something");
+
+    let (status, told) = run(&databases, &["migrate"]);
+    assert_eq!(status, Some(0), "{told}");
+    for process in [&api, &track] {
+        eventually("it is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;
+    }
+    eventually("the tracker works", async || led().await.then_some(())).await;
+    let (_, key) = tenant(pg, OrganizationChange::default()).await;
+    assert_eq!(asked("/accounts", &key).await.status(), 200);
 }
 
 #[tokio::test]

@@ -11,18 +11,21 @@ use crate::harness::databases::Databases;
 use crate::harness::{client, eventually, tenant};
 
 /// A way to Postgres that can be closed and opened again.
-struct Gate {
+pub(crate) struct Gate {
     here: SocketAddr,
     there: String,
     tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
 impl Gate {
-    async fn to(there: String) -> Self {
+    /// The way to what the URL of a database names, and that URL with the way in it.
+    pub(crate) async fn to(mut url: url::Url) -> (Self, url::Url) {
+        let there = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let gate = Gate { here: listener.local_addr().unwrap(), there, tasks: Arc::default() };
         gate.pass(listener);
-        gate
+        url.set_port(Some(gate.here.port())).unwrap();
+        (gate, url)
     }
 
     fn pass(&self, listener: TcpListener) {
@@ -40,11 +43,11 @@ impl Gate {
         self.tasks.lock().unwrap().push(passing);
     }
 
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         self.tasks.lock().unwrap().drain(..).for_each(|task| task.abort());
     }
 
-    async fn open(&self) {
+    pub(crate) async fn open(&self) {
         let listener = eventually("the port is free", async || TcpListener::bind(self.here).await.ok()).await;
         self.pass(listener);
     }
@@ -54,9 +57,7 @@ impl Gate {
 async fn without_postgres_a_process_lives_and_is_not_ready() {
     let databases = Databases::fresh("readiness").await;
     let (_, url) = &databases.variables[0];
-    let mut url: url::Url = url.parse().unwrap();
-    let gate = Gate::to(format!("{}:{}", url.host_str().unwrap(), url.port().unwrap())).await;
-    url.set_port(Some(gate.here.port())).unwrap();
+    let (gate, url) = Gate::to(url.parse().unwrap()).await;
     let through = [("TIDEMARK_DATABASE_URL", url.to_string())];
     let (api, base) = databases.serve(&through);
     let track = databases.track(&through);

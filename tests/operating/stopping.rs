@@ -210,6 +210,18 @@ async fn the_relay_brings_what_waits_and_leaves_its_place() {
 }
 
 #[tokio::test]
+async fn a_tracker_ends_while_its_housekeeping_waits_for_postgres() {
+    let databases = Databases::fresh("stopping_housekeeping").await;
+    let mut held = databases.pg.begin().await.unwrap();
+    sqlx::query("lock table idempotency_keys in exclusive mode").execute(&mut *held).await.unwrap();
+    let mut track = databases.track(&without_sources());
+    waits_for_a_lock(&databases.pg).await;
+    let took = track.stop();
+    assert!(took < Duration::from_secs(6), "it took {took:?}");
+    assert_eq!(track.ended(), Some(0), "{}", track.log());
+}
+
+#[tokio::test]
 async fn scrapes_that_take_too_long_are_given_back() {
     let databases = Databases::fresh("stopping_scrapes").await;
     let pg = &databases.pg;

@@ -183,3 +183,19 @@ async fn a_walk_of_many_pages_ends_in_time_though_each_of_them_comes() {
     assert!(told.contains("with all its pages, within 0.5 s"), "{told}");
     assert!(began.elapsed() < LIMITS.timeout && server.requests().len() == 4, "{:?}", began.elapsed());
 }
+
+#[tokio::test]
+async fn what_a_read_waits_behind_others_is_not_its_own_time() {
+    let found = canned::json(200, &json!({"profile": {"id": "9", "username": "some.one"}, "posts": []}));
+    let server = Canned::start(vec![Say::Silent, found]).await;
+    let throttle = Throttle::new("http", 1, None, Ledger::of_process());
+    let sources = |millis| {
+        let source: Arc<dyn Source> = Arc::new(collector(&server.url, Platform::Tiktok, &throttle));
+        Sources::new(vec![source]).within(Duration::from_millis(millis))
+    };
+    let (key, depth, now) = (key("some.one"), depth(9, "2026-01-01"), now());
+    let ask = async |sources: Sources| sources.account(Platform::Tiktok, &key, depth, now, &[]).await.answer;
+    let (first, second) = futures_util::join!(ask(sources(1_000)), ask(sources(300)));
+    assert!(matches!(first, Err(Refusal::Transient(_))), "{first:?}");
+    assert!(second.is_ok(), "{second:?}");
+}
