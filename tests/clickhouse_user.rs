@@ -74,6 +74,19 @@ async fn the_engine_understands_what_makes_a_user_of_one_organization() {
     assert_eq!((tables.len(), read.len()), (6, 4 + 7), "{read:?}");
 
     // Every setting is one that the engine has.
+    // What a user could set to get round a limit is held, and what limits a question may only be lowered.
+    for held in [
+        "max_untracked_memory = 4194304",
+        "memory_profiler_step = 4194304",
+        "memory_overcommit_ratio_denominator = 1073741824",
+        "use_query_condition_cache = 0",
+    ] {
+        assert!(account.contains(&format!(", {held} CONST")), "{held}: {account}");
+    }
+    for limit in ["max_threads = 8 MIN 1 MAX 8", "max_result_bytes = 4000000000 MIN 1 MAX 4000000000"] {
+        assert!(account.contains(limit), "{limit}: {account}");
+    }
+
     let (_, settings) = account.split_once(" SETTINGS ").unwrap();
     for setting in settings.split(", ").map(|setting| setting.split(" = ").next().unwrap()) {
         let known = stack
