@@ -7,6 +7,7 @@ use std::process::Output;
 
 use harness::Stack;
 use serde_json::Value;
+use tidemark::store::clickhouse_users::{self, ClickhouseUser};
 use uuid::Uuid;
 
 fn run(stack: &Stack, arguments: &[&str]) -> Output {
@@ -73,7 +74,6 @@ async fn the_engine_understands_what_makes_a_user_of_one_organization() {
     }
     assert_eq!((tables.len(), read.len()), (6, 4 + 7), "{read:?}");
 
-    // Every setting is one that the engine has.
     // What a user could set to get round a limit is held, and what limits a question may only be lowered.
     for held in [
         "max_untracked_memory = 4194304",
@@ -87,6 +87,7 @@ async fn the_engine_understands_what_makes_a_user_of_one_organization() {
         assert!(account.contains(limit), "{limit}: {account}");
     }
 
+    // Every setting is one that the engine has.
     let (_, settings) = account.split_once(" SETTINGS ").unwrap();
     for setting in settings.split(", ").map(|setting| setting.split(" = ").next().unwrap()) {
         let known = stack
@@ -139,6 +140,17 @@ async fn the_embedded_engine_has_no_users_and_says_so() {
             "{told}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_user_is_there_while_a_part_of_it_is() {
+    let stack = Stack::shared();
+    let client = stack.stores.clickhouse.clone().with_database("default");
+    let mut user = ClickhouseUser::named(Uuid::now_v7(), "reports");
+    assert!(!clickhouse_users::is_there(&client, &user).await.unwrap());
+    // The engine has one user, and one quota, of this name and no policy.
+    user.user = "default".to_owned();
+    assert!(clickhouse_users::is_there(&client, &user).await.unwrap());
 }
 
 #[tokio::test]

@@ -217,6 +217,18 @@ pub async fn list(client: &Client, organization: Uuid) -> Result<Vec<ClickhouseU
     Ok(users.iter().filter_map(name).map(|name| ClickhouseUser::named(organization, &name)).collect())
 }
 
+/// Whether anything is there of a user, be it what a drop left that was broken off.
+pub async fn is_there(client: &Client, user: &ClickhouseUser) -> Result<bool, Error> {
+    let parts = client
+        .query_raw(
+            "SELECT (SELECT count() FROM system.users WHERE name = {name:String})
+                + (SELECT count() FROM system.row_policies WHERE short_name = {name:String})
+                + (SELECT count() FROM system.quotas WHERE name = {name:String})",
+        )
+        .param("name", &user.user);
+    Ok(bounded(parts.fetch_one::<u64>()).await? > 0)
+}
+
 /// Fails where users cannot be made. A server has a place for them; the embedded engine has none.
 async fn require_users(client: &Client) -> Result<(), Error> {
     let places = client
