@@ -7,6 +7,7 @@ use std::process::Output;
 
 use harness::Stack;
 use serde_json::Value;
+use tidemark::store::clickhouse_users::{self, ClickhouseUser};
 use uuid::Uuid;
 
 fn run(stack: &Stack, arguments: &[&str]) -> Output {
@@ -73,6 +74,19 @@ async fn the_engine_understands_what_makes_a_user_of_one_organization() {
     }
     assert_eq!((tables.len(), read.len()), (6, 4 + 7), "{read:?}");
 
+    // What a user could set to get round a limit is held, and what limits a question may only be lowered.
+    for held in [
+        "max_untracked_memory = 4194304",
+        "memory_profiler_step = 4194304",
+        "memory_overcommit_ratio_denominator = 1073741824",
+        "use_query_condition_cache = 0",
+    ] {
+        assert!(account.contains(&format!(", {held} CONST")), "{held}: {account}");
+    }
+    for limit in ["max_threads = 8 MIN 1 MAX 8", "max_result_bytes = 4000000000 MIN 1 MAX 4000000000"] {
+        assert!(account.contains(limit), "{limit}: {account}");
+    }
+
     // Every setting is one that the engine has.
     let (_, settings) = account.split_once(" SETTINGS ").unwrap();
     for setting in settings.split(", ").map(|setting| setting.split(" = ").next().unwrap()) {
@@ -126,6 +140,17 @@ async fn the_embedded_engine_has_no_users_and_says_so() {
             "{told}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_user_is_there_while_a_part_of_it_is() {
+    let stack = Stack::shared();
+    let client = stack.stores.clickhouse.clone().with_database("default");
+    let mut user = ClickhouseUser::named(Uuid::now_v7(), "reports");
+    assert!(!clickhouse_users::is_there(&client, &user).await.unwrap());
+    // The engine has one user, and one quota, of this name and no policy.
+    user.user = "default".to_owned();
+    assert!(clickhouse_users::is_there(&client, &user).await.unwrap());
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use harness::{Organization, Stack};
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// The shells, told to end at the first failure.
 const SHELLS: [&[&str]; 2] = [&["bash", "-euo", "pipefail", "-c"], &["sh", "-eu", "-c"]];
@@ -45,6 +46,42 @@ async fn every_command_of_the_page_about_the_api_works() {
     }
 }
 
+/// A folder with what a demo says of itself in it, as if it were the organization's.
+fn demo_of(organization: &Organization) -> TempDir {
+    let told = std::env::var("TIDEMARK_TEST_STACK").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let demo = folder.path().join(".tidemark");
+    std::fs::create_dir(&demo).unwrap();
+    std::fs::copy(Path::new(&told).with_extension("env"), demo.join("demo.env")).unwrap();
+    let mut told: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
+    told["api_key"] = organization.key.as_str().into();
+    told["organization_id"] = organization.id.to_string().into();
+    std::fs::write(demo.join("demo.json"), serde_json::to_vec_pretty(&told).unwrap()).unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn data_teams_connect_to_a_demo_and_to_an_installation_as_the_page_says() {
+    let stack = Stack::shared();
+    let state = std::env::var("TIDEMARK_TEST_STACK").unwrap();
+    let credentials = Path::new(&state).with_file_name("clickhouse").join("credentials.json");
+    for shell in SHELLS {
+        let organization = stack.organization().await;
+        let mut script = commands(include_str!("../docs/data.md"));
+        for (said, here) in [
+            ("/var/lib/tidemark/clickhouse/credentials.json", credentials.to_str().unwrap()),
+            ("http://127.0.0.1:8123", &stack.connection.clickhouse_url),
+            ("param_org=ID", &format!("param_org={}", organization.id)),
+        ] {
+            assert_eq!(script.matches(said).count(), 1, "{said}: {script}");
+            script = script.replace(said, here);
+        }
+        let folder = demo_of(&organization);
+        // Nothing was observed yet: the day of which ClickHouse says so.
+        assert_eq!(run(shell, &script, folder.path(), &organization), "1970-01-01\n1970-01-01\n");
+    }
+}
+
 #[tokio::test]
 async fn the_first_requests_of_the_readme_work_beside_a_demo() {
     let stack = Stack::shared();
@@ -55,16 +92,9 @@ async fn the_first_requests_of_the_readme_work_beside_a_demo() {
     let account = format!("\"{}\"", stack.one_of("tiktok").username);
     let script = script.join("\n").replacen("\"…\"", &account, 1).replacen("\"…\"", "\"C9xYzAbCdEf\"", 1);
     assert!(script.matches("\napi ").count() == 5 && !script.contains('…'), "{script}");
-    let told = std::env::var("TIDEMARK_TEST_STACK").unwrap();
     for shell in SHELLS {
         let organization = stack.organization().await;
-        let folder = tempfile::tempdir().unwrap();
-        let demo = folder.path().join(".tidemark");
-        std::fs::create_dir(&demo).unwrap();
-        std::fs::copy(Path::new(&told).with_extension("env"), demo.join("demo.env")).unwrap();
-        let mut told: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
-        told["api_key"] = organization.key.as_str().into();
-        std::fs::write(demo.join("demo.json"), serde_json::to_vec_pretty(&told).unwrap()).unwrap();
+        let folder = demo_of(&organization);
         let out = run(shell, &script, folder.path(), &organization);
         let (data, errors) = (out.matches("{\"data\":").count(), out.matches("urn:tidemark:error").count());
         assert!(data == 5 && errors == 0 && out.contains(&account), "{shell:?}: {out}");

@@ -101,10 +101,11 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
                 return script(&statements);
             }
             let client = client(&clickhouse);
-            if !clickhouse_users::list(&client, which.org).await?.contains(&user) {
+            let was_there = clickhouse_users::is_there(&client, &user).await?;
+            clickhouse_users::run(&client, database, &statements).await?;
+            if !was_there {
                 return Err(Error::NotFound("user").into());
             }
-            clickhouse_users::run(&client, database, &statements).await?;
             answer.one(&user, &["user", "name"])
         }
     }

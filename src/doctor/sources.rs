@@ -82,6 +82,10 @@ fn told(report: &mut Report, check: &'static str, name: &str, said: Result<(), R
             check,
             format!("{name} does not answer as it should: see that this machine reaches it ({reason})"),
         ),
+        Err(Refusal::Uncounted(reason)) => report.fail(
+            check,
+            format!("{name} was not asked, as its requests cannot be counted in Postgres ({reason})"),
+        ),
         Err(Refusal::Malformed(reason)) => report.fail(
             check,
             format!("{name} answers something else than it documents: correct its address ({reason})"),

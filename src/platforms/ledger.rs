@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use chrono::NaiveDate;
 use sqlx::PgPool;
 
 use super::source::Refusal;
 use crate::store::source_requests;
+
+/// How long Postgres may take to write one down.
+const BRIEF: Duration = Duration::from_secs(5);
 
 /// Where requests are written down.
 #[derive(Debug, Clone)]
@@ -23,7 +27,8 @@ impl Ledger {
         Ledger::Process(Arc::default())
     }
 
-    /// Takes one request from a source's day, if there is one left.
+    /// Takes one request from a source's day, if there is one left. A book that cannot be written in is nobody's fault
+    /// but ours: [`Refusal::Uncounted`].
     pub(super) async fn spend(
         &self,
         source: &'static str,
@@ -38,9 +43,14 @@ impl Ledger {
                 *spent += u32::from(left);
                 Ok(left)
             }
-            Ledger::Postgres(pg) => source_requests::spend(pg, source, day, limit)
-                .await
-                .map_err(|_| Refusal::Transient(format!("the day's budget of {source} cannot be read"))),
+            Ledger::Postgres(pg) => {
+                let spent = tokio::time::timeout(BRIEF, source_requests::spend(pg, source, day, limit)).await;
+                match spent {
+                    Ok(Ok(left)) => Ok(left),
+                    Ok(Err(error)) => Err(Refusal::Uncounted(error.to_string())),
+                    Err(_) => Err(Refusal::Uncounted("postgres does not answer in time".to_owned())),
+                }
+            }
         }
     }
 }

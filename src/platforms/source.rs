@@ -110,6 +110,9 @@ pub enum Refusal {
     Malformed(String),
     #[error("this source cannot do that")]
     Unsupported,
+    /// Our own store could not note the request, so that it was not made. It says nothing of the thing or the source.
+    #[error("requests cannot be counted: {0}")]
+    Uncounted(String),
 }
 
 impl Refusal {
@@ -122,6 +125,7 @@ impl Refusal {
             Refusal::Transient(_) => "transient",
             Refusal::Malformed(_) => "malformed",
             Refusal::Unsupported => "unsupported",
+            Refusal::Uncounted(_) => "uncounted",
         }
     }
 }

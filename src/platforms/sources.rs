@@ -162,6 +162,7 @@ impl Sources {
                         later.name()
                     ))))
                 }
+                Some(Err(refusal @ Refusal::Uncounted(_))) => reading.with(Err(refusal)),
                 Some(followed) => reading.with(followed.or(first)),
             };
         }
@@ -241,7 +242,7 @@ impl<T> Reading<T> {
                 return false;
             }
             Err(Refusal::Unsupported) => return false,
-            Err(Refusal::Transient(_) | Refusal::Malformed(_)) => {}
+            Err(Refusal::Transient(_) | Refusal::Malformed(_) | Refusal::Uncounted(_)) => {}
         }
         true
     }

@@ -23,7 +23,7 @@ const TABLES: [&str; 6] =
 const EVERYBODY: &str = "tidemark_everybody";
 
 /// What one question of a data team may use. Within these a user may change settings, as many drivers do.
-const LIMITS: [(&str, u64); 7] = [
+const LIMITS: [(&str, u64); 9] = [
     // Seconds.
     ("max_execution_time", 60),
     // Bytes; of all questions of the user together the second.
@@ -32,15 +32,28 @@ const LIMITS: [(&str, u64); 7] = [
     ("max_temporary_data_on_disk_size_for_user", 20_000_000_000),
     ("max_rows_to_read", 2_000_000_000),
     ("max_result_rows", 10_000_000),
+    // What is wanted whole (wait_end_of_query) lies on disk until then, and nothing else limits that.
+    ("max_result_bytes", 4_000_000_000),
+    ("max_threads", 8),
     ("max_concurrent_queries_for_user", 4),
 ];
 
-/// Settings by which limits would end an answer early instead of refusing it, or answers would be shared.
-const FIXED: [(&str, &str); 4] = [
+/// Settings by which a limit would end an answer early instead of refusing it, or not hold, or others would be concerned.
+const FIXED: [(&str, &str); 10] = [
     ("timeout_overflow_mode", "'throw'"),
     ("read_overflow_mode", "'throw'"),
     ("result_overflow_mode", "'throw'"),
+    // Bytes that each thread takes before any limit of memory is asked: the smaller of the two.
+    ("max_untracked_memory", "4194304"),
+    ("memory_profiler_step", "4194304"),
+    // When the server has no memory left, the question ends that is furthest beyond this; with 0 always somebody else's.
+    ("memory_overcommit_ratio_denominator", "1073741824"),
+    // A share of the processor like everybody's.
+    ("use_concurrency_control", "1"),
+    ("os_threads_nice_value_query", "0"),
     ("query_cache_share_between_users", "0"),
+    // Before 26.3.17.50, 26.4.5.134 and 26.5.6.46 it holds for everybody what a policy hid from one.
+    ("use_query_condition_cache", "0"),
 ];
 
 /// Questions, and seconds that they take together, in an hour.
@@ -202,6 +215,18 @@ pub async fn list(client: &Client, organization: Uuid) -> Result<Vec<ClickhouseU
     let users: Vec<String> = bounded(users.fetch_all()).await?;
     let name = |user: &String| user.strip_suffix(&suffix(organization)).map(str::to_owned);
     Ok(users.iter().filter_map(name).map(|name| ClickhouseUser::named(organization, &name)).collect())
+}
+
+/// Whether anything is there of a user, be it what a drop left that was broken off.
+pub async fn is_there(client: &Client, user: &ClickhouseUser) -> Result<bool, Error> {
+    let parts = client
+        .query_raw(
+            "SELECT (SELECT count() FROM system.users WHERE name = {name:String})
+                + (SELECT count() FROM system.row_policies WHERE short_name = {name:String})
+                + (SELECT count() FROM system.quotas WHERE name = {name:String})",
+        )
+        .param("name", &user.user);
+    Ok(bounded(parts.fetch_one::<u64>()).await? > 0)
 }
 
 /// Fails where users cannot be made. A server has a place for them; the embedded engine has none.

@@ -114,7 +114,7 @@ definitions! {
     SOURCE_REQUEST: "http.client.request.duration", Histogram(OF_REQUESTS), "s", [SOURCE, STATUS, ERROR], Both,
         "How long requests to platforms took, until the answer was read; the API asks about short links only.";
     SOURCE_ANSWERS: "tidemark.source.answers", Counter, "{answer}", [PLATFORM, SOURCE, TARGET, OUTCOME], Tracker,
-        "What sources said of accounts and videos: `ok`, `not_found`, `rate_limited`, `credentials`, `transient`, `malformed`, `unsupported`.";
+        "What sources said of accounts and videos: `ok`, `not_found`, `rate_limited`, `credentials`, `transient`, `malformed`, `unsupported`, `uncounted`.";
     SOURCE_LIMIT: "tidemark.source.limit", Gauge, "{request}", [SOURCE], Tracker,
         "Requests that a source allows in a UTC day, where it says how many.";
     SOURCE_LEFT: "tidemark.source.left", Gauge, "{request}", [SOURCE], Tracker,

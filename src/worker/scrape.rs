@@ -22,7 +22,7 @@ pub enum Outcome {
     Answered,
     /// The platform was not asked: there is nothing left to read, or no source that can.
     NotAsked,
-    /// The platform's answer was of no use to anybody.
+    /// The platform's answer was of no use to anybody, or it could not be asked for a fault of our own.
     Failed(Refusal),
     /// No source that could may be asked for a while; the targets are to be given back.
     Rest,
@@ -121,6 +121,8 @@ async fn account(
             }
         }
         Err(_) if outcome == Outcome::Rest => {}
+        // Nobody is blamed for a store that is out: the leases are left to run out.
+        Err(Refusal::Uncounted(_)) => {}
         Err(refusal) => {
             for (member, account) in &members {
                 let recorded = recording(|| member.refused(refusal, Some(&account.username))).await;
@@ -153,6 +155,7 @@ async fn video(
             scrape.conclude(recorded).await?;
         }
         Err(_) if outcome == Outcome::Rest => {}
+        Err(Refusal::Uncounted(_)) => {}
         Err(refusal) => {
             let recorded = recording(|| scrape.refused(refusal, None)).await;
             scrape.conclude(recorded).await?;
@@ -188,7 +191,11 @@ fn rest(source: &'static str, refusal: &Refusal, now: DateTime<Utc>) -> Option<R
     let (until, cause) = match refusal {
         Refusal::RateLimited { until } => (*until, Cause::RateLimit),
         Refusal::Credentials(_) => (now + CREDENTIALS_PAUSE, Cause::Credentials),
-        Refusal::NotFound(_) | Refusal::Transient(_) | Refusal::Malformed(_) | Refusal::Unsupported => {
+        Refusal::NotFound(_)
+        | Refusal::Transient(_)
+        | Refusal::Malformed(_)
+        | Refusal::Unsupported
+        | Refusal::Uncounted(_) => {
             return None;
         }
     };

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::Days;
+use chrono::{Days, NaiveTime, TimeDelta};
 use serde_json::Value;
+use tidemark::model::change;
 
 use super::agree::query;
 use super::model;
@@ -133,12 +134,67 @@ async fn accounts_and_posts(
     for row in &answers[3] {
         let shown = metrics.at(&format!("/data/{}", row["id"].as_str().unwrap()));
         assert_eq!((&row["followers"], &row["engagement"]), (&shown["followers"], &shown["engagement"]));
+        let (engagement, views) = (shown["engagement"].as_i64().unwrap(), shown["views"].as_i64().unwrap());
+        let rate = change::rate(engagement, views).map(|millionths| millionths as f64 / 1e6);
+        assert_eq!(row["engagement_rate"].as_f64(), rate, "{row}");
     }
     let videos = super::agree::list(ids.videos.iter().map(|(id, _)| id));
     let metrics = organization.get(&format!("/videos/metrics?video_ids={videos}&{window}")).await.ok(200);
     for row in &answers[5] {
         let shown = metrics.at(&format!("/data/{}", row["id"].as_str().unwrap()));
         assert_eq!(row["views"], shown["views"], "{row}");
+    }
+}
+
+/// What an account gained on one day after the other: views, likes, and what the API says of them, the percentage
+/// beside the day before and the rate. Halves lie on the second, the fourth and the last two days.
+const HALVES: [(i64, i64, Option<f64>, Option<f64>); 6] = [
+    (20_000, 0, None, Some(0.0)),
+    (20_010, 0, Some(0.1), Some(0.0)),
+    (20_000, 0, Some(0.0), Some(0.0)),
+    (19_990, 0, Some(-0.1), Some(0.0)),
+    (128, 1, Some(-99.4), Some(0.007813)),
+    (128, -1, Some(0.0), Some(-0.007813)),
+];
+
+#[tokio::test]
+async fn queries_round_halves_as_the_api_does() {
+    let stack = Stack::shared();
+    let organization = stack.organization().await;
+    let today = stack.stores.clock.now().await.date_naive();
+    let mut history = model::History::default();
+    let account = history.account("instagram", "half.way", None);
+    let video = history.video("instagram", Some(account), false, None);
+    let first = today - Days::new(HALVES.len() as u64);
+    let mut counts = [Some(0); 9];
+    let mut observe = |day: chrono::NaiveDate, counts| {
+        history.observe(video, day.and_time(NaiveTime::MIN).and_utc() + TimeDelta::hours(1), counts);
+    };
+    observe(first, counts);
+    let days = (1..).map(|number| first + Days::new(number));
+    for (day, (views, likes, ..)) in days.clone().zip(HALVES) {
+        counts[0] = counts[0].map(|count| count + views);
+        counts[1] = counts[1].map(|count| count + likes);
+        observe(day, counts);
+    }
+    history.load(&organization).await;
+    organization.wait_applied().await;
+    let queries = queries();
+    let find = |number| *queries.iter().find(|(name, _)| name.starts_with(number)).expect(number);
+    for (day, (_, _, percent, rate)) in days.zip(HALVES) {
+        let overview = organization.get(&format!("/overview?{}", query((day, day)))).await.ok(200);
+        let parameters =
+            [("org", organization.id.to_string()), ("start", day.to_string()), ("end", day.to_string())];
+        for ((name, sql), column, figure, expected) in [
+            (find("-- 2."), "change_percent", "views/change_percent", percent),
+            (find("-- 4."), "engagement_rate", "engagement_rate/current", rate),
+        ] {
+            let shown = overview.at(&format!("/data/{figure}")).as_f64();
+            let answer = text(&stack, sql, "JSONEachRow", &parameters).await;
+            let row: Value =
+                serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"));
+            assert_eq!((row[column].as_f64(), shown), (expected, expected), "{name}, {day}: {row}");
+        }
     }
 }
 

@@ -99,6 +99,36 @@ async fn rows_that_come_and_go_disturb_no_others() {
 }
 
 #[tokio::test]
+async fn rows_whose_sort_value_changes_disturb_no_others() {
+    let api = TestApi::start().await;
+    let ids = accounts(&api, 7).await;
+    let views = async |place: usize, count: i64| {
+        sqlx::query("update accounts set view_count = $2 where id = $1")
+            .bind(ids[place].parse::<uuid::Uuid>().unwrap())
+            .bind(count)
+            .execute(&api.pg)
+            .await
+            .unwrap();
+    };
+    for (place, count) in [70, 60, 50, 40, 30, 20, 10].into_iter().enumerate() {
+        views(place, count).await;
+    }
+    let first = api.get("/v2/accounts?order_by=view_count&limit=3").await.json();
+    assert!(first["pagination"].get("total_count").is_none(), "nobody asked to count");
+    let cursor = first["pagination"]["next_cursor"].as_str().unwrap().to_owned();
+    // The one at which the page ended grows, one that was seen falls behind all, one to come grows past the page.
+    for (place, count) in [(2, 90), (0, 5), (4, 80)] {
+        views(place, count).await;
+    }
+    let rest = api.get(&format!("/v2/accounts?order_by=view_count&limit=3&cursor={cursor}")).await.json();
+    let more = rest["pagination"]["next_cursor"].as_str().unwrap().to_owned();
+    let last = api.get(&format!("/v2/accounts?order_by=view_count&limit=3&cursor={more}")).await.json();
+    let seen = [&rest, &last].map(|page| page["data"].as_array().unwrap().clone()).concat();
+    let seen: Vec<_> = seen.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(seen, [&ids[3], &ids[5], &ids[6], &ids[0]]);
+}
+
+#[tokio::test]
 async fn a_cursor_is_good_for_its_list_filters_and_sort_in_any_spelling() {
     let api = TestApi::start().await;
     accounts(&api, 3).await;

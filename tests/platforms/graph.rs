@@ -30,6 +30,7 @@ async fn the_code_of_an_error_decides_what_is_done() {
         Refusal::Transient(_) => "transient",
         Refusal::Malformed(_) => "malformed",
         Refusal::Unsupported => "unsupported",
+        Refusal::Uncounted(_) => "uncounted",
     };
     for (status, code, subcode, more, expected) in [
         (400, 110, 2_207_013, json!({}), "not found"),

@@ -17,11 +17,11 @@ use crate::own::{Own, Target};
 
 /// What the log said at the level of a warning or above.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     /// Listens to this thread, on which everything of the test runs.
-    fn listen() -> (Log, tracing::subscriber::DefaultGuard) {
+    pub fn listen() -> (Log, tracing::subscriber::DefaultGuard) {
         let log = Log::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
@@ -32,7 +32,7 @@ impl Log {
         (log, tracing::subscriber::set_default(subscriber))
     }
 
-    fn take(&self) -> Vec<String> {
+    pub fn take(&self) -> Vec<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap());
         String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
     }

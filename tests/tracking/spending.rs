@@ -6,6 +6,7 @@ use tidemark::store::source_requests;
 use tidemark::store::{pauses, queues};
 use tidemark::worker::budget::budget;
 
+use crate::faults::Log;
 use crate::harness::eventually;
 use crate::own::Own;
 
@@ -30,6 +31,31 @@ async fn a_day_has_one_budget_for_all_processes_whenever_they_started() {
     assert_eq!(own.requests(Platform::Tiktok), 0);
     own.sandbox.world.advance(24.0).unwrap();
     assert_eq!(own.attempted(account).await.failures, 0);
+}
+
+#[tokio::test]
+async fn a_book_that_cannot_be_written_in_is_no_failure_of_the_account() {
+    let own = Own::start_with(&["--tiktok-sources=tiktok-research"]).await;
+    let organization = own.organization().await;
+    let account = own.add(organization, Platform::Tiktok, &own.names(Platform::Tiktok)[0]).await;
+    let mut held = own.pg().begin().await.unwrap();
+    sqlx::query("lock table source_requests").execute(&mut *held).await.unwrap();
+    let (log, _listening) = Log::listen();
+    own.run(1);
+    eventually("the attempt is given up", async || {
+        log.take().iter().any(|line| line.contains("requests cannot be counted")).then_some(())
+    })
+    .await;
+    let target = own.target(account).await;
+    assert_eq!((target.failures, target.last_error, target.last_attempt_at), (0, None, None));
+    assert_eq!(own.requests(Platform::Tiktok), 0);
+
+    // It stays due, and is read once its lease has run out.
+    assert!(target.next_attempt_at <= own.stores.clock.now().await && target.lease_owner.is_some());
+    held.rollback().await.unwrap();
+    own.execute("update scrape_targets set lease_until = now() where id = $1", account).await;
+    let target = own.attempted(account).await;
+    assert_eq!((target.failures, target.last_error), (0, None));
 }
 
 #[tokio::test]
