@@ -1,14 +1,16 @@
 //! Takes what was deleted out of the stores for good: deleted organizations at once, and twice a day what other deletions
-//! left behind and history that is older than an organization keeps. One process does so at a time, and whatever moment it is killed at, the next one goes on.
+//! left behind and history that is older than an organization keeps. One process does so at a time, and whatever moment it
+//! is killed at, the next one goes on.
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use serde::Serialize;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::schedule::Schedule;
 use super::{BRIEF, LONG, retention, within};
 use crate::app::Stores;
 use crate::failpoint;
@@ -34,34 +36,6 @@ const IN_HAND_LOOK: Duration = Duration::from_millis(50);
 const PAGE: i64 = 1_000;
 /// How long older history stays when it could not be taken away, until that is tried again.
 const AFTER_REDUCING: TimeDelta = TimeDelta::minutes(15);
-
-/// What is due once in a while by a clock that somebody may move, in either direction.
-#[derive(Debug)]
-pub struct Schedule {
-    every: TimeDelta,
-    last: Option<DateTime<Utc>>,
-}
-
-impl Schedule {
-    pub const fn new(every: TimeDelta) -> Self {
-        Schedule { every, last: None }
-    }
-
-    /// Whether it is due; at first it is.
-    pub fn is_due(&self, now: DateTime<Utc>) -> bool {
-        self.last.is_none_or(|last| now < last || now - last >= self.every)
-    }
-
-    /// Notes that it was done.
-    pub fn done(&mut self, now: DateTime<Utc>) {
-        self.last = Some(now);
-    }
-
-    /// Has it be due again a while later.
-    fn put_off(&mut self, now: DateTime<Utc>, by: TimeDelta) {
-        self.last = Some(now + by - self.every);
-    }
-}
 
 /// How far a deleted organization is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,19 +256,4 @@ async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Era
         tracing::info!(outbox_rows, history_rows, seconds, "what was deleted is erased from the files");
     }
     Ok(Erased { outbox_rows, history_rows })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_due_twice_a_day_is_done_well_within_a_day_whatever_the_clock_does() {
-        let mut schedule = Schedule::new(EVERY);
-        let at = |hour: i64| DateTime::UNIX_EPOCH + TimeDelta::hours(hour);
-        assert!(schedule.is_due(at(100)));
-        schedule.done(at(100));
-        assert!(!schedule.is_due(at(100)) && !schedule.is_due(at(111)));
-        assert!(schedule.is_due(at(112)) && schedule.is_due(at(200)) && schedule.is_due(at(99)));
-    }
 }

@@ -47,8 +47,9 @@ pub async fn reduce(
     let mut due = Orders::default();
     let (mut rows, mut all) = (0, Ok(()));
     for cut in cuts {
-        tokio::time::sleep_until(looked + cut.asked()).await;
-        match reduce_one(stores, turn, client, &cut, looked + cut.asked() + DELIVERED).await {
+        let settled = looked + cut.settles_in();
+        tokio::time::sleep_until(settled).await;
+        match reduce_one(stores, turn, client, &cut, settled + DELIVERED).await {
             Ok(Some(videos)) => due.add(videos, cut),
             Ok(None) => {}
             Err(error) => {
