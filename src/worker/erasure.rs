@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde::Serialize;
+use sqlx::PgPool;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -14,9 +15,10 @@ use super::schedule::Schedule;
 use super::{BRIEF, LONG, retention, within};
 use crate::app::Stores;
 use crate::failpoint;
+use crate::store::erasure::outbox::Forgetting;
 use crate::store::erasure::retention as reducing;
 use crate::store::erasure::vacuum::Vacuumed;
-use crate::store::erasure::{Turn, history, organizations, outbox};
+use crate::store::erasure::{Turn, history, organizations};
 use crate::store::{Error, contending};
 
 /// How often there is a look for deleted organizations, and whether it is time for everything else.
@@ -221,17 +223,7 @@ async fn retain(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<u6
 /// Takes out of the files what deletions left there.
 async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Erased, Error> {
     let (pg, began) = (&stores.pg, Instant::now());
-    let mut outbox_rows = 0;
-    for organization in within(BRIEF, outbox::organizations(pg)).await? {
-        if of.is_none_or(|of| of == organization) {
-            let mut forgetting = within(LONG, outbox::Forgetting::begin(pg, organization)).await?;
-            while let Some(rows) = within(LONG, forgetting.some(pg)).await? {
-                outbox_rows += rows;
-                within(BRIEF, turn.confirm()).await?;
-            }
-            within(LONG, forgetting.end(pg)).await?;
-        }
-    }
+    let outbox_rows = forget(pg, turn, of).await?;
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
     let until = Instant::now() + PATIENCE;
     let quiet = tokio::time::timeout_at(until, reducing::quiet(client)).await;
@@ -256,4 +248,17 @@ async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Era
         tracing::info!(outbox_rows, history_rows, seconds, "what was deleted is erased from the files");
     }
     Ok(Erased { outbox_rows, history_rows })
+}
+
+/// Takes what was deleted out of the outbox, and says how many rows are written anew for that.
+async fn forget(pg: &PgPool, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, Error> {
+    let (mut rows, mut after) = (0, Uuid::nil());
+    while let Some(mut forgetting) = within(LONG, Forgetting::begin(pg, of, after)).await? {
+        while let Some(rewritten) = within(LONG, forgetting.some(pg)).await? {
+            rows += rewritten;
+            within(BRIEF, turn.confirm()).await?;
+        }
+        after = within(LONG, forgetting.end(pg)).await?;
+    }
+    Ok(rows)
 }

@@ -2,6 +2,7 @@
 //! along.
 
 mod organizations;
+mod outbox;
 mod vacuum;
 
 use std::collections::BTreeSet;
