@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::process::Stdio;
+use std::time::Duration;
 
 use chrono::{Days, TimeDelta, Utc};
+use clickhouse::Client;
 use tidemark::rollup::verify;
 use tidemark::store::erasure::retention;
 use tidemark::store::organizations::{self, OrganizationChange};
@@ -11,7 +13,7 @@ use tidemark::store::{Error, Write};
 use tidemark::worker::erasure::{self, Erased};
 use uuid::Uuid;
 
-use crate::harness::Stack;
+use crate::harness::{Stack, eventually};
 use crate::setup::{OwnStores, scrape_at};
 
 /// Rows of before a day, and those of them with views.
@@ -28,6 +30,20 @@ async fn erase(own: &OwnStores) -> Erased {
 async fn is_sound(own: &OwnStores, organization: Uuid) {
     let report = verify::verify(&own.stores, organization, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");
+}
+
+/// Lets the history of organizations begin a month or two ago.
+async fn cut(own: &OwnStores, of: &[Uuid]) {
+    let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
+    for organization in of {
+        organizations::set(own.pg(), *organization, &change).await.unwrap();
+    }
+    retention::cut(own.pg(), None, Utc::now().date_naive(), false).await.unwrap();
+    // Nobody asks here who knew of more.
+    sqlx::query("update organizations set history_since_set_at = now() - interval '1 minute'")
+        .execute(own.pg())
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,14 +64,7 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     let (lately, others) = (own.totals(tenant.id).await, own.figures(other.id).await);
     own.keep_files("older").await;
 
-    let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
-    organizations::set(own.pg(), tenant.id, &change).await.unwrap();
-    retention::cut(own.pg(), None, Utc::now().date_naive(), false).await.unwrap();
-    // Nobody asks here who knew of more.
-    sqlx::query("update organizations set history_since_set_at = now() - interval '1 minute'")
-        .execute(own.pg())
-        .await
-        .unwrap();
+    cut(&own, &[tenant.id]).await;
     // A change of before brings nothing any more.
     let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
     write.account_observed(tidemark::model::snapshot::AccountSnapshot {
@@ -108,4 +117,29 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     assert_eq!((own.figures(tenant.id).await, own.figures(other.id).await), (reduced, others));
     is_sound(&own, tenant.id).await;
     relay.stop().await;
+}
+
+/// What reduces history in a database is waited for there, and nowhere else.
+pub(crate) async fn is_waited_for_there_alone(there: &Client, elsewhere: &Client) {
+    let statement =
+        "insert into relay_position (relay, position) select 'another', sleepEachRow(1) from numbers(600)
+                     settings max_block_size = 1";
+    let client = retention::client(there);
+    let left = tokio::spawn(async move { client.query_raw(statement).execute().await });
+    let quiet = async |client: &Client| {
+        tokio::time::timeout(Duration::from_secs(1), retention::quiet(client)).await.ok()
+    };
+    eventually("it is waited for", async || quiet(there).await.is_none().then_some(())).await;
+    retention::quiet(elsewhere).await.unwrap();
+    assert!(quiet(there).await.is_none() && !left.is_finished());
+    let kill = "kill query where query_kind = 'Insert' and current_database = currentDatabase()";
+    there.query_raw(kill).execute().await.unwrap();
+    retention::quiet(there).await.unwrap();
+    left.await.unwrap().unwrap_err();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_installation_on_the_same_server_holds_up_no_sweep() {
+    let (own, other) = (OwnStores::create().await, OwnStores::create().await);
+    is_waited_for_there_alone(&own.stores.clickhouse, &other.stores.clickhouse).await;
 }

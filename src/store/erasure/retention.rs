@@ -111,9 +111,11 @@ pub async fn cuts(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Cut>, E
 /// would come to what is deleted meanwhile.
 pub async fn quiet(client: &Client) -> Result<(), Error> {
     let sql = "SELECT count() FROM system.processes
-               WHERE query_kind = 'Insert' AND Settings['log_comment'] = {comment:String}";
+               WHERE query_kind = 'Insert' AND current_database = currentDatabase() AND user = currentUser()
+                   AND Settings['log_comment'] = {comment:String}";
+    let sql = cluster::inserting_as(client, sql);
     loop {
-        let running: Vec<u64> = ask(client, sql, |query| query.param("comment", NAME)).await?;
+        let running: Vec<u64> = ask(client, &sql, |query| query.param("comment", NAME)).await?;
         if running.iter().all(|running| *running == 0) {
             return Ok(());
         }
