@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use chrono::{Days, TimeDelta, Utc};
 use clickhouse::Client;
+use sqlx::AssertSqlSafe;
 use tidemark::rollup::verify;
-use tidemark::store::erasure::retention;
+use tidemark::store::erasure::{Turn, retention};
 use tidemark::store::organizations::{self, OrganizationChange};
 use tidemark::store::{Error, Write};
+use tidemark::worker;
 use tidemark::worker::erasure::{self, Erased};
+use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::harness::{Stack, eventually};
+use crate::harness::{PATIENCE, Stack, eventually};
 use crate::setup::{OwnStores, scrape_at};
 
 /// Rows of before a day, and those of them with views.
@@ -116,6 +119,39 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     own.applied(tenant.id).await;
     assert_eq!((own.figures(tenant.id).await, own.figures(other.id).await), (reduced, others));
     is_sound(&own, tenant.id).await;
+    relay.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_that_is_deleted_meanwhile_keeps_no_other_waiting() {
+    let own = OwnStores::create().await;
+    let mut tenants = [own.organization(1).await, own.organization(1).await];
+    tenants.sort_by_key(|tenant| tenant.id);
+    for tenant in &tenants {
+        for day in [100, 90, 80, 3] {
+            let at = Utc::now() - TimeDelta::days(day);
+            scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, 1_000 - day, at).await;
+        }
+    }
+    let relay = own.relay();
+    let [deleted, other] = tenants.each_ref().map(|tenant| tenant.id);
+    own.applied(deleted).await;
+    own.applied(other).await;
+    cut(&own, &[deleted, other]).await;
+    // Deleted while it is reduced.
+    let trigger = format!(
+        "create function be_deleted() returns trigger language plpgsql as
+         $$ begin new.deleted_at := now(); return new; end $$;
+         create trigger be_deleted before update of history_reduced on organizations
+         for each row when (old.id = '{deleted}') execute function be_deleted()"
+    );
+    sqlx::raw_sql(AssertSqlSafe(trigger)).execute(own.pg()).await.unwrap();
+    let mut turn = Turn::take(&own.database_url).await.unwrap().expect("nobody else erases");
+    let until = Instant::now() + PATIENCE;
+    let reduced = worker::retention::reduce(&own.stores, &mut turn, None, until).await;
+    assert!(matches!(reduced, Err(Error::NotFound("organization"))), "{reduced:?}");
+    let [cut] = &retention::cuts(own.pg(), None).await.unwrap()[..] else { panic!("the other one is left") };
+    assert!(cut.organization == other && cut.is_reduced, "{cut:?}");
     relay.stop().await;
 }
 
