@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use clickhouse::Client;
 use serde::Serialize;
 use sqlx::PgPool;
 use tokio::time::Instant;
@@ -18,7 +19,7 @@ use crate::failpoint;
 use crate::store::erasure::outbox::Forgetting;
 use crate::store::erasure::retention as reducing;
 use crate::store::erasure::vacuum::Vacuumed;
-use crate::store::erasure::{Turn, history, organizations};
+use crate::store::erasure::{Turn, history, organizations, together};
 use crate::store::{Error, contending};
 
 /// How often there is a look for deleted organizations, and whether it is time for everything else.
@@ -36,6 +37,8 @@ const IN_HAND: Duration = Duration::from_secs(10);
 const IN_HAND_LOOK: Duration = Duration::from_millis(50);
 /// How many organizations that are gone are looked up at a time.
 const PAGE: i64 = 1_000;
+/// How often tables are vacuumed while sweeps fail, which are tried again within seconds.
+const VACUUMED_EVERY: TimeDelta = TimeDelta::hours(1);
 /// How long older history stays when it could not be taken away, until that is tried again.
 const AFTER_REDUCING: TimeDelta = TimeDelta::minutes(15);
 
@@ -64,7 +67,8 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
     let mut worker = Worker {
         stores,
         database_url,
-        schedule: Schedule::new(EVERY),
+        sweeping: Schedule::new(EVERY),
+        vacuuming: Schedule::new(VACUUMED_EVERY),
         reducing: Schedule::new(EVERY),
         vacuumed: Vacuumed::default(),
     };
@@ -93,7 +97,9 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
 struct Worker {
     stores: Stores,
     database_url: String,
-    schedule: Schedule,
+    sweeping: Schedule,
+    /// When tables are vacuumed after a sweep that failed; after any other they are.
+    vacuuming: Schedule,
     /// When older history is taken away; what is in the way of that keeps nothing else from being erased.
     reducing: Schedule,
     vacuumed: Vacuumed,
@@ -105,7 +111,7 @@ impl Worker {
         let pg = &self.stores.pg;
         let deleted = within(BRIEF, organizations::deleted(pg)).await?;
         let now = self.stores.clock.now().await;
-        let (is_due, reduces) = (self.schedule.is_due(now), self.reducing.is_due(now));
+        let (is_due, reduces) = (self.sweeping.is_due(now), self.reducing.is_due(now));
         if deleted.is_empty() && !is_due && !reduces {
             return Ok(());
         }
@@ -121,12 +127,17 @@ impl Worker {
         }
         if is_due {
             within(BRIEF, turn.confirm()).await?;
-            let swept = match sweep(&self.stores, &mut turn, None).await {
-                Ok(_) => self.vacuumed.again(pg).await.map(drop),
-                Err(error) => Err(error),
-            };
+            let swept = sweep(&self.stores, &mut turn, None).await.map(drop);
+            let mut vacuumed = Ok(());
+            if swept.is_ok() || self.vacuuming.is_due(now) {
+                vacuumed = self.vacuumed.again(pg).await.map(drop);
+                if vacuumed.is_ok() {
+                    self.vacuuming.done(now);
+                }
+            }
+            let swept = swept.and(vacuumed);
             if swept.is_ok() {
-                self.schedule.done(now);
+                self.sweeping.done(now);
             }
             all = all.and(swept);
         }
@@ -156,16 +167,21 @@ pub async fn organization(
     }
 }
 
-/// Takes what was deleted out of the files now, of one organization or of all; none while another process erases.
+/// Takes what was deleted out of the files now, of one organization or of all; none while another process erases. Nothing
+/// waits for what fails; the first failure is told in the end.
 pub async fn now(
     stores: &Stores,
     database_url: &str,
     organization: Option<Uuid>,
 ) -> Result<Option<Erased>, Error> {
     let Some(mut turn) = within(BRIEF, Turn::take(database_url)).await? else { return Ok(None) };
-    let mut erased = sweep(stores, &mut turn, organization).await?;
-    erased.history_rows += retain(stores, &mut turn, organization).await?;
-    Vacuumed::default().again(&stores.pg).await?;
+    let swept = sweep(stores, &mut turn, organization).await;
+    within(BRIEF, turn.confirm()).await?;
+    let reduced = retain(stores, &mut turn, organization).await;
+    let vacuumed = Vacuumed::default().again(&stores.pg).await;
+    let mut erased = swept?;
+    erased.history_rows += reduced?;
+    vacuumed?;
     Ok(Some(erased))
 }
 
@@ -220,29 +236,20 @@ async fn retain(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<u6
     Ok(rows)
 }
 
-/// Takes out of the files what deletions left there.
+/// Takes out of the files what deletions left there. Nothing waits for what fails; the first failure is told in the end.
 async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Erased, Error> {
     let (pg, began) = (&stores.pg, Instant::now());
-    let outbox_rows = forget(pg, turn, of).await?;
+    let forgotten = forget(pg, turn, of).await;
+    within(BRIEF, turn.confirm()).await?;
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
     let until = Instant::now() + PATIENCE;
-    let quiet = tokio::time::timeout_at(until, reducing::quiet(client)).await;
-    quiet.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
-    let mut history_rows = history::purge(client, of, until).await?;
-    // ClickHouse may have been given back files of a time before they were deleted.
-    let mut after = Uuid::nil();
-    loop {
-        let gone = match of {
-            Some(_) => Vec::new(),
-            None => within(BRIEF, organizations::erased(pg, after, PAGE)).await?,
-        };
-        let Some(last) = gone.last() else { break };
-        after = *last;
-        for organization in history::still_there(client, &gone).await? {
-            history_rows += history::remove_organization(client, organization, until).await?;
-        }
-        within(BRIEF, turn.confirm()).await?;
-    }
+    let purged = purge(client, of, until).await;
+    within(BRIEF, turn.confirm()).await?;
+    let returned = match of {
+        Some(_) => Ok(0),
+        None => remove_returned(pg, turn, client, until).await,
+    };
+    let (outbox_rows, history_rows) = (forgotten?, together(purged, returned)?);
     if outbox_rows + history_rows > 0 {
         let seconds = began.elapsed().as_secs_f64();
         tracing::info!(outbox_rows, history_rows, seconds, "what was deleted is erased from the files");
@@ -261,4 +268,43 @@ async fn forget(pg: &PgPool, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, E
         after = within(LONG, forgetting.end(pg)).await?;
     }
     Ok(rows)
+}
+
+/// Takes what was removed out of ClickHouse's files, once nothing is written any more that this could bring to light.
+async fn purge(client: &Client, of: Option<Uuid>, until: Instant) -> Result<u64, Error> {
+    let quiet = tokio::time::timeout_at(until, reducing::quiet(client)).await;
+    quiet.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
+    history::purge(client, of, until).await
+}
+
+/// Removes organizations that are gone once more: ClickHouse may have been given back files of a time before. A table that
+/// fails keeps no other waiting.
+async fn remove_returned(
+    pg: &PgPool,
+    turn: &mut Turn,
+    client: &Client,
+    until: Instant,
+) -> Result<u64, Error> {
+    let mut rows = Ok(0);
+    for table in history::tables(client).await? {
+        rows = together(rows, remove_returned_to(&table, pg, turn, client, until).await);
+    }
+    rows
+}
+
+async fn remove_returned_to(
+    table: &str,
+    pg: &PgPool,
+    turn: &mut Turn,
+    client: &Client,
+    until: Instant,
+) -> Result<u64, Error> {
+    let (mut rows, mut after) = (0, Uuid::nil());
+    loop {
+        within(BRIEF, turn.confirm()).await?;
+        let gone = within(BRIEF, organizations::erased(pg, after, PAGE)).await?;
+        let Some(last) = gone.last() else { return Ok(rows) };
+        after = *last;
+        rows += history::remove_organizations(client, table, &gone, until).await?;
+    }
 }

@@ -1,6 +1,7 @@
 //! What was deleted leaves the stores for good: what tombstones cover, what the outbox keeps, and what files put back bring
 //! along.
 
+mod failures;
 mod organizations;
 mod outbox;
 mod vacuum;
