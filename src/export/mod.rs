@@ -85,19 +85,15 @@ pub struct Summary {
 /// Why an export failed. It leaves no file then, and those of an earlier one as they are.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("there is no organization {0}: see `tidemark org list`")]
-    NoOrganization(Uuid),
     #[error("cannot write {0}: {1}")]
     File(PathBuf, std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }
 
 /// Writes what the organization had when this began; what is committed meanwhile may be in it or not.
 pub async fn write(stores: &Stores, organization: Uuid, options: &Options) -> Result<Summary, Error> {
-    if !organizations::exists(&stores.pg, organization).await? {
-        return Err(Error::NoOrganization(organization));
-    }
+    organizations::require(&stores.pg, organization).await?;
     table::make_folder(&options.output)?;
     let table = |name: &str, columns| {
         let path = options.output.join(name).with_extension(options.format.extension());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tidemark::export::{self, Format};
 use tidemark::import::Options;
+use tidemark::store;
 use uuid::Uuid;
 
 use crate::harness::{Organization, Stack};
@@ -194,7 +195,7 @@ async fn files_are_whole_or_not_there() {
     let options = |output: PathBuf| export::Options { format: Format::Csv, output, progress: false };
     let stores = &organization.stack.stores;
     let unknown = export::write(stores, Uuid::now_v7(), &options(folder.path().to_owned())).await;
-    assert!(matches!(unknown, Err(export::Error::NoOrganization(_))));
+    assert!(matches!(unknown, Err(export::Error::Store(store::Error::NotFound("organization")))));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 
     std::fs::write(folder.path().join("videos.csv"), "old").unwrap();
