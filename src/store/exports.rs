@@ -149,29 +149,47 @@ pub async fn accounts(
     Ok(accounts)
 }
 
-const VIDEO: &str = "id, internal_id, subject_id, platform, external_id, account_id, is_tracked, added_at, tracked_at,
-    observed_at, create_time, description, media_type, duration, view_count, like_count, comment_count, share_count,
-    saved_count, play_count, ig_play_count, fb_play_count, fb_like_count, known_at";
+/// The videos that a condition names, in an order.
+macro_rules! videos {
+    ($which:literal) => {
+        concat!(
+            "select id, internal_id, subject_id, platform, external_id, account_id, is_tracked, added_at, tracked_at,
+                observed_at, create_time, description, media_type, duration, view_count, like_count, comment_count,
+                share_count, saved_count, play_count, ig_play_count, fb_play_count, fb_like_count, known_at
+             from videos where ",
+            $which
+        )
+    };
+}
 
-/// The next videos of accounts in the order of their internal ids.
+/// The internal ids of the videos of accounts, ascending. No index has them in this order within an account, so they are found
+/// once and not a page at a time.
+pub async fn ids_of_videos(pg: &PgPool, organization: Uuid, accounts: &[Uuid]) -> Result<Vec<i64>, Error> {
+    let ids = sqlx::query_scalar(
+        "select internal_id from videos where organization_id = $1 and account_id = any($2) order by internal_id",
+    )
+    .bind(organization)
+    .bind(accounts)
+    .fetch_all(pg)
+    .await?;
+    Ok(ids)
+}
+
+/// Those of some videos, by their internal ids, that are still on one of the accounts; ascending.
 pub async fn videos_of(
     pg: &PgPool,
     organization: Uuid,
     accounts: &[Uuid],
-    after: i64,
-    limit: i64,
+    ids: &[i64],
 ) -> Result<Vec<ExportedVideo>, Error> {
-    let statement = format!(
-        "select {VIDEO} from videos where organization_id = $1 and account_id = any($2) and internal_id > $3
-         order by internal_id limit $4"
-    );
-    let videos = sqlx::query_as(sqlx::AssertSqlSafe(statement))
-        .bind(organization)
-        .bind(accounts)
-        .bind(after)
-        .bind(limit)
-        .fetch_all(pg)
-        .await?;
+    let videos = sqlx::query_as(videos!(
+        "organization_id = $1 and account_id = any($2) and internal_id = any($3) order by internal_id"
+    ))
+    .bind(organization)
+    .bind(accounts)
+    .bind(ids)
+    .fetch_all(pg)
+    .await?;
     Ok(videos)
 }
 
@@ -182,18 +200,16 @@ pub async fn videos_alone(
     after: (DateTime<Utc>, Uuid),
     limit: i64,
 ) -> Result<Vec<ExportedVideo>, Error> {
-    let statement = format!(
-        "select {VIDEO} from videos where organization_id = $1 and is_tracked and account_id is null
-           and (tracked_at, id) > ($2, $3)
+    let videos = sqlx::query_as(videos!(
+        "organization_id = $1 and is_tracked and account_id is null and (tracked_at, id) > ($2, $3)
          order by tracked_at, id limit $4"
-    );
-    let videos = sqlx::query_as(sqlx::AssertSqlSafe(statement))
-        .bind(organization)
-        .bind(after.0)
-        .bind(after.1)
-        .bind(limit)
-        .fetch_all(pg)
-        .await?;
+    ))
+    .bind(organization)
+    .bind(after.0)
+    .bind(after.1)
+    .bind(limit)
+    .fetch_all(pg)
+    .await?;
     Ok(videos)
 }
 
