@@ -304,10 +304,24 @@ async fn a_deleted_organization_is_gone_for_whoever_asks() {
     assert!(refused_within(&stack, &organization.key).await < Duration::from_secs(5));
     let listed = json(&run(&stack, &["org", "list", "--json"]));
     assert!(listed.as_array().unwrap().iter().all(|listed| listed["id"] != deleted["id"]));
-    for (command, arguments) in
-        [("org", ["set", &id, "--rate-limit", "5"]), ("key", ["list", "--org", &id, "--json"])]
-    {
-        let output = stack.connection.command().arg(command).args(arguments).output().unwrap();
-        assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: no such organization"));
+    for command in [
+        &["org", "set", &id, "--rate-limit", "5"][..],
+        &["org", "delete", &id, "--yes"],
+        &["key", "list", "--org", &id],
+        &["key", "create", "--org", &id, "--name", "late"],
+        &["import", "--org", &id, "history.csv"],
+        &["export", "--org", &id],
+        &["rebuild", "--org", &id],
+        &["verify", "--org", &id],
+        &["erase", "--org", &id],
+    ] {
+        let output = run(&stack, command);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            told.lines().last(),
+            Some("error: no such organization: see `tidemark org list`"),
+            "{command:?}"
+        );
+        assert_eq!(output.status.code(), Some(1), "{command:?}");
     }
 }

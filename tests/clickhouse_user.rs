@@ -158,7 +158,7 @@ async fn what_is_not_there_or_not_allowed_is_told_in_a_sentence() {
     let stack = Stack::shared();
     let nobody = Uuid::now_v7().to_string();
     let told = refused(&run(&stack, &["create", "--org", &nobody, "--name", "reports", "--sql"]));
-    assert_eq!(told, "error: no such organization\n");
+    assert_eq!(told, "error: no such organization: see `tidemark org list`\n");
     for name in ["", "1st", "a b", "a`b", "x'; DROP USER default", &"a".repeat(33), "é"] {
         let output = run(&stack, &["create", "--org", &nobody, "--name", name]);
         assert_eq!(output.status.code(), Some(2), "{name}");

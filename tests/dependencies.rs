@@ -341,14 +341,13 @@ fn a_list_of_modules_with_one_within_is_refused() {
     named_modules("use crate::{api::{v1, links}, store};");
 }
 
-/// Statements are texts of the program: what comes from outside is bound. sqlx takes no other text without being told that
-/// it is safe, and ClickHouse's client takes any: these are the places that give them one, each made of the program's constants.
+/// Statements are texts of the program: what comes from outside is bound. sqlx and `store::watched` take no other text without
+/// being told that it is safe, and ClickHouse's client takes any: these are the places that give them one, each made of the
+/// program's constants.
 #[test]
 fn statements_are_made_of_constants_alone() {
     let told = places(&["AssertSqlSafe(", "query_raw(&", "query_raw(sql)"]);
     let known = BTreeSet::from([
-        // the list of columns
-        ("src/store/exports.rs".to_owned(), "AssertSqlSafe("),
         // an index of the database, by the name that Postgres tells
         ("src/store/migrate.rs".to_owned(), "AssertSqlSafe("),
         // the database that configuration names, which is checked to be a name
@@ -356,13 +355,12 @@ fn statements_are_made_of_constants_alone() {
         // a file of the program without its comments
         ("src/store/analytics/history.rs".to_owned(), "query_raw(&"),
         // a file of the program, as a cluster takes it
-        ("src/store/facts/mod.rs".to_owned(), "query_raw(&"),
-        // files of the program, and texts that are written down there
-        ("src/store/facts/mod.rs".to_owned(), "query_raw(sql)"),
-        ("src/store/facts/position.rs".to_owned(), "query_raw(sql)"),
+        ("src/store/facts/mod.rs".to_owned(), "AssertSqlSafe("),
+        // texts that are written down there, one of them as a cluster takes it
         ("src/store/rollup.rs".to_owned(), "query_raw(sql)"),
+        ("src/store/rollup.rs".to_owned(), "AssertSqlSafe("),
         // tables of the service's own database, by the names that ClickHouse tells, and conditions written down there
-        ("src/store/erasure/history.rs".to_owned(), "query_raw(sql)"),
+        ("src/store/erasure/history.rs".to_owned(), "AssertSqlSafe("),
         // a table that is written down there
         ("src/store/diagnosis.rs".to_owned(), "query_raw(&"),
     ]);
@@ -370,4 +368,23 @@ fn statements_are_made_of_constants_alone() {
         told, known,
         "a new place that vouches for a statement: see that nothing from outside is in it, and add it"
     );
+}
+
+/// `store::watched` bounds a statement to ClickHouse, and has traces and metrics tell of it.
+#[test]
+fn statements_to_clickhouse_are_watched() {
+    let told: BTreeSet<_> = places(&["query_raw("]).into_iter().map(|(file, _)| file).collect();
+    let known = [
+        "src/store/watched.rs",
+        // questions of requests, each watched when its turn has come
+        "src/store/analytics/history.rs",
+        // rows that `tidemark verify` reads as they come
+        "src/store/rollup.rs",
+        // other commands, each with a bound of its own
+        "src/store/clickhouse_users.rs",
+        "src/store/cluster/schema.rs",
+        "src/store/diagnosis.rs",
+        "src/store/migrate.rs",
+    ];
+    assert_eq!(told, known.map(str::to_owned).into(), "ask by store::watched");
 }

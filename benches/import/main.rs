@@ -134,7 +134,8 @@ async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organ
         import_peak = import_peak.max(anonymous_memory(import));
         api_peak = api_peak.max(api.map_or(0, anonymous_memory));
         import_cpu = cpu(import).max(import_cpu);
-        let now: i64 = sqlx::query_scalar("select data_version from organizations where id = $1")
+        // Every unit of work writes the organization's row.
+        let now: i64 = sqlx::query_scalar("select xmin::text::bigint from organizations where id = $1")
             .bind(organization.id)
             .fetch_one(&stack.stores.pg)
             .await

@@ -76,9 +76,7 @@ struct Which {
 pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
     match args.command {
         ClickhouseUserCommand::Create { which, sql, answer, postgres, clickhouse } => {
-            if !organizations::exists(&app::postgres(&postgres)?, which.org).await? {
-                return Err(Error::NotFound("organization").into());
-            }
+            organizations::require(&app::postgres(&postgres)?, which.org).await?;
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
             let new = NewUser::prepare(database, &public, which.org, &which.name)?;
             if !sql {

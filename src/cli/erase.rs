@@ -36,12 +36,8 @@ const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(args: EraseArgs) -> Result<(), Failure> {
     let stores = Stores::connect(&args.stores)?;
-    if let Some(organization) = args.org
-        && !organizations::exists(&stores.pg, organization).await?
-    {
-        return Err(Failure::new(
-            "no such organization: what a deleted one had is erased without being asked for",
-        ));
+    if let Some(organization) = args.org {
+        organizations::require(&stores.pg, organization).await?;
     }
     let database_url = args.stores.postgres.database_url.reveal();
     let erased = relay::beside(&stores, database_url, erase(&stores, database_url, args.org)).await?;

@@ -32,6 +32,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::embedded::clickhouse;
 use crate::sandbox::{self, SandboxArgs};
 use crate::server::{self, ServeArgs};
+use crate::store;
 use crate::telemetry::{self, LogArgs, Process};
 
 /// Tracks social creators on Instagram and TikTok and answers exact analytics about them.
@@ -114,15 +115,18 @@ impl fmt::Display for Failure {
     }
 }
 
-impl<E: Error> From<E> for Failure {
-    /// Tells an error with its causes, each once.
+impl<E: Error + 'static> From<E> for Failure {
+    /// Tells an error with its causes, each once, and what to do where a command named an organization that is not there.
     fn from(error: E) -> Self {
         let mut sentence = error.to_string();
-        let mut cause = error.source();
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
         while let Some(error) = cause {
             let text = error.to_string();
             if !sentence.contains(&text) {
                 sentence = format!("{sentence}: {text}");
+            }
+            if let Some(store::Error::NotFound("organization")) = error.downcast_ref() {
+                sentence.push_str(": see `tidemark org list`");
             }
             cause = error.source();
         }

@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use super::{Report, within};
 use crate::store::pauses::{self, Cause};
 use crate::store::search::changes;
-use crate::store::{Error, diagnosis, facts, health, outbox};
+use crate::store::{Error, facts, health, outbox};
 
 /// How long a committed change may wait for ClickHouse, in seconds.
 const WAITING: f64 = 120.0;
@@ -70,22 +70,28 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
     for missing in &missing {
         report.fail("history", missing.to_string());
     }
-    let applied = diagnosis::applied_delivery(pg).await?;
-    let recorded = facts::recorded(clickhouse).await?.delivery;
+    let applied = outbox::applied(pg).await?;
+    let recorded = facts::recorded(clickhouse).await?;
+    let has = recorded.delivery;
     let remembered = outbox::remembered(pg).await?;
-    if recorded > remembered {
+    if has > remembered {
         report.fail(
             "history",
             format!(
-                "ClickHouse has delivery {recorded}, and Postgres remembers none after {remembered}: Postgres is of an \
+                "ClickHouse has delivery {has}, and Postgres remembers none after {remembered}: Postgres is of an \
                  earlier time, so restore a backup of ClickHouse that was made before that of Postgres"
             ),
         );
-    } else if recorded < applied {
+    } else if let Some(forgotten) = outbox::forgotten_after(pg, recorded).await? {
+        // A relay that began meanwhile has noticed it.
+        if !missing.contains(&forgotten) {
+            report.fail("history", forgotten.to_string());
+        }
+    } else if has < applied {
         report.warn(
             "history",
             format!(
-                "ClickHouse lacks the deliveries from {recorded} to {applied}: `tidemark track` brings them again within \
+                "ClickHouse lacks the deliveries after {has}, up to {applied}: `tidemark track` brings them again within \
                  seconds, look again then"
             ),
         );

@@ -1,7 +1,7 @@
 //! `tidemark export`: what an organization has, as files that `tidemark import` reads back to the same numbers.
 //!
 //! Every video has a row without counters that describes it, then one for each snapshot; an account describes itself in
-//! the row of its latest snapshot. A page of records is in memory at a time.
+//! the row of its latest snapshot. A page of records is in memory at a time, and the ids of all videos of its accounts.
 
 mod table;
 
@@ -24,7 +24,7 @@ use crate::store::{self, applied, organizations};
 pub use self::table::Format;
 
 /// Accounts, and videos, that are read at a time.
-const PAGE: i64 = 500;
+const PAGE: u16 = 500;
 
 const ACCOUNT: Columns = &[
     ("platform", Kind::Text),
@@ -85,19 +85,15 @@ pub struct Summary {
 /// Why an export failed. It leaves no file then, and those of an earlier one as they are.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("there is no organization {0}: see `tidemark org list`")]
-    NoOrganization(Uuid),
     #[error("cannot write {0}: {1}")]
     File(PathBuf, std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }
 
 /// Writes what the organization had when this began; what is committed meanwhile may be in it or not.
 pub async fn write(stores: &Stores, organization: Uuid, options: &Options) -> Result<Summary, Error> {
-    if !organizations::exists(&stores.pg, organization).await? {
-        return Err(Error::NoOrganization(organization));
-    }
+    organizations::require(&stores.pg, organization).await?;
     table::make_folder(&options.output)?;
     let table = |name: &str, columns| {
         let path = options.output.join(name).with_extension(options.format.extension());
@@ -142,7 +138,8 @@ impl Exporter<'_> {
     async fn on_accounts(&mut self) -> Result<(), Error> {
         let (mut username, mut id) = (String::new(), Uuid::nil());
         loop {
-            let page = exports::accounts(&self.stores.pg, self.organization, (&username, id), PAGE).await?;
+            let page =
+                exports::accounts(&self.stores.pg, self.organization, (&username, id), PAGE.into()).await?;
             let Some(last) = page.last() else { return Ok(()) };
             (username, id) = (last.username.clone(), last.id);
             let subjects = page.iter().map(|account| account.subject_id).collect();
@@ -155,7 +152,7 @@ impl Exporter<'_> {
                 let some = rest
                     .iter()
                     .take_while(|account| {
-                        let fits = videos < PAGE;
+                        let fits = videos < i64::from(PAGE);
                         videos += account.total_post_count;
                         fits
                     })
@@ -176,11 +173,9 @@ impl Exporter<'_> {
             group.iter().map(|account| (account.id, account)).collect();
         let ids: Vec<_> = accounts.keys().copied().collect();
         let mut seen: HashMap<Uuid, DateTime<Utc>> = HashMap::new();
-        let mut after = i64::MIN;
-        loop {
-            let page = exports::videos_of(&self.stores.pg, self.organization, &ids, after, PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = last.internal_id;
+        let videos = exports::ids_of_videos(&self.stores.pg, self.organization, &ids).await?;
+        for some in videos.chunks(PAGE.into()) {
+            let page = exports::videos_of(&self.stores.pg, self.organization, &ids, some).await?;
             for video in &page {
                 let latest = video.account_id.zip(video.observed_at);
                 if let Some((account, at)) = latest {
@@ -204,7 +199,7 @@ impl Exporter<'_> {
         // The earliest time that Postgres knows is later.
         after.0 = DateTime::from_timestamp(-200_000_000_000, 0).unwrap_or(after.0);
         loop {
-            let page = exports::videos_alone(&self.stores.pg, self.organization, after, PAGE).await?;
+            let page = exports::videos_alone(&self.stores.pg, self.organization, after, PAGE.into()).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = (last.tracked_at.unwrap_or(after.0), last.id);
             self.page(&page, &HashMap::new()).await?;

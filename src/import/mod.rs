@@ -70,8 +70,6 @@ pub struct Summary {
 /// Why a load stopped. What was loaded until then stays; running it again completes it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("there is no organization {0}: see `tidemark org list`")]
-    NoOrganization(Uuid),
     #[error("{0}: it is none of CSV (.csv), JSON Lines (.jsonl, .ndjson) and Parquet (.parquet)")]
     Format(PathBuf),
     #[error("cannot read {0}: {1}")]
@@ -90,7 +88,7 @@ pub enum Error {
     Report(PathBuf, std::io::Error),
     #[error("cannot lay rows aside in the folder for temporary files (TMPDIR names another): {0}")]
     Temporary(std::io::Error),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
     #[error("the reading of the files was cut off")]
     Interrupted,
@@ -103,10 +101,7 @@ pub async fn load(
     files: Vec<PathBuf>,
     options: &Options,
 ) -> Result<Summary, Error> {
-    let since = match organizations::history_since(&stores.pg, organization).await {
-        Err(store::Error::NotFound(_)) => return Err(Error::NoOrganization(organization)),
-        since => since?,
-    };
+    let since = organizations::history_since(&stores.pg, organization).await?;
     let amount = read::check(&files)?;
     let report = Report::new(report_path(options, &files), &files)?;
     let bar = progress_bar(options.progress, amount.bytes);

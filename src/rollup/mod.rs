@@ -8,20 +8,17 @@ pub mod verify;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
-use uuid::Uuid;
 
 use crate::store;
 
 /// Why the rollup could not be looked at or rebuilt.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("there is no organization {0}: see `tidemark org list`")]
-    NoOrganization(Uuid),
     #[error(
         "what was committed is not in clickhouse after {0} seconds: is `tidemark track` running, and what does its log say?"
     )]
     NotApplied(u64),
-    #[error(transparent)]
+    #[error("{0}")]
     Store(#[from] store::Error),
 }
 

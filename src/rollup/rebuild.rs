@@ -23,9 +23,7 @@ pub struct Summary {
 pub async fn rebuild(stores: &Stores, organizations: &[Uuid], progress: bool) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     for &organization in organizations {
-        if !organizations::exists(&stores.pg, organization).await? {
-            return Err(Error::NoOrganization(organization));
-        }
+        organizations::require(&stores.pg, organization).await?;
         rollup::outrank(&stores.pg, &stores.clickhouse, organization).await?;
         let subjects = rollup::subjects(&stores.pg, &stores.clickhouse, organization).await?;
         let bar = progress_bar(progress, subjects.len());

@@ -34,9 +34,7 @@ pub struct Report {
 
 /// Compares everything that an organization has, and returns every difference.
 pub async fn verify(stores: &Stores, organization: Uuid, progress: bool) -> Result<Report, Error> {
-    if !organizations::exists(&stores.pg, organization).await? {
-        return Err(Error::NoOrganization(organization));
-    }
+    organizations::require(&stores.pg, organization).await?;
     settle(stores, organization).await?;
     let subjects = rollup::subjects(&stores.pg, &stores.clickhouse, organization).await?;
     let bar = progress_bar(progress, subjects.len());

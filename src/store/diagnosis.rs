@@ -2,9 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use clickhouse::Client;
-use sqlx::{PgConnection, PgPool};
-
-use super::Error;
+use sqlx::PgConnection;
 
 /// How Postgres is set up.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -98,15 +96,6 @@ pub async fn open_transaction(
     .bind(longer_than as f64)
     .fetch_optional(connection)
     .await
-}
-
-/// The last delivery that Postgres knows to be in ClickHouse.
-pub async fn applied_delivery(pg: &PgPool) -> Result<i64, Error> {
-    // The numbers of deliveries that nobody finished are taken away again.
-    let applied = "select coalesce((
-        select delivery from outbox where delivery is not null and applied_at is not null order by delivery desc limit 1
-    ), 0)";
-    Ok(sqlx::query_scalar(applied).fetch_one(pg).await?)
 }
 
 /// ClickHouse's version, and its clock.

@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use clickhouse::query::Query;
 use clickhouse::{Client, Row, RowOwned, RowRead};
 use serde::Deserialize;
 use sqlx::PgPool;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::Error;
+use super::{Error, watched};
 use crate::model::latest::{AccountLatest, AccountValues, KnownAt, VideoLatest, VideoValues};
 use crate::model::platform::Platform;
 
@@ -148,29 +149,47 @@ pub async fn accounts(
     Ok(accounts)
 }
 
-const VIDEO: &str = "id, internal_id, subject_id, platform, external_id, account_id, is_tracked, added_at, tracked_at,
-    observed_at, create_time, description, media_type, duration, view_count, like_count, comment_count, share_count,
-    saved_count, play_count, ig_play_count, fb_play_count, fb_like_count, known_at";
+/// The videos that a condition names, in an order.
+macro_rules! videos {
+    ($which:literal) => {
+        concat!(
+            "select id, internal_id, subject_id, platform, external_id, account_id, is_tracked, added_at, tracked_at,
+                observed_at, create_time, description, media_type, duration, view_count, like_count, comment_count,
+                share_count, saved_count, play_count, ig_play_count, fb_play_count, fb_like_count, known_at
+             from videos where ",
+            $which
+        )
+    };
+}
 
-/// The next videos of accounts in the order of their internal ids.
+/// The internal ids of the videos of accounts, ascending. No index has them in this order within an account, so they are found
+/// once and not a page at a time.
+pub async fn ids_of_videos(pg: &PgPool, organization: Uuid, accounts: &[Uuid]) -> Result<Vec<i64>, Error> {
+    let ids = sqlx::query_scalar(
+        "select internal_id from videos where organization_id = $1 and account_id = any($2) order by internal_id",
+    )
+    .bind(organization)
+    .bind(accounts)
+    .fetch_all(pg)
+    .await?;
+    Ok(ids)
+}
+
+/// Those of some videos, by their internal ids, that are still on one of the accounts; ascending.
 pub async fn videos_of(
     pg: &PgPool,
     organization: Uuid,
     accounts: &[Uuid],
-    after: i64,
-    limit: i64,
+    ids: &[i64],
 ) -> Result<Vec<ExportedVideo>, Error> {
-    let statement = format!(
-        "select {VIDEO} from videos where organization_id = $1 and account_id = any($2) and internal_id > $3
-         order by internal_id limit $4"
-    );
-    let videos = sqlx::query_as(sqlx::AssertSqlSafe(statement))
-        .bind(organization)
-        .bind(accounts)
-        .bind(after)
-        .bind(limit)
-        .fetch_all(pg)
-        .await?;
+    let videos = sqlx::query_as(videos!(
+        "organization_id = $1 and account_id = any($2) and internal_id = any($3) order by internal_id"
+    ))
+    .bind(organization)
+    .bind(accounts)
+    .bind(ids)
+    .fetch_all(pg)
+    .await?;
     Ok(videos)
 }
 
@@ -181,18 +200,16 @@ pub async fn videos_alone(
     after: (DateTime<Utc>, Uuid),
     limit: i64,
 ) -> Result<Vec<ExportedVideo>, Error> {
-    let statement = format!(
-        "select {VIDEO} from videos where organization_id = $1 and is_tracked and account_id is null
-           and (tracked_at, id) > ($2, $3)
+    let videos = sqlx::query_as(videos!(
+        "organization_id = $1 and is_tracked and account_id is null and (tracked_at, id) > ($2, $3)
          order by tracked_at, id limit $4"
-    );
-    let videos = sqlx::query_as(sqlx::AssertSqlSafe(statement))
-        .bind(organization)
-        .bind(after.0)
-        .bind(after.1)
-        .bind(limit)
-        .fetch_all(pg)
-        .await?;
+    ))
+    .bind(organization)
+    .bind(after.0)
+    .bind(after.1)
+    .bind(limit)
+    .fetch_all(pg)
+    .await?;
     Ok(videos)
 }
 
@@ -227,18 +244,15 @@ pub async fn video_snapshots(
         return Ok(HashMap::new());
     }
     let places: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-    let rows: Vec<VideoSnapshots> = fetch(
-        client
-            .query_raw(
-                "SELECT video_id, observed_at,
-                    [view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count,
-                     fb_play_count, fb_like_count] AS counters
-                 FROM video_snapshots FINAL
-                 WHERE org_id = {org:UUID} AND (subject_id, video_id) IN {videos:Array(Tuple(UInt64, UInt64))}
-                 ORDER BY video_id, date",
-            )
-            .param("org", organization)
-            .param("videos", places),
+    let rows: Vec<VideoSnapshots> = ask(
+        client,
+        "SELECT video_id, observed_at,
+            [view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count,
+             fb_play_count, fb_like_count] AS counters
+         FROM video_snapshots FINAL
+         WHERE org_id = {org:UUID} AND (subject_id, video_id) IN {videos:Array(Tuple(UInt64, UInt64))}
+         ORDER BY video_id, date",
+        |query| query.param("org", organization).param("videos", places),
     )
     .await?;
     let mut of: HashMap<i64, Vec<VideoSnapshots>> = HashMap::new();
@@ -257,16 +271,14 @@ pub async fn account_snapshots(
     if subjects.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows: Vec<AccountSnapshots> = fetch(
-        client
-            .query_raw(
-                "SELECT subject_id, observed_at, follower_count, following_count, profile_post_count
-                 FROM account_snapshots FINAL
-                 WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
-                 ORDER BY subject_id, date",
-            )
-            .param("org", organization)
-            .param("subjects", subjects.iter().collect::<Vec<_>>()),
+    let subjects: Vec<_> = subjects.iter().collect();
+    let rows: Vec<AccountSnapshots> = ask(
+        client,
+        "SELECT subject_id, observed_at, follower_count, following_count, profile_post_count
+         FROM account_snapshots FINAL
+         WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+         ORDER BY subject_id, date",
+        |query| query.param("org", organization).param("subjects", subjects),
     )
     .await?;
     let mut of: HashMap<i64, Vec<AccountSnapshots>> = HashMap::new();
@@ -276,12 +288,14 @@ pub async fn account_snapshots(
     Ok(of)
 }
 
-async fn fetch<T: RowOwned + RowRead>(query: clickhouse::query::Query) -> Result<Vec<T>, Error> {
-    let query = query
-        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
-        .with_setting("cancel_http_readonly_queries_on_client_close", "1");
-    match tokio::time::timeout(LONGEST, query.fetch_all()).await {
-        Ok(rows) => Ok(rows?),
-        Err(_) => Err(Error::Clickhouse(clickhouse::error::Error::TimedOut)),
-    }
+/// Asks for the rows of an export, which nobody needs any more once it is given up.
+async fn ask<T: RowOwned + RowRead>(
+    client: &Client,
+    sql: &'static str,
+    bind: impl FnOnce(Query) -> Query,
+) -> Result<Vec<T>, Error> {
+    watched::ask(client, sql, LONGEST, |query| {
+        bind(query).with_setting("cancel_http_readonly_queries_on_client_close", "1")
+    })
+    .await
 }

@@ -112,9 +112,7 @@ pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<Cre
 
 /// Lists the keys of an organization, oldest first.
 pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKey>, Error> {
-    if !organizations::exists(pg, organization).await? {
-        return Err(Error::NotFound("organization"));
-    }
+    organizations::require(pg, organization).await?;
     Ok(sqlx::query_as(record!("select", "from api_keys where organization_id = $1 order by id"))
         .bind(organization)
         .fetch_all(pg)

@@ -62,14 +62,14 @@ pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
         .await?)
 }
 
-/// Whether an organization is there; one that is deleted is not.
-pub async fn exists(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
+/// Fails where an organization is not there; one that is deleted is not.
+pub async fn require(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     let exists =
         sqlx::query_scalar("select exists (select from organizations where id = $1 and deleted_at is null)")
             .bind(organization)
             .fetch_one(pg)
             .await?;
-    Ok(exists)
+    if exists { Ok(()) } else { Err(Error::NotFound("organization")) }
 }
 
 /// Changes an organization; running processes follow within seconds.

@@ -9,11 +9,11 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::query::{Query, RowCursor};
 use clickhouse::{Client, Row};
 use serde::Deserialize;
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
 use super::facts::Subject;
-use super::{Error, cluster};
+use super::{Error, cluster, watched};
 
 /// How long ClickHouse may take for one statement.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -97,11 +97,9 @@ pub async fn subjects(pg: &PgPool, client: &Client, organization: Uuid) -> Resul
             UNION ALL SELECT DISTINCT subject_id FROM account_snapshots WHERE org_id = {org:UUID}
             UNION ALL SELECT DISTINCT subject_id FROM account_daily WHERE org_id = {org:UUID}
         )";
-    let mut subjects = BTreeSet::new();
-    let mut rows = bounded(client, sql).param("org", organization).fetch::<u64>()?;
-    while let Some(subject) = next(&mut rows).await? {
-        subjects.insert(subject.cast_signed());
-    }
+    let stored: Vec<u64> =
+        watched::ask(client, sql, LONGEST, |query| query.param("org", organization)).await?;
+    let mut subjects: BTreeSet<_> = stored.into_iter().map(u64::cast_signed).collect();
     let known: Vec<i64> = sqlx::query_scalar(
         "select internal_id from accounts where organization_id = $1
          union select subject_id from videos where organization_id = $1",
@@ -303,12 +301,11 @@ pub async fn starts(
             WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
         )
         GROUP BY subject_id";
-    let mut rows = of(client, sql, organization, subjects).fetch::<Start>()?;
-    let mut starts = Vec::new();
-    while let Some(Start { subject_id, date }) = next(&mut rows).await? {
-        starts.push((subject_id, date));
-    }
-    Ok(starts)
+    let starts: Vec<Start> = watched::ask(client, sql, LONGEST, |query| {
+        query.param("org", organization).param("subjects", subjects)
+    })
+    .await?;
+    Ok(starts.into_iter().map(|Start { subject_id, date }| (subject_id, date)).collect())
 }
 
 /// The next row, unless ClickHouse falls silent.
@@ -324,18 +321,18 @@ pub async fn next<T: clickhouse::RowOwned + clickhouse::RowRead>(
 /// Sees to it that coming deliveries outrank everything that is in an organization's rollup, whoever wrote it there.
 pub async fn outrank(pg: &PgPool, client: &Client, organization: Uuid) -> Result<(), Error> {
     let sql = "SELECT max(version) FROM account_daily WHERE org_id = {org:UUID}";
-    let mut highest: u64 = bounded(client, sql).param("org", organization).fetch_one().await?;
+    let ask = || watched::one(client, sql, LONGEST, |query| query.param("org", organization));
+    let mut highest: u64 = ask().await?;
     if highest >= IMPOSSIBLE {
         // No delivery wrote such rows, and none could replace them.
         let delete =
             "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}";
-        bounded(client, &cluster::on_every_shard(client, delete))
-            .with_setting("mutations_sync", "2")
-            .param("org", organization)
-            .param("first", IMPOSSIBLE)
-            .execute()
-            .await?;
-        highest = bounded(client, sql).param("org", organization).fetch_one().await?;
+        let delete = AssertSqlSafe(cluster::on_every_shard(client, delete));
+        watched::order(client, delete, LONGEST, |query| {
+            query.with_setting("mutations_sync", "2").param("org", organization).param("first", IMPOSSIBLE)
+        })
+        .await?;
+        highest = ask().await?;
     }
     sqlx::query("select setval('deliveries', $1::bigint + $2) from deliveries where last_value < $1")
         .bind(highest.cast_signed())
@@ -345,11 +342,11 @@ pub async fn outrank(pg: &PgPool, client: &Client, organization: Uuid) -> Result
     Ok(())
 }
 
-/// A statement over some subjects of an organization.
-fn of(client: &Client, sql: &str, organization: Uuid, subjects: &[i64]) -> Query {
-    bounded(client, sql).param("org", organization).param("subjects", subjects)
-}
-
-fn bounded(client: &Client, sql: &str) -> Query {
-    client.query_raw(sql).with_setting("max_execution_time", LONGEST.as_secs().to_string())
+/// A statement over some subjects of an organization, whose rows are read as they come.
+fn of(client: &Client, sql: &'static str, organization: Uuid, subjects: &[i64]) -> Query {
+    client
+        .query_raw(sql)
+        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
+        .param("org", organization)
+        .param("subjects", subjects)
 }

@@ -103,16 +103,7 @@ pub(super) async fn delivered(transaction: &mut PgConnection, delivery: i64) -> 
 
 /// Notes that ClickHouse stands elsewhere than at the last delivery that was marked: answers of every organization may
 /// have been made from files that are gone, or were missing.
-pub(super) async fn resumed(transaction: &mut PgConnection, has: i64) -> Result<(), Error> {
-    sqlx::query(
-        "update clickhouse_replaced set times = times + 1
-         where $1 <> greatest(
-            0,
-            (select max(delivery) from outbox where applied_at is not null),
-            (select delivery from outbox_forgotten))",
-    )
-    .bind(has)
-    .execute(transaction)
-    .await?;
+pub(super) async fn replaced(transaction: &mut PgConnection) -> Result<(), Error> {
+    sqlx::query("update clickhouse_replaced set times = times + 1").execute(transaction).await?;
     Ok(())
 }

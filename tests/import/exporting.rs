@@ -1,10 +1,12 @@
 //! An export, imported into a fresh organization, has the same numbers in every endpoint.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tidemark::export::{self, Format};
 use tidemark::import::Options;
+use tidemark::store;
 use uuid::Uuid;
 
 use crate::harness::{Organization, Stack};
@@ -185,6 +187,22 @@ async fn what_cannot_be_named_is_left_out_and_said() {
     assert_eq!(rows.lines().count(), 2, "{rows}");
 }
 
+#[tokio::test]
+async fn each_video_of_an_account_that_has_several_pages_of_them_is_exported_once() {
+    let organization = Stack::shared().organization().await;
+    let rows: Vec<_> = (0..1_201).map(|n| format!("tiktok,ann,v{n},2026-01-10,,,{n},,,,,,,,")).collect();
+    load(&organization, &File::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
+    let folder = tempfile::tempdir().unwrap();
+    let exported = export(&organization, Format::Jsonl, folder.path().to_owned()).await;
+    assert_eq!((exported.accounts, exported.videos, exported.video_rows), (1, 1_201, 2 * 1_201));
+    let rows = std::fs::read_to_string(folder.path().join("videos.jsonl")).unwrap();
+    let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).unwrap());
+    let views: BTreeMap<_, _> = rows
+        .filter_map(|row| Some((row["external_id"].as_str()?.to_owned(), row["view_count"].as_i64()?)))
+        .collect();
+    assert_eq!(views, (0..1_201).map(|n| (format!("v{n}"), n)).collect());
+}
+
 /// A file of an earlier export stays until the new one is whole, and a folder that cannot be written to is said.
 #[tokio::test]
 async fn files_are_whole_or_not_there() {
@@ -194,7 +212,7 @@ async fn files_are_whole_or_not_there() {
     let options = |output: PathBuf| export::Options { format: Format::Csv, output, progress: false };
     let stores = &organization.stack.stores;
     let unknown = export::write(stores, Uuid::now_v7(), &options(folder.path().to_owned())).await;
-    assert!(matches!(unknown, Err(export::Error::NoOrganization(_))));
+    assert!(matches!(unknown, Err(export::Error::Store(store::Error::NotFound("organization")))));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 
     std::fs::write(folder.path().join("videos.csv"), "old").unwrap();

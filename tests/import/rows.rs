@@ -240,7 +240,8 @@ async fn what_cannot_be_loaded_is_said_before_anything_is() {
     let load =
         async |id, path: &Path| import::load(stores, id, vec![path.to_owned()], &Options::default()).await;
     let csv = File::csv(&[]);
-    assert!(matches!(load(uuid::Uuid::now_v7(), &csv.path).await, Err(import::Error::NoOrganization(_))));
+    let nobody = load(uuid::Uuid::now_v7(), &csv.path).await;
+    assert!(matches!(nobody, Err(import::Error::Store(store::Error::NotFound("organization")))));
     assert!(matches!(load(organization.id, Path::new("/nowhere.csv")).await, Err(import::Error::File(..))));
     let other = File::with("history.xls", "");
     assert!(matches!(load(organization.id, &other.path).await, Err(import::Error::Format(_))));

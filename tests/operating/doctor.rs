@@ -5,6 +5,8 @@ use std::process::{Output, Stdio};
 use serde_json::Value;
 use sqlx::PgConnection;
 use tidemark::store::diagnosis;
+use tidemark::store::facts::Recorded;
+use tidemark::store::outbox;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::harness::databases::Databases;
@@ -341,6 +343,30 @@ async fn what_is_wrong_with_clickhouse_is_said() {
     clickhouse.query_raw(&grant).execute().await.unwrap();
     installation.says(&adds, "ok", "clickhouse-rights", &[user]);
     clickhouse.query_raw(&format!("drop user {user}")).execute().await.unwrap();
+}
+
+/// What is said of history where ClickHouse has none, and Postgres knows of seven deliveries.
+#[tokio::test]
+async fn history_that_nobody_can_bring_again_is_told_from_what_a_tracker_brings() {
+    let installation = Installation::new("doctor_history").await;
+    let pg = &installation.databases.pg;
+    let statements = "select setval('deliveries', 7);
+                      insert into outbox (organization_id, events, delivery, applied_at)
+                      values (gen_random_uuid(), '\\x00', 7, now())";
+    sqlx::raw_sql(statements).execute(pg).await.unwrap();
+    let again = ["lacks the deliveries after 0, up to 7", "`tidemark track` brings them again"];
+    installation.says(&[], "warn", "history", &again);
+    let forgotten =
+        "delete from outbox; insert into outbox_forgotten (delivery, applied_at) values (7, now())";
+    sqlx::raw_sql(forgotten).execute(pg).await.unwrap();
+    let lost = ["from the beginning to ", "restore a backup of clickhouse"];
+    installation.says(&[], "fail", "history", &lost);
+
+    // A relay that begins there notes the same, which is said once.
+    outbox::resume(pg, Recorded { delivery: 0, at: None }).await.unwrap();
+    let found = findings(&examine(&installation.variables, &[], &["--json"]));
+    let told: Vec<_> = found.iter().filter(|finding| finding["check"] == "history").collect();
+    assert!(told.len() == 1 && told[0]["status"] == "fail", "{told:#?}");
 }
 
 /// A collector that refuses whoever asks.

@@ -78,7 +78,7 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     let restored = restore(&own, &file, &older).await;
     let history = said_of_history(&restored);
     assert_eq!(history["status"], "warn", "{history}");
-    assert!(history["message"].as_str().unwrap().contains("lacks the deliveries from"), "{history}");
+    assert!(history["message"].as_str().unwrap().contains("lacks the deliveries after"), "{history}");
     let behind = restored.recorded().await;
     let relay = restored.relay();
     eventually("what ClickHouse lacks is delivered", async || {

@@ -10,16 +10,14 @@ use std::time::Duration;
 use clickhouse::query::Query;
 use clickhouse::{Client, Row};
 use serde::Deserialize;
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::together;
 use crate::store::{Error, cluster, watched};
-use crate::telemetry::trace::Statement;
 
 /// How long ClickHouse may take for one look, or to take an order; the rewriting itself takes as long as it takes.
 const LONGEST: Duration = Duration::from_secs(300);
-/// How much longer the answer may take to arrive.
-const GRACE: Duration = Duration::from_secs(5);
 /// How many organizations one statement names; they travel in a field of the request, which may hold 128 KiB.
 const NAMED: usize = 300;
 /// How often it is asked how far it is.
@@ -225,10 +223,7 @@ pub(super) async fn order(
     sql: &str,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<(), Error> {
-    let statement = Statement::to_clickhouse(&sql);
-    let client = watched::client(client, &statement);
-    let query = bind(client.query_raw(sql)).with_setting("max_execution_time", LONGEST.as_secs().to_string());
-    watched::until(statement, LONGEST + GRACE, query.execute()).await
+    watched::order(client, AssertSqlSafe(sql), LONGEST, bind).await
 }
 
 /// The rows that a question is answered with.
@@ -237,11 +232,7 @@ pub(super) async fn ask<T: clickhouse::RowOwned + clickhouse::RowRead>(
     sql: &str,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<Vec<T>, Error> {
-    let statement = Statement::to_clickhouse(&sql);
-    let client = watched::client(client, &statement);
-    let query = bind(client.query_raw(sql))
-        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
-        // On a cluster a tombstone lies on the shard of what it covers.
-        .with_setting("distributed_product_mode", "local");
-    watched::until(statement, LONGEST + GRACE, query.fetch_all()).await
+    // On a cluster a tombstone lies on the shard of what it covers.
+    let bind = |query| bind(query).with_setting("distributed_product_mode", "local");
+    watched::ask(client, AssertSqlSafe(sql), LONGEST, bind).await
 }

@@ -9,9 +9,9 @@ mod snapshots;
 
 use std::time::Duration;
 
-use clickhouse::query::Query;
 use clickhouse::{Client, Row, RowOwned, RowWrite};
 use serde::{Deserialize, Serialize};
+use sqlx::AssertSqlSafe;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -30,8 +30,6 @@ const SHORT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 /// How long that may go on before the operator is told what is waited for.
 const UNUSUAL: Duration = Duration::from_secs(30);
-/// How much longer the answer may take to arrive.
-const GRACE: Duration = Duration::from_secs(5);
 /// How many records one statement names; they travel in a field of the request, which may hold 128 KiB.
 const NAMED: usize = 300;
 
@@ -102,11 +100,10 @@ pub async fn recompute(
     days: Days,
 ) -> Result<(), Error> {
     let sql = cluster::within_shards(client, include_str!("../analytics/recompute.sql"));
-    let watched = Statement::to_clickhouse(&sql);
-    let client = watched::client(client, &watched);
-    let query =
-        statement(&client, &sql, "subjects", subjects, Some(delivery)).param("anew", days == Days::All);
-    watched::until(watched, LONGEST + GRACE, query.execute()).await
+    watched::order(client, AssertSqlSafe(sql), LONGEST, |query| {
+        query.param("subjects", subjects).param("version", delivery).param("anew", days == Days::All)
+    })
+    .await
 }
 
 /// Empties the rollup of subjects, whatever their facts say.
@@ -117,24 +114,7 @@ pub async fn empty_rollup(client: &Client, subjects: &[Subject], delivery: i64) 
     Ok(())
 }
 
-/// A statement over the records that it names, as the delivery whose number is its `version`.
-fn statement(
-    client: &Client,
-    sql: &str,
-    name: &'static str,
-    records: &[impl Serialize],
-    delivery: Option<i64>,
-) -> Query {
-    let query = client
-        .query_raw(sql)
-        .with_setting("max_execution_time", LONGEST.as_secs().to_string())
-        .param(name, records);
-    match delivery {
-        Some(delivery) => query.param("version", delivery),
-        None => query,
-    }
-}
-
+/// Does something to the records that a statement names, as the delivery whose number is its `version`.
 async fn execute(
     client: &Client,
     sql: &'static str,
@@ -142,10 +122,14 @@ async fn execute(
     records: &[impl Serialize],
     delivery: Option<i64>,
 ) -> Result<(), Error> {
-    let watched = Statement::to_clickhouse(&sql);
-    let client = watched::client(client, &watched);
-    let query = statement(&client, sql, name, records, delivery);
-    watched::until(watched, LONGEST + GRACE, query.execute()).await
+    watched::order(client, sql, LONGEST, |query| {
+        let query = query.param(name, records);
+        match delivery {
+            Some(delivery) => query.param("version", delivery),
+            None => query,
+        }
+    })
+    .await
 }
 
 /// A statement that inserts.
@@ -161,8 +145,7 @@ pub async fn inserting(client: &Client) -> Result<Option<Inserting>, Error> {
     let sql = "select query_id, elapsed from system.processes
                where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'
                order by elapsed desc limit 1";
-    let query = client.query_raw(sql).with_setting("max_execution_time", SHORT.as_secs().to_string());
-    watched::until(Statement::to_clickhouse(&sql), SHORT + GRACE, query.fetch_optional()).await
+    Ok(watched::ask(client, sql, SHORT, |query| query).await?.pop())
 }
 
 /// Waits until nothing is inserted any more: a relay that was killed, or lost its place, may have left a statement behind.
@@ -177,11 +160,10 @@ pub async fn quiet_within(client: &Client, unusual: Duration) -> Result<(), Erro
     let (began, mut told) = (Instant::now(), false);
     let sql = "select count() from system.processes
                where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
-    let sql = cluster::being_written(client, sql);
     loop {
-        let query = client.query_raw(&sql).with_setting("max_execution_time", SHORT.as_secs().to_string());
-        let running = query.fetch_one::<u64>();
-        if watched::until(Statement::to_clickhouse(&sql), SHORT + GRACE, running).await? == 0 {
+        let sql = AssertSqlSafe(cluster::being_written(client, sql));
+        let running: u64 = watched::one(client, sql, SHORT, |query| query).await?;
+        if running == 0 {
             return Ok(());
         }
         if !told && began.elapsed() >= unusual {
@@ -203,9 +185,8 @@ pub async fn highest_id(client: &Client) -> Result<i64, Error> {
     let sql = "select max(id) from (
                    select max(subject_id) as id from accounts
                    union all select max(greatest(subject_id, video_id)) from videos)";
-    let query = client.query_raw(sql).with_setting("max_execution_time", LONGEST.as_secs().to_string());
-    let highest = query.fetch_one::<u64>();
-    Ok(watched::until(Statement::to_clickhouse(&sql), LONGEST + GRACE, highest).await?.cast_signed())
+    let highest: u64 = watched::one(client, sql, LONGEST, |query| query).await?;
+    Ok(highest.cast_signed())
 }
 
 /// Inserts rows, if there are any.
@@ -222,5 +203,5 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
         }
         insert.end().await
     };
-    watched::until(statement, LONGEST + GRACE, inserted).await
+    watched::until(statement, LONGEST, inserted).await
 }

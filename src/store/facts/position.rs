@@ -7,9 +7,8 @@ use chrono::{DateTime, Utc};
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 
-use super::{GRACE, SHORT};
+use super::SHORT;
 use crate::store::{Error, watched};
-use crate::telemetry::trace::Statement;
 
 /// The last delivery that ClickHouse has, and when it was made; number 0 when there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +25,8 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
         #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
         applied_at: DateTime<Utc>,
     }
-    let sql = include_str!("recorded_delivery.sql");
-    let watched = Statement::to_clickhouse(&sql);
-    let query = watched::client(client, &watched)
-        .query_raw(sql)
-        .with_setting("max_execution_time", SHORT.as_secs().to_string());
-    let last: Last = watched::until(watched, SHORT + GRACE, query.fetch_one()).await?;
+    let last: Last =
+        watched::one(client, include_str!("recorded_delivery.sql"), SHORT, |query| query).await?;
     let delivery = last.position.cast_signed();
     Ok(Recorded { delivery, at: (delivery > 0).then_some(last.applied_at) })
 }
@@ -39,13 +34,9 @@ pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
 /// Records a delivery after everything it brought, unless ClickHouse no longer stands at the one `before`: then it
 /// has lost files meanwhile, possibly some of this very delivery. Says whether it is recorded.
 pub async fn record(client: &Client, before: i64, delivery: i64) -> Result<bool, Error> {
-    let statement = include_str!("record_delivery.sql");
-    let watched = Statement::to_clickhouse(&statement);
-    let query = watched::client(client, &watched)
-        .query_raw(statement)
-        .with_setting("max_execution_time", SHORT.as_secs().to_string())
-        .param("before", before)
-        .param("delivery", delivery);
-    watched::until(watched, SHORT + GRACE, query.execute()).await?;
+    watched::order(client, include_str!("record_delivery.sql"), SHORT, |query| {
+        query.param("before", before).param("delivery", delivery)
+    })
+    .await?;
     Ok(recorded(client).await?.delivery == delivery)
 }

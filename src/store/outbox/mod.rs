@@ -16,7 +16,8 @@ use super::{Error, Transaction, versions};
 
 pub use leadership::{Leadership, is_led};
 pub use recovery::{
-    MissingHistory, Resumed, applied, forget_delivered, keep_ids_above, missing_history, remembered, resume,
+    MissingHistory, Resumed, applied, forget_delivered, forgotten_after, keep_ids_above, missing_history,
+    remembered, resume,
 };
 
 /// Outbox rows that reach ClickHouse together.

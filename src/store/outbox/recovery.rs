@@ -4,7 +4,7 @@
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 
 use crate::store::facts::Recorded;
 use crate::store::{Error, Transaction, versions};
@@ -55,7 +55,7 @@ pub async fn remembered(pg: &PgPool) -> Result<i64, Error> {
 }
 
 /// The last delivery that is known to be applied; 0 when there is none.
-pub async fn applied(pg: &PgPool) -> Result<i64, Error> {
+pub async fn applied(pg: impl PgExecutor<'_>) -> Result<i64, Error> {
     let applied = sqlx::query_scalar(
         "select greatest(
             0,
@@ -83,7 +83,9 @@ pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
         .bind(has)
         .execute(&mut *transaction)
         .await?;
-    versions::resumed(&mut transaction, has).await?;
+    if applied(&mut *transaction).await? != has {
+        versions::replaced(&mut transaction).await?;
+    }
     transaction.commit().await?;
     let mut reopened = 0;
     loop {
@@ -131,20 +133,34 @@ async fn note_missing_history(pg: &PgPool, recorded: Recorded, last: i64) -> Res
         .bind(recorded.delivery)
         .execute(&mut *transaction)
         .await?;
-    sqlx::query(
-        "insert into missing_history (noticed_after, since, until)
-         select $1, $2, applied_at from outbox_forgotten where delivery > $3",
-    )
-    .bind(last)
-    .bind(recorded.at)
-    .bind(recorded.delivery)
-    .execute(&mut *transaction)
-    .await?;
+    if let Some(MissingHistory { since, until }) = forgotten_after(&mut *transaction, recorded).await? {
+        sqlx::query("insert into missing_history (noticed_after, since, until) values ($1, $2, $3)")
+            .bind(last)
+            .bind(since)
+            .bind(until)
+            .execute(&mut *transaction)
+            .await?;
+    }
     transaction.commit().await?;
     Ok(())
 }
 
-/// The history that has to come back from a backup of ClickHouse.
+/// What was delivered after `recorded` and is not kept any more.
+pub async fn forgotten_after(
+    pg: impl PgExecutor<'_>,
+    recorded: Recorded,
+) -> Result<Option<MissingHistory>, Error> {
+    let forgotten = sqlx::query_as(
+        "select $2::timestamptz as since, applied_at as until from outbox_forgotten where delivery > $1",
+    )
+    .bind(recorded.delivery)
+    .bind(recorded.at)
+    .fetch_optional(pg)
+    .await?;
+    Ok(forgotten)
+}
+
+/// The history that has to come back from a backup of ClickHouse, as far as a relay has noticed.
 pub async fn missing_history(pg: &PgPool) -> Result<Vec<MissingHistory>, Error> {
     let missing =
         sqlx::query_as("select since, until from missing_history order by until").fetch_all(pg).await?;
