@@ -219,6 +219,7 @@ pub async fn list(client: &Client, organization: Uuid) -> Result<Vec<ClickhouseU
 
 /// Whether anything is there of a user, be it what a drop left that was broken off.
 pub async fn is_there(client: &Client, user: &ClickhouseUser) -> Result<bool, Error> {
+    require_users(client).await?;
     let parts = client
         .query_raw(
             "SELECT (SELECT count() FROM system.users WHERE name = {name:String})

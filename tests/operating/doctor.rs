@@ -327,22 +327,6 @@ async fn what_is_wrong_with_clickhouse_is_said() {
         "clickhouse-rights",
         &["may not write accounts", "grant it select, insert and alter delete"],
     );
-    // Who may only add rows cannot take out what is deleted.
-    let (database, user) = (installation.value("TIDEMARK_CLICKHOUSE_DATABASE"), "doctor_adds_only");
-    let clickhouse = &installation.databases.stack.stores.clickhouse;
-    for statement in [
-        format!("create user or replace {user} identified by 'secret-of-a-test'"),
-        format!("grant select, insert on {database}.* to {user}"),
-        format!("grant select on system.* to {user}"),
-    ] {
-        clickhouse.query_raw(&statement).execute().await.unwrap();
-    }
-    let adds = [("TIDEMARK_CLICKHOUSE_USER", user), ("TIDEMARK_CLICKHOUSE_PASSWORD", "secret-of-a-test")];
-    says(&adds, "clickhouse-rights", &["may not write accounts", "alter delete on"]);
-    let grant = format!("grant alter delete on {database}.* to {user}");
-    clickhouse.query_raw(&grant).execute().await.unwrap();
-    installation.says(&adds, "ok", "clickhouse-rights", &[user]);
-    clickhouse.query_raw(&format!("drop user {user}")).execute().await.unwrap();
 }
 
 /// What is said of history where ClickHouse has none, and Postgres knows of seven deliveries.

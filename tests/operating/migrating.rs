@@ -117,6 +117,8 @@ async fn who_begins_without_postgres_works_once_its_schema_is_there() {
     let (api, base) = databases.serve(&through);
     let track = databases.track(&through);
     for process in [&api, &track] {
+        let told = || process.log().contains("postgres does not say of which version");
+        eventually("it has begun without", async || told().then_some(())).await;
         assert_eq!(process.page("/readyz").await.0, 503);
     }
     gate.open().await;
