@@ -83,7 +83,7 @@ async fn a_migration_waits_for_a_long_transaction_and_nobody_waits_long_for_the_
     let mut write = pg.begin().await.unwrap();
     sqlx::query("lock table videos in row exclusive mode").execute(&mut *write).await.unwrap();
     write.rollback().await.unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(4), "a write waited {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(10), "a write waited {:?}", asked.elapsed());
     assert!(migrate.try_wait().unwrap().is_none(), "the migration did not wait");
     long.rollback().await.unwrap();
     assert!(migrate.wait().unwrap().success());
