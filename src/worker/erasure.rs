@@ -1,20 +1,25 @@
 //! Takes what was deleted out of the stores for good: deleted organizations at once, and twice a day what other deletions
-//! left behind and history that is older than an organization keeps. One process does so at a time, and whatever moment it is killed at, the next one goes on.
+//! left behind and history that is older than an organization keeps. One process does so at a time, and whatever moment it
+//! is killed at, the next one goes on.
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
+use clickhouse::Client;
 use serde::Serialize;
+use sqlx::PgPool;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::schedule::Schedule;
 use super::{BRIEF, LONG, retention, within};
 use crate::app::Stores;
 use crate::failpoint;
+use crate::store::erasure::outbox::Forgetting;
 use crate::store::erasure::retention as reducing;
 use crate::store::erasure::vacuum::Vacuumed;
-use crate::store::erasure::{Turn, history, organizations, outbox};
+use crate::store::erasure::{Turn, history, organizations, together};
 use crate::store::{Error, contending};
 
 /// How often there is a look for deleted organizations, and whether it is time for everything else.
@@ -32,36 +37,10 @@ const IN_HAND: Duration = Duration::from_secs(10);
 const IN_HAND_LOOK: Duration = Duration::from_millis(50);
 /// How many organizations that are gone are looked up at a time.
 const PAGE: i64 = 1_000;
+/// How often tables are vacuumed while sweeps fail, which are tried again within seconds.
+const VACUUMED_EVERY: TimeDelta = TimeDelta::hours(1);
 /// How long older history stays when it could not be taken away, until that is tried again.
 const AFTER_REDUCING: TimeDelta = TimeDelta::minutes(15);
-
-/// What is due once in a while by a clock that somebody may move, in either direction.
-#[derive(Debug)]
-pub struct Schedule {
-    every: TimeDelta,
-    last: Option<DateTime<Utc>>,
-}
-
-impl Schedule {
-    pub const fn new(every: TimeDelta) -> Self {
-        Schedule { every, last: None }
-    }
-
-    /// Whether it is due; at first it is.
-    pub fn is_due(&self, now: DateTime<Utc>) -> bool {
-        self.last.is_none_or(|last| now < last || now - last >= self.every)
-    }
-
-    /// Notes that it was done.
-    pub fn done(&mut self, now: DateTime<Utc>) {
-        self.last = Some(now);
-    }
-
-    /// Has it be due again a while later.
-    fn put_off(&mut self, now: DateTime<Utc>, by: TimeDelta) {
-        self.last = Some(now + by - self.every);
-    }
-}
 
 /// How far a deleted organization is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +67,8 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
     let mut worker = Worker {
         stores,
         database_url,
-        schedule: Schedule::new(EVERY),
+        sweeping: Schedule::new(EVERY),
+        vacuuming: Schedule::new(VACUUMED_EVERY),
         reducing: Schedule::new(EVERY),
         vacuumed: Vacuumed::default(),
     };
@@ -117,7 +97,9 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
 struct Worker {
     stores: Stores,
     database_url: String,
-    schedule: Schedule,
+    sweeping: Schedule,
+    /// When tables are vacuumed after a sweep that failed; after any other they are.
+    vacuuming: Schedule,
     /// When older history is taken away; what is in the way of that keeps nothing else from being erased.
     reducing: Schedule,
     vacuumed: Vacuumed,
@@ -129,7 +111,7 @@ impl Worker {
         let pg = &self.stores.pg;
         let deleted = within(BRIEF, organizations::deleted(pg)).await?;
         let now = self.stores.clock.now().await;
-        let (is_due, reduces) = (self.schedule.is_due(now), self.reducing.is_due(now));
+        let (is_due, reduces) = (self.sweeping.is_due(now), self.reducing.is_due(now));
         if deleted.is_empty() && !is_due && !reduces {
             return Ok(());
         }
@@ -145,12 +127,17 @@ impl Worker {
         }
         if is_due {
             within(BRIEF, turn.confirm()).await?;
-            let swept = match sweep(&self.stores, &mut turn, None).await {
-                Ok(_) => self.vacuumed.again(pg).await.map(drop),
-                Err(error) => Err(error),
-            };
+            let swept = sweep(&self.stores, &mut turn, None).await.map(drop);
+            let mut vacuumed = Ok(());
+            if swept.is_ok() || self.vacuuming.is_due(now) {
+                vacuumed = self.vacuumed.again(pg).await.map(drop);
+                if vacuumed.is_ok() {
+                    self.vacuuming.done(now);
+                }
+            }
+            let swept = swept.and(vacuumed);
             if swept.is_ok() {
-                self.schedule.done(now);
+                self.sweeping.done(now);
             }
             all = all.and(swept);
         }
@@ -180,16 +167,21 @@ pub async fn organization(
     }
 }
 
-/// Takes what was deleted out of the files now, of one organization or of all; none while another process erases.
+/// Takes what was deleted out of the files now, of one organization or of all; none while another process erases. Nothing
+/// waits for what fails; the first failure is told in the end.
 pub async fn now(
     stores: &Stores,
     database_url: &str,
     organization: Option<Uuid>,
 ) -> Result<Option<Erased>, Error> {
     let Some(mut turn) = within(BRIEF, Turn::take(database_url)).await? else { return Ok(None) };
-    let mut erased = sweep(stores, &mut turn, organization).await?;
-    erased.history_rows += retain(stores, &mut turn, organization).await?;
-    Vacuumed::default().again(&stores.pg).await?;
+    let swept = sweep(stores, &mut turn, organization).await;
+    within(BRIEF, turn.confirm()).await?;
+    let reduced = retain(stores, &mut turn, organization).await;
+    let vacuumed = Vacuumed::default().again(&stores.pg).await;
+    let mut erased = swept?;
+    erased.history_rows += reduced?;
+    vacuumed?;
     Ok(Some(erased))
 }
 
@@ -244,39 +236,20 @@ async fn retain(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<u6
     Ok(rows)
 }
 
-/// Takes out of the files what deletions left there.
+/// Takes out of the files what deletions left there. Nothing waits for what fails; the first failure is told in the end.
 async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Erased, Error> {
     let (pg, began) = (&stores.pg, Instant::now());
-    let mut outbox_rows = 0;
-    for organization in within(BRIEF, outbox::organizations(pg)).await? {
-        if of.is_none_or(|of| of == organization) {
-            let mut forgetting = within(LONG, outbox::Forgetting::begin(pg, organization)).await?;
-            while let Some(rows) = within(LONG, forgetting.some(pg)).await? {
-                outbox_rows += rows;
-                within(BRIEF, turn.confirm()).await?;
-            }
-            within(LONG, forgetting.end(pg)).await?;
-        }
-    }
+    let forgotten = forget(pg, turn, of).await;
+    within(BRIEF, turn.confirm()).await?;
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
     let until = Instant::now() + PATIENCE;
-    let quiet = tokio::time::timeout_at(until, reducing::quiet(client)).await;
-    quiet.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
-    let mut history_rows = history::purge(client, of, until).await?;
-    // ClickHouse may have been given back files of a time before they were deleted.
-    let mut after = Uuid::nil();
-    loop {
-        let gone = match of {
-            Some(_) => Vec::new(),
-            None => within(BRIEF, organizations::erased(pg, after, PAGE)).await?,
-        };
-        let Some(last) = gone.last() else { break };
-        after = *last;
-        for organization in history::still_there(client, &gone).await? {
-            history_rows += history::remove_organization(client, organization, until).await?;
-        }
-        within(BRIEF, turn.confirm()).await?;
-    }
+    let purged = purge(client, of, until).await;
+    within(BRIEF, turn.confirm()).await?;
+    let returned = match of {
+        Some(_) => Ok(0),
+        None => remove_returned(pg, turn, client, until).await,
+    };
+    let (outbox_rows, history_rows) = (forgotten?, together(purged, returned)?);
     if outbox_rows + history_rows > 0 {
         let seconds = began.elapsed().as_secs_f64();
         tracing::info!(outbox_rows, history_rows, seconds, "what was deleted is erased from the files");
@@ -284,17 +257,54 @@ async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Era
     Ok(Erased { outbox_rows, history_rows })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Takes what was deleted out of the outbox, and says how many rows are written anew for that.
+async fn forget(pg: &PgPool, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, Error> {
+    let (mut rows, mut after) = (0, Uuid::nil());
+    while let Some(mut forgetting) = within(LONG, Forgetting::begin(pg, of, after)).await? {
+        while let Some(rewritten) = within(LONG, forgetting.some(pg)).await? {
+            rows += rewritten;
+            within(BRIEF, turn.confirm()).await?;
+        }
+        after = within(LONG, forgetting.end(pg)).await?;
+    }
+    Ok(rows)
+}
 
-    #[test]
-    fn what_is_due_twice_a_day_is_done_well_within_a_day_whatever_the_clock_does() {
-        let mut schedule = Schedule::new(EVERY);
-        let at = |hour: i64| DateTime::UNIX_EPOCH + TimeDelta::hours(hour);
-        assert!(schedule.is_due(at(100)));
-        schedule.done(at(100));
-        assert!(!schedule.is_due(at(100)) && !schedule.is_due(at(111)));
-        assert!(schedule.is_due(at(112)) && schedule.is_due(at(200)) && schedule.is_due(at(99)));
+/// Takes what was removed out of ClickHouse's files, once nothing is written any more that this could bring to light.
+async fn purge(client: &Client, of: Option<Uuid>, until: Instant) -> Result<u64, Error> {
+    let quiet = tokio::time::timeout_at(until, reducing::quiet(client)).await;
+    quiet.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
+    history::purge(client, of, until).await
+}
+
+/// Removes organizations that are gone once more: ClickHouse may have been given back files of a time before. A table that
+/// fails keeps no other waiting.
+async fn remove_returned(
+    pg: &PgPool,
+    turn: &mut Turn,
+    client: &Client,
+    until: Instant,
+) -> Result<u64, Error> {
+    let mut rows = Ok(0);
+    for table in history::tables(client).await? {
+        rows = together(rows, remove_returned_to(&table, pg, turn, client, until).await);
+    }
+    rows
+}
+
+async fn remove_returned_to(
+    table: &str,
+    pg: &PgPool,
+    turn: &mut Turn,
+    client: &Client,
+    until: Instant,
+) -> Result<u64, Error> {
+    let (mut rows, mut after) = (0, Uuid::nil());
+    loop {
+        within(BRIEF, turn.confirm()).await?;
+        let gone = within(BRIEF, organizations::erased(pg, after, PAGE)).await?;
+        let Some(last) = gone.last() else { return Ok(rows) };
+        after = *last;
+        rows += history::remove_organizations(client, table, &gone, until).await?;
     }
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use super::erasure::Schedule;
+use super::schedule::Schedule;
 use crate::app::{Clock, Stores};
 use crate::failpoint;
 use crate::store::Error;

@@ -10,6 +10,7 @@ pub mod indexer;
 mod learned;
 pub mod relay;
 pub mod retention;
+mod schedule;
 pub mod scrape;
 pub mod tracking;
 mod watched;

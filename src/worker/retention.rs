@@ -47,8 +47,9 @@ pub async fn reduce(
     let mut due = Orders::default();
     let (mut rows, mut all) = (0, Ok(()));
     for cut in cuts {
-        tokio::time::sleep_until(looked + cut.asked()).await;
-        match reduce_one(stores, turn, client, &cut, looked + cut.asked() + DELIVERED).await {
+        let settled = looked + cut.settles_in();
+        tokio::time::sleep_until(settled).await;
+        match reduce_one(stores, turn, client, &cut, settled + DELIVERED).await {
             Ok(Some(videos)) => due.add(videos, cut),
             Ok(None) => {}
             Err(error) => {
@@ -57,6 +58,7 @@ pub async fn reduce(
             }
         }
     }
+    let mut patience = LONG;
     for (since, order) in due.0 {
         within(BRIEF, turn.confirm()).await?;
         let organizations: Vec<_> = order.cuts.iter().map(|cut| cut.organization).collect();
@@ -69,7 +71,11 @@ pub async fn reduce(
         }
         failpoint::reached("retention-forgotten");
         for cut in order.cuts {
-            recompute(stores, turn, client, &cut).await?;
+            within(BRIEF, turn.confirm()).await?;
+            if let Err(error) = recompute(stores, turn, client, &cut, &mut patience).await {
+                tracing::debug!(organization = %cut.organization, %error, "gains cannot be computed again");
+                all = all.and(Err(error));
+            }
         }
     }
     all.map(|()| rows)
@@ -139,9 +145,16 @@ async fn reduce_one(
 }
 
 /// Has the relay compute the gains of an organization again, now that nothing more is left of before its history.
-async fn recompute(stores: &Stores, turn: &mut Turn, client: &Client, cut: &Cut) -> Result<(), Error> {
+async fn recompute(
+    stores: &Stores,
+    turn: &mut Turn,
+    client: &Client,
+    cut: &Cut,
+    patience: &mut Duration,
+) -> Result<(), Error> {
     let pg = &stores.pg;
-    for some in retention::rolled_up(client, cut).await?.chunks(COMPUTED) {
+    let rolled_up = in_time(patience, retention::rolled_up(client, cut)).await;
+    for some in rolled_up.ok_or(clickhouse::error::Error::TimedOut)??.chunks(COMPUTED) {
         within(BRIEF, turn.confirm()).await?;
         let recompute = || async {
             let mut write = Write::begin(pg, cut.organization).await?;
@@ -154,10 +167,20 @@ async fn recompute(stores: &Stores, turn: &mut Turn, client: &Client, cut: &Cut)
         failpoint::reached("retention-computed");
         if let Some(position) = committed.outbox_position {
             let delivered = applied::wait_for_clickhouse(pg, cut.organization, position);
-            tokio::time::timeout(LONG, delivered).await.map_err(|_| undelivered())??;
+            in_time(patience, delivered).await.ok_or_else(undelivered)??;
         }
     }
     within(BRIEF, retention::note(pg, cut, true)).await
+}
+
+/// Waits for what ClickHouse has to do; none when that was in vain. What is out keeps everybody waiting: the next ones wait
+/// briefly.
+async fn in_time<T>(patience: &mut Duration, work: impl Future<Output = T>) -> Option<T> {
+    let done = tokio::time::timeout(*patience, work).await.ok();
+    if done.is_none() {
+        *patience = BRIEFLY;
+    }
+    done
 }
 
 fn undelivered() -> Error {

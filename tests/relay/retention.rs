@@ -2,16 +2,21 @@
 
 use std::fs::File;
 use std::process::Stdio;
+use std::time::Duration;
 
 use chrono::{Days, TimeDelta, Utc};
+use clickhouse::Client;
+use sqlx::AssertSqlSafe;
 use tidemark::rollup::verify;
-use tidemark::store::erasure::retention;
+use tidemark::store::erasure::{Turn, retention};
 use tidemark::store::organizations::{self, OrganizationChange};
 use tidemark::store::{Error, Write};
+use tidemark::worker;
 use tidemark::worker::erasure::{self, Erased};
+use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::harness::Stack;
+use crate::harness::{PATIENCE, Stack, eventually};
 use crate::setup::{OwnStores, scrape_at};
 
 /// Rows of before a day, and those of them with views.
@@ -28,6 +33,20 @@ async fn erase(own: &OwnStores) -> Erased {
 async fn is_sound(own: &OwnStores, organization: Uuid) {
     let report = verify::verify(&own.stores, organization, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");
+}
+
+/// Lets the history of organizations begin a month or two ago.
+async fn cut(own: &OwnStores, of: &[Uuid]) {
+    let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
+    for organization in of {
+        organizations::set(own.pg(), *organization, &change).await.unwrap();
+    }
+    retention::cut(own.pg(), None, Utc::now().date_naive(), false).await.unwrap();
+    // Nobody asks here who knew of more.
+    sqlx::query("update organizations set history_since_set_at = now() - interval '1 minute'")
+        .execute(own.pg())
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,14 +67,7 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     let (lately, others) = (own.totals(tenant.id).await, own.figures(other.id).await);
     own.keep_files("older").await;
 
-    let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
-    organizations::set(own.pg(), tenant.id, &change).await.unwrap();
-    retention::cut(own.pg(), None, Utc::now().date_naive(), false).await.unwrap();
-    // Nobody asks here who knew of more.
-    sqlx::query("update organizations set history_since_set_at = now() - interval '1 minute'")
-        .execute(own.pg())
-        .await
-        .unwrap();
+    cut(&own, &[tenant.id]).await;
     // A change of before brings nothing any more.
     let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
     write.account_observed(tidemark::model::snapshot::AccountSnapshot {
@@ -108,4 +120,62 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     assert_eq!((own.figures(tenant.id).await, own.figures(other.id).await), (reduced, others));
     is_sound(&own, tenant.id).await;
     relay.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_that_is_deleted_meanwhile_keeps_no_other_waiting() {
+    let own = OwnStores::create().await;
+    let mut tenants = [own.organization(1).await, own.organization(1).await];
+    tenants.sort_by_key(|tenant| tenant.id);
+    for tenant in &tenants {
+        for day in [100, 90, 80, 3] {
+            let at = Utc::now() - TimeDelta::days(day);
+            scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, 1_000 - day, at).await;
+        }
+    }
+    let relay = own.relay();
+    let [deleted, other] = tenants.each_ref().map(|tenant| tenant.id);
+    own.applied(deleted).await;
+    own.applied(other).await;
+    cut(&own, &[deleted, other]).await;
+    // Deleted while it is reduced.
+    let trigger = format!(
+        "create function be_deleted() returns trigger language plpgsql as
+         $$ begin new.deleted_at := now(); return new; end $$;
+         create trigger be_deleted before update of history_reduced on organizations
+         for each row when (old.id = '{deleted}') execute function be_deleted()"
+    );
+    sqlx::raw_sql(AssertSqlSafe(trigger)).execute(own.pg()).await.unwrap();
+    let mut turn = Turn::take(&own.database_url).await.unwrap().expect("nobody else erases");
+    let until = Instant::now() + PATIENCE;
+    let reduced = worker::retention::reduce(&own.stores, &mut turn, None, until).await;
+    assert!(matches!(reduced, Err(Error::NotFound("organization"))), "{reduced:?}");
+    let [cut] = &retention::cuts(own.pg(), None).await.unwrap()[..] else { panic!("the other one is left") };
+    assert!(cut.organization == other && cut.is_reduced, "{cut:?}");
+    relay.stop().await;
+}
+
+/// What reduces history in a database is waited for there, and nowhere else.
+pub(crate) async fn is_waited_for_there_alone(there: &Client, elsewhere: &Client) {
+    let statement =
+        "insert into relay_position (relay, position) select 'another', sleepEachRow(1) from numbers(600)
+                     settings max_block_size = 1";
+    let client = retention::client(there);
+    let left = tokio::spawn(async move { client.query_raw(statement).execute().await });
+    let quiet = async |client: &Client| {
+        tokio::time::timeout(Duration::from_secs(1), retention::quiet(client)).await.ok()
+    };
+    eventually("it is waited for", async || quiet(there).await.is_none().then_some(())).await;
+    retention::quiet(elsewhere).await.unwrap();
+    assert!(quiet(there).await.is_none() && !left.is_finished());
+    let kill = "kill query where query_kind = 'Insert' and current_database = currentDatabase()";
+    there.query_raw(kill).execute().await.unwrap();
+    retention::quiet(there).await.unwrap();
+    left.await.unwrap().unwrap_err();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_installation_on_the_same_server_holds_up_no_sweep() {
+    let (own, other) = (OwnStores::create().await, OwnStores::create().await);
+    is_waited_for_there_alone(&own.stores.clickhouse, &other.stores.clickhouse).await;
 }

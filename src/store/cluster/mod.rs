@@ -90,6 +90,12 @@ pub fn being_written<'s>(client: &Client, here: &'s str) -> Cow<'s, str> {
     Cluster::of(client).map_or(Cow::Borrowed(here), |cluster| cluster.being_written().into())
 }
 
+/// The statement that counts what this service inserts as `comment` says (its `log_comment`), `here` for a single server: on
+/// every node, because any of them may have been asked.
+pub fn inserting_as<'s>(client: &Client, here: &'s str) -> Cow<'s, str> {
+    Cluster::of(client).map_or(Cow::Borrowed(here), |cluster| cluster.inserting_as().into())
+}
+
 /// The cluster that a client speaks to, and the database there.
 #[derive(Debug, Clone, Copy)]
 struct Cluster<'c> {
@@ -137,18 +143,30 @@ impl<'c> Cluster<'c> {
 
     fn being_written(&self) -> String {
         let Cluster { name, database } = self;
-        // Who asked for it stands beside a statement on every node. Where it began the database is the session's; what it
-        // sends to the shards names the database.
         format!(
             "select sum(waiting) from (
-                 select count() as waiting from clusterAllReplicas('{name}', system.processes)
-                 where query_kind = 'Insert' and initial_user = (select currentUser())
-                     and (current_database = '{database}' or match(query, '^INSERT INTO `?{database}`?[.]'))
+                 {}
                  union all
                  select count() as waiting from clusterAllReplicas('{name}', system.replicas)
                  where database = '{database}'
                      and (is_readonly or inserts_in_queue > 0 or (log_max_index > 0 and log_pointer <= log_max_index))
-             )"
+             )",
+            self.inserting()
+        )
+    }
+
+    fn inserting_as(&self) -> String {
+        format!("{} and Settings['log_comment'] = {{comment:String}}", self.inserting())
+    }
+
+    fn inserting(&self) -> String {
+        let Cluster { name, database } = self;
+        // Who asked for it stands beside a statement on every node. Where it began the database is the session's; what it
+        // sends to the shards names the database.
+        format!(
+            "select count() as waiting from clusterAllReplicas('{name}', system.processes)
+                 where query_kind = 'Insert' and initial_user = (select currentUser())
+                     and (current_database = '{database}' or match(query, '^INSERT INTO `?{database}`?[.]'))"
         )
     }
 }
@@ -171,6 +189,7 @@ mod tests {
         assert_eq!(within_shards(&one, recompute), recompute);
         assert_eq!(on_every_shard(&one, "OPTIMIZE TABLE videos"), "OPTIMIZE TABLE videos");
         assert_eq!(being_written(&one, "select 0"), "select 0");
+        assert_eq!(inserting_as(&one, "select 0"), "select 0");
     }
 
     #[test]

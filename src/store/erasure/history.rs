@@ -5,7 +5,6 @@
 //! and the tombstones go when nothing is left for them to cover. What there is to do is asked of ClickHouse each time:
 //! a mutation outlives who ordered it, and a step that nobody took is still to be taken.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clickhouse::query::Query;
@@ -13,6 +12,7 @@ use clickhouse::{Client, Row};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::together;
 use crate::store::{Error, cluster, watched};
 use crate::telemetry::trace::Statement;
 
@@ -80,65 +80,72 @@ impl Covered {
 }
 
 /// Takes what was removed out of the files, of one organization or of all, and says how many rows that were. Fails when
-/// ClickHouse is not ready by a time; it goes on by itself, and the next look finds what is left.
+/// ClickHouse is not ready by a time; it goes on by itself, and the next look finds what is left. A table that fails keeps
+/// no other waiting.
 pub async fn purge(
     client: &Client,
     organization: Option<Uuid>,
     until: tokio::time::Instant,
 ) -> Result<u64, Error> {
-    let mut rows = 0;
+    let mut rows = Ok(0);
     for covered in &COVERED {
-        settle(client, covered.table, until).await?;
-        // Bound into each statement; the constant true where all organizations are meant.
-        let scope = if organization.is_some() { "org_id = {org:UUID}" } else { "1" };
-        let bind = |query: Query| match organization {
-            Some(organization) => query.param("org", organization),
-            None => query,
-        };
-        for condition in [covered.hidden(scope), covered.idle(scope)] {
-            rows += remove(client, covered.table, &condition, bind, until).await?;
-        }
+        rows = together(rows, purge_one(client, covered, organization, until).await);
+    }
+    rows
+}
+
+async fn purge_one(
+    client: &Client,
+    covered: &Covered,
+    organization: Option<Uuid>,
+    until: tokio::time::Instant,
+) -> Result<u64, Error> {
+    settle(client, covered.table, until).await?;
+    // Bound into each statement; the constant true where all organizations are meant.
+    let scope = if organization.is_some() { "org_id = {org:UUID}" } else { "1" };
+    let bind = |query: Query| match organization {
+        Some(organization) => query.param("org", organization),
+        None => query,
+    };
+    let mut rows = 0;
+    for condition in [covered.hidden(scope), covered.idle(scope)] {
+        rows += remove(client, covered.table, &condition, bind, until).await?;
     }
     Ok(rows)
 }
 
 /// Takes all that ClickHouse holds of an organization out of its files, in every table that has rows of organizations, and
-/// says how many rows that were.
+/// says how many rows that were. A table that fails keeps no other waiting.
 pub async fn remove_organization(
     client: &Client,
     organization: Uuid,
     until: tokio::time::Instant,
 ) -> Result<u64, Error> {
-    let mut rows = 0;
+    let mut rows = Ok(0);
     for table in tables(client).await? {
-        settle(client, &table, until).await?;
-        rows +=
-            remove(client, &table, "org_id = {org:UUID}", |query| query.param("org", organization), until)
-                .await?;
+        rows = together(rows, remove_organizations(client, &table, &[organization], until).await);
+    }
+    rows
+}
+
+/// Takes what a table holds of some organizations out of its files, and says how many rows that were.
+pub async fn remove_organizations(
+    client: &Client,
+    table: &str,
+    organizations: &[Uuid],
+    until: tokio::time::Instant,
+) -> Result<u64, Error> {
+    settle(client, table, until).await?;
+    let mut rows = 0;
+    for some in organizations.chunks(NAMED) {
+        let condition = "org_id IN {orgs:Array(UUID)}";
+        rows += remove(client, table, condition, |query| query.param("orgs", some), until).await?;
     }
     Ok(rows)
 }
 
-/// Those of some organizations of which any table has rows.
-pub async fn still_there(client: &Client, organizations: &[Uuid]) -> Result<Vec<Uuid>, Error> {
-    #[derive(Row, Deserialize)]
-    struct Found {
-        #[serde(with = "clickhouse::serde::uuid")]
-        org_id: Uuid,
-    }
-    let mut found = BTreeSet::new();
-    for table in tables(client).await? {
-        for some in organizations.chunks(NAMED) {
-            let sql = format!("SELECT DISTINCT org_id FROM `{table}` WHERE org_id IN {{some:Array(UUID)}}");
-            let rows: Vec<Found> = ask(client, &sql, |query| query.param("some", some)).await?;
-            found.extend(rows.into_iter().map(|row| row.org_id));
-        }
-    }
-    Ok(found.into_iter().collect())
-}
-
 /// The tables that have rows of organizations.
-async fn tables(client: &Client) -> Result<Vec<String>, Error> {
+pub async fn tables(client: &Client) -> Result<Vec<String>, Error> {
     ask(
         client,
         "SELECT name FROM system.tables

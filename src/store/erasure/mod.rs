@@ -11,6 +11,7 @@ pub mod outbox;
 pub mod retention;
 pub mod vacuum;
 
+use super::Error;
 use super::place::{Place, Work};
 
 /// Taking out what was deleted.
@@ -22,3 +23,8 @@ impl Work for Erasing {
 
 /// The place of the process that erases.
 pub type Turn = Place<Erasing>;
+
+/// How many rows two steps took out, neither of which keeps the other from being taken; the first failure, if there is one.
+pub fn together(rows: Result<u64, Error>, more: Result<u64, Error>) -> Result<u64, Error> {
+    Ok(rows? + more?)
+}

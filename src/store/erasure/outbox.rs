@@ -13,58 +13,71 @@ use crate::store::event::{self, Event, VideoPlace};
 const LOOKED_AT: i64 = 2_000;
 /// Bytes of events after which a statement reads no further row.
 const MOST: i64 = 4 << 20;
+/// Organizations whose rows are gone through together: each statement names them, and what is known of them is in memory.
+const ORGANIZATIONS: i64 = 1_000;
+/// Subjects that are noted at a time.
+const NOTED: usize = 10_000;
 
-/// Organizations whose outbox may hold snapshots of what is deleted and gone from every total.
-pub async fn organizations(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
-    let organizations = sqlx::query_scalar(
-        "select distinct organization_id from removed_subjects
-         where erased_at is null and delivery is not null order by organization_id",
-    )
-    .fetch_all(pg)
-    .await?;
-    Ok(organizations)
-}
-
-/// Takes the snapshots of deleted subjects out of an organization's rows. Backwards: history moves after it was observed,
-/// so where it ended is known before it is come to.
+/// Takes the snapshots of deleted subjects out of the rows of some organizations. Backwards: history moves after it was
+/// observed, so where it ended is known before it is come to.
 pub struct Forgetting {
-    organization: Uuid,
-    /// Those of which the outbox may still hold snapshots.
-    removed_now: Vec<i64>,
+    /// Those whose rows may hold snapshots of what is deleted and gone from every total, in their order.
+    organizations: Vec<Uuid>,
+    /// The subjects of which the outbox may still hold snapshots.
+    removed_now: Vec<(Uuid, i64)>,
     /// The position before which rows are still to be looked at.
     before: i64,
     known: Known,
 }
 
 impl Forgetting {
-    pub async fn begin(pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
-        let removed: Vec<(i64, bool)> = sqlx::query_as(
-            "select subject_id, erased_at is null from removed_subjects
-             where organization_id = $1 and delivery is not null",
+    /// Begins with the first organizations after one, or with only one of them; none when nothing is to be forgotten.
+    pub async fn begin(pg: &PgPool, of: Option<Uuid>, after: Uuid) -> Result<Option<Self>, Error> {
+        let removed: Vec<(Uuid, i64, bool)> = sqlx::query_as(
+            "with chosen as (
+                 select distinct organization_id from removed_subjects
+                 where erased_at is null and delivery is not null
+                     and organization_id > $1 and ($2::uuid is null or organization_id = $2)
+                 order by organization_id limit $3
+             )
+             select organization_id, subject_id, erased_at is null
+             from chosen join removed_subjects using (organization_id)
+             where delivery is not null order by organization_id",
         )
-        .bind(organization)
+        .bind(after)
+        .bind(of)
+        .bind(ORGANIZATIONS)
         .fetch_all(pg)
         .await?;
-        Ok(Forgetting {
-            organization,
-            removed_now: removed.iter().filter(|(_, now)| *now).map(|(subject, _)| *subject).collect(),
+        if removed.is_empty() {
+            return Ok(None);
+        }
+        let mut organizations: Vec<_> = removed.iter().map(|(organization, ..)| *organization).collect();
+        organizations.dedup();
+        let now = removed.iter().filter(|(.., now)| *now);
+        Ok(Some(Forgetting {
+            organizations,
+            removed_now: now.map(|(organization, subject, _)| (*organization, *subject)).collect(),
             before: i64::MAX,
-            known: Known::new(removed.into_iter().map(|(subject, _)| subject)),
-        })
+            known: Known::new(removed.iter().map(|(_, subject, _)| *subject)),
+        }))
     }
 
     /// Goes through some rows, and says how many of them had any; none when there are no more rows.
     pub async fn some(&mut self, pg: &PgPool) -> Result<Option<u64>, Error> {
         let rows: Vec<(i64, Option<Vec<u8>>)> = sqlx::query_as(
             "select position, events from (
-                 select position, case when organization_id = $1 then events end as events,
-                     sum(case when organization_id = $1 then length(events) else 0 end)
+                 select position, case when organization_id = any($1) then events end as events,
+                     sum(case when organization_id = any($1) then length(events) else 0 end)
                          over (order by position desc rows between unbounded preceding and 1 preceding) as later
-                 from (select * from outbox where position < $2 order by position desc limit $3) looked_at
+                 from (
+                     select position, organization_id, events from outbox
+                     where position < $2 order by position desc limit $3
+                 ) looked_at
              ) sized
              where coalesce(later, 0) < $4 order by position desc",
         )
-        .bind(self.organization)
+        .bind(&self.organizations)
         .bind(self.before)
         .bind(LOOKED_AT)
         .bind(MOST)
@@ -95,20 +108,27 @@ impl Forgetting {
         Ok(Some(positions.len() as u64))
     }
 
-    /// Notes that nothing is left to be forgotten of what was deleted when it began.
-    pub async fn end(self, pg: &PgPool) -> Result<(), Error> {
-        sqlx::query(
-            "update removed_subjects set erased_at = now() where organization_id = $1 and subject_id = any($2)",
-        )
-        .bind(self.organization)
-        .bind(self.removed_now)
-        .execute(pg)
-        .await?;
-        Ok(())
+    /// Notes that nothing is left to be forgotten of what was deleted when it began. Says after which organization there may
+    /// be others.
+    pub async fn end(self, pg: &PgPool) -> Result<Uuid, Error> {
+        for some in self.removed_now.chunks(NOTED) {
+            let (organizations, subjects): (Vec<_>, Vec<_>) = some.iter().copied().unzip();
+            sqlx::query(
+                "update removed_subjects r set erased_at = now()
+                 from unnest($1::uuid[], $2::bigint[]) as x(organization_id, subject_id)
+                 where r.organization_id = x.organization_id and r.subject_id = x.subject_id",
+            )
+            .bind(organizations)
+            .bind(subjects)
+            .execute(pg)
+            .await?;
+        }
+        Ok(self.organizations.last().copied().unwrap_or(Uuid::max()))
     }
 }
 
-/// What is known of an organization's deletions, and of its moves after a row of its outbox.
+/// What is known of deletions, and of moves after a row of the outbox; whose they are does not matter, because no two
+/// subjects or videos have the same id, whatever organizations they are in.
 struct Known {
     removed: HashSet<i64>,
     /// From a place (subject, video) to the next one.

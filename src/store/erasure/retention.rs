@@ -20,7 +20,7 @@ use crate::store::{Error, Write, cluster};
 
 /// How long after its history was cut short an organization is left alone: until then a request may still be answered that
 /// knew of more (a key is taken for what it was for 3 s, an answer may take 5 s).
-const ASKED: Duration = Duration::from_secs(10);
+const SETTLES: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether a statement still runs.
 const LOOK: Duration = Duration::from_millis(100);
@@ -40,12 +40,13 @@ pub struct Cut {
     /// Whether only what later days count from was left of earlier ones, when it was last looked at.
     pub is_reduced: bool,
     /// Seconds until nobody is answered any more who knew of more.
-    asked: f64,
+    settles_in: f64,
 }
 
 impl Cut {
-    pub fn asked(&self) -> Duration {
-        Duration::try_from_secs_f64(self.asked).unwrap_or_default()
+    /// How long until nobody is answered any more who knew of more.
+    pub fn settles_in(&self) -> Duration {
+        Duration::try_from_secs_f64(self.settles_in).unwrap_or_default()
     }
 }
 
@@ -94,13 +95,13 @@ pub async fn cut(
 pub async fn cuts(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Cut>, Error> {
     let cuts = sqlx::query_as(
         "select id as organization, history_since as since, history_reduced is not distinct from history_since as is_reduced,
-                greatest(0, extract(epoch from history_since_set_at + $2 - now()))::float8 as asked
+                greatest(0, extract(epoch from history_since_set_at + $2 - now()))::float8 as settles_in
          from organizations
          where history_since is not null and deleted_at is null and ($1::uuid is null or id = $1)
          order by id",
     )
     .bind(organization)
-    .bind(ASKED)
+    .bind(SETTLES)
     .fetch_all(pg)
     .await?;
     Ok(cuts)
@@ -110,9 +111,11 @@ pub async fn cuts(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Cut>, E
 /// would come to what is deleted meanwhile.
 pub async fn quiet(client: &Client) -> Result<(), Error> {
     let sql = "SELECT count() FROM system.processes
-               WHERE query_kind = 'Insert' AND Settings['log_comment'] = {comment:String}";
+               WHERE query_kind = 'Insert' AND current_database = currentDatabase() AND user = currentUser()
+                   AND Settings['log_comment'] = {comment:String}";
+    let sql = cluster::inserting_as(client, sql);
     loop {
-        let running: Vec<u64> = ask(client, sql, |query| query.param("comment", NAME)).await?;
+        let running: Vec<u64> = ask(client, &sql, |query| query.param("comment", NAME)).await?;
         if running.iter().all(|running| *running == 0) {
             return Ok(());
         }
@@ -177,8 +180,8 @@ impl Snapshots {
         )
     }
 
-    /// When what is written for a day was observed: a microsecond after what it stands for, so that it replaces that whatever
-    /// comes in which order, and still on that day.
+    /// When what is written for a day was observed: a microsecond after what it stands for, so that it replaces that
+    /// whatever comes in which order, and still on that day.
     fn observed(day: &str, at: &str) -> String {
         format!("least(addMicroseconds({at}, 1), subtractMicroseconds(toDateTime64({day} + 1, 6, 'UTC'), 1))")
     }

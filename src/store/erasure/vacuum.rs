@@ -49,16 +49,19 @@ pub struct Vacuumed(HashMap<String, i64>);
 
 impl Vacuumed {
     /// Vacuums the tables of which rows were deleted since the last time, and says how many those were. At first that is
-    /// each of which rows were ever deleted.
+    /// each of which rows were ever deleted. A table that fails keeps no other waiting; the first failure is told.
     pub async fn again(&mut self, pg: &PgPool) -> Result<usize, Error> {
         let deleted: HashMap<_, _> = counts(pg).await?.into_iter().collect();
-        let mut vacuumed = 0;
+        let (mut vacuumed, mut all) = (0, Ok(()));
         for (table, statement) in TABLES {
             let Some((rows, before)) = deleted.get(table) else { continue };
             if *rows == 0 || self.0.get(table) == Some(rows) {
                 continue;
             }
-            run(pg, statement).await?;
+            if let Err(error) = run(pg, statement).await {
+                all = all.and(Err(error));
+                continue;
+            }
             // It is passed over, and no error, while somebody else has a lock on it or where the role may not.
             let times = counts(pg).await?.into_iter().find(|(name, _)| name == table);
             if times.is_some_and(|(_, (_, times))| times > *before) {
@@ -66,7 +69,7 @@ impl Vacuumed {
                 vacuumed += 1;
             }
         }
-        Ok(vacuumed)
+        all.map(|()| vacuumed)
     }
 }
 

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::Node;
 use crate::harness::eventually;
+use crate::retention::is_waited_for_there_alone;
 use crate::setup::{OwnStores, delete_account, scrape_at, track_alone};
 
 #[tokio::test]
@@ -190,6 +191,14 @@ async fn replicated_tables_are_made_under_the_path_of_their_shard() {
         .await
         .unwrap();
     assert_eq!(differing, 0);
+    node.spawned.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn whatever_node_reduces_history_is_waited_for() {
+    let node = Node::start().await;
+    let (there, elsewhere) = (node.database("there", "one").await, node.database("elsewhere", "one").await);
+    is_waited_for_there_alone(&there, &elsewhere).await;
     node.spawned.stop().await.unwrap();
 }
 

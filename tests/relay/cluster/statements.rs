@@ -20,6 +20,7 @@ async fn parses(client: &Client, statement: &str) {
         .param("anew", false)
         .param("org", Uuid::nil())
         .param("first", 1)
+        .param("comment", "retention")
         .fetch_all::<String>()
         .await;
     let rows = rows.unwrap_or_else(|error| panic!("{error}\n{statement}"));
@@ -98,6 +99,7 @@ async fn the_statements_that_are_others_on_a_cluster_parse() {
     let recompute = include_str!("../../../src/store/analytics/recompute.sql");
     parses(client, &cluster::within_shards(&there, recompute)).await;
     parses(client, &cluster::being_written(&there, "")).await;
+    parses(client, &cluster::inserting_as(&there, "")).await;
     for change in [
         "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
         "DELETE FROM video_snapshots WHERE org_id = {org:UUID}",

@@ -1,14 +1,16 @@
-//! What was deleted leaves the stores for good: with an organization everything at once, wherever its erasure is killed,
-//! and after any other deletion what tombstones cover, what the outbox keeps, and what files put back bring along.
+//! What was deleted leaves the stores for good: what tombstones cover, what the outbox keeps, and what files put back bring
+//! along.
+
+mod failures;
+mod organizations;
+mod outbox;
+mod vacuum;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::path::Path;
-use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
 use chrono::{TimeDelta, Utc};
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::AssertSqlSafe;
 use tidemark::app::{Clock, Stores};
 use tidemark::model::account::Metadata;
 use tidemark::model::latest::learn;
@@ -16,21 +18,17 @@ use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::start;
 use tidemark::sandbox::world::World;
 use tidemark::store::creators::{self, NewCreator};
-use tidemark::store::erasure::organizations as removing;
-use tidemark::store::erasure::vacuum::Vacuumed;
 use tidemark::store::event::{self, Event};
 use tidemark::store::observations::{FoundOn, observe_videos};
-use tidemark::store::outbox::{self, Held};
 use tidemark::store::search::SearchIndex;
-use tidemark::store::{Error, Write, organizations, videos};
+use tidemark::store::{Write, videos};
 use tidemark::worker::erasure::{self, Erased};
-use tidemark::worker::{housekeeping, indexer};
-use tokio::sync::Mutex;
+use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{Stack, eventually};
-use crate::setup::{OwnStores, Tenant, delete_account, post, profile_at, scrape, scrape_at, track_alone};
+use crate::harness::eventually;
+use crate::setup::{OwnStores, Tenant, delete_account, post, profile_at, scrape_at, track_alone};
 
 /// Some days of history of some accounts, one post of the last of them tracked on its own as well.
 async fn some_days(own: &OwnStores, accounts: usize) -> Tenant {
@@ -203,166 +201,6 @@ async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
     relay.stop().await;
 }
 
-/// Every table of Postgres that has rows of organizations, and how many of this one.
-async fn records(own: &OwnStores, organization: Uuid) -> Vec<(String, i64)> {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "select table_name::text from information_schema.columns
-         where table_schema = 'public' and column_name = 'organization_id' order by 1",
-    )
-    .fetch_all(own.pg())
-    .await
-    .unwrap();
-    assert!(tables.len() > 10, "{tables:?}");
-    let mut records = Vec::new();
-    for table in tables {
-        let sql = format!("select count(*) from {table} where organization_id = $1");
-        let rows =
-            sqlx::query_scalar(AssertSqlSafe(sql)).bind(organization).fetch_one(own.pg()).await.unwrap();
-        records.push((table, rows));
-    }
-    records
-}
-
-/// Rows of an organization in every table of ClickHouse that has any of organizations.
-async fn history(own: &OwnStores, organization: Uuid) -> Vec<u64> {
-    let tables: Vec<String> = own
-        .stores
-        .clickhouse
-        .query_raw(
-            "select distinct table from system.columns where database = currentDatabase() and name = 'org_id' order by table",
-        )
-        .fetch_all()
-        .await
-        .unwrap();
-    assert!(tables.len() >= 6, "{tables:?}");
-    let conditions: Vec<_> =
-        tables.iter().map(|table| (table.as_str(), format!("org_id = '{organization}'"))).collect();
-    rows(own, &conditions).await
-}
-
-/// Gives an organization what the scrapes of these tests do not.
-async fn give_some_of_everything(own: &OwnStores, organization: Uuid) {
-    for statement in [
-        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
-         values (gen_random_uuid(), $1, 'Ann', 'ann', now(), now())",
-        "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, body)
-         values ($1, 'POST', '/v2/accounts', 'key', '\\x00', 201, '\\x7b7d')",
-        "insert into removed_subjects (organization_id, subject_id) values ($1, 0)",
-        "update videos set create_time = now(), description = 'Caption', description_key = 'caption'
-         where organization_id = $1",
-    ] {
-        sqlx::query(statement).bind(organization).execute(own.pg()).await.unwrap();
-    }
-}
-
-/// Runs the command in a process that dies at an armed step.
-fn delete_organization(own: &OwnStores, organization: Uuid, armed: &Path) -> ExitStatus {
-    let connection = Stack::shared().connection;
-    connection
-        .command()
-        .args(["org", "delete", &organization.to_string(), "--yes", "--json"])
-        .env("TIDEMARK_DATABASE_URL", &own.database_url)
-        .env("TIDEMARK_CLICKHOUSE_DATABASE", own.database_url.rsplit('/').next().unwrap())
-        .env("TIDEMARK_FAILPOINTS", armed)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
-    let own = OwnStores::create().await;
-    let (tenant, other) = (some_days(&own, 2).await, some_days(&own, 2).await);
-    let relay = own.relay();
-    own.applied(tenant.id).await;
-    own.applied(other.id).await;
-    relay.stop().await;
-    give_some_of_everything(&own, tenant.id).await;
-    // Some of it is still to be delivered, and is not any more.
-    scrape(own.pg(), tenant.id, tenant.accounts[0], 4, 5_000).await;
-    let others = (own.figures(other.id).await, records(&own, other.id).await);
-    let had = records(&own, tenant.id).await;
-    assert!(had.iter().all(|(_, rows)| *rows > 0), "{had:?}");
-    assert!(history(&own, tenant.id).await.iter().sum::<u64>() > 0);
-
-    let armed = tempfile::tempdir().unwrap();
-    for step in ["erasure-records", "erasure-outbox", "erasure-history"] {
-        File::create(armed.path().join(step)).unwrap();
-        let status = delete_organization(&own, tenant.id, armed.path());
-        assert!(!status.success() && !armed.path().join(step).exists(), "{step}: {status}");
-        // Whatever is left of it takes nothing more in.
-        let write = Write::begin(own.pg(), tenant.id).await.unwrap();
-        assert!(matches!(write.commit().await, Err(Error::NotFound("organization"))));
-        assert!(organizations::list(own.pg()).await.unwrap().iter().all(|listed| listed.id != tenant.id));
-    }
-    assert!(delete_organization(&own, tenant.id, armed.path()).success());
-    assert!(fs::read_dir(armed.path()).unwrap().next().is_none());
-    let left = records(&own, tenant.id).await;
-    assert!(left.iter().all(|(_, rows)| *rows == 0), "{left:?}");
-    assert_eq!(history(&own, tenant.id).await.iter().sum::<u64>(), 0);
-    assert!(!delete_organization(&own, tenant.id, armed.path()).success(), "there is no such organization");
-    assert_eq!((own.figures(other.id).await, records(&own, other.id).await), others);
-
-    // Rows that come back with files of before are noticed by the next sweep.
-    own.stores
-        .clickhouse
-        .query_raw("insert into account_snapshots (org_id, subject_id, date, observed_at) values ({org:UUID}, 1, today(), now())")
-        .param("org", tenant.id)
-        .execute()
-        .await
-        .unwrap();
-    assert_eq!(erase(&own).await.history_rows, 1);
-    assert_eq!(history(&own, tenant.id).await.iter().sum::<u64>(), 0);
-    assert_eq!(own.figures(other.id).await, others.0);
-
-    // Whoever still takes its key for what it was is told that it is gone.
-    let late = sqlx::query(
-        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
-         values (gen_random_uuid(), $1, 'Ann', 'ann', now(), now())",
-    )
-    .bind(tenant.id)
-    .execute(own.pg())
-    .await;
-    assert!(matches!(late.map_err(Error::from), Err(Error::NotFound("organization"))));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_relay_has_in_hand_of_a_deleted_organization_is_waited_for() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
-    scrape(own.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
-    let delivery = outbox::next(own.pg(), i64::MAX, &mut Held::default()).await.unwrap().unwrap();
-    organizations::delete(own.pg(), tenant.id).await.unwrap();
-    let in_hand = async || {
-        let next = removing::remove_some_events(own.pg(), tenant.id, 0).await.unwrap();
-        (next, removing::in_hand(own.pg(), tenant.id).await.unwrap())
-    };
-    let (next, first) = in_hand().await;
-    assert_eq!((next > first, first), (true, Some(delivery.first)));
-    outbox::finish(own.pg(), &delivery).await.unwrap();
-    assert_eq!(in_hand().await, (next, None));
-    let left: i64 = sqlx::query_scalar("select count(*) from outbox").fetch_one(own.pg()).await.unwrap();
-    assert_eq!(left, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_change_sequence_is_never_empty_while_an_organization_goes() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
-    scrape(own.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
-    let changes = async || -> Vec<String> {
-        sqlx::query_scalar("select entity from search_changes").fetch_all(own.pg()).await.unwrap()
-    };
-    let before = changes().await.len();
-    organizations::delete(own.pg(), tenant.id).await.unwrap();
-    while removing::remove_some_records(own.pg(), tenant.id).await.unwrap() {}
-    let kept = changes().await.len();
-    assert!(0 < kept && kept < before, "{kept} of {before}");
-    removing::remove(own.pg(), tenant.id).await.unwrap();
-    assert_eq!(changes().await, ["organization"]);
-}
-
 /// The tables of Postgres that have a row with a text, as it is or as bytes.
 async fn told_by(own: &OwnStores, text: &str) -> Vec<String> {
     let tables: Vec<String> =
@@ -459,86 +297,4 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     worker.await.unwrap();
     follower.await.unwrap();
     relay.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
-    // Postgres tells of what a connection deleted when that ends, or after a while.
-    let mut connection = PgConnection::connect(&own.database_url).await.unwrap();
-    sqlx::query("delete from accounts where organization_id = $1")
-        .bind(tenant.id)
-        .execute(&mut connection)
-        .await
-        .unwrap();
-    connection.close().await.unwrap();
-    let vacuumed = Mutex::new(Vacuumed::default());
-    let again = async || vacuumed.lock().await.again(own.pg()).await.unwrap();
-    eventually("a table is vacuumed", || async { (again().await > 0).then_some(()) }).await;
-    let dead: (i64, i64) =
-        sqlx::query_as("select vacuum_count, n_dead_tup from pg_stat_user_tables where relname = 'accounts'")
-            .fetch_one(own.pg())
-            .await
-            .unwrap();
-    assert_eq!(dead, (1, 0));
-    assert_eq!(again().await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn answers_leave_their_file_soon_after_their_day() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(0).await;
-    sqlx::query(
-        "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, body, created_at)
-         select $1, 'POST', '/v2/accounts', 'key ' || n, '\\x00', 201, '\\x7b7d', now() - interval '25 hours' * (n % 2)
-         from generate_series(1, 10) n",
-    )
-    .bind(tenant.id)
-    .execute(own.pg())
-    .await
-    .unwrap();
-    let stop = CancellationToken::new();
-    let keeping = tokio::spawn(housekeeping::run(own.pg().clone(), stop.clone()));
-    let state = "select (select count(*) from idempotency_keys), vacuum_count from pg_stat_user_tables
-                 where relname = 'idempotency_keys'";
-    eventually("what is over is vacuumed", || async {
-        let state: (i64, i64) = sqlx::query_as(state).fetch_one(own.pg()).await.unwrap();
-        (state == (5, 1)).then_some(())
-    })
-    .await;
-    stop.cancel();
-    keeping.await.unwrap();
-}
-
-/// How many names of creators are in the files of their table and of an index on it, used or not.
-async fn names_in_files(own: &OwnStores) -> [usize; 2] {
-    sqlx::query("checkpoint").execute(own.pg()).await.unwrap();
-    let read = "select pg_read_binary_file(pg_relation_filepath('creators')),
-                       pg_read_binary_file(pg_relation_filepath('creators_by_name'))";
-    let (table, index): (Vec<u8>, Vec<u8>) = sqlx::query_as(read).fetch_one(own.pg()).await.unwrap();
-    [table, index].map(|file| file.windows(9).filter(|bytes| bytes == b"sentinel-").count())
-}
-
-/// What docs/lifecycle.md says of free space: vacuuming does not blank it, and what does is said rightly.
-#[tokio::test(flavor = "multi_thread")]
-async fn free_space_is_not_blank_until_a_file_is_written_anew() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(0).await;
-    for statement in [
-        "alter table creators set (autovacuum_enabled = false)",
-        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
-         select gen_random_uuid(), id, 'sentinel-' || n, 'sentinel-' || n, now(), now()
-         from organizations, generate_series(1, 500) n",
-        "delete from creators",
-        "vacuum (skip_locked, truncate false, index_cleanup on) creators",
-    ] {
-        sqlx::query(statement).execute(own.pg()).await.unwrap();
-    }
-    let [table, index] = names_in_files(&own).await;
-    assert!(table > 0 && index > 0, "{table} and {index} of {}", tenant.id);
-    sqlx::query("reindex table concurrently creators").execute(own.pg()).await.unwrap();
-    assert_eq!(names_in_files(&own).await, [table, 0]);
-    sqlx::query("vacuum full creators").execute(own.pg()).await.unwrap();
-    assert_eq!(names_in_files(&own).await, [0, 0]);
 }

@@ -1,0 +1,107 @@
+//! What cannot be erased keeps nothing else from being erased.
+
+use sqlx::{Connection, PgConnection};
+use tidemark::app::Stores;
+use tidemark::store::erasure::history;
+use tidemark::worker::erasure;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{places, rows, some_days};
+use crate::harness::{PATIENCE, eventually};
+use crate::setup::{OwnStores, Tenant, delete_account};
+
+/// An organization of which an account was deleted, and where that still stands beside its snapshots of videos.
+async fn deleted_account(own: &OwnStores) -> (Tenant, Vec<(&'static str, String)>) {
+    let tenant = some_days(own, 2).await;
+    let relay = own.relay();
+    own.applied(tenant.id).await;
+    delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
+    own.applied(tenant.id).await;
+    relay.stop().await;
+    let mut others = places(tenant.id, tenant.accounts[0].subject_id);
+    others.retain(|(table, _)| *table != "video_snapshots");
+    assert!(rows(own, &others).await.iter().all(|rows| *rows > 0), "covered, and still there");
+    (tenant, others)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_clickhouse_postgres_forgets_all_the_same() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(1).await;
+    sqlx::query("insert into removed_subjects (organization_id, subject_id, delivery) values ($1, 0, 0)")
+        .bind(tenant.id)
+        .execute(own.pg())
+        .await
+        .unwrap();
+    let mut connection = PgConnection::connect(&own.database_url).await.unwrap();
+    sqlx::query("delete from accounts").execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let accounts = async || -> (i64, i64) {
+        let told = "select n_tup_del, vacuum_count from pg_stat_user_tables where relname = 'accounts'";
+        sqlx::query_as(told).fetch_one(own.pg()).await.unwrap()
+    };
+    eventually("Postgres tells of it", async || (accounts().await.0 > 0).then_some(())).await;
+    let clickhouse = own.stores.clickhouse.clone().with_url("http://127.0.0.1:9");
+    let stores = Stores { clickhouse, ..own.stores.clone() };
+    let stop = CancellationToken::new();
+    let worker = tokio::spawn(erasure::run(stores, own.database_url.clone(), stop.clone()));
+    eventually("it is vacuumed", async || (accounts().await.1 > 0).then_some(())).await;
+    let left: i64 = sqlx::query_scalar("select count(*) from removed_subjects where erased_at is null")
+        .fetch_one(own.pg())
+        .await
+        .unwrap();
+    assert_eq!(left, 0);
+    stop.cancel();
+    worker.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_fails_keeps_no_other_from_being_swept() {
+    let own = OwnStores::create().await;
+    let (_, others) = deleted_account(&own).await;
+    let gone = Uuid::now_v7();
+    sqlx::query("insert into erased_organizations (id, deleted_at) values ($1, now())")
+        .bind(gone)
+        .execute(own.pg())
+        .await
+        .unwrap();
+    for statement in [
+        "insert into account_snapshots (org_id, subject_id, date, observed_at) values ({org:UUID}, 1, today(), now())",
+        // The first that is looked at.
+        "rename table video_snapshots to away",
+    ] {
+        own.stores.clickhouse.query_raw(statement).param("org", gone).execute().await.unwrap();
+    }
+    erasure::now(&own.stores, &own.database_url, None).await.unwrap_err();
+    assert_eq!(rows(&own, &others).await, vec![0; others.len()]);
+    let returned = [("account_snapshots", format!("org_id = '{gone}'"))];
+    assert_eq!(rows(&own, &returned).await, [0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mutation_that_never_ends_holds_up_its_own_table_alone() {
+    let own = OwnStores::create().await;
+    let (tenant, others) = deleted_account(&own).await;
+    let clickhouse = &own.stores.clickhouse;
+    let statement =
+        "alter table video_snapshots delete where throwIf(subject_id > 0) settings mutations_sync = 0";
+    clickhouse.query_raw(statement).execute().await.unwrap();
+    let none = vec![0; others.len()];
+    eventually("all other tables are written anew", async || {
+        history::purge(clickhouse, None, Instant::now()).await.unwrap_err();
+        (rows(&own, &others).await == none).then_some(())
+    })
+    .await;
+    let videos = [("videos", format!("org_id = '{}'", tenant.id))];
+    assert!(rows(&own, &videos).await[0] > 0);
+    eventually("those after it are written anew", async || {
+        history::remove_organization(clickhouse, tenant.id, Instant::now()).await.unwrap_err();
+        (rows(&own, &videos).await == [0]).then_some(())
+    })
+    .await;
+    clickhouse.query_raw("kill mutation where database = currentDatabase()").execute().await.unwrap();
+    let removed = history::remove_organization(clickhouse, tenant.id, Instant::now() + PATIENCE).await;
+    assert!(removed.unwrap() > 0);
+}

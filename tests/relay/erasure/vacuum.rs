@@ -1,0 +1,92 @@
+//! What deletions leave in the files of Postgres: whose tables are vacuumed, when, and what that does not take away.
+
+use sqlx::{Connection, PgConnection};
+use tidemark::store::erasure::vacuum::Vacuumed;
+use tidemark::worker::housekeeping;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::eventually;
+use crate::setup::OwnStores;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(1).await;
+    // Postgres tells of what a connection deleted when that ends, or after a while.
+    let mut connection = PgConnection::connect(&own.database_url).await.unwrap();
+    sqlx::query("delete from accounts where organization_id = $1")
+        .bind(tenant.id)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    let vacuumed = Mutex::new(Vacuumed::default());
+    let again = async || vacuumed.lock().await.again(own.pg()).await.unwrap();
+    eventually("a table is vacuumed", || async { (again().await > 0).then_some(()) }).await;
+    let dead: (i64, i64) =
+        sqlx::query_as("select vacuum_count, n_dead_tup from pg_stat_user_tables where relname = 'accounts'")
+            .fetch_one(own.pg())
+            .await
+            .unwrap();
+    assert_eq!(dead, (1, 0));
+    assert_eq!(again().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_leave_their_file_soon_after_their_day() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(0).await;
+    sqlx::query(
+        "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, body, created_at)
+         select $1, 'POST', '/v2/accounts', 'key ' || n, '\\x00', 201, '\\x7b7d', now() - interval '25 hours' * (n % 2)
+         from generate_series(1, 10) n",
+    )
+    .bind(tenant.id)
+    .execute(own.pg())
+    .await
+    .unwrap();
+    let stop = CancellationToken::new();
+    let keeping = tokio::spawn(housekeeping::run(own.pg().clone(), stop.clone()));
+    let state = "select (select count(*) from idempotency_keys), vacuum_count from pg_stat_user_tables
+                 where relname = 'idempotency_keys'";
+    eventually("what is over is vacuumed", || async {
+        let state: (i64, i64) = sqlx::query_as(state).fetch_one(own.pg()).await.unwrap();
+        (state == (5, 1)).then_some(())
+    })
+    .await;
+    stop.cancel();
+    keeping.await.unwrap();
+}
+
+/// How many names of creators are in the files of their table and of an index on it, used or not.
+async fn names_in_files(own: &OwnStores) -> [usize; 2] {
+    sqlx::query("checkpoint").execute(own.pg()).await.unwrap();
+    let read = "select pg_read_binary_file(pg_relation_filepath('creators')),
+                       pg_read_binary_file(pg_relation_filepath('creators_by_name'))";
+    let (table, index): (Vec<u8>, Vec<u8>) = sqlx::query_as(read).fetch_one(own.pg()).await.unwrap();
+    [table, index].map(|file| file.windows(9).filter(|bytes| bytes == b"sentinel-").count())
+}
+
+/// What docs/lifecycle.md says of free space: vacuuming does not blank it, and what does is said rightly.
+#[tokio::test(flavor = "multi_thread")]
+async fn free_space_is_not_blank_until_a_file_is_written_anew() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(0).await;
+    for statement in [
+        "alter table creators set (autovacuum_enabled = false)",
+        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
+         select gen_random_uuid(), id, 'sentinel-' || n, 'sentinel-' || n, now(), now()
+         from organizations, generate_series(1, 500) n",
+        "delete from creators",
+        "vacuum (skip_locked, truncate false, index_cleanup on) creators",
+    ] {
+        sqlx::query(statement).execute(own.pg()).await.unwrap();
+    }
+    let [table, index] = names_in_files(&own).await;
+    assert!(table > 0 && index > 0, "{table} and {index} of {}", tenant.id);
+    sqlx::query("reindex table concurrently creators").execute(own.pg()).await.unwrap();
+    assert_eq!(names_in_files(&own).await, [table, 0]);
+    sqlx::query("vacuum full creators").execute(own.pg()).await.unwrap();
+    assert_eq!(names_in_files(&own).await, [0, 0]);
+}
