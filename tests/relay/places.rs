@@ -4,6 +4,7 @@
 use sqlx::{ConnectOptions, PgPool};
 use tidemark::store::erasure::Turn;
 use tidemark::store::outbox::Leadership;
+use tidemark::worker::erasure;
 
 use crate::harness::{eventually, postgres};
 use crate::setup::OwnStores;
@@ -29,6 +30,9 @@ async fn a_place_that_is_given_up_is_free_at_once() {
         let turn = Turn::take(&own.database_url).await.unwrap().expect("it was given up");
         turn.give_up().await.unwrap();
     }
+    let erased = erasure::now(&own.stores, &own.database_url, None).await.unwrap();
+    assert!(erased.is_some());
+    assert!(Turn::take(&own.database_url).await.unwrap().is_some(), "who has erased has its turn no more");
 }
 
 /// Looks at the server's end of the connection that holds a lock: the kernel asks after the other end within seconds, not
