@@ -112,9 +112,7 @@ async fn own_stores_survive_a_kill_and_a_second_start_finds_them() {
 
     private.kill();
     nothing_runs_in(&state);
-    let begun = Instant::now();
     private.start_again().await;
-    assert!(begun.elapsed() < Duration::from_secs(10), "the second start took {:?}", begun.elapsed());
     let again = harness::Organization { stack: private.stack.clone(), ..organization };
     again.get("/whoami").await.ok(200);
     assert_eq!(private.stack.connection.base_url, again.stack.connection.base_url);

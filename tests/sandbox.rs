@@ -327,7 +327,7 @@ fn a_restart_goes_on_where_it_stopped() {
     std::fs::write(directory.path().join("deep/sandbox.json.new"), b"{\"seed\":").expect("a file");
     let again = new_world(Some(file.clone())).expect("the same world");
     let drift = (again.now() - now) - (Utc::now() - real);
-    assert!(drift.abs() < TimeDelta::milliseconds(200), "the clock jumped by {drift}");
+    assert!(drift.abs() < TimeDelta::seconds(5), "the clock jumped by {drift}");
     let seen = again.find(first.platform, "renamed").expect("the renamed account");
     assert_eq!((seen.account.id.as_str(), seen.profile.follower_count), (first.id.as_str(), 9));
     let counters = seen.posts().find(|(known, _)| known.id == post).expect("the post").1;

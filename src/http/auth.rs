@@ -25,6 +25,7 @@ use crate::store::keys::{self, Grant};
 
 /// How long a key is taken for what it was; well below the five seconds within which changes have to show.
 const FRESH: Duration = Duration::from_secs(3);
+const _: () = assert!(FRESH.as_millis() < 5_000, "changes of keys have to show within five seconds");
 /// Keys remembered at once.
 const REMEMBERED: usize = 20_000;
 

@@ -22,6 +22,8 @@ impl TimeLeft {
     }
 }
 
+const _: () = assert!(TimeLeft::WHOLE.0.as_millis() < 5_000, "an outage has to be told within five seconds");
+
 fn gave_up() -> Problem {
     Problem::unavailable("no answer within the time that a request may take")
 }

@@ -42,6 +42,7 @@ pub const LOCK: i64 = 0x0074_6964_656d_6172;
 /// How long a migration waits for a lock that a transaction holds, in milliseconds: requests that come after it wait in
 /// line behind it, and have less than five seconds.
 const LOCK_MILLIS: u64 = 2_000;
+const _: () = assert!(LOCK_MILLIS < 4_000, "a request waits four seconds for a lock");
 /// How long others get in between before it tries again, and for how long it goes on trying.
 const PAUSE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(300);

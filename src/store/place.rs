@@ -34,8 +34,11 @@ impl<W: Work> Place<W> {
         Ok(taken.then_some(Place(connection, PhantomData)))
     }
 
-    /// Leaves the place to the next one, who need not find out that this one is gone.
-    pub async fn give_up(self) -> Result<(), Error> {
+    /// Leaves the place to the next one, who finds it free from now on.
+    pub async fn give_up(mut self) -> Result<(), Error> {
+        // With its connection alone the lock would go when the server comes to that.
+        let unlock = sqlx::query("select pg_advisory_unlock(hashtext($1))").bind(W::LOCK);
+        unlock.execute(&mut self.0).await?;
         Ok(self.0.close().await?)
     }
 

@@ -179,6 +179,8 @@ pub async fn now(
     within(BRIEF, turn.confirm()).await?;
     let reduced = retain(stores, &mut turn, organization).await;
     let vacuumed = Vacuumed::default().again(&stores.pg).await;
+    // What was done is done, even if the turn was lost by now.
+    let _ = within(BRIEF, turn.give_up()).await;
     let mut erased = swept?;
     erased.history_rows += reduced?;
     vacuumed?;

@@ -88,7 +88,7 @@ impl Course {
         .unwrap();
         let url = &stack.connection.database_url;
         let mut turn = eventually("nobody else erases", || async { Turn::take(url).await.unwrap() }).await;
-        let until = tokio::time::Instant::now() + PATIENCE;
+        let until = tokio::time::Instant::now() + PATIENCE * 4;
         retention::reduce(&stack.stores, &mut turn, Some(*id), until).await.unwrap();
         eventually("every request knows", || async {
             let answer = self.organization.get("/whoami").await.ok(200);

@@ -62,7 +62,7 @@ async fn whatever_is_wrong_with_a_key_the_answer_is_the_same() {
 }
 
 #[tokio::test]
-async fn inactive_keys_and_subscriptions_are_forbidden_within_five_seconds_and_not_counted() {
+async fn inactive_keys_and_subscriptions_are_forbidden_soon_and_not_counted() {
     let api = TestApi::start().await;
     let key = keys::create(&api.pg, api.organization, &NewKey::named("switched")).await.unwrap();
     let authorization = format!("Bearer {}", key.key);
@@ -70,23 +70,24 @@ async fn inactive_keys_and_subscriptions_are_forbidden_within_five_seconds_and_n
     for status in [KeyStatus::Inactive, KeyStatus::Disabled, KeyStatus::Active] {
         keys::set(&api.pg, key.record.id, status).await.unwrap();
         let expected = if status == KeyStatus::Active { 200 } else { 403 };
-        let answer = within_five_seconds(&api, &authorization, expected).await;
+        let answer = soon(&api, &authorization, expected).await;
         assert_eq!(answer.header("x-ratelimit-limit").is_empty(), expected == 403);
     }
     let change = |subscription| OrganizationChange { subscription: Some(subscription), ..Default::default() };
     organizations::set(&api.pg, api.organization, &change(Subscription::Inactive)).await.unwrap();
-    let answer = within_five_seconds(&api, &authorization, 403).await;
+    let answer = soon(&api, &authorization, 403).await;
     assert_eq!(answer.json()["code"], "FORBIDDEN");
 }
 
-async fn within_five_seconds(api: &TestApi, authorization: &str, expected: u16) -> Answer {
+/// Waits for the five seconds within which a change shows (`http::auth`), and for a machine that has others to serve.
+async fn soon(api: &TestApi, authorization: &str, expected: u16) -> Answer {
     let started = Instant::now();
     loop {
         let answer = whoami(api, authorization).await;
         if answer.status == expected {
             return answer;
         }
-        assert!(started.elapsed() < Duration::from_secs(5), "still {}", answer.status);
+        assert!(started.elapsed() < Duration::from_secs(10), "still {}", answer.status);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

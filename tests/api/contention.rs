@@ -3,12 +3,12 @@
 use reqwest::Method;
 use serde_json::json;
 use sqlx::{PgPool, Postgres, Transaction};
-use tidemark::app::{App, Settings};
+use tidemark::app::{App, Settings, Stores};
 use tidemark::model::platform::{Platform, Readable};
 use uuid::Uuid;
 
 use crate::harness::api::Answer;
-use crate::harness::{TestApi, client, eventually, send, serve};
+use crate::harness::{TestApi, eventually, send};
 
 /// A change by somebody else, which holds what it locked until it ends.
 struct Other {
@@ -16,9 +16,25 @@ struct Other {
     transaction: Transaction<'static, Postgres>,
 }
 
+/// An API whose connections have a setting of the test's choice.
+async fn with_setting(name: &str, value: &str) -> TestApi {
+    let api = TestApi::start().await;
+    let options = (*api.pg.connect_options()).clone().options([(name, value)]);
+    let stores = Stores {
+        pg: PgPool::connect_lazy_with(options),
+        clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
+        clock: api.app.clock.clone(),
+    };
+    let readable = Readable::new(Platform::ALL);
+    api.beside(App::new(stores, api.app.search.clone(), readable, Settings::default())).await
+}
+
 impl Other {
     async fn locks(pg: &PgPool, statement: &'static str, id: Uuid) -> Self {
-        let mut other = Other { pg: pg.clone(), transaction: pg.begin().await.unwrap() };
+        let mut transaction = pg.begin().await.unwrap();
+        // Who looks is who gives way, and that is to be the request.
+        sqlx::query("set local deadlock_timeout = '1min'").execute(&mut *transaction).await.unwrap();
+        let mut other = Other { pg: pg.clone(), transaction };
         other.lock(statement, id).await;
         other
     }
@@ -39,8 +55,7 @@ impl Other {
         .await;
     }
 
-    /// Wants a creator while a request that has it wants what this one has: the request, which waits for longer, is made to
-    /// give way.
+    /// Wants a creator while a request that has it wants what this one has: the request is made to give way.
     async fn crosses(mut self, creator: Uuid) {
         self.is_waited_for().await;
         self.lock("update creators set updated_at = now() where id = $1", creator).await;
@@ -55,7 +70,8 @@ async fn create(api: &TestApi, creator: &str) -> Answer {
 
 #[tokio::test]
 async fn a_change_that_gave_way_to_another_is_made_again() {
-    let api = TestApi::start().await;
+    // It looks once whether it waits for what waits for it, and until then the other one has to come.
+    let api = with_setting("deadlock_timeout", "2500ms").await;
     let creator = api.create("/v2/creators", json!({"name": "wanted by both"})).await;
     let id = creator.parse().unwrap();
     let organization = "select from organizations where id = $1 for update";
@@ -106,16 +122,8 @@ async fn who_waits_for_a_creator_has_not_locked_its_account() {
 
 #[tokio::test]
 async fn a_postgres_that_takes_no_changes_says_so_and_is_read() {
-    let api = TestApi::start().await;
-    let options = (*api.pg.connect_options()).clone().options([("default_transaction_read_only", "on")]);
-    let readable = Readable::new(Platform::ALL);
-    let stores = tidemark::app::Stores {
-        pg: PgPool::connect_lazy_with(options),
-        clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-        clock: api.app.clock.clone(),
-    };
-    let url = serve(&App::new(stores, api.app.search.clone(), readable, Settings::default())).await;
-    let asked = |method| client().request(method, format!("{url}/v2/creators")).bearer_auth(&api.key);
+    let api = with_setting("default_transaction_read_only", "on").await;
+    let asked = |method| api.request(method, "/v2/creators");
     let refused = send(asked(Method::POST).json(&json!({"name": "x"}))).await;
     assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (503, "30"));
     assert!(refused.json()["detail"].as_str().unwrap().contains("takes no changes"), "{}", refused.text);

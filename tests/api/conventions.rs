@@ -274,8 +274,11 @@ async fn take() -> &'static str {
 #[tokio::test]
 async fn a_body_that_does_not_arrive_in_time_is_told_so_and_the_connection_ends() {
     let api = TestApi::start().await;
-    let receive = Receive { sending: Duration::from_millis(50) };
-    let url = serve_routes(&api, Router::with_path("slow").hoop(receive).post(take)).await;
+    let hurried = Receive { sending: Duration::from_millis(50) };
+    let routes = Router::new()
+        .push(Router::with_path("slow").hoop(hurried).post(take))
+        .push(Router::with_path("whole").hoop(Receive::default()).post(take));
+    let url = serve_routes(&api, routes).await;
     let host = url.strip_prefix("http://").unwrap();
     let head = format!("POST /slow HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n");
     for begun in [
@@ -292,7 +295,7 @@ async fn a_body_that_does_not_arrive_in_time_is_told_so_and_the_connection_ends(
         );
         assert!(answer.contains("did not arrive") && answer.contains("connection: close"), "{answer}");
     }
-    let whole = api.client.post(format!("{url}/slow")).json(&json!({}));
+    let whole = api.client.post(format!("{url}/whole")).json(&json!({}));
     assert_eq!(send(whole).await.text, "taken");
 }
 

@@ -206,7 +206,8 @@ fn every_option_is_set_or_passed_on_and_the_example_lists_what_is() {
         let environment = compose["services"][service]["environment"].as_object().unwrap();
         let command = known.find_subcommand(command).unwrap();
         defaults_are_suggested(command.get_arguments(), &suggested);
-        let options: Vec<_> = command.get_arguments().filter_map(|option| option.get_env()?.to_str()).collect();
+        let options: Vec<_> =
+            command.get_arguments().filter_map(|option| option.get_env()?.to_str()).collect();
         assert!(options.len() > 5, "{options:?}");
         for option in options {
             let is_there =

@@ -330,17 +330,15 @@ async fn linking_to_a_creator_waits_for_whoever_changes_it() {
     let pg = organization.stack.stores.pg.clone();
     let mut write = store::Write::begin(&pg, organization.id).await.unwrap();
     store::creators::delete(&mut write, creator.text("/data/id").parse().unwrap()).await.unwrap();
+    let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(write.connection()).await.unwrap();
     let loading = tokio::spawn({
         let organization = organization.clone();
         async move { load(&organization, &File::csv(&[ROWS[1]]).path).await }
     });
     harness::eventually("the import waits for the creator", async || {
-        let waits: bool = sqlx::query_scalar(
-            "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%from creators%for share%')",
-        )
-        .fetch_one(&pg)
-        .await
-        .unwrap();
+        let waits = "select exists (select from pg_stat_activity
+                     where $1 = any(pg_blocking_pids(pid)) and query like '%from creators%for share%')";
+        let waits: bool = sqlx::query_scalar(waits).bind(own).fetch_one(&pg).await.unwrap();
         waits.then_some(())
     })
     .await;

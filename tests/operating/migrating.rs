@@ -121,7 +121,7 @@ async fn who_begins_without_postgres_works_once_its_schema_is_there() {
         eventually("it has begun without", async || told().then_some(())).await;
         assert_eq!(process.page("/readyz").await.0, 503);
     }
-    gate.open().await;
+    gate.open();
     for process in [&api, &track] {
         eventually("it says what is missing", async || {
             let (status, text) = process.page("/readyz").await;
@@ -172,7 +172,7 @@ async fn a_migration_waits_for_a_long_transaction_and_nobody_waits_long_for_the_
     let mut write = pg.begin().await.unwrap();
     sqlx::query("lock table videos in row exclusive mode").execute(&mut *write).await.unwrap();
     write.rollback().await.unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(4), "a write waited {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(10), "a write waited {:?}", asked.elapsed());
     assert!(migrate.try_wait().unwrap().is_none(), "the migration did not wait");
     long.rollback().await.unwrap();
     assert!(migrate.wait().unwrap().success());

@@ -1,11 +1,10 @@
 //! `/livez` and `/readyz`: whether a process should be started again, and whether it should be given work.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 
 use tidemark::store::organizations::OrganizationChange;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::sync::watch;
 
 use crate::harness::databases::Databases;
 use crate::harness::{client, eventually, tenant};
@@ -13,8 +12,7 @@ use crate::harness::{client, eventually, tenant};
 /// A way to Postgres that can be closed and opened again.
 pub(crate) struct Gate {
     here: SocketAddr,
-    there: String,
-    tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
+    open: watch::Sender<bool>,
 }
 
 impl Gate {
@@ -22,34 +20,36 @@ impl Gate {
     pub(crate) async fn to(mut url: url::Url) -> (Self, url::Url) {
         let there = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let gate = Gate { here: listener.local_addr().unwrap(), there, tasks: Arc::default() };
-        gate.pass(listener);
+        let gate = Gate { here: listener.local_addr().unwrap(), open: watch::Sender::new(true) };
+        let open = gate.open.subscribe();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(pass(client, there.clone(), open.clone()));
+            }
+        });
         url.set_port(Some(gate.here.port())).unwrap();
         (gate, url)
     }
 
-    fn pass(&self, listener: TcpListener) {
-        let (tasks, there) = (self.tasks.clone(), self.there.clone());
-        let passing = tokio::spawn(async move {
-            while let Ok((mut client, _)) = listener.accept().await {
-                let mut server = TcpStream::connect(&there).await.unwrap();
-                let copying = tokio::spawn(async move {
-                    // Either side may go at any time.
-                    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
-                });
-                tasks.lock().unwrap().push(copying);
-            }
-        });
-        self.tasks.lock().unwrap().push(passing);
-    }
-
+    /// Cuts everybody off. Who comes from now on waits in front of it.
     pub(crate) fn close(&self) {
-        self.tasks.lock().unwrap().drain(..).for_each(|task| task.abort());
+        self.open.send_replace(false);
     }
 
-    pub(crate) async fn open(&self) {
-        let listener = eventually("the port is free", async || TcpListener::bind(self.here).await.ok()).await;
-        self.pass(listener);
+    pub(crate) fn open(&self) {
+        self.open.send_replace(true);
+    }
+}
+
+async fn pass(mut client: TcpStream, there: String, mut open: watch::Receiver<bool>) {
+    let mut closed = open.clone();
+    let closed = async { drop(closed.wait_for(|open| !*open).await) };
+    let _ = open.wait_for(|open| *open).await;
+    let mut server = TcpStream::connect(&there).await.unwrap();
+    tokio::select! {
+        // Either side may go at any time.
+        _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
+        () = closed => {}
     }
 }
 
@@ -100,7 +100,7 @@ async fn without_postgres_a_process_lives_and_is_not_ready() {
     let page = metrics().await;
     let gave_up = "\ndb_client_connection_timeouts_total{db_client_connection_pool_name=\"postgres\"";
     assert!(page.contains(gave_up), "{page}");
-    gate.open().await;
+    gate.open();
     ready(&api).await;
     ready(&track).await;
 }

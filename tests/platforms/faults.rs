@@ -7,6 +7,7 @@ use serde_json::json;
 use tidemark::platforms::outbound::Limits;
 use tidemark::platforms::source::Refusal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
 use url::Url;
 
 use crate::canned::{self, Canned, Say};
@@ -23,11 +24,11 @@ async fn refusals(base: &Url, limits: Limits) -> Vec<(&'static str, Refusal)> {
 
 #[tokio::test]
 async fn nobody_there_is_temporary_and_tells_no_address() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|bound| bound.local_addr())
-        .expect("a port")
-        .port();
-    let base = Url::parse(&format!("http://127.0.0.1:{port}/some/where")).expect("a URL");
+    // Bound, so that it is nobody else's, and not listened on.
+    let bound = TcpSocket::new_v4().expect("a socket");
+    bound.bind(([127, 0, 0, 1], 0).into()).expect("a port");
+    let address = bound.local_addr().expect("an address");
+    let base = Url::parse(&format!("http://{address}/some/where")).expect("a URL");
     for (name, refusal) in refusals(&base, LIMITS).await {
         assert!(matches!(refusal, Refusal::Transient(_)), "{name}: {refusal}");
         assert!(!refusal.to_string().contains("/some/where"), "{name}: {refusal}");

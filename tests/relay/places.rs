@@ -4,8 +4,10 @@
 use sqlx::{ConnectOptions, PgPool};
 use tidemark::store::erasure::Turn;
 use tidemark::store::outbox::Leadership;
+use tidemark::worker::erasure;
 
 use crate::harness::{eventually, postgres};
+use crate::setup::OwnStores;
 
 #[tokio::test]
 async fn who_vanishes_with_his_machine_loses_his_place_soon() {
@@ -19,6 +21,18 @@ async fn who_vanishes_with_his_machine_loses_his_place_soon() {
     is_looked_after(&pg, "tidemark.relay").await;
     leadership.give_up().await.unwrap();
     turn.give_up().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_place_that_is_given_up_is_free_at_once() {
+    let own = OwnStores::create().await;
+    for _ in 0..50 {
+        let turn = Turn::take(&own.database_url).await.unwrap().expect("it was given up");
+        turn.give_up().await.unwrap();
+    }
+    let erased = erasure::now(&own.stores, &own.database_url, None).await.unwrap();
+    assert!(erased.is_some());
+    assert!(Turn::take(&own.database_url).await.unwrap().is_some(), "who has erased has its turn no more");
 }
 
 /// Looks at the server's end of the connection that holds a lock: the kernel asks after the other end within seconds, not

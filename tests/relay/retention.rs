@@ -27,7 +27,8 @@ async fn older(own: &OwnStores, organization: Uuid) -> (u64, u64) {
 }
 
 async fn erase(own: &OwnStores) -> Erased {
-    erasure::now(&own.stores, &own.database_url, None).await.unwrap().expect("nobody else erases")
+    let now = async || erasure::now(&own.stores, &own.database_url, None).await.unwrap();
+    eventually("nobody else erases", now).await
 }
 
 async fn is_sound(own: &OwnStores, organization: Uuid) {

@@ -44,26 +44,39 @@ impl Victim {
     }
 }
 
+/// The processes that are this. One that Postgres has just forked bears the command line of its server.
+fn those(processes: &[(u32, String)], victim: Victim) -> Vec<u32> {
+    let those = processes.iter().filter(|(_, command)| victim.is(command));
+    let mut those: Vec<_> = those.map(|(pid, _)| (*pid, parent(*pid))).collect();
+    let found: Vec<_> = those.iter().map(|(pid, _)| *pid).collect();
+    those.retain(|(_, parent)| parent.is_some_and(|parent| !found.contains(&parent)));
+    those.into_iter().map(|(pid, _)| pid).collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
 /// Kills one of the processes that are this. Returns it with those that go after it, and nothing when none runs.
 pub(super) fn kill(dir: &Path, victim: Victim, chosen: usize) -> Vec<u32> {
     let processes = processes_of(dir);
-    let those =
-        |victim: Victim| processes.iter().filter(move |(_, command)| victim.is(command)).map(|(pid, _)| *pid);
-    let found: Vec<_> = those(victim).collect();
+    let found = those(&processes, victim);
     let Some(pid) = found.get(chosen % found.len().max(1)).copied() else { return Vec::new() };
-    if send(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).is_err() {
-        return Vec::new();
-    }
-    match victim {
-        Victim::Postgres | Victim::Guard => those(Victim::Postgres).chain(those(Victim::Guard)).collect(),
+    let going = match victim {
+        Victim::Postgres | Victim::Guard => {
+            [Victim::Postgres, Victim::Guard].map(|victim| those(&processes, victim)).concat()
+        }
         Victim::Tracker | Victim::Api | Victim::Clickhouse => vec![pid],
-    }
+    };
+    let killed = send(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+    if killed.is_ok() { going } else { Vec::new() }
 }
 
 /// Whether every process runs, and none of those that had to go.
 pub(super) fn all_run(dir: &Path, gone: &[u32]) -> bool {
     let processes = processes_of(dir);
-    VICTIMS.iter().all(|victim| processes.iter().any(|(_, command)| victim.is(command)))
+    VICTIMS.iter().all(|victim| !those(&processes, *victim).is_empty())
         && processes.iter().all(|(pid, _)| !gone.contains(pid))
 }
 
