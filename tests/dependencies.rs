@@ -341,9 +341,9 @@ fn a_list_of_modules_with_one_within_is_refused() {
     named_modules("use crate::{api::{v1, links}, store};");
 }
 
-/// Statements are texts of the program: what comes from outside is bound. sqlx and `store::watched` take no other text without
-/// being told that it is safe, and ClickHouse's client takes any: these are the places that give them one, each made of the
-/// program's constants.
+/// Statements are texts of the program: what comes from outside is bound. sqlx and `store::watched` take no other text
+/// without being told that it is safe, and ClickHouse's client takes any: these are the places that give them one, each made
+/// of the program's constants.
 #[test]
 fn statements_are_made_of_constants_alone() {
     let told = places(&["AssertSqlSafe(", "query_raw(&", "query_raw(sql)"]);

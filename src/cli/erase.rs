@@ -16,7 +16,8 @@ use crate::worker::relay;
 
 /// Take what was deleted, and history that is older than is kept, out of the files of Postgres and ClickHouse now
 ///
-/// A running tracker does so twice a day; this is for whoever cannot wait. Search indexes keep what was deleted for up to
+/// A running tracker does so twice a day; this is for whoever cannot wait. Daily sums of older history go with what is erased
+/// next, once the tracker has computed them again: run it twice. Search indexes keep what was deleted for up to
 /// half a day more, unless they are made anew (tidemark reindex).
 #[derive(Debug, clap::Args)]
 pub(super) struct EraseArgs {

@@ -162,8 +162,8 @@ macro_rules! videos {
     };
 }
 
-/// The internal ids of the videos of accounts, ascending. No index has them in this order within an account, so they are found
-/// once and not a page at a time.
+/// The internal ids of the videos of accounts, ascending. No index has them in this order within an account, so they are
+/// found once and not a page at a time.
 pub async fn ids_of_videos(pg: &PgPool, organization: Uuid, accounts: &[Uuid]) -> Result<Vec<i64>, Error> {
     let ids = sqlx::query_scalar(
         "select internal_id from videos where organization_id = $1 and account_id = any($2) order by internal_id",

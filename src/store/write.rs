@@ -214,8 +214,8 @@ impl Write {
             .execute(&mut *self.transaction)
             .await?;
         }
-        // Last, because it locks the organization's row until the commit, also where neither number grows: the organization is
-        // not deleted before that, nor its history cut short. One that is deleted takes no change any more.
+        // Last, because it locks the organization's row until the commit, also where neither number grows: it is not deleted
+        // before that, nor its history cut short. One that is deleted takes no change any more.
         let history_since: Option<Option<NaiveDate>> = sqlx::query_scalar(
             "update organizations set accounts_version = accounts_version + $2::integer,
                                       videos_version = videos_version + $3::integer

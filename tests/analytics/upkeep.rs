@@ -156,7 +156,7 @@ async fn an_organization_that_is_not_there_is_told_in_a_sentence() {
     for name in ["verify", "rebuild"] {
         let output = run(&organization, &[name]).await;
         let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.starts_with("error: there is no organization "), "{name}: {told}");
+        assert!(told.starts_with("error: no such organization: see `tidemark org list`"), "{name}: {told}");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{name}");
     }
 }

@@ -204,8 +204,8 @@ impl Snapshots {
         )
     }
 
-    /// Has the first day say no more than that tracking began. What counts in full on a first day did so before history
-    /// begins.
+    /// Has the first day say no more than that tracking began, once the last has taken on what was known: a merge of records
+    /// may have brought a later last day meanwhile. What counts in full on a first day did so before history begins.
     fn empty_first(&self, scope: &str) -> String {
         let Snapshots { table, key, counters } = self;
         let names = counters.join(", ");
@@ -216,10 +216,11 @@ impl Snapshots {
              SELECT {key}, min(date), {}, {}
              FROM {table} FINAL WHERE {scope}
              GROUP BY {key}
-             HAVING count() > 1 AND {}",
+             HAVING count() > 1 AND {} AND NOT ({})",
             Self::observed("min(date)", "argMin(observed_at, date)"),
             unknown.join(", "),
-            self.first_knows()
+            self.first_knows(),
+            self.last_lacks()
         )
     }
 
