@@ -3,7 +3,7 @@
 
 use sqlx::{ConnectOptions, PgPool};
 use tidemark::store::erasure::Turn;
-use tidemark::store::outbox::Leadership;
+use tidemark::store::outbox::{Leadership, is_led};
 use tidemark::worker::erasure;
 
 use crate::harness::{eventually, postgres};
@@ -26,9 +26,12 @@ async fn who_vanishes_with_his_machine_loses_his_place_soon() {
 #[tokio::test]
 async fn a_place_that_is_given_up_is_free_at_once() {
     let own = OwnStores::create().await;
+    // A connection that is there already sees what is so at once.
+    let mut watching = own.pg().acquire().await.unwrap();
     for _ in 0..50 {
-        let turn = Turn::take(&own.database_url).await.unwrap().expect("it was given up");
-        turn.give_up().await.unwrap();
+        let leadership = Leadership::take(&own.database_url).await.unwrap().expect("it was given up");
+        leadership.give_up().await.unwrap();
+        assert!(!is_led(&mut watching).await.unwrap());
     }
     let erased = erasure::now(&own.stores, &own.database_url, None).await.unwrap();
     assert!(erased.is_some());
