@@ -11,7 +11,7 @@ import { get, ok, retryable } from './lib/api.js';
 import { days } from './lib/choice.js';
 import { STATS, byRoute, summary } from './lib/summary.js';
 
-const RATE = Number(__ENV.QUESTIONS_PER_SECOND || 400);
+const RATE = Number(__ENV.QUESTIONS_PER_SECOND || 100);
 const SECONDS = Number(__ENV.SECONDS || 10);
 // The longest that an answer takes, the three seconds for a turn among them.
 const SETTLED = 5;
