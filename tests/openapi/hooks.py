@@ -2,8 +2,8 @@
 has the form of one, a real one takes its place, four times out of five. What else a client knows and no schema can say
 goes the same way: a new name for every request, and days of which there is history. Values that are meant to be wrong stay.
 
-TIDEMARK_TEST_IDS names a file with the ids, as JSON: accounts, creators, links (a creator and its account), videos and
-internal_ids. What is taken away is taken from their ends and only once; everything else uses their beginnings."""
+TIDEMARK_TEST_IDS names a file with the ids, as JSON: accounts and their usernames, creators, links (a creator and its
+account), videos and internal_ids. What is taken away is taken from their ends and only once; everything else uses their beginnings."""
 
 import copy
 import datetime
@@ -13,12 +13,14 @@ import os
 import random
 import re
 import uuid
+from urllib.parse import unquote
 
 import schemathesis
 from schemathesis.generation.modes import GenerationMode
 
 with open(os.environ["TIDEMARK_TEST_IDS"], encoding="utf-8") as file:
     IDS = json.load(file)
+USERNAMES = dict(zip(IDS["accounts"], IDS.pop("usernames")))
 LASTING = {kind: ids[: len(ids) // 4] for kind, ids in IDS.items()}
 FLEETING = {kind: ids[len(ids) // 4 :] for kind, ids in IDS.items()}
 
@@ -35,6 +37,8 @@ UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 NUMBER = re.compile(r"[0-9]{1,18}")
 SHORT_LINK = re.compile(r"//v[mt]\.|^\s*v[mt]\.|tiktok\.com/t/")
 NAME = re.compile(r"[!-~]{1,255}")
+# As a path has it.
+USERNAME = re.compile(r"(?:@|%40)[A-Za-z0-9._]{1,30}")
 count = itertools.count()
 chance = random.Random(1)
 
@@ -107,9 +111,9 @@ def filter_case(context, case):
 
 @schemathesis.hook
 def map_case(context, case):
+    positive = case.meta.generation.mode == GenerationMode.POSITIVE
     # Cases share their parts with others that are yet to come.
-    case.path_parameters, case.query, case.body = map(copy.copy, (case.path_parameters, case.query, case.body))
-    path = case.path_parameters
+    path, query, body = map(copy.copy, (case.path_parameters, case.query, case.body))
     if path and {"creator_id", "account_id"} <= set(path) and all(is_id("links", path[name]) for name in path):
         if mostly():
             path["creator_id"], path["account_id"] = pick("links", case.method)
@@ -117,26 +121,32 @@ def map_case(context, case):
         for name, kind in KINDS.items():
             if name in path:
                 path[name] = known(kind, path[name], case.method)
-    for values in (case.query, case.body):
+        if USERNAME.fullmatch(str(path.get("account_id"))) and mostly():
+            path["account_id"] = "@" + USERNAMES[pick("accounts", case.method)]
+    for values in (query, body):
         if isinstance(values, dict):
             for name, kind in KINDS.items():
                 # A list may be meant to be too long, and known ids repeat themselves.
-                fits = case.meta.generation.mode == GenerationMode.POSITIVE or not name.endswith("_ids")
+                fits = positive or not name.endswith("_ids")
                 if name in values and fits:
                     values[name] = known(kind, values[name], "GET")
-            if mostly() and (case.query is not values or "start_date" in values or "period" in values):
+            if mostly() and (query is not values or "start_date" in values or "period" in values):
                 settle_window(values)
-            if case.method == "POST" and case.meta.generation.mode == GenerationMode.POSITIVE:
+            if case.method == "POST" and positive:
                 name_anew(values)
     # One of two lists has to be there.
     lists = {"instagram_post_ids", "tiktok_video_ids"}
     if lists <= {parameter.name for parameter in case.operation.query}:
-        if case.meta.generation.mode == GenerationMode.POSITIVE and not lists & set(case.query or {}):
-            case.query = {**(case.query or {}), "instagram_post_ids": str(pick("internal_ids", case.method))}
+        if positive and not lists & set(query or {}):
+            query = {**(query or {}), "instagram_post_ids": str(pick("internal_ids", case.method))}
     # A cursor is what an answer said; no made-up one is good.
-    if isinstance(case.query, dict) and isinstance(case.query.get("cursor"), str) and case.query["cursor"]:
+    if isinstance(query, dict) and isinstance(query.get("cursor"), str) and query["cursor"]:
         if mostly():
-            del case.query["cursor"]
+            del query["cursor"]
+    if path and positive:
+        # What is assigned is judged by the document again, for which an escaped value is wrong. None of it needs escapes.
+        path = {name: unquote(value) if isinstance(value, str) else value for name, value in path.items()}
+    case.path_parameters, case.query, case.body = path, query, body
     if case.headers:
         name = case.headers.get("Idempotency-Key")
         if isinstance(name, str) and NAME.fullmatch(name):

@@ -16,6 +16,8 @@ pub struct Tenant {
     pub organization: Organization,
     /// Accounts that are linked to nobody.
     pub accounts: Vec<String>,
+    /// Their usernames, in the same order.
+    pub usernames: Vec<String>,
     /// Creators without accounts.
     pub creators: Vec<String>,
     /// A creator and an account that is linked to it.
@@ -40,21 +42,21 @@ impl Tenant {
         for n in 0..size {
             organization.post("/creators", json!({"name": format!("Alone {n}")})).await.ok(201);
         }
-        let ids = |values: &[Value], keep: &dyn Fn(&Value) -> bool| -> Vec<String> {
-            values.iter().filter(|value| keep(value)).map(|value| text(value, "id")).collect()
-        };
         let accounts = organization.get("/accounts?limit=200").await.ok(200);
-        let accounts = accounts.list("/data");
-        let linked = accounts.iter().filter(|account| !account["creator_id"].is_null());
+        let (alone, linked): (Vec<_>, Vec<_>) =
+            accounts.list("/data").iter().partition(|account| account["creator_id"].is_null());
         let creators = organization.get("/creators?limit=200").await.ok(200);
+        let unlinked =
+            creators.list("/data").iter().filter(|creator| creator["accounts_summary"]["total"] == 0);
         let videos = organization.get("/account-videos?limit=200").await.ok(200);
         let videos = videos.list("/data");
         assert!(videos.iter().all(|video| video["is_tracked"] == true), "{videos:?}");
         Tenant {
-            accounts: ids(accounts, &|account| account["creator_id"].is_null()),
-            creators: ids(creators.list("/data"), &|creator| creator["accounts_summary"]["total"] == 0),
-            links: linked.map(|account| (text(account, "creator_id"), text(account, "id"))).collect(),
-            videos: ids(videos, &|_| true),
+            accounts: alone.iter().map(|account| text(account, "id")).collect(),
+            usernames: alone.iter().map(|account| text(account, "username")).collect(),
+            creators: unlinked.map(|creator| text(creator, "id")).collect(),
+            links: linked.iter().map(|account| (text(account, "creator_id"), text(account, "id"))).collect(),
+            videos: videos.iter().map(|video| text(video, "id")).collect(),
             internal_ids: videos.iter().map(|video| video["internal_id"].as_i64().unwrap()).collect(),
             organization,
         }
