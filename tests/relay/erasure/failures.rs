@@ -1,8 +1,9 @@
 //! What cannot be erased keeps nothing else from being erased.
 
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::app::Stores;
 use tidemark::store::erasure::history;
+use tidemark::store::organizations;
 use tidemark::worker::erasure;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,31 @@ async fn without_clickhouse_postgres_forgets_all_the_same() {
         .await
         .unwrap();
     assert_eq!(left, 0);
+    stop.cancel();
+    worker.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_that_cannot_be_erased_keeps_no_other_waiting() {
+    let own = OwnStores::create().await;
+    let (first, second) = (own.organization(1).await.id, own.organization(1).await.id);
+    let trigger = format!(
+        "create function stay() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
+         create trigger stay before delete on organizations for each row when (old.id = '{first}')
+         execute function stay()"
+    );
+    sqlx::raw_sql(AssertSqlSafe(trigger)).execute(own.pg()).await.unwrap();
+    for organization in [first, second] {
+        organizations::delete(own.pg(), organization).await.unwrap();
+    }
+    let stop = CancellationToken::new();
+    let worker = tokio::spawn(erasure::run(own.stores.clone(), own.database_url.clone(), stop.clone()));
+    eventually("the other one is erased", async || {
+        let left: Vec<Uuid> =
+            sqlx::query_scalar("select id from organizations").fetch_all(own.pg()).await.unwrap();
+        (left == [first]).then_some(())
+    })
+    .await;
     stop.cancel();
     worker.await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! What deletions leave in the files of Postgres: whose tables are vacuumed, when, and what that does not take away.
 
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::store::erasure::vacuum::Vacuumed;
 use tidemark::worker::housekeeping;
 use tokio::sync::Mutex;
@@ -44,6 +44,36 @@ async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
             .unwrap();
     assert_eq!(dead, (1, 0));
     assert_eq!(again().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
+    let own = OwnStores::create().await;
+    own.organization(1).await;
+    let mut connection = PgConnection::connect(&own.database_url).await.unwrap();
+    for statement in [
+        "insert into removed_subjects (organization_id, subject_id) select id, 0 from organizations",
+        "delete from removed_subjects",
+        "delete from accounts",
+        // Its file is a new one, of which nothing is in memory.
+        "truncate accounts cascade",
+    ] {
+        sqlx::query(statement).execute(&mut connection).await.unwrap();
+    }
+    let file = "select current_setting('data_directory') || '/' || pg_relation_filepath('accounts')";
+    let file: String = sqlx::query_scalar(file).fetch_one(&mut connection).await.unwrap();
+    let damage = format!("copy (select repeat('x', 8191)) to '{file}'");
+    sqlx::query(AssertSqlSafe(damage)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let vacuumed = Mutex::new(Vacuumed::default());
+    let failure = eventually("all is vacuumed but the first", async || {
+        let failure = vacuumed.lock().await.again(own.pg()).await.err();
+        let times = "select vacuum_count from pg_stat_user_tables where relname = 'removed_subjects'";
+        let times: i64 = sqlx::query_scalar(times).fetch_one(own.pg()).await.unwrap();
+        failure.filter(|_| times > 0)
+    })
+    .await;
+    assert!(failure.to_string().contains("invalid page"), "{failure}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
