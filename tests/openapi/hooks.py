@@ -114,6 +114,10 @@ def map_case(context, case):
     positive = case.meta.generation.mode == GenerationMode.POSITIVE
     # Cases share their parts with others that are yet to come.
     path, query, body = map(copy.copy, (case.path_parameters, case.query, case.body))
+    # What follows on an answer may take from it what is null there.
+    for name, kind in KINDS.items():
+        if path and name in path and str(path[name]) == "None":
+            path[name] = pick(kind, case.method)
     if path and {"creator_id", "account_id"} <= set(path) and all(is_id("links", path[name]) for name in path):
         if mostly():
             path["creator_id"], path["account_id"] = pick("links", case.method)
