@@ -14,6 +14,7 @@ mod losses;
 #[path = "../analytics/model.rs"]
 #[expect(dead_code, reason = "the tests of analytics use the rest")]
 mod model;
+mod order;
 mod places;
 mod random;
 mod retention;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, changes};
 
-use crate::harness::{PATIENCE, eventually};
+use crate::harness::PATIENCE;
 use crate::setup::{
     Followed, OwnDatabase, Random, add_creator, add_unannounced_creator, follower_to_kill, organization,
     postgres,
@@ -127,7 +127,7 @@ async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
         let mut files = files.map(|entry| entry.unwrap().path());
         let file = files.find(|path| path.to_string_lossy().ends_with(ending)).expect(ending);
         damage(&file);
-        let words = opened_with_words(folder.path()).await;
+        let words = opened_with_words(folder.path());
         assert_eq!(words.matches("is rebuilt").count(), 1, "{ending}: {words}");
         assert_eq!(words.lines().count(), 1, "{ending}: {words}");
         let followed = Followed::open(&pg, folder.path()).await;
@@ -139,6 +139,25 @@ async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
     assert!(folder.path().join("notes.txt").exists(), "only an index's own files may go");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_takes_a_folder_that_is_still_written_to() {
+    let pg = postgres().await;
+    let folder = TempDir::new().unwrap();
+    let followed = Followed::open(&pg, folder.path()).await;
+    followed.current(&pg).await;
+    followed.close().await;
+    // As where the process that stops is in the middle of a commit.
+    let written = SearchIndex::open(folder.path()).unwrap().current();
+    let error = SearchIndex::open(folder.path()).err().expect("a folder has one owner").to_string();
+    assert!(error.contains("in use by another process"), "{error}");
+    let position = written.position();
+    written.commit(position.clone()).await.unwrap();
+    drop(written);
+    let index = SearchIndex::open(folder.path()).unwrap();
+    assert!(position.is_some());
+    assert_eq!(index.position(), position);
+}
+
 /// The folders of the indexes in a folder.
 fn indexes(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -146,7 +165,7 @@ fn indexes(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Opens the index of a folder and lets go of it; returns what was logged of that.
-async fn opened_with_words(folder: &Path) -> String {
+fn opened_with_words(folder: &Path) -> String {
     #[derive(Clone, Default)]
     struct Words(Arc<Mutex<Vec<u8>>>);
     impl io::Write for Words {
@@ -160,13 +179,9 @@ async fn opened_with_words(folder: &Path) -> String {
         }
     }
     let words = Words::default();
-    // The last owner may take a moment to let go.
-    eventually("the folder is free", || async {
-        let writer = words.clone();
-        let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        tracing::subscriber::with_default(log, || SearchIndex::open(folder).map(drop)).ok()
-    })
-    .await;
+    let writer = words.clone();
+    let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    tracing::subscriber::with_default(log, || SearchIndex::open(folder).map(drop)).unwrap();
     let words = words.0.lock().unwrap().clone();
     String::from_utf8(words).unwrap()
 }
@@ -186,9 +201,7 @@ async fn an_index_of_another_database_or_of_a_pruned_past_is_rebuilt() {
         let name = format!("Unannounced {number}");
         add_unannounced_creator(&pg, organization, &name).await;
         {
-            // The last owner may take a moment to let go.
-            let index =
-                eventually("the folder is free", || async { SearchIndex::open(folder.path()).ok() }).await;
+            let index = SearchIndex::open(folder.path()).unwrap();
             let mut position = index.position().unwrap();
             change(&mut position);
             index.current().commit(Some(position)).await.unwrap();

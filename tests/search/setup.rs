@@ -1,6 +1,7 @@
 //! What the tests of search stand on: Postgres, records in it, a followed index, and repeatable randomness.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -84,6 +85,7 @@ pub(crate) async fn organization(pg: &PgPool) -> Uuid {
 /// An index in a folder of its own, followed by a task until it is closed.
 pub(crate) struct Followed {
     pub(crate) index: SearchIndex,
+    folder: PathBuf,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -103,12 +105,16 @@ impl Followed {
             Stores { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::of_machine() };
         let stop = CancellationToken::new();
         let task = tokio::spawn(indexer::follow(stores, index.clone(), stop.clone()));
-        Followed { index, stop, task }
+        Followed { index, folder: folder.to_owned(), stop, task }
     }
 
+    /// Stops following, and waits until nothing is written to the folder any more.
     pub(crate) async fn close(self) {
         self.stop.cancel();
         self.task.await.unwrap();
+        drop(self.index);
+        let lock = File::open(self.folder.join("lock")).unwrap();
+        eventually("the folder is free", async || lock.try_lock().ok()).await;
     }
 
     /// Waits until everything committed so far is applied.

@@ -122,8 +122,8 @@ pub async fn observe_accounts(write: &mut Write, observed: Vec<ObservedAccount>)
             link_in_bio = x.link_in_bio, is_verified = x.is_verified, follower_count = x.follower_count,
             following_count = x.following_count, profile_post_count = x.profile_post_count,
             observed_at = x.observed_at, known_at = x.known_at, tracked_since = x.tracked_since,
-            first_scrape_time = coalesce(a.first_scrape_time, x.scraped_at),
-            last_scrape_time = coalesce(x.scraped_at, a.last_scrape_time),
+            first_scrape_time = least(a.first_scrape_time, x.scraped_at),
+            last_scrape_time = greatest(a.last_scrape_time, x.scraped_at),
             updated_at = $3
          from jsonb_to_recordset($2) as x(
             id uuid, name text, description text, profile_pic_url_original text, link_in_bio text,

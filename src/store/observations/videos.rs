@@ -496,8 +496,8 @@ async fn update(write: &mut Write, now: DateTime<Utc>, changed: Vec<Columns>) ->
             ig_play_count = x.ig_play_count, fb_play_count = x.fb_play_count, fb_like_count = x.fb_like_count,
             observed_at = x.observed_at, known_at = x.known_at,
             tracked_since = least(v.tracked_since, x.tracked_since),
-            first_scrape_time = coalesce(v.first_scrape_time, x.scraped_at),
-            last_scrape_time = coalesce(x.scraped_at, v.last_scrape_time),
+            first_scrape_time = least(v.first_scrape_time, x.scraped_at),
+            last_scrape_time = greatest(v.last_scrape_time, x.scraped_at),
             updated_at = $3
          from jsonb_to_recordset($2) as x(
             id uuid, internal_id bigint, platform text, external_id text, shortcode text, account_id uuid,

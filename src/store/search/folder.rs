@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::changes::Position;
 use super::index::Index;
@@ -12,10 +13,10 @@ use crate::store::Error;
 
 const NAME: &str = "index-";
 
-/// A folder that belongs to this process until the value is dropped.
+/// A folder that belongs to this process until the value is dropped, and every index that came of it.
 pub(super) struct Folder {
     path: PathBuf,
-    _lock: File,
+    lock: Arc<File>,
 }
 
 impl Folder {
@@ -34,13 +35,13 @@ impl Folder {
                 path.display()
             )),
         })?;
-        let folder = Folder { path: path.to_owned(), _lock: lock };
+        let folder = Folder { path: path.to_owned(), lock: Arc::new(lock) };
         let mut unusable =
             remove_older_layout(path).map_err(failed)?.then(|| "it is of another version".to_owned());
         let mut numbers = folder.numbers()?;
         let mut usable = None;
         while let Some(number) = numbers.pop() {
-            match Index::open(&folder.place(number)) {
+            match Index::open(&folder.place(number), Arc::clone(&folder.lock)) {
                 Ok(index) if index.position().is_some() => {
                     usable = Some(index);
                     break;
@@ -63,7 +64,8 @@ impl Folder {
 
     /// Makes an empty index beside those that are there.
     pub(super) fn beside(&self) -> Result<Index, Error> {
-        Index::create(&self.place(self.numbers()?.last().map_or(1, |last| last + 1)))
+        let number = self.numbers()?.last().map_or(1, |last| last + 1);
+        Index::create(&self.place(number), Arc::clone(&self.lock))
     }
 
     /// Removes all indexes but one.

@@ -4,9 +4,9 @@
 //! [`super::folder`]. A commit records the place in the change sequence that it corresponds to, so that a killed process
 //! goes on exactly there.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tantivy::directory::MmapDirectory;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
@@ -94,18 +94,21 @@ pub(super) struct Index {
     /// Absent after a failed write: what was not committed is gone with it.
     writer: Mutex<Option<IndexWriter>>,
     position: RwLock<Option<Position>>,
+    /// Nobody else takes the folder while somebody may still write here; who found it written to would take it for damaged.
+    _lock: Arc<File>,
 }
 
 impl Index {
     /// Makes an empty index in a folder of its own.
-    pub(super) fn create(path: &Path) -> Result<Self, Error> {
+    pub(super) fn create(path: &Path, lock: Arc<File>) -> Result<Self, Error> {
         fs::create_dir_all(path).map_err(|error| Error::Search(format!("{}: {error}", path.display())))?;
         let directory = MmapDirectory::open(path).map_err(TantivyError::from)?;
-        Ok(Index::over(path, tantivy::Index::create(directory, schema().0, IndexSettings::default())?)?)
+        let index = tantivy::Index::create(directory, schema().0, IndexSettings::default())?;
+        Ok(Index::over(path, lock, index)?)
     }
 
     /// Opens the index that a folder holds; or says why it cannot be used.
-    pub(super) fn open(path: &Path) -> Result<Self, String> {
+    pub(super) fn open(path: &Path, lock: Arc<File>) -> Result<Self, String> {
         let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
         if index.schema() != schema().0 {
             return Err("it is of another version".to_owned());
@@ -114,7 +117,7 @@ impl Index {
         if let Some(file) = damaged.iter().next() {
             return Err(format!("{} is damaged", file.display()));
         }
-        Index::over(path, index).map_err(|error| error.to_string())
+        Index::over(path, lock, index).map_err(|error| error.to_string())
     }
 
     /// The position of an index that may belong to another process, once it is complete; or why it cannot be used.
@@ -127,7 +130,7 @@ impl Index {
         Ok(metas.payload.as_deref().and_then(Position::decode))
     }
 
-    fn over(path: &Path, index: tantivy::Index) -> tantivy::Result<Self> {
+    fn over(path: &Path, lock: Arc<File>, index: tantivy::Index) -> tantivy::Result<Self> {
         index.tokenizers().register(TOKENIZER, Grams);
         let index = Index {
             path: path.to_owned(),
@@ -136,6 +139,7 @@ impl Index {
             fields: schema().1,
             writer: Mutex::new(None),
             index,
+            _lock: lock,
         };
         index.write(|_| Ok(()))?;
         Ok(index)

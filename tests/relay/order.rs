@@ -1,0 +1,27 @@
+//! Scrapes that are recorded in another order than they were made, as one of an account takes longer than one of its posts.
+
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+
+use crate::setup::{OwnStores, profile_at, scrape_at};
+
+#[tokio::test]
+async fn the_latest_scrape_counts_whichever_is_recorded_last() {
+    let own = OwnStores::create().await;
+    let tenant = own.organization(1).await;
+    let late = Utc::now().trunc_subsecs(6);
+    let early = late - TimeDelta::milliseconds(11);
+    for (at, views) in [(late, 120), (early, 100)] {
+        scrape_at(own.pg(), tenant.id, tenant.accounts[0], 1, views, at).await;
+        profile_at(own.pg(), tenant.id, tenant.accounts[0], &format!("as of {views}"), at).await;
+    }
+    type Scraped = (DateTime<Utc>, DateTime<Utc>, String);
+    let of = "select first_scrape_time, last_scrape_time";
+    for (sql, known) in [
+        (format!("{of}, name from accounts where organization_id = $1"), "as of 120"),
+        (format!("{of}, view_count::text from videos where organization_id = $1"), "120"),
+    ] {
+        let sql = sqlx::query_as(sqlx::AssertSqlSafe(sql));
+        let scraped: Scraped = sql.bind(tenant.id).fetch_one(own.pg()).await.unwrap();
+        assert_eq!(scraped, (early, late, known.to_owned()));
+    }
+}
