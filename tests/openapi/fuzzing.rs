@@ -86,14 +86,24 @@ fn success_rates(verdict: &Value) -> BTreeMap<&str, f64> {
     operations.iter().map(|(name, phases)| (name.as_str(), rate(phases))).collect()
 }
 
-fn is_beyond_schemas(error: &Value) -> bool {
+fn is_beyond_schemas(error: &Value, sent: &str) -> bool {
     BEYOND_SCHEMAS.iter().any(|known| error["field"] == *known)
         || error["message"].as_str().is_some_and(|message| {
             // The other of two lists; and a name, or a profile's URL, of one platform for an account of the other.
+            let of_the_other = [("tiktok", "instagram.com/"), ("instagram", "tiktok.com/")].iter().any(
+                |(platform, other)| {
+                    message.ends_with(&format!("no profile of {platform}")) && sent.contains(other)
+                },
+            );
             message.starts_with("is required without")
-                || error["field"] == "username"
-                    && ["username has", "names no profile of"].iter().any(|part| message.contains(part))
+                || error["field"] == "username" && (message.contains("username has") || of_the_other)
         })
+}
+
+/// A body as the report has it.
+fn decoded(body: &Value) -> String {
+    let bytes = STANDARD.decode(body["$base64"].as_str().unwrap_or_default()).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// How many answers there were, and which requests were refused although the document could say that they are good.
@@ -110,10 +120,10 @@ fn wrongly_refused(requests: &str) -> (usize, Vec<String>) {
             if !fits || interaction["response"]["status_code"] != 422 {
                 continue;
             }
-            let body = interaction["response"]["content"]["$base64"].as_str().unwrap_or_default();
-            let problem: Value = serde_json::from_slice(&STANDARD.decode(body).unwrap()).unwrap();
+            let problem: Value = serde_json::from_str(&decoded(&interaction["response"]["content"])).unwrap();
             let mut errors = problem["errors"].as_array().into_iter().flatten();
-            if !errors.all(is_beyond_schemas) {
+            let sent = decoded(&interaction["request"]["body"]).to_lowercase();
+            if !errors.all(|error| is_beyond_schemas(error, &sent)) {
                 refused.push(format!("{} {}", interaction["request"]["uri"], problem["detail"]));
             }
         }

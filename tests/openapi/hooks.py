@@ -3,7 +3,8 @@ has the form of one, a real one takes its place, four times out of five. What el
 goes the same way: a new name for every request, and days of which there is history. Values that are meant to be wrong stay.
 
 TIDEMARK_TEST_IDS names a file with the ids, as JSON: accounts and their usernames, creators, links (a creator and its
-account), videos and internal_ids. What is taken away is taken from their ends and only once; everything else uses their beginnings."""
+account), videos and internal_ids. What is taken away is taken from their ends and only once; everything else uses their
+beginnings."""
 
 import copy
 import datetime
@@ -116,7 +117,7 @@ def map_case(context, case):
     path, query, body = map(copy.copy, (case.path_parameters, case.query, case.body))
     # What follows on an answer may take from it what is null there.
     for name, kind in KINDS.items():
-        if path and name in path and str(path[name]) == "None":
+        if path and positive and str(path.get(name)) == "None" and name in path:
             path[name] = pick(kind, case.method)
     if path and {"creator_id", "account_id"} <= set(path) and all(is_id("links", path[name]) for name in path):
         if mostly():
