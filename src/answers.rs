@@ -15,7 +15,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::store::versions::Version;
+use crate::store::outbox::data_version::Version;
 
 /// What an entry takes beside its body: its key, its version and the cache's own records of it.
 const ENTRY_BYTES: usize = 512;

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgPool};
+use sqlx::PgPool;
 use url::Url;
 
 use crate::answers::Answers;
-use crate::config::{PostgresArgs, StoreArgs};
+use crate::config::StoreArgs;
 use crate::model::network::Network;
 use crate::model::platform::Readable;
 use crate::running::Running;
 use crate::store::analytics::History;
+use crate::store::clickhouse::connect;
 use crate::store::migrate::Required;
+use crate::store::postgres::pool::{self, DatabaseUrlError};
 use crate::store::search::SearchIndex;
-use crate::store::{LEFT_BUSY, connect};
 use crate::tls;
 
 /// What the handlers of the API stand on. Cheap to clone.
@@ -108,12 +108,12 @@ pub struct Stores {
 impl Stores {
     /// Prepares the connections. Nothing is asked of the stores yet, so a store that is down is no error here.
     pub fn connect(args: &StoreArgs) -> Result<Self, ConnectError> {
-        Stores::over(postgres(&args.postgres)?, args)
+        Stores::over(pool::connect(&args.postgres)?, args)
     }
 
     /// Prepares the connections so that no request keeps one for longer than its own time.
     pub fn for_requests(args: &StoreArgs) -> Result<Self, ConnectError> {
-        Stores::over(postgres_for_requests(&args.postgres)?, args)
+        Stores::over(pool::for_requests(&args.postgres)?, args)
     }
 
     fn over(pg: PgPool, args: &StoreArgs) -> Result<Self, ConnectError> {
@@ -126,71 +126,12 @@ impl Stores {
 /// Why connections cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    #[error(
-        "the database URL is not usable: {0}; set TIDEMARK_DATABASE_URL to postgres://user:password@host:port/database"
-    )]
-    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Database(#[from] DatabaseUrlError),
     #[error(transparent)]
     Tls(#[from] tls::Error),
     #[error("an HTTP client cannot be made: {0}")]
     Http(#[from] reqwest::Error),
-}
-
-/// A pool of Postgres connections that gives up on a dead server within the time a request may take.
-pub fn postgres(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
-    pool(args, args.database_connections, &[])
-}
-
-/// What a request may ask of Postgres: a little less than its time (`http::TimeLeft`) to wait for what others have locked,
-/// so that it can still say so, and a little more for a statement. One that is given up ends although it would run on.
-const OF_REQUESTS: [(&str, &str); 3] =
-    [("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];
-
-/// A pool for requests: none of them keeps a connection for longer than its own time.
-pub fn postgres_for_requests(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
-    pool(args, args.database_connections, &OF_REQUESTS)
-}
-
-/// What of an API process may take longer than a request: thousands of documents at once for its search index, and the
-/// removal of changes that no index needs any more.
-const OF_FOLLOWER: [(&str, &str); 1] = [("statement_timeout", "300s")];
-/// One builds an index while the other says that it does.
-const FOLLOWER_CONNECTIONS: u32 = 2;
-
-/// A pool for the follower of an API process's search index, beside that of its requests.
-pub fn postgres_for_follower(args: &PostgresArgs) -> Result<PgPool, ConnectError> {
-    pool(args, FOLLOWER_CONNECTIONS, &OF_FOLLOWER)
-}
-
-/// What holds for every connection: one that is closed in the middle of a statement takes that along.
-const OF_ALL: [(&str, &str); 1] = [("client_connection_check_interval", "500ms")];
-
-/// How long after it was given back a connection is taken without asking whether its server is still there.
-const SURELY_THERE: Duration = Duration::from_millis(500);
-
-/// A pool: whatever was begun on a connection, soon after it is given up the connection's place is another's.
-fn pool(
-    args: &PostgresArgs,
-    connections: u32,
-    settings: &[(&'static str, &'static str)],
-) -> Result<PgPool, ConnectError> {
-    let options: PgConnectOptions = args.database_url.reveal().parse()?;
-    let pool = PgPoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(Duration::from_secs(4))
-        .acquire_time_level(log::LevelFilter::Debug)
-        .after_release(|connection, _| {
-            Box::pin(async move {
-                let free = tokio::time::timeout(LEFT_BUSY, connection.ping()).await;
-                Ok(matches!(free, Ok(Ok(()))))
-            })
-        })
-        // Instead of asking each one each time.
-        .test_before_acquire(false)
-        .before_acquire(|connection, told| {
-            Box::pin(async move { Ok(told.idle_for < SURELY_THERE || connection.ping().await.is_ok()) })
-        });
-    Ok(pool.connect_lazy_with(options.options(OF_ALL).options(settings.iter().copied())))
 }
 
 /// The time of tracking and analytics: the machine's, or a sandbox's, which can be moved.

@@ -18,11 +18,12 @@ use crate::http::connections::{self, Limits};
 use crate::model::network::{BadNetwork, Network};
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::running::{Running, StopArgs, StopRequest};
+use crate::store::postgres::pool;
 use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
 use crate::telemetry::{MetricsArgs, probes};
 use crate::worker::{gauges, indexer};
-use crate::{api, app, http, store};
+use crate::{api, http, store};
 
 /// Connections that may wait to be let in.
 const WAITING: u32 = 4096;
@@ -97,6 +98,8 @@ pub enum ServeError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(transparent)]
+    Database(#[from] pool::DatabaseUrlError),
+    #[error(transparent)]
     Schema(#[from] migrate::Error),
     #[error(transparent)]
     Sources(#[from] ConfigError),
@@ -161,7 +164,7 @@ pub fn service(app: &App) -> Service {
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::for_requests(&args.stores)?;
-    let following = Stores { pg: app::postgres_for_follower(&args.stores.postgres)?, ..stores.clone() };
+    let following = Stores { pg: pool::for_search_follower(&args.stores.postgres)?, ..stores.clone() };
     let ledger = Ledger::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &ledger)?.readable();
     let schema = migrate::Required::at_start(&stores.pg, &stores.clickhouse).await?;

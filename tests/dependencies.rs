@@ -202,7 +202,7 @@ fn places(ways: &[&'static str]) -> BTreeSet<(String, &'static str)> {
 fn transactions_and_copies_of_sqlx_are_begun_in_one_place() {
     assert_eq!(
         places(&["pg.begin(", "pool.begin(", "connection.begin(", ".begin_with(", ".copy_in_raw("]),
-        BTreeSet::from([("src/store/transaction.rs".to_owned(), ".copy_in_raw(")]),
+        BTreeSet::from([("src/store/postgres/transaction.rs".to_owned(), ".copy_in_raw(")]),
         "begin transactions by store::Transaction, and copy by it"
     );
 }
@@ -341,7 +341,7 @@ fn a_list_of_modules_with_one_within_is_refused() {
     named_modules("use crate::{api::{v1, links}, store};");
 }
 
-/// Statements are texts of the program: what comes from outside is bound. sqlx and `store::watched` take no other text
+/// Statements are texts of the program: what comes from outside is bound. sqlx and `store::clickhouse::client` take no other text
 /// without being told that it is safe, and ClickHouse's client takes any: these are the places that give them one, each made
 /// of the program's constants.
 #[test]
@@ -349,20 +349,20 @@ fn statements_are_made_of_constants_alone() {
     let told = places(&["AssertSqlSafe(", "query_raw(&", "query_raw(sql)"]);
     let known = BTreeSet::from([
         // an index of the database, by the name that Postgres tells
-        ("src/store/migrate.rs".to_owned(), "AssertSqlSafe("),
+        ("src/store/migrate/mod.rs".to_owned(), "AssertSqlSafe("),
         // the database that configuration names, which is checked to be a name
-        ("src/store/migrate.rs".to_owned(), "query_raw(&"),
+        ("src/store/migrate/mod.rs".to_owned(), "query_raw(&"),
         // a file of the program without its comments
         ("src/store/analytics/history.rs".to_owned(), "query_raw(&"),
         // a file of the program, as a cluster takes it
-        ("src/store/facts/mod.rs".to_owned(), "AssertSqlSafe("),
+        ("src/store/clickhouse/history_writer/mod.rs".to_owned(), "AssertSqlSafe("),
         // texts that are written down there, one of them as a cluster takes it
-        ("src/store/rollup.rs".to_owned(), "query_raw(sql)"),
-        ("src/store/rollup.rs".to_owned(), "AssertSqlSafe("),
+        ("src/store/clickhouse/rollup.rs".to_owned(), "query_raw(sql)"),
+        ("src/store/clickhouse/rollup.rs".to_owned(), "AssertSqlSafe("),
         // tables of the service's own database, by the names that ClickHouse tells, and conditions written down there
-        ("src/store/erasure/history.rs".to_owned(), "AssertSqlSafe("),
+        ("src/store/lifecycle/purge.rs".to_owned(), "AssertSqlSafe("),
         // a table that is written down there
-        ("src/store/diagnosis.rs".to_owned(), "query_raw(&"),
+        ("src/store/clickhouse/diagnosis.rs".to_owned(), "query_raw(&"),
     ]);
     assert_eq!(
         told, known,
@@ -370,21 +370,21 @@ fn statements_are_made_of_constants_alone() {
     );
 }
 
-/// `store::watched` bounds a statement to ClickHouse, and has traces and metrics tell of it.
+/// `store::clickhouse::client` bounds a statement to ClickHouse, and has traces and metrics tell of it.
 #[test]
 fn statements_to_clickhouse_are_watched() {
     let told: BTreeSet<_> = places(&["query_raw("]).into_iter().map(|(file, _)| file).collect();
     let known = [
-        "src/store/watched.rs",
+        "src/store/clickhouse/client.rs",
         // questions of requests, each watched when its turn has come
         "src/store/analytics/history.rs",
         // rows that `tidemark verify` reads as they come
-        "src/store/rollup.rs",
+        "src/store/clickhouse/rollup.rs",
         // other commands, and whether the schema is there, each with a bound of its own
-        "src/store/clickhouse_users.rs",
-        "src/store/cluster/schema.rs",
-        "src/store/diagnosis.rs",
-        "src/store/migrate.rs",
+        "src/store/clickhouse/users.rs",
+        "src/store/clickhouse/cluster/schema.rs",
+        "src/store/clickhouse/diagnosis.rs",
+        "src/store/migrate/mod.rs",
         "src/store/migrate/required.rs",
     ];
     assert_eq!(told, known.map(str::to_owned).into(), "ask by store::watched");

@@ -18,11 +18,12 @@ use harness::Stack;
 use latency::Tenant;
 use layout::Layout;
 use questions::Draw;
-use tidemark::app::{self, App, Clock, Settings, Stores};
+use tidemark::app::{App, Clock, Settings, Stores};
 use tidemark::config::PostgresArgs;
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::model::secret::Secret;
-use tidemark::store::keys::{self, NewKey};
+use tidemark::store::postgres::pool;
+use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::search::SearchIndex;
 use uuid::Uuid;
 
@@ -129,7 +130,7 @@ fn api(stack: &Stack, folder: &std::path::Path, answer_cache: u64) -> App {
     let postgres =
         PostgresArgs { database_url: Secret::new(&stack.connection.database_url), database_connections: 16 };
     let stores = Stores {
-        pg: app::postgres(&postgres).unwrap(),
+        pg: pool::connect(&postgres).unwrap(),
         clickhouse: stack.stores.clickhouse.clone(),
         clock: Clock::of_machine(),
     };

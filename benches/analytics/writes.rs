@@ -8,7 +8,7 @@ use clickhouse::{Client, Row};
 use serde::Deserialize;
 use tidemark::model::counters::Counters;
 use tidemark::model::snapshot::VideoSnapshot;
-use tidemark::store::facts::{self, Days};
+use tidemark::store::clickhouse::history_writer::{self, Days};
 use uuid::Uuid;
 
 use crate::layout::{self, Layout};
@@ -29,9 +29,11 @@ pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
         let snapshots: Vec<_> = (0..POSTS.min(account.videos))
             .map(|n| (organization, snapshot(account.subject, account.first_video + n, now)))
             .collect();
-        facts::insert_videos(&clickhouse, &snapshots).await.unwrap();
+        history_writer::insert_videos(&clickhouse, &snapshots).await.unwrap();
         let subjects = [(organization, account.subject)];
-        facts::recompute(&clickhouse, &subjects, now.timestamp_micros(), Days::Changed).await.unwrap();
+        history_writer::recompute(&clickhouse, &subjects, now.timestamp_micros(), Days::Changed)
+            .await
+            .unwrap();
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -104,8 +106,10 @@ pub async fn insert_rate(clickhouse: &Client, layout: &Layout) {
         // Two at a time: ClickHouse writes one while the other is on its way.
         let (one, other) = (batch(number), batch(number + 1));
         let began = Instant::now();
-        let (one, other) =
-            tokio::join!(facts::insert_videos(&into, &one), facts::insert_videos(&into, &other));
+        let (one, other) = tokio::join!(
+            history_writer::insert_videos(&into, &one),
+            history_writer::insert_videos(&into, &other)
+        );
         one.and(other).unwrap();
         times.push(began.elapsed().as_secs_f64());
     }

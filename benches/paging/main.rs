@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use harness::population::Population;
 use harness::{TestApi, tenant};
 use tidemark::model::video::VideoType;
-use tidemark::store::accounts::{self, AccountFilter, AccountSort};
-use tidemark::store::creators::{self, CreatorFilter, CreatorSort};
-use tidemark::store::keyset::{Direction, Page, Position};
-use tidemark::store::organizations::OrganizationChange;
-use tidemark::store::videos::{self, VideoFilter, VideoSort};
+use tidemark::store::postgres::keyset::{Direction, Page, Position};
+use tidemark::store::records::accounts::{self, AccountFilter, AccountSort};
+use tidemark::store::records::creators::{self, CreatorFilter, CreatorSort};
+use tidemark::store::records::organizations::OrganizationChange;
+use tidemark::store::records::videos::{self, VideoFilter, VideoSort};
 use uuid::Uuid;
 
 const MEASURED: Population = Population { accounts: 5_000, videos: 70_000, on_first_account: 4 };

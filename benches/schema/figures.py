@@ -68,7 +68,7 @@ def main():
             print(f"{table}: {len(kept)}")
             db.query(f"INSERT INTO {table} FORMAT JSONEachRow\n"
                      + "\n".join(json.dumps(dict(row, org_id=ORG)) for row in kept.values()))
-        read = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
+        read = {path.stem: path.read_text() for path in (ROOT / "src/store").rglob("*.sql")}
         subjects = tuples(*((ORG, subject) for subject in sorted(ids.values())))
         db.query(read["recompute"], params=dict(subjects=subjects, version=1, anew=False))
         window = dict(org=ORG, start=options.start, end=options.end, deleted=[], platform="",

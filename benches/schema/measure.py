@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates some 26 million snapshots inside the engine and times every statement of src/store/analytics on them.
+"""Generates some 26 million snapshots inside the engine and times every statement of src/store on them.
 
     pip install chdb-core
     python benches/schema/measure.py DIR generate [--tenth]    about two minutes; DIR needs 1.5 GB
@@ -23,7 +23,7 @@ import chdb
 from verify import tuples
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SQL = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
+SQL = {path.stem: path.read_text() for path in (ROOT / "src/store").rglob("*.sql")}
 START, END, SINCE = "2026-06-01", "2026-06-30", "2026-04-22"
 RATES = dict(view=4000, like=300, comment=20, share=40, saved=60, play=5000, ig_play=3000, fb_play=600, fb_like=30)
 COUNTERS = [f"{name}_count" for name in RATES]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks every statement of src/store/analytics against a model of docs/analytics.md written as plain loops.
+"""Checks every statement of src/store against a model of docs/analytics.md written as plain loops.
 
     pip install chdb-core && python benches/schema/verify.py [--histories 500] [--seed 1]
 
@@ -26,7 +26,7 @@ ALL = VIDEO + ["follower"]
 DAY0 = date(2026, 1, 1)
 DAYS = 12
 NEVER = "1970-01-01 00:00:00.000000"
-SQL = {path.stem: path.read_text() for path in (ROOT / "src/store/analytics").glob("*.sql")}
+SQL = {path.stem: path.read_text() for path in (ROOT / "src/store").rglob("*.sql")}
 
 
 def tuples(*rows):

@@ -3,7 +3,7 @@
 
 use sqlx::{PgConnection, PgPool};
 use tidemark::model::text::folded;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
 use super::captions::{Captions, Random};

@@ -13,8 +13,8 @@ use crate::http::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{Args, Caller, Collection, Data, Listing, Path, Problem, Query};
 use crate::model::video::{Video, VideoType};
-use crate::store::keyset::Direction;
-use crate::store::videos::{self, VideoFilter, VideoSort};
+use crate::store::postgres::keyset::Direction;
+use crate::store::records::videos::{self, VideoFilter, VideoSort};
 
 /// Segments beside `{video_id}` that are no videos.
 const LITERALS: &[&str] = &["metrics"];

@@ -27,10 +27,10 @@ use crate::model::limits::{
 };
 use crate::model::platform::Platform;
 use crate::store::Write;
-use crate::store::accounts::change::{self, AccountChange, NewAccount};
-use crate::store::accounts::{self, AccountFilter, AccountName, AccountSort};
-use crate::store::applied;
-use crate::store::keyset::Direction;
+use crate::store::outbox::applied;
+use crate::store::postgres::keyset::Direction;
+use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
+use crate::store::records::accounts::{self, AccountFilter, AccountName, AccountSort};
 
 /// Segments beside `{account_id}` that are no accounts.
 const LITERALS: &[&str] = &["stats", "metrics"];

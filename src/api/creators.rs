@@ -18,8 +18,8 @@ use crate::http::{
 use crate::model::creator::Creator;
 use crate::model::limits::NAME_CHARACTERS;
 use crate::store::Write;
-use crate::store::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
-use crate::store::keyset::Direction;
+use crate::store::postgres::keyset::Direction;
+use crate::store::records::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
 
 /// Segments beside `{creator_id}` that are no creators.
 const LITERALS: &[&str] = &["top"];

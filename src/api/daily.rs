@@ -18,7 +18,7 @@ use crate::model::counters::Counters;
 use crate::model::period::{Manner, Window};
 use crate::store::analytics::days::{self, Day, Days};
 use crate::store::analytics::{Scope, accounts, videos};
-use crate::store::versions::Basis;
+use crate::store::outbox::data_version::Basis;
 
 const VALUES: &str =
     "Whether rows say what was gained on each day, or what the counters were at the end of it.";

@@ -18,7 +18,7 @@ use crate::http::route::read;
 use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::limits::{DELTA_DAYS, DELTA_WINDOWS, DELTA_WINDOWS_DEFAULT};
 use crate::store::analytics::videos;
-use crate::store::versions::Basis;
+use crate::store::outbox::data_version::Basis;
 
 const WINDOWS: &str =
     "Lengths of look-back windows in days, today included; 1, 7, 14 and 30 when nothing is said.";

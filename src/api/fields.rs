@@ -9,7 +9,7 @@ use crate::http::fields::{Params, Word};
 use crate::http::page::ListSort;
 use crate::http::window::WindowParams;
 use crate::model::platform::Platform;
-use crate::store::videos::VideoFilter;
+use crate::store::records::videos::VideoFilter;
 
 pub(super) const ON_PLATFORM: &str = "Only this platform.";
 pub(super) const VIDEO_IDS: &str = "Ids of videos, discovered and individually tracked ones alike.";

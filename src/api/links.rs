@@ -9,7 +9,8 @@ use crate::http::extract::{FromPath, PathParams};
 use crate::http::route::read;
 use crate::http::{Caller, Data, Ensured, NoContent, Path, Problem, unit};
 use crate::model::creator::Link;
-use crate::store::{Write, links};
+use crate::store::Write;
+use crate::store::records::links;
 
 /// Below `creators/{creator_id}`.
 pub(super) fn router() -> Router {

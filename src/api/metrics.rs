@@ -24,7 +24,7 @@ use crate::model::platform::Platform;
 use crate::store::analytics::subjects::{self, Shown};
 use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::analytics::{Scope, accounts};
-use crate::store::versions::Basis;
+use crate::store::outbox::data_version::Basis;
 
 const INTERNAL_IDS: &str = "Internal ids of videos that were found on accounts, as `internal_id` tells them.";
 

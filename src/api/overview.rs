@@ -19,7 +19,7 @@ use crate::model::platform::Platform;
 use crate::store::analytics::Scope;
 use crate::store::analytics::overview::{Holdings, holdings, new_posts};
 use crate::store::analytics::subjects::{self, Shown};
-use crate::store::versions::Basis;
+use crate::store::outbox::data_version::Basis;
 
 pub(super) fn router() -> Router {
     Router::with_path("overview").push(read(get))

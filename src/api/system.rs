@@ -17,7 +17,7 @@ use crate::http::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;
-use crate::store::pauses::{self, Cause, Pause};
+use crate::store::tracking::source_pauses::{self, Cause, Pause};
 use crate::store::{self, health, outbox};
 
 /// How long a store may take to say that it is there.
@@ -132,7 +132,7 @@ async fn clickhouse(app: &App) -> Result<Found, store::Error> {
 async fn tracker(app: &App) -> Result<Found, store::Error> {
     let now = app.clock.now().await;
     let (mut refused, mut rests) = (Vec::new(), Vec::new());
-    for pause in pauses::all(&app.pg).await? {
+    for pause in source_pauses::all(&app.pg).await? {
         let Pause { platform, source, until, cause, .. } = pause;
         match cause {
             Cause::Credentials => {

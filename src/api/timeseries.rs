@@ -18,7 +18,7 @@ use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::analytics::subjects::{self, Shown};
 use crate::store::analytics::{Scope, accounts};
-use crate::store::versions::Basis;
+use crate::store::outbox::data_version::Basis;
 
 pub(super) fn router() -> Router {
     Router::with_path("analytics/timeseries").push(read(of_organization))

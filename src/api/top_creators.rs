@@ -22,7 +22,7 @@ use crate::model::platform::Platform;
 use crate::store::analytics::Scope;
 use crate::store::analytics::creators::{self, Ranked};
 use crate::store::analytics::subjects::{self, Shown};
-use crate::store::versions::Basis;
+use crate::store::outbox::data_version::Basis;
 
 /// What a leaderboard is of, and how long it is.
 pub(super) struct TopQuery {

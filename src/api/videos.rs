@@ -23,9 +23,9 @@ use crate::model::platform::Platform;
 use crate::model::video::{Video, VideoType};
 use crate::platforms::short_links::{self, Unresolved};
 use crate::store::Write;
-use crate::store::keyset::Direction;
-use crate::store::videos::change::{self, NewTracking, NewVideo, VideoChange};
-use crate::store::videos::{self, TrackedVideoSort, VideoSort};
+use crate::store::postgres::keyset::Direction;
+use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoChange};
+use crate::store::records::videos::{self, TrackedVideoSort, VideoSort};
 
 /// Segments beside `{video_id}` that are no videos.
 const LITERALS: &[&str] = &["metrics", "deltas"];

@@ -6,10 +6,12 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::{self, AnswerArgs};
-use crate::app;
 use crate::config::{ClickhouseArgs, PostgresArgs};
-use crate::store::clickhouse_users::{self, ClickhouseUser, NewUser};
-use crate::store::{Error, connect, organizations};
+use crate::store::Error;
+use crate::store::clickhouse::connect;
+use crate::store::clickhouse::users::{self, ClickhouseUser, NewUser};
+use crate::store::postgres::pool;
+use crate::store::records::organizations;
 
 /// Make, list and drop users of a ClickHouse server that read one organization's data
 ///
@@ -76,31 +78,31 @@ struct Which {
 pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
     match args.command {
         ClickhouseUserCommand::Create { which, sql, answer, postgres, clickhouse } => {
-            organizations::require(&app::postgres(&postgres)?, which.org).await?;
+            organizations::require(&pool::connect(&postgres)?, which.org).await?;
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
             let new = NewUser::prepare(database, &public, which.org, &which.name)?;
             if !sql {
                 let client = client(&clickhouse);
-                clickhouse_users::run(&client, database, &new.statements).await?;
-                if let Some(warning) = clickhouse_users::warning(&client).await? {
+                users::run(&client, database, &new.statements).await?;
+                if let Some(warning) = users::warning(&client).await? {
                     eprintln!("warning: {warning}");
                 }
             }
             created(&new, sql, answer)
         }
         ClickhouseUserCommand::List { org, answer, clickhouse } => {
-            answer.many(&clickhouse_users::list(&client(&clickhouse), org).await?, &["user", "name"])
+            answer.many(&users::list(&client(&clickhouse), org).await?, &["user", "name"])
         }
         ClickhouseUserCommand::Drop { which, sql, answer, clickhouse } => {
             let user = ClickhouseUser::named(which.org, &which.name);
             let database = &clickhouse.clickhouse_database;
-            let statements = clickhouse_users::drop_statements(database, &user);
+            let statements = users::drop_statements(database, &user);
             if sql {
                 return script(&statements);
             }
             let client = client(&clickhouse);
-            let was_there = clickhouse_users::is_there(&client, &user).await?;
-            clickhouse_users::run(&client, database, &statements).await?;
+            let was_there = users::is_there(&client, &user).await?;
+            users::run(&client, database, &statements).await?;
             if !was_there {
                 return Err(Error::NotFound("user").into());
             }

@@ -10,7 +10,7 @@ use super::Failure;
 use super::answer::AnswerArgs;
 use crate::app::Stores;
 use crate::config::StoreArgs;
-use crate::store::organizations;
+use crate::store::records::organizations;
 use crate::worker::erasure::{self, Erased};
 use crate::worker::relay;
 

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::AnswerArgs;
-use crate::app;
 use crate::config::PostgresArgs;
 use crate::model::organization::{KeyStatus, Scope};
-use crate::store::keys::{self, NewKey, Rotation};
+use crate::store::postgres::pool;
+use crate::store::records::keys::{self, NewKey, Rotation};
 
 /// Make, list, switch, replace and delete API keys
 #[derive(Debug, clap::Args)]
@@ -102,7 +102,7 @@ const COLUMNS: [&str; 8] =
 pub(super) async fn run(args: KeyArgs) -> Result<(), Failure> {
     match args.command {
         KeyCommand::Create { org, name, scopes, rate_limit, expires, shared } => {
-            let pg = app::postgres(&shared.postgres)?;
+            let pg = pool::connect(&shared.postgres)?;
             let new = NewKey { name, scopes, rate_limit, expires_at: expires };
             let made = keys::create(&pg, org, &new).await?;
             if !shared.answer.json {
@@ -111,15 +111,15 @@ pub(super) async fn run(args: KeyArgs) -> Result<(), Failure> {
             shared.answer.one(&made, &["key", "id", "name", "scopes", "rate_limit", "expires_at"])
         }
         KeyCommand::List { org, shared } => {
-            let pg = app::postgres(&shared.postgres)?;
+            let pg = pool::connect(&shared.postgres)?;
             shared.answer.many(&keys::list(&pg, org).await?, &COLUMNS)
         }
         KeyCommand::Set { id, status, shared } => {
-            let pg = app::postgres(&shared.postgres)?;
+            let pg = pool::connect(&shared.postgres)?;
             shared.answer.one(&keys::set(&pg, id, status).await?, &COLUMNS)
         }
         KeyCommand::Rotate { id, overlap, expires, shared } => {
-            let pg = app::postgres(&shared.postgres)?;
+            let pg = pool::connect(&shared.postgres)?;
             let rotated = keys::rotate(&pg, id, Rotation { overlap, expires_at: expires }).await?;
             if !shared.answer.json {
                 eprintln!("this key is shown once: keep it");
@@ -130,7 +130,7 @@ pub(super) async fn run(args: KeyArgs) -> Result<(), Failure> {
             shared.answer.one(&rotated, &["key", "id", "name", "scopes", "rate_limit", "expires_at"])
         }
         KeyCommand::Delete { id, shared } => {
-            let pg = app::postgres(&shared.postgres)?;
+            let pg = pool::connect(&shared.postgres)?;
             let (deleted, left) = keys::delete(&pg, id).await?;
             if left == 0 {
                 eprintln!(

@@ -11,10 +11,11 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::AnswerArgs;
-use crate::app::{self, Stores};
+use crate::app::Stores;
 use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::organization::{Organization, Subscription};
-use crate::store::organizations::{self, Belongings, OrganizationChange};
+use crate::store::postgres::pool;
+use crate::store::records::organizations::{self, Belongings, OrganizationChange};
 use crate::worker::erasure::{self, Progress};
 
 /// Make, list, change and delete organizations
@@ -153,17 +154,17 @@ const COLUMNS: [&str; 10] = [
 pub(super) async fn run(args: OrgArgs) -> Result<(), Failure> {
     match args.command {
         OrgCommand::Create { name, options, shared } => {
-            let pg = app::postgres(&shared.postgres)?;
+            let pg = pool::connect(&shared.postgres)?;
             let made = organizations::create(&pg, &name, &options.change(None, None)).await?;
             shared.answer.one(&made, &COLUMNS)
         }
         OrgCommand::List { shared } => {
-            let pg = app::postgres(&shared.postgres)?;
+            let pg = pool::connect(&shared.postgres)?;
             let all: Vec<Organization> = organizations::list(&pg).await?;
             shared.answer.many(&all, &COLUMNS)
         }
         OrgCommand::Set { id, name, subscription, options, shared } => {
-            let pg = app::postgres(&shared.postgres)?;
+            let pg = pool::connect(&shared.postgres)?;
             let changed = organizations::set(&pg, id, &options.change(name, subscription)).await?;
             shared.answer.one(&changed, &COLUMNS)
         }

@@ -9,7 +9,7 @@ use super::answer::AnswerArgs;
 use crate::app::Stores;
 use crate::config::StoreArgs;
 use crate::rollup::rebuild;
-use crate::store::organizations;
+use crate::store::records::organizations;
 use crate::worker::relay;
 
 /// Write the rollup of an organization, or of all, anew from the facts

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Failure;
-use crate::app;
 use crate::config::PostgresArgs;
+use crate::store::postgres::pool;
 use crate::store::search::changes;
 
 /// How often the API processes are looked at.
@@ -21,7 +21,7 @@ pub(super) struct ReindexArgs {
 }
 
 pub(super) async fn run(args: ReindexArgs) -> Result<(), Failure> {
-    let pg = app::postgres(&args.postgres)?;
+    let pg = pool::connect(&args.postgres)?;
     let generation = changes::ask_for_rebuild(&pg).await?;
     let mut told = None;
     loop {

@@ -7,7 +7,7 @@ use super::answer::AnswerArgs;
 use super::lifeline::StopRequest;
 use crate::app::Stores;
 use crate::platforms::{Ledger, Sources};
-use crate::store::queues;
+use crate::store::tracking::queues;
 use crate::telemetry::MetricsArgs;
 use crate::worker::{self, TrackArgs, budget};
 

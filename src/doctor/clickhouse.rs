@@ -5,8 +5,9 @@ use clickhouse::error::Error;
 
 use super::{PATIENCE, Report, bytes, within};
 use crate::config::ClickhouseArgs;
+use crate::store::clickhouse::connect;
+use crate::store::clickhouse::diagnosis;
 use crate::store::migrate::{self, Schema};
-use crate::store::{connect, diagnosis};
 
 /// The oldest major version that Tidemark was run with.
 const TESTED: u32 = 26;

@@ -7,8 +7,8 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use super::{PATIENCE, Report, within};
 use crate::config::PostgresArgs;
-use crate::store::diagnosis::{self, OpenTransaction, Server};
 use crate::store::migrate::{self, Schema};
+use crate::store::postgres::diagnosis::{self, OpenTransaction, Server};
 
 /// The oldest version that has all that statements need, and the oldest that tests run on.
 const OLDEST: i32 = 140_000;

@@ -8,7 +8,7 @@ use super::{Report, within};
 use crate::model::platform::Platform;
 use crate::platforms::source::{AccountKey, Depth, Refusal};
 use crate::platforms::{Ledger, SourceArgs, Sources};
-use crate::store::queues;
+use crate::store::tracking::queues;
 
 pub(super) async fn check(
     report: &mut Report,

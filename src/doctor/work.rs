@@ -5,9 +5,10 @@ use clickhouse::Client;
 use sqlx::PgPool;
 
 use super::{Report, within};
-use crate::store::pauses::{self, Cause};
+use crate::store::clickhouse::history_writer;
 use crate::store::search::changes;
-use crate::store::{Error, facts, health, outbox};
+use crate::store::tracking::source_pauses::{self, Cause};
+use crate::store::{Error, health, outbox};
 
 /// How long a committed change may wait for ClickHouse, in seconds.
 const WAITING: f64 = 120.0;
@@ -71,7 +72,7 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
         report.fail("history", missing.to_string());
     }
     let applied = outbox::applied(pg).await?;
-    let recorded = facts::recorded(clickhouse).await?;
+    let recorded = history_writer::recorded(clickhouse).await?;
     let has = recorded.delivery;
     let remembered = outbox::remembered(pg).await?;
     if has > remembered {
@@ -104,7 +105,7 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
 /// Whether what is due is read.
 async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error> {
     let mut report = Report::default();
-    for pause in pauses::all(pg).await? {
+    for pause in source_pauses::all(pg).await? {
         let (platform, source) = (pause.platform, &pause.source);
         match pause.cause {
             Cause::Credentials => report.fail(

@@ -18,8 +18,12 @@ use self::table::{Cell, Columns, Kind, Table};
 use crate::app::Stores;
 use crate::model::counters::Counters;
 use crate::model::latest::{AccountLatest, Known, Last};
-use crate::store::exports::{self, AccountSnapshots, ExportedAccount, ExportedVideo, VideoSnapshots};
-use crate::store::{self, applied, organizations};
+use crate::store;
+use crate::store::outbox::applied;
+use crate::store::records::exports::{
+    self, AccountSnapshots, ExportedAccount, ExportedVideo, VideoSnapshots,
+};
+use crate::store::records::organizations;
 
 pub use self::table::Format;
 

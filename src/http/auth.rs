@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::model::key::{Hash, Key};
 use crate::model::limits::RATE_PER_MINUTE;
 use crate::model::organization::{KeyStatus, Scope, Subscription};
-use crate::store::keys::{self, Grant};
+use crate::store::records::keys::{self, Grant};
 
 /// How long a key is taken for what it was; well below the five seconds within which changes have to show.
 const FRESH: Duration = Duration::from_secs(3);

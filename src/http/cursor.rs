@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use crate::store::keyset::Position;
+use crate::store::postgres::keyset::Position;
 
 const VERSION: u8 = 1;
 const TAG: usize = 12;
@@ -61,7 +61,7 @@ pub fn decode(binding: &Binding, cursor: &str) -> Result<Position, BadCursor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::keyset::Key;
+    use crate::store::postgres::keyset::Key;
 
     #[test]
     fn cursors_round_trip_and_are_good_for_one_list_alone() {

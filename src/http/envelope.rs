@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::openapi;
 use super::problem::Problem;
-use crate::store::idempotency::Answer;
+use crate::store::records::idempotency::Answer;
 
 /// A thing in its envelope.
 #[derive(Debug, Serialize, JsonSchema)]

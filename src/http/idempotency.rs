@@ -15,7 +15,7 @@ use super::fields::{Violations, whole};
 use super::openapi;
 use super::problem::Problem;
 use crate::store::Write;
-use crate::store::idempotency::{Claim, RequestName, answered, claim, keep};
+use crate::store::records::idempotency::{Claim, RequestName, answered, claim, keep};
 
 const HEADER: &str = "Idempotency-Key";
 

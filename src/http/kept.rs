@@ -14,7 +14,7 @@ use super::auth::Caller;
 use super::problem::Problem;
 use crate::answers::{Finished, Question};
 use crate::app::App;
-use crate::store::versions::{self, Basis};
+use crate::store::outbox::data_version::{self, Basis};
 
 /// A finished answer of a form.
 #[derive(Debug)]
@@ -38,7 +38,8 @@ pub async fn kept<T: Serialize>(
     let finished = if app.answers.keeps() {
         let question = Question::new(caller.organization, operation, about)?;
         // Before the work, so that what it reads is at least as new.
-        let version = versions::current(&app.pg, caller.organization, basis, caller.history_since).await?;
+        let version =
+            data_version::current(&app.pg, caller.organization, basis, caller.history_since).await?;
         app.answers.get(question, version, finish).await?
     } else {
         Arc::new(finish.await?)

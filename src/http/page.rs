@@ -19,7 +19,7 @@ use super::peer::origin;
 use super::problem::Problem;
 use crate::app::App;
 use crate::model::limits;
-use crate::store::keyset::{Direction, Page, Slice, Sort};
+use crate::store::postgres::keyset::{Direction, Page, Slice, Sort};
 
 /// What a list can be sorted by, and how it is without being told.
 pub trait ListSort: Sort + Word + PartialEq + Send {

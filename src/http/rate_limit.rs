@@ -16,7 +16,7 @@ use super::observe;
 use super::problem::Problem;
 use super::time_left::{self, TimeLeft};
 use crate::app::{App, RateLimitStore};
-use crate::store::rate_limits::{self, Counted};
+use crate::store::records::rate_limits::{self, Counted};
 
 const SECONDS: i64 = 60;
 

@@ -12,7 +12,8 @@ use crate::model::platform::Platform;
 use crate::store::observations::{
     FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
 };
-use crate::store::{Error, Write, imports};
+use crate::store::records::imports;
+use crate::store::{Error, Write};
 use sqlx::PgPool;
 
 /// An account by its name on a platform.

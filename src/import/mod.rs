@@ -38,7 +38,10 @@ use self::rows::Rows;
 use crate::app::Stores;
 use crate::model::latest::{Known, Last, learn};
 use crate::model::platform::Platform;
-use crate::store::{self, Write, applied, contending, imports, organizations};
+use crate::store::outbox::applied;
+use crate::store::records::imports;
+use crate::store::records::organizations;
+use crate::store::{self, Write, contending};
 
 /// After how many rows the progress bar moves.
 const SHOWN_EVERY: u64 = 4_096;

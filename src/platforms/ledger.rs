@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use sqlx::PgPool;
 
 use super::source::Refusal;
-use crate::store::source_requests;
+use crate::store::tracking::source_budgets;
 
 /// How long Postgres may take to write one down.
 const BRIEF: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ impl Ledger {
                 Ok(left)
             }
             Ledger::Postgres(pg) => {
-                let spent = tokio::time::timeout(BRIEF, source_requests::spend(pg, source, day, limit)).await;
+                let spent = tokio::time::timeout(BRIEF, source_budgets::spend(pg, source, day, limit)).await;
                 match spent {
                     Ok(Ok(left)) => Ok(left),
                     Ok(Err(error)) => Err(Refusal::Uncounted(error.to_string())),

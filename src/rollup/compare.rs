@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::expected::{COUNTERS, Day};
 use crate::model::counters::Counters;
-use crate::store::rollup::{AccountRecord, KnownSubject, StoredDay, VideoRecord};
+use crate::store::clickhouse::rollup::{AccountRecord, KnownSubject, StoredDay, VideoRecord};
 
 /// Something that is not as it follows from the facts or from Postgres.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

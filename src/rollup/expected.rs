@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::model::counters::Counters;
-use crate::store::rollup::StoredSnapshot;
+use crate::store::clickhouse::rollup::StoredSnapshot;
 
 /// The counters of videos, and followers behind them.
 pub const COUNTERS: usize = Counters::NAMES.len() + 1;

@@ -6,7 +6,10 @@ use uuid::Uuid;
 
 use super::{Error, progress_bar};
 use crate::app::Stores;
-use crate::store::{Write, applied, contending, organizations, rollup};
+use crate::store::clickhouse::rollup;
+use crate::store::outbox::applied;
+use crate::store::records::organizations;
+use crate::store::{Write, contending};
 
 /// Subjects of one unit of work: few enough that others' changes do not wait behind them.
 const SUBJECTS: usize = 50;

@@ -12,8 +12,9 @@ use super::compare::{Difference, Named};
 use super::expected::Expected;
 use super::{Error, progress_bar};
 use crate::app::Stores;
-use crate::store::rollup::{self, KnownSubject, StoredDay, VideoRecord};
-use crate::store::{applied, organizations};
+use crate::store::clickhouse::rollup::{self, KnownSubject, StoredDay, VideoRecord};
+use crate::store::outbox::applied;
+use crate::store::records::organizations;
 
 /// Subjects that are looked at together.
 const SUBJECTS: usize = 100;

@@ -9,8 +9,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::event::{self, Event, RemovedVideo, VideoPlace};
-use super::{Error, Transaction};
+use super::Error;
+use super::outbox::event::{self, Event, RemovedVideo, VideoPlace};
+use super::postgres::Transaction;
 use crate::failpoint;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 

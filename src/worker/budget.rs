@@ -10,7 +10,9 @@ use crate::model::cost;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::platforms::source::Source;
-use crate::store::{Error, queues, source_requests};
+use crate::store::Error;
+use crate::store::tracking::queues;
+use crate::store::tracking::source_budgets;
 
 /// What is asked of one source of a platform.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,7 +53,7 @@ pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Resul
     for budget in budgets.values_mut() {
         budget.requests_per_day = (budget.requests_per_day * 10.0).round() / 10.0;
         if budget.daily_limit.is_some() {
-            budget.requests_today = Some(source_requests::spent(pg, budget.source, now.date_naive()).await?);
+            budget.requests_today = Some(source_budgets::spent(pg, budget.source, now.date_naive()).await?);
         }
     }
     Ok(budgets.into_values().collect())

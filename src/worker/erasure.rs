@@ -16,10 +16,10 @@ use super::schedule::Schedule;
 use super::{BRIEF, LONG, retention, within};
 use crate::app::Stores;
 use crate::failpoint;
-use crate::store::erasure::outbox::Forgetting;
-use crate::store::erasure::retention as reducing;
-use crate::store::erasure::vacuum::Vacuumed;
-use crate::store::erasure::{Turn, history, organizations, together};
+use crate::store::lifecycle::outbox::Forgetting;
+use crate::store::lifecycle::retention as reducing;
+use crate::store::lifecycle::vacuum::Vacuumed;
+use crate::store::lifecycle::{Turn, organizations, purge, together};
 use crate::store::{Error, contending};
 
 /// How often there is a look for deleted organizations, and whether it is time for everything else.
@@ -215,7 +215,7 @@ async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<P
     failpoint::reached("erasure-outbox");
     within(BRIEF, turn.confirm()).await?;
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
-    let rows = history::remove_organization(client, organization, Instant::now() + PATIENCE).await?;
+    let rows = purge::remove_organization(client, organization, Instant::now() + PATIENCE).await?;
     failpoint::reached("erasure-history");
     within(BRIEF, turn.confirm()).await?;
     within(LONG, organizations::remove(pg, organization)).await?;
@@ -276,7 +276,7 @@ async fn forget(pg: &PgPool, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, E
 async fn purge(client: &Client, of: Option<Uuid>, until: Instant) -> Result<u64, Error> {
     let quiet = tokio::time::timeout_at(until, reducing::quiet(client)).await;
     quiet.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
-    history::purge(client, of, until).await
+    purge::purge(client, of, until).await
 }
 
 /// Removes organizations that are gone once more: ClickHouse may have been given back files of a time before. A table that
@@ -288,7 +288,7 @@ async fn remove_returned(
     until: Instant,
 ) -> Result<u64, Error> {
     let mut rows = Ok(0);
-    for table in history::tables(client).await? {
+    for table in purge::tables(client).await? {
         rows = together(rows, remove_returned_to(&table, pg, turn, client, until).await);
     }
     rows
@@ -307,6 +307,6 @@ async fn remove_returned_to(
         let gone = within(BRIEF, organizations::erased(pg, after, PAGE)).await?;
         let Some(last) = gone.last() else { return Ok(rows) };
         after = *last;
-        rows += history::remove_organizations(client, table, &gone, until).await?;
+        rows += purge::remove_organizations(client, table, &gone, until).await?;
     }
 }

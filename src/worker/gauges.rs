@@ -12,10 +12,13 @@ use crate::app::Stores;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::store::analytics::History;
-use crate::store::pauses::{self, Cause, Pause};
-use crate::store::queues::Queue;
+use crate::store::records::organizations;
 use crate::store::search::{SearchIndex, changes};
-use crate::store::{Error, organizations, outbox, queues, source_requests};
+use crate::store::tracking::queues;
+use crate::store::tracking::queues::Queue;
+use crate::store::tracking::source_budgets;
+use crate::store::tracking::source_pauses::{self, Cause, Pause};
+use crate::store::{Error, outbox};
 use crate::telemetry::metrics::{self, Value, observe};
 use crate::telemetry::names::{self, Definition};
 use crate::telemetry::statements::{PLACES, POOL};
@@ -122,11 +125,11 @@ async fn tracking(stores: &Stores, sources: &Sources) -> Result<Tracking, Error>
     for platform in Platform::ALL {
         for (source, limit) in sources.daily_limits(platform) {
             if !budgets.iter().any(|(known, ..)| *known == source) {
-                budgets.push((source, limit, source_requests::spent(pg, source, now.date_naive()).await?));
+                budgets.push((source, limit, source_budgets::spent(pg, source, now.date_naive()).await?));
             }
         }
     }
-    let mut pauses = pauses::all(pg).await?;
+    let mut pauses = source_pauses::all(pg).await?;
     pauses.retain(|pause| pause.lasts(now));
     Ok(Tracking { queues: queues::all(pg, now).await?, budgets, pauses, outbox: outbox::waiting(pg).await? })
 }

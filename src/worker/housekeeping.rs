@@ -8,9 +8,11 @@ use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
 use super::{LONG, within};
+use crate::store::Error;
 use crate::store::analytics::overview;
-use crate::store::erasure::vacuum;
-use crate::store::{Error, idempotency, rate_limits};
+use crate::store::lifecycle::vacuum;
+use crate::store::records::idempotency;
+use crate::store::records::rate_limits;
 
 /// How often there is a look for what can go.
 const EVERY: Duration = Duration::from_secs(60);

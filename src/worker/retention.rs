@@ -10,9 +10,11 @@ use uuid::Uuid;
 use super::{BRIEF, LONG, within};
 use crate::app::Stores;
 use crate::failpoint;
-use crate::store::erasure::Turn;
-use crate::store::erasure::retention::{self, Cut};
-use crate::store::{Error, Write, applied, contending, facts, outbox};
+use crate::store::clickhouse::history_writer;
+use crate::store::lifecycle::Turn;
+use crate::store::lifecycle::retention::{self, Cut};
+use crate::store::outbox::applied;
+use crate::store::{Error, Write, contending, outbox};
 
 /// Subjects that are reduced at a time, unless that turns out to be too much for one statement.
 const REDUCED: usize = 500;
@@ -121,7 +123,7 @@ async fn reduce_one(
     let deadline = deadline.max(Instant::now() + BRIEFLY);
     tokio::time::timeout_at(deadline, delivered).await.map_err(|_| undelivered())??;
     let applied = within(BRIEF, outbox::applied(pg)).await?;
-    if facts::recorded(client).await?.delivery < applied {
+    if history_writer::recorded(client).await?.delivery < applied {
         return Err(undelivered());
     }
     let subjects = retention::unreduced(client, cut).await?;

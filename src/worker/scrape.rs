@@ -8,11 +8,11 @@ use super::tracking::{Tracker, Trouble};
 use super::{BRIEF, LONG, within};
 use crate::platforms::source::{AccountAnswer, AccountKey, Depth, Post, PostKey, Refusal};
 use crate::platforms::sources::Reading;
-use crate::store::leases::{self, Kind, Leased};
 use crate::store::observations::{AccountRef, FoundOn, observe_accounts, observe_videos};
-use crate::store::pauses::Cause;
-use crate::store::scrapes::{self, Identity, Said};
-use crate::store::targets::{self, Attempt, Reach};
+use crate::store::tracking::leases::{self, Kind, Leased};
+use crate::store::tracking::scrapes::{self, Identity, Said};
+use crate::store::tracking::source_pauses::Cause;
+use crate::store::tracking::targets::{self, Attempt, Reach};
 use crate::store::{Error, Write, contending};
 
 /// How a scrape ended for the platform's queue.

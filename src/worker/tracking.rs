@@ -25,8 +25,8 @@ use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::platforms::source::Refusal;
 use crate::store::Error;
-use crate::store::leases::{self, Demand, End, Kind, Leased};
-use crate::store::pauses::{self, Cause, Pause};
+use crate::store::tracking::leases::{self, Demand, End, Kind, Leased};
+use crate::store::tracking::source_pauses::{self, Cause, Pause};
 
 /// How long the scheduler rests while slots are free and nothing was due.
 const IDLE: Duration = Duration::from_millis(500);
@@ -104,7 +104,7 @@ impl Tracker {
             down: false,
         };
         let now = self.stores.clock.now().await;
-        let retried = within(BRIEF, pauses::retry_credentials(&self.stores.pg, now));
+        let retried = within(BRIEF, source_pauses::retry_credentials(&self.stores.pg, now));
         if let Some(Err(error)) = stop.run_until_cancelled(retried).await {
             tracing::warn!(%error, "cannot let platforms try their credentials again");
         }
@@ -193,7 +193,7 @@ impl Tracker {
                 let (source, cause) = ((*source).to_owned(), Cause::RateLimit);
                 self.pause(Pause { platform, source, until, cause, reason }, now).await?;
             } else if round.probes.contains(source)
-                && pauses::end(&self.stores.pg, platform, source, now).await?
+                && source_pauses::end(&self.stores.pg, platform, source, now).await?
             {
                 tracing::info!(%platform, source, "the source is asked again");
             }
@@ -203,7 +203,7 @@ impl Tracker {
 
     /// Lets a source rest, and says so once.
     async fn pause(&self, pause: Pause, now: DateTime<Utc>) -> Result<(), Error> {
-        if pauses::begin(&self.stores.pg, &pause, now).await? {
+        if source_pauses::begin(&self.stores.pg, &pause, now).await? {
             let Pause { platform, source, until, cause, reason } = &pause;
             match cause {
                 Cause::RateLimit => tracing::warn!(%platform, source, %until, reason, "a source rests"),
@@ -263,7 +263,7 @@ impl Scheduler<'_> {
 
     async fn take(&mut self, stop: &CancellationToken) -> Result<bool, Error> {
         let Tracker { stores: Stores { pg, clock, .. }, owner, .. } = self.tracker;
-        let known = async { Ok::<_, Error>((clock.now().await, pauses::all(pg).await?)) };
+        let known = async { Ok::<_, Error>((clock.now().await, source_pauses::all(pg).await?)) };
         let Some((now, pauses)) = stop.run_until_cancelled(known).await.transpose()? else {
             return Ok(false);
         };

@@ -7,7 +7,7 @@ use tracing::Span;
 
 use super::scrape::{Ended, Outcome};
 use crate::store::Error;
-use crate::store::leases::{Kind, Leased};
+use crate::store::tracking::leases::{Kind, Leased};
 use crate::telemetry::{metrics, names};
 
 /// A scrape that runs.

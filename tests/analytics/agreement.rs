@@ -3,8 +3,8 @@
 
 use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 
 use super::agree::{
     all, batches_agree, creators_agree, daily_rows_agree, deltas_agree, list, organization_agrees, query,

@@ -3,8 +3,8 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::model::organization::Scope;
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
 use super::model::{History, Ids};

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{Days, NaiveDate};
 use tidemark::app::Settings;
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 
 use crate::harness::process::Process;
 use crate::harness::{Organization, Stack, eventually};

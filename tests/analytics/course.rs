@@ -9,7 +9,7 @@ use tidemark::model::counters::Counters;
 use tidemark::model::latest::VideoLatest;
 use tidemark::model::platform::Platform;
 use tidemark::rollup::rebuild;
-use tidemark::store::erasure::Turn;
+use tidemark::store::lifecycle::Turn;
 use tidemark::store::observations::{FoundOn, ObservedVideo, observe_videos};
 use tidemark::store::{Write, contending};
 use tidemark::worker::retention;

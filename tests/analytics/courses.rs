@@ -11,8 +11,8 @@ use chrono::{Days, NaiveDate};
 use futures_util::FutureExt;
 use serde_json::json;
 use tidemark::rollup::verify;
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 
 use super::agree::{
     batches_agree, creators_agree, daily_rows_agree, deltas_agree, list, organization_agrees, query,

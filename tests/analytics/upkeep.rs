@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
 use tidemark::rollup::{rebuild, verify};
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 
 use super::model::{Counts, History};
 use crate::harness::{Organization, Stack, eventually};

@@ -3,8 +3,8 @@
 use chrono::{Days, Utc};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tidemark::store::event::{self, Event};
-use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::outbox::event::{self, Event};
+use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
 use crate::harness::{TestApi, tenant};

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tidemark::model::organization::{KeyStatus, Scope, Subscription};
-use tidemark::store::keys::{self, NewKey};
-use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::records::keys::{self, NewKey};
+use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
 use crate::harness::postgres;

@@ -7,8 +7,8 @@ use reqwest::Method;
 use serde_json::json;
 use tidemark::model::key::Key;
 use tidemark::model::organization::{KeyStatus, Scope, Subscription};
-use tidemark::store::keys::{self, NewKey};
-use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::records::keys::{self, NewKey};
+use tidemark::store::records::organizations::{self, OrganizationChange};
 
 use crate::harness::api::Answer;
 use crate::harness::{TestApi, send};

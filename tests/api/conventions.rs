@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tidemark::app::Settings;
 use tidemark::http::{self, receive::Receive};
 use tidemark::model::organization::Scope;
-use tidemark::store::keys::NewKey;
+use tidemark::store::records::keys::NewKey;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use uuid::Uuid;
 

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::store::Write;
-use tidemark::store::idempotency::{RequestName, claim};
+use tidemark::store::records::idempotency::{RequestName, claim};
 use tidemark::worker::housekeeping;
 use tokio_util::sync::CancellationToken;
 

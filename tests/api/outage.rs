@@ -10,7 +10,7 @@ use tidemark::app::{App, Clock, Settings, Stores};
 use tidemark::config::PostgresArgs;
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::model::secret::Secret;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ fn postgres_args(database_url: String, database_connections: u32) -> PostgresArg
 
 /// A process's connections for requests to it.
 fn for_requests(database_url: String, database_connections: u32) -> PgPool {
-    tidemark::app::postgres_for_requests(&postgres_args(database_url, database_connections)).unwrap()
+    tidemark::store::postgres::pool::for_requests(&postgres_args(database_url, database_connections)).unwrap()
 }
 
 /// An API whose Postgres is at the given address.
@@ -190,7 +190,10 @@ async fn a_statement_that_is_given_up_ends_and_its_connection_is_anothers() {
 /// Pools of one connection to where an address says, of requests and of whatever else there is.
 fn single(url: &PgConnectOptions) -> [PgPool; 2] {
     let args = postgres_args(url.to_url_lossy().into(), 1);
-    [tidemark::app::postgres_for_requests(&args).unwrap(), tidemark::app::postgres(&args).unwrap()]
+    [
+        tidemark::store::postgres::pool::for_requests(&args).unwrap(),
+        tidemark::store::postgres::pool::connect(&args).unwrap(),
+    ]
 }
 
 /// Gives a statement up while it waits, and says in which session it was.

@@ -7,8 +7,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 use tidemark::model::text::folded;
 use tidemark::model::video::VideoType;
-use tidemark::store::keyset::{Direction, Key, Page, Position};
-use tidemark::store::videos::{self, VideoFilter, VideoSort};
+use tidemark::store::postgres::keyset::{Direction, Key, Page, Position};
+use tidemark::store::records::videos::{self, VideoFilter, VideoSort};
 use uuid::Uuid;
 
 use crate::harness::TestApi;

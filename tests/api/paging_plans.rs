@@ -5,10 +5,10 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Execute, PgConnection, PgPool, Postgres, QueryBuilder};
 use tidemark::model::platform::Platform;
 use tidemark::model::video::VideoType;
-use tidemark::store::accounts::{self, AccountFilter, AccountSort};
-use tidemark::store::creators::{self, CreatorFilter, CreatorSort};
-use tidemark::store::keyset::{Direction, Key, Page, Position, Slice};
-use tidemark::store::videos::{self, TrackedVideoSort, VideoFilter, VideoSort};
+use tidemark::store::postgres::keyset::{Direction, Key, Page, Position, Slice};
+use tidemark::store::records::accounts::{self, AccountFilter, AccountSort};
+use tidemark::store::records::creators::{self, CreatorFilter, CreatorSort};
+use tidemark::store::records::videos::{self, TrackedVideoSort, VideoFilter, VideoSort};
 use uuid::Uuid;
 
 use crate::harness::TestApi;

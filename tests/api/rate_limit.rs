@@ -7,8 +7,8 @@ use chrono::Utc;
 use futures_util::future::join_all;
 use tidemark::app::{RateLimitStore, Settings};
 use tidemark::model::key::Key;
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::worker::housekeeping;
 use tokio_util::sync::CancellationToken;
 

@@ -5,8 +5,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::app::Settings;
 use tidemark::model::organization::{KeyStatus, Scope};
-use tidemark::store::keys::{self, NewKey};
-use tidemark::store::organizations::{self, OrganizationChange};
+use tidemark::store::records::keys::{self, NewKey};
+use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
 use crate::conventions::{explode, serve_routes};

@@ -10,7 +10,7 @@ use tidemark::model::latest::VideoLatest;
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
 use tidemark::store::observations::{AccountRef, FoundOn, Merged, ObservedVideo, observe_videos};
-use tidemark::store::targets::{self, Attempt, Reach};
+use tidemark::store::tracking::targets::{self, Attempt, Reach};
 use uuid::Uuid;
 
 use super::accounts::{enabled, id_of};

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tidemark::app::App;
 use tidemark::model::platform::{Platform, Readable};
-use tidemark::store::event::Event;
+use tidemark::store::outbox::event::Event;
 use uuid::Uuid;
 
 use super::accounts::{enabled, events, id_of, video};

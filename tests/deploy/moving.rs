@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use chrono::{Days, Utc};
 use serde_json::Value;
 use tidemark::embedded::clickhouse::{SpawnOptions, Spawned};
-use tidemark::store::{Write, accounts};
+use tidemark::store::Write;
+use tidemark::store::records::accounts;
 use uuid::Uuid;
 
 use crate::harness::Stack;

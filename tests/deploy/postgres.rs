@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
-use tidemark::store::diagnosis;
+use tidemark::store::postgres::diagnosis;
 use url::Url;
 use uuid::Uuid;
 

@@ -329,7 +329,7 @@ async fn linking_to_a_creator_waits_for_whoever_changes_it() {
     let creator = organization.post("/creators", json!({"name": "Second"})).await.ok(201);
     let pg = organization.stack.stores.pg.clone();
     let mut write = store::Write::begin(&pg, organization.id).await.unwrap();
-    store::creators::delete(&mut write, creator.text("/data/id").parse().unwrap()).await.unwrap();
+    store::records::creators::delete(&mut write, creator.text("/data/id").parse().unwrap()).await.unwrap();
     let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(write.connection()).await.unwrap();
     let loading = tokio::spawn({
         let organization = organization.clone();

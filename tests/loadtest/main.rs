@@ -10,8 +10,8 @@ use std::process::{Command, Output};
 use harness::databases::Databases;
 use harness::{Organization, Stack};
 use tidemark::model::organization::Scope;
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 
 const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reqwest::Method;
 use serde_json::json;
 use tidemark::model::organization::Scope;
-use tidemark::store::keys::{self, NewKey};
+use tidemark::store::records::keys::{self, NewKey};
 
 use crate::exchange::{By, Told};
 use crate::harness::Stack;

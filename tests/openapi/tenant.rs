@@ -6,8 +6,8 @@ use std::fmt::Write;
 use chrono::Days;
 use serde_json::{Value, json};
 use tidemark::import;
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 
 use crate::harness::{Organization, Stack};
 

@@ -4,9 +4,9 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use sqlx::PgConnection;
-use tidemark::store::diagnosis;
-use tidemark::store::facts::Recorded;
+use tidemark::store::clickhouse::history_writer::Recorded;
 use tidemark::store::outbox;
+use tidemark::store::postgres::diagnosis;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::harness::databases::Databases;

@@ -11,9 +11,10 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
 use tidemark::model::latest::learn;
 use tidemark::model::platform::Platform;
-use tidemark::store::keys::{self, NewKey};
 use tidemark::store::observations::{AccountRef, FoundOn, observe_videos};
-use tidemark::store::{Error, Write, imports};
+use tidemark::store::records::imports;
+use tidemark::store::records::keys::{self, NewKey};
+use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
 use crate::harness::line::Line;

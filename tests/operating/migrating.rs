@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use tidemark::model::key::Key;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{migrate, outbox};
 
 use crate::harness::databases::{Databases, Process};

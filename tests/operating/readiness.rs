@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::organizations::OrganizationChange;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 

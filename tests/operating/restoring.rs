@@ -5,8 +5,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::rollup::verify;
-use tidemark::store::keys::{self, NewKey};
-use tidemark::store::{Write, applied, imports};
+use tidemark::store::Write;
+use tidemark::store::outbox::applied;
+use tidemark::store::records::imports;
+use tidemark::store::records::keys::{self, NewKey};
 
 use crate::harness::eventually;
 use crate::restored::{Api, back_up, dump, restore, restore_in_place};

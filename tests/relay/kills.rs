@@ -18,13 +18,13 @@ use tidemark::sandbox::server::{Running, start};
 use tidemark::sandbox::world::World;
 use tidemark::store::analytics::subjects::{self, Shown};
 use tidemark::store::analytics::{History, Scope};
-use tidemark::store::keys::{self, NewKey};
 use tidemark::store::observations::AccountRef;
+use tidemark::store::records::keys::{self, NewKey};
 use uuid::Uuid;
 
 use crate::harness::{client, eventually, send, tenant};
 use crate::setup::{OwnStores, delete_account, track_alone};
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::organizations::OrganizationChange;
 
 /// The steps after which the tracker is killed, day after day.
 const STEPS: [&str; 7] = [
@@ -203,7 +203,8 @@ impl Course {
 
     async fn applied(&self) {
         let position = i64::MAX;
-        let wait = tidemark::store::applied::wait_for_clickhouse(self.own.pg(), self.organization, position);
+        let wait =
+            tidemark::store::outbox::applied::wait_for_clickhouse(self.own.pg(), self.organization, position);
         tokio::time::timeout(crate::harness::PATIENCE, wait).await.expect("it is applied").unwrap();
     }
 

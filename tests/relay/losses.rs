@@ -4,11 +4,13 @@
 use chrono::{TimeDelta, Utc};
 use tidemark::app::{App, Settings};
 use tidemark::model::platform::{Platform, Readable};
+use tidemark::store::Write;
 use tidemark::store::analytics::scope::removed_subjects;
+use tidemark::store::clickhouse::history_writer;
+use tidemark::store::outbox::data_version::{self, Basis};
 use tidemark::store::outbox::{self, Held};
+use tidemark::store::records::accounts;
 use tidemark::store::search::SearchIndex;
-use tidemark::store::versions::{self, Basis};
-use tidemark::store::{Write, accounts, facts};
 
 use crate::harness::{client, eventually, send, serve};
 use crate::setup::{OwnStores, Tenant, delete_account, scrape_at, track_alone, track_within};
@@ -61,7 +63,7 @@ async fn other_files_make_every_answer_old_and_another_relay_none() {
     let own = OwnStores::create().await;
     let (tenant, quiet) = (own.organization(1).await, week(&own).await);
     let basis = Basis { until: Utc::now().date_naive(), videos: true };
-    let version = async || versions::current(own.pg(), quiet.id, basis, None).await.unwrap();
+    let version = async || data_version::current(own.pg(), quiet.id, basis, None).await.unwrap();
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.applied(quiet.id).await;
@@ -100,7 +102,7 @@ async fn what_is_deleted_stays_out_of_every_total_while_its_removal_is_made_agai
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.keep_files("older").await;
-    let older = facts::recorded(&own.stores.clickhouse).await.unwrap();
+    let older = history_writer::recorded(&own.stores.clickhouse).await.unwrap();
     delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
     own.applied(tenant.id).await;
     relay.stop().await;
@@ -121,7 +123,7 @@ async fn numbers_go_on_above_those_of_a_clickhouse_that_is_ahead() {
     let tenant = own.organization(1).await;
     let unfinished = outbox::next(own.pg(), i64::MAX, &mut Held::default()).await.unwrap().unwrap();
     assert_eq!(unfinished.rows.len(), 1);
-    assert!(facts::record(&own.stores.clickhouse, 0, 1_000).await.unwrap());
+    assert!(history_writer::record(&own.stores.clickhouse, 0, 1_000).await.unwrap());
     let relay = own.relay();
     own.applied(tenant.id).await;
     assert!(own.recorded().await > 1_000);
@@ -135,10 +137,10 @@ async fn numbers_go_on_above_those_of_a_clickhouse_that_is_ahead() {
 async fn a_delivery_is_not_recorded_by_a_clickhouse_that_changed_its_files_meanwhile() {
     let own = OwnStores::create().await;
     let clickhouse = &own.stores.clickhouse;
-    assert!(facts::record(clickhouse, 0, 7).await.unwrap());
-    assert!(!facts::record(clickhouse, 0, 8).await.unwrap());
+    assert!(history_writer::record(clickhouse, 0, 7).await.unwrap());
+    assert!(!history_writer::record(clickhouse, 0, 8).await.unwrap());
     assert_eq!(own.recorded().await, 7);
-    assert!(facts::record(clickhouse, 7, 8).await.unwrap());
+    assert!(history_writer::record(clickhouse, 7, 8).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

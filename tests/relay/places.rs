@@ -2,7 +2,7 @@
 //! who had one is gone.
 
 use sqlx::{ConnectOptions, PgPool};
-use tidemark::store::erasure::Turn;
+use tidemark::store::lifecycle::Turn;
 use tidemark::store::outbox::{Leadership, is_led};
 use tidemark::worker::erasure;
 

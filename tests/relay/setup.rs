@@ -12,11 +12,15 @@ use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
 use tidemark::store::analytics::subjects::{self, Shown};
 use tidemark::store::analytics::{History, Scope};
+use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
     AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
 };
-use tidemark::store::organizations::OrganizationChange;
-use tidemark::store::{Write, accounts, applied, facts, imports, migrate};
+use tidemark::store::outbox::applied;
+use tidemark::store::records::accounts;
+use tidemark::store::records::imports;
+use tidemark::store::records::organizations::OrganizationChange;
+use tidemark::store::{Write, migrate};
 use tidemark::worker::relay;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -85,7 +89,7 @@ impl OwnStores {
 
     /// The last delivery that ClickHouse has.
     pub(crate) async fn recorded(&self) -> i64 {
-        facts::recorded(&self.stores.clickhouse).await.unwrap().delivery
+        history_writer::recorded(&self.stores.clickhouse).await.unwrap().delivery
     }
 
     /// Copies all that ClickHouse holds, as its files of this moment.

@@ -7,10 +7,13 @@ use std::time::Duration;
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
+use tidemark::store::Write;
+use tidemark::store::lifecycle;
+use tidemark::store::outbox::applied;
+use tidemark::store::records::organizations;
 use tidemark::store::search::SearchIndex;
 use tidemark::store::search::changes::{self, Document, Position};
 use tidemark::store::write::Entity;
-use tidemark::store::{Write, applied, erasure, organizations};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
@@ -64,10 +67,10 @@ async fn an_organization_that_is_gone_leaves_every_index() {
     assert_eq!(followed.index.documents(), 10);
 
     organizations::delete(&pg, gone).await.unwrap();
-    while erasure::organizations::remove_some_records(&pg, gone).await.unwrap() {}
+    while lifecycle::organizations::remove_some_records(&pg, gone).await.unwrap() {}
     // No change names the records any more, and the index is as it was.
     assert_eq!(followed.index.documents(), 10);
-    erasure::organizations::remove(&pg, gone).await.unwrap();
+    lifecycle::organizations::remove(&pg, gone).await.unwrap();
     followed.current(&pg).await;
     assert_eq!(followed.index.documents(), 5);
     assert!(followed.creators(&pg, gone, "gone").await.is_empty());

@@ -9,7 +9,7 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
 use tidemark::app::{Clock, Stores};
 use tidemark::store::Write;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::search::{SearchIndex, Sections};
 use tidemark::worker::indexer;
 use tokio::io::AsyncReadExt;

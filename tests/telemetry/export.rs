@@ -8,8 +8,8 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
-use tidemark::store::organizations::OrganizationChange;
-use tidemark::store::pauses::{self, Cause, Pause};
+use tidemark::store::records::organizations::OrganizationChange;
+use tidemark::store::tracking::source_pauses::{self, Cause, Pause};
 use tidemark::telemetry::names::{ALL, Of};
 
 use crate::harness::databases::{Databases, Process};
@@ -61,7 +61,7 @@ impl Installation {
             cause: Cause::Credentials,
             reason: "refused".to_owned(),
         };
-        pauses::begin(&databases.pg, &refused, yesterday).await.unwrap();
+        source_pauses::begin(&databases.pg, &refused, yesterday).await.unwrap();
         let (api, base) = databases.serve(&exports);
         let tracker = databases.track(&exports);
         Installation { receiver, databases, api, tracker, base, key }
@@ -235,7 +235,7 @@ async fn refused_credentials_are_told(installation: &Installation) {
     })
     .await;
     let pg = &installation.databases.pg;
-    assert!(pauses::end(pg, Platform::Instagram, "http", Utc::now()).await.unwrap());
+    assert!(source_pauses::end(pg, Platform::Instagram, "http", Utc::now()).await.unwrap());
 }
 
 /// What ClickHouse is asked continues the span of the statement, and none beside it.

@@ -10,8 +10,8 @@ use reqwest::header::AUTHORIZATION;
 use serde_json::json;
 use tidemark::model::key::Key;
 use tidemark::model::organization::KeyStatus;
-use tidemark::store::keys::{self, NewKey};
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::{self, NewKey};
+use tidemark::store::records::organizations::OrganizationChange;
 
 use crate::harness::databases::Databases;
 use crate::harness::{PATIENCE, client, eventually, tenant};

@@ -4,8 +4,8 @@
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
-use tidemark::store::scrapes;
-use tidemark::store::targets::{self, Attempt};
+use tidemark::store::tracking::scrapes;
+use tidemark::store::tracking::targets::{self, Attempt};
 use uuid::Uuid;
 
 use crate::own::Own;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
-use tidemark::store::leases::{self, Demand, End};
+use tidemark::store::tracking::leases::{self, Demand, End};
 use tidemark::worker::tracking::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

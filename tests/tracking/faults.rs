@@ -172,12 +172,15 @@ async fn wrong_credentials_blame_nobody_and_are_told_once() {
         Uuid::nil(),
     )
     .await;
-    eventually("the queue rests", async || tidemark::store::pauses::all(own.pg()).await.unwrap().pop()).await;
+    eventually("the queue rests", async || {
+        tidemark::store::tracking::source_pauses::all(own.pg()).await.unwrap().pop()
+    })
+    .await;
     // The pause is over, and the next attempt meets the same.
     own.sandbox.world.advance(0.1).unwrap();
     eventually("it is tried again", async || (server.requests().len() == 5).then_some(())).await;
     eventually("it rests again", async || {
-        let pause = tidemark::store::pauses::all(own.pg()).await.unwrap().pop()?;
+        let pause = tidemark::store::tracking::source_pauses::all(own.pg()).await.unwrap().pop()?;
         (pause.until > own.sandbox.world.now()).then_some(())
     })
     .await;
@@ -200,7 +203,7 @@ async fn a_queue_that_rests_does_not_go_on_because_of_what_no_source_can_read() 
     let account = own.add(organization, Platform::Instagram, "some.one").await;
     own.run_with(1, sources(&server));
     let rests = async || {
-        let pause = tidemark::store::pauses::all(own.pg()).await.unwrap().pop()?;
+        let pause = tidemark::store::tracking::source_pauses::all(own.pg()).await.unwrap().pop()?;
         (pause.until > own.sandbox.world.now()).then_some(())
     };
     eventually("the queue rests", rests).await;

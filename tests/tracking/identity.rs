@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidemark::model::platform::Platform;
-use tidemark::store::accounts::change;
+use tidemark::store::records::accounts::change;
 
 use crate::own::Own;
 

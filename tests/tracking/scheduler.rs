@@ -6,8 +6,8 @@ use chrono::{SubsecRound, TimeDelta};
 use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
-use tidemark::store::leases::{self, Demand, End};
-use tidemark::store::pauses::{self, Cause, Pause};
+use tidemark::store::tracking::leases::{self, Demand, End};
+use tidemark::store::tracking::source_pauses::{self, Cause, Pause};
 use tidemark::worker::tracking::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -131,9 +131,9 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
         cause,
         reason: "the test says so".to_owned(),
     };
-    assert!(pauses::begin(own.pg(), &pause(30, Cause::RateLimit), now).await.unwrap(), "it is news");
-    assert!(!pauses::begin(own.pg(), &pause(5, Cause::Credentials), now).await.unwrap(), "it is none");
-    let known = pauses::all(own.pg()).await.unwrap();
+    assert!(source_pauses::begin(own.pg(), &pause(30, Cause::RateLimit), now).await.unwrap(), "it is news");
+    assert!(!source_pauses::begin(own.pg(), &pause(5, Cause::Credentials), now).await.unwrap(), "it is none");
+    let known = source_pauses::all(own.pg()).await.unwrap();
     assert_eq!((known[0].until - now, known[0].cause), (TimeDelta::minutes(30), Cause::RateLimit));
 
     let name = &own.names(Platform::Tiktok)[0];
@@ -144,8 +144,10 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
     assert_eq!((own.target(account).await.last_attempt_at, own.requests(Platform::Tiktok)), (None, 0));
     own.sandbox.world.advance(0.6).unwrap();
     own.attempted(account).await;
-    eventually("the pause is over", async || pauses::all(own.pg()).await.unwrap().is_empty().then_some(()))
-        .await;
+    eventually("the pause is over", async || {
+        source_pauses::all(own.pg()).await.unwrap().is_empty().then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -158,7 +160,8 @@ async fn refused_credentials_stop_the_queue_and_blame_no_account() {
         accounts.push(own.add(organization, Platform::Instagram, name).await);
     }
     let stop = own.run(1);
-    let pause = eventually("the queue rests", async || pauses::all(own.pg()).await.unwrap().pop()).await;
+    let pause =
+        eventually("the queue rests", async || source_pauses::all(own.pg()).await.unwrap().pop()).await;
     assert_eq!(pause.cause, Cause::Credentials);
     let health = own.health().await;
     assert_eq!(health["status"], "degraded");

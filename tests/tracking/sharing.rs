@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tidemark::model::platform::Platform;
 use tidemark::platforms::source::{AccountKey, Depth};
-use tidemark::store::leases::{self, Demand, End};
+use tidemark::store::tracking::leases::{self, Demand, End};
 use uuid::Uuid;
 
 use crate::own::Own;

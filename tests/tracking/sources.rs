@@ -8,7 +8,7 @@ use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::outbound::Limits;
 use tidemark::platforms::{Ledger, Sources, Throttle};
 use tidemark::sandbox::world::Fault;
-use tidemark::store::pauses::{self, Cause, Pause};
+use tidemark::store::tracking::source_pauses::{self, Cause, Pause};
 use uuid::Uuid;
 
 use crate::example::Example;
@@ -21,11 +21,11 @@ async fn pause(own: &Own, platform: Platform, source: &str, cause: Cause, minute
     let until = now + TimeDelta::minutes(minutes);
     let pause =
         Pause { platform, source: source.to_owned(), until, cause, reason: "the test says so".to_owned() };
-    pauses::begin(own.pg(), &pause, now).await.unwrap();
+    source_pauses::begin(own.pg(), &pause, now).await.unwrap();
 }
 
 async fn resting(own: &Own) -> Vec<String> {
-    pauses::all(own.pg()).await.unwrap().into_iter().map(|pause| pause.source).collect()
+    source_pauses::all(own.pg()).await.unwrap().into_iter().map(|pause| pause.source).collect()
 }
 
 #[tokio::test]

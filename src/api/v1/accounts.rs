@@ -14,8 +14,8 @@ use crate::http::route::read;
 use crate::http::{Body, Caller, Problem, Query, unit};
 use crate::model::account::Account;
 use crate::store::Write;
-use crate::store::accounts::change::{self, AccountChange, NewAccount};
-use crate::store::accounts::{self, AccountFilter};
+use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
+use crate::store::records::accounts::{self, AccountFilter};
 
 pub(super) fn router() -> Router {
     Router::new()

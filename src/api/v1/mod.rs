@@ -13,7 +13,7 @@ use crate::http::legacy::{Success, deprecated_on, sunset_on};
 use crate::http::page::{ListSort, base_url};
 use crate::http::route::read;
 use crate::model::limits;
-use crate::store::keyset::Page;
+use crate::store::postgres::keyset::Page;
 
 pub(super) fn public() -> Router {
     Router::with_path("meta").push(read(read_meta))

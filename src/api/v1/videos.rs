@@ -18,8 +18,8 @@ use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
 use crate::model::platform::Platform;
 use crate::model::video::{Video, VideoType};
 use crate::store::Write;
-use crate::store::videos::change::{self, NewTracking, NewVideo, VideoChange};
-use crate::store::videos::{self, TrackedVideoSort, VideoFilter};
+use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoChange};
+use crate::store::records::videos::{self, TrackedVideoSort, VideoFilter};
 
 pub(super) fn router() -> Router {
     Router::new()

@@ -16,8 +16,8 @@ use crate::cli::Failure;
 use crate::import;
 use crate::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
 use crate::sandbox::population::Population;
-use crate::store::keys::{self, NewKey};
-use crate::store::organizations::{self, OrganizationChange};
+use crate::store::records::keys::{self, NewKey};
+use crate::store::records::organizations::{self, OrganizationChange};
 
 const FILE: &str = "demo-state.json";
 const ORGANIZATION: &str = "Demo";

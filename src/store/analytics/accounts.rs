@@ -3,7 +3,9 @@
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::store::{Error, accounts, creators};
+use crate::store::Error;
+use crate::store::records::accounts;
+use crate::store::records::creators;
 
 /// An account as its history is found.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]

@@ -9,9 +9,10 @@ use clickhouse::{Client, RowOwned, RowRead};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::turns::Turns;
+use super::fair_limiter::Turns;
 use crate::model::period::Window;
-use crate::store::{Error, watched};
+use crate::store::Error;
+use crate::store::clickhouse::client;
 use crate::telemetry::trace::Statement;
 
 /// How long ClickHouse may take for one answer; a request has five seconds in all.
@@ -127,9 +128,9 @@ impl Query {
     pub(super) async fn fetch<T: RowOwned + RowRead>(self) -> Result<Vec<T>, Error> {
         let _place = self.turns.take(self.organization).await?;
         let statement = Statement::to_clickhouse(&self.sql);
-        let query = watched::client(&self.client, &statement).query_raw(&self.sql);
+        let query = client::client(&self.client, &statement).query_raw(&self.sql);
         let query = self.params.iter().fold(query, |query, bind| bind(query));
-        watched::until(statement, LONGEST, query.fetch_all()).await
+        client::until(statement, LONGEST, query.fetch_all()).await
     }
 }
 

@@ -6,12 +6,13 @@
 pub mod accounts;
 pub mod creators;
 pub mod days;
+mod fair_limiter;
 mod history;
 pub mod overview;
 pub mod scope;
 mod snapshots;
 pub mod subjects;
-mod turns;
+
 pub mod videos;
 
 pub use history::History;

@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use super::videos::Columns;
-use crate::store::copy::{Json, Rows};
-use crate::store::{Error, Write, targets};
+use crate::store::postgres::copy::{Json, Rows};
+use crate::store::tracking::targets;
+use crate::store::{Error, Write};
 
 const COPY: &str = "copy videos (
         id, internal_id, organization_id, platform, external_id, shortcode, account_id, subject_id, is_tracked, is_active,

@@ -18,8 +18,9 @@ use crate::model::latest::{KnownAt, VideoLatest, VideoValues, value};
 use crate::model::platform::Platform;
 use crate::model::snapshot::VideoSnapshot;
 use crate::model::text::folded;
-use crate::store::event::VideoPlace;
-use crate::store::{Error, Write, targets};
+use crate::store::outbox::event::VideoPlace;
+use crate::store::tracking::targets;
+use crate::store::{Error, Write};
 
 #[derive(sqlx::FromRow)]
 struct Row {

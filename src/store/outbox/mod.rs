@@ -3,7 +3,10 @@
 //! Every attempt at a delivery has a number of its own, recorded here before it is made and in ClickHouse after it
 //! is visible, which shows what either of them lacks (`recovery`). Who may deliver stands in `leadership`.
 
-mod leadership;
+pub mod applied;
+pub mod data_version;
+pub mod event;
+mod relay_lock;
 mod recovery;
 
 use std::collections::BTreeMap;
@@ -11,14 +14,15 @@ use std::collections::BTreeMap;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::event::{self, DecodeError, Event};
-use super::{Error, Transaction, versions};
+use self::event::{DecodeError, Event};
+use crate::store::Error;
+use crate::store::postgres::Transaction;
 
-pub use leadership::{Leadership, is_led};
 pub use recovery::{
     MissingHistory, Resumed, applied, forget_delivered, forgotten_after, keep_ids_above, missing_history,
     remembered, resume,
 };
+pub use relay_lock::{Leadership, is_led};
 
 /// Outbox rows that reach ClickHouse together.
 #[derive(Debug)]
@@ -202,7 +206,7 @@ pub async fn finish(pg: &PgPool, delivery: &Delivery) -> Result<(), Error> {
     .bind(delivery.number)
     .execute(&mut *transaction)
     .await?;
-    versions::delivered(&mut transaction, delivery.number).await?;
+    data_version::delivered(&mut transaction, delivery.number).await?;
     transaction.commit().await?;
     Ok(())
 }

@@ -6,8 +6,10 @@ use std::fmt;
 use chrono::{DateTime, SecondsFormat, Utc};
 use sqlx::{PgExecutor, PgPool};
 
-use crate::store::facts::Recorded;
-use crate::store::{Error, Transaction, versions};
+use crate::store::Error;
+use crate::store::clickhouse::history_writer::Recorded;
+use crate::store::outbox::data_version;
+use crate::store::postgres::Transaction;
 
 /// How many rows are opened again, or forgotten, at a time.
 const CHUNK: i64 = 20_000;
@@ -84,7 +86,7 @@ pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
         .execute(&mut *transaction)
         .await?;
     if applied(&mut *transaction).await? != has {
-        versions::replaced(&mut transaction).await?;
+        data_version::replaced(&mut transaction).await?;
     }
     transaction.commit().await?;
     let mut reopened = 0;

@@ -8,9 +8,9 @@ use super::plan::Plan;
 use crate::app::Stores;
 use crate::failpoint;
 use crate::store::Error;
-use crate::store::facts::{self, Days, Subject, dimensions};
+use crate::store::clickhouse::history_writer::{self, Days, Subject, dimensions};
+use crate::store::clickhouse::rollup;
 use crate::store::outbox::{Delivery, Leadership};
-use crate::store::rollup;
 use crate::worker::{LONG, within};
 
 /// Subjects whose gains are computed by one statement, unless that turns out to be too much for it.
@@ -31,26 +31,26 @@ pub(super) async fn deliver(
     dimensions::bring(&stores.pg, client, &plan.changed, number).await?;
     failpoint::reached("relay-dimensions");
     confirm(leadership).await?;
-    facts::copy_places(client, &plan.moves).await?;
+    history_writer::copy_places(client, &plan.moves).await?;
     failpoint::reached("relay-copied");
     confirm(leadership).await?;
-    facts::remove_places(client, &plan.left).await?;
-    facts::remove_subjects(client, &plan.removed_subjects).await?;
+    history_writer::remove_places(client, &plan.left).await?;
+    history_writer::remove_subjects(client, &plan.removed_subjects).await?;
     dimensions::remove(client, &plan.removed, number).await?;
     failpoint::reached("relay-removed");
     confirm(leadership).await?;
     tokio::try_join!(
-        facts::insert_accounts(client, &plan.account_snapshots),
-        facts::insert_videos(client, &plan.video_snapshots)
+        history_writer::insert_accounts(client, &plan.account_snapshots),
+        history_writer::insert_videos(client, &plan.video_snapshots)
     )?;
     failpoint::reached("relay-facts");
     recompute(client, leadership, &plan.touched, number, days).await?;
     let (there, gone) = within(LONG, rollup::present(&stores.pg, plan.rebuilt)).await?;
     recompute(client, leadership, &there, number, Days::All).await?;
-    facts::empty_rollup(client, &gone, number).await?;
+    history_writer::empty_rollup(client, &gone, number).await?;
     failpoint::reached("relay-rollup");
     confirm(leadership).await?;
-    facts::record(client, before, number).await
+    history_writer::record(client, before, number).await
 }
 
 /// Computes the gains of subjects again; fewer at a time where so many are too much for one statement.
@@ -64,7 +64,7 @@ async fn recompute(
     let mut waiting: Vec<&[Subject]> = subjects.chunks(SUBJECTS).rev().collect();
     while let Some(some) = waiting.pop() {
         confirm(leadership).await?;
-        match facts::recompute(client, some, delivery, days).await {
+        match history_writer::recompute(client, some, delivery, days).await {
             Err(error) if error.is_too_much() && some.len() > 1 => {
                 let (first, second) = some.split_at(some.len() / 2);
                 waiting.extend([second, first]);

@@ -18,7 +18,7 @@ use super::{BRIEF, LONG, within};
 use crate::app::Stores;
 use crate::failpoint;
 use crate::store::Error;
-use crate::store::facts::{self, Days};
+use crate::store::clickhouse::history_writer::{self, Days};
 use crate::store::outbox::{self, Held, Leadership};
 
 /// How long the relay rests when nothing waits.
@@ -114,7 +114,7 @@ async fn lead(
                 cleaned = Some(Instant::now());
             }
             if looked.elapsed() > LOOK {
-                if facts::recorded(&stores.clickhouse).await?.delivery != has {
+                if history_writer::recorded(&stores.clickhouse).await?.delivery != has {
                     return Ok(());
                 }
                 within(BRIEF, held.look_again(pg)).await?;
@@ -131,7 +131,7 @@ async fn lead(
 /// Takes the relay's place and finds out where to go on; nothing while another process has the place.
 async fn begin(stores: &Stores, database_url: &str) -> Result<Option<(Leadership, i64, i64)>, Error> {
     let Some(leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(None) };
-    facts::quiet(&stores.clickhouse).await?;
+    history_writer::quiet(&stores.clickhouse).await?;
     let (has, abandoned) = resume(stores).await?;
     Ok(Some((leadership, has, abandoned)))
 }
@@ -139,11 +139,11 @@ async fn begin(stores: &Stores, database_url: &str) -> Result<Option<(Leadership
 /// Goes on after the delivery that ClickHouse has, and says which one that is, and up to which position rows were in an
 /// attempt that nobody finished: its statements may still be at work, on what they found when they began.
 async fn resume(stores: &Stores) -> Result<(i64, i64), Error> {
-    let recorded = facts::recorded(&stores.clickhouse).await?;
+    let recorded = history_writer::recorded(&stores.clickhouse).await?;
     let has = recorded.delivery;
     // First of all, as it is known by the numbers of deliveries, which go on above those of ClickHouse from here on.
     if has > within(BRIEF, outbox::remembered(&stores.pg)).await? {
-        let highest = facts::highest_id(&stores.clickhouse).await?;
+        let highest = history_writer::highest_id(&stores.clickhouse).await?;
         within(BRIEF, outbox::keep_ids_above(&stores.pg, highest.max(1))).await?;
     }
     let resumed = within(LONG, outbox::resume(&stores.pg, recorded)).await?;

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
-use crate::store::event::{Event, VideoPlace};
-use crate::store::facts::dimensions::{Changed, Removed};
-use crate::store::facts::{Move, Subject};
+use crate::store::clickhouse::history_writer::dimensions::{Changed, Removed};
+use crate::store::clickhouse::history_writer::{Move, Subject};
 use crate::store::outbox::Row;
+use crate::store::outbox::event::{Event, VideoPlace};
 
 /// The steps of a delivery.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Routes {
 mod tests {
     use super::*;
     use crate::model::counters::Counters;
-    use crate::store::event::RemovedVideo;
+    use crate::store::outbox::event::RemovedVideo;
 
     const ORGANIZATION: Uuid = Uuid::from_u128(1);
 

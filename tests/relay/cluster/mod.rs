@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use tidemark::config::ClickhouseArgs;
 use tidemark::embedded::clickhouse::{SpawnOptions, Spawned};
 use tidemark::model::secret::Secret;
-use tidemark::store::cluster::Layout;
-use tidemark::store::connect;
+use tidemark::store::clickhouse::cluster::Layout;
+use tidemark::store::clickhouse::connect;
 use tidemark::store::migrate::RECORDS;
 
 /// Clusters of the engine itself. `pair` has it as both of its shards, which shows who is asked, and answers nothing right;

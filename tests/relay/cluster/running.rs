@@ -2,10 +2,11 @@
 
 use chrono::{TimeDelta, Utc};
 use tidemark::rollup::{rebuild, verify};
-use tidemark::store::cluster::{Layout, TABLES};
-use tidemark::store::erasure::retention;
+use tidemark::store::clickhouse::cluster::{Layout, TABLES};
+use tidemark::store::clickhouse::connect;
+use tidemark::store::clickhouse::history_writer;
+use tidemark::store::lifecycle::retention;
 use tidemark::store::migrate::RECORDS;
-use tidemark::store::{connect, facts};
 use uuid::Uuid;
 
 use super::Node;
@@ -264,7 +265,7 @@ async fn shards_are_asked_for_their_subjects_and_added_up() {
 
     // One that is away makes no total of the rest.
     let away = node.database("away", "away").await;
-    let error = facts::recorded(&away).await.unwrap_err();
+    let error = history_writer::recorded(&away).await.unwrap_err();
     assert!(error.is_outage(), "{error}");
     node.spawned.stop().await.unwrap();
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clickhouse::Client;
-use tidemark::store::cluster::{self, Layout, TABLES};
+use tidemark::store::clickhouse::cluster::{self, Layout, TABLES};
 use uuid::Uuid;
 
 use super::schemas;
@@ -96,7 +96,7 @@ fn a_name_that_would_end_its_quotes_is_no_name_of_a_cluster() {
 async fn the_statements_that_are_others_on_a_cluster_parse() {
     let client = &Stack::shared().stores.clickhouse;
     let there = cluster::connected(Client::default().with_database("tidemark"), "main");
-    let recompute = include_str!("../../../src/store/analytics/recompute.sql");
+    let recompute = include_str!("../../../src/store/clickhouse/history_writer/recompute.sql");
     parses(client, &cluster::within_shards(&there, recompute)).await;
     parses(client, &cluster::being_written(&there, "")).await;
     parses(client, &cluster::inserting_as(&there, "")).await;

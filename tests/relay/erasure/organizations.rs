@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use sqlx::AssertSqlSafe;
-use tidemark::store::erasure::organizations as removing;
+use tidemark::store::lifecycle::organizations as removing;
 use tidemark::store::outbox::{self, Held};
-use tidemark::store::{Error, Write, organizations};
+use tidemark::store::records::organizations;
+use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
 use super::{erase, rows, some_days};

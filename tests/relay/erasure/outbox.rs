@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{TimeDelta, Utc};
-use tidemark::store::erasure::outbox::Forgetting;
+use tidemark::store::lifecycle::outbox::Forgetting;
 use uuid::Uuid;
 
 use super::{erase, kept_subjects};

@@ -1,7 +1,7 @@
 //! What deletions leave in the files of Postgres: whose tables are vacuumed, when, and what that does not take away.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use tidemark::store::erasure::vacuum::Vacuumed;
+use tidemark::store::lifecycle::vacuum::Vacuumed;
 use tidemark::worker::housekeeping;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;

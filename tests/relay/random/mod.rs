@@ -14,8 +14,8 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use tidemark::sandbox::population::Population;
-use tidemark::store::keys::NewKey;
-use tidemark::store::organizations::OrganizationChange;
+use tidemark::store::records::keys::NewKey;
+use tidemark::store::records::organizations::OrganizationChange;
 use tokio_util::sync::CancellationToken;
 
 use self::known::Tenant;

@@ -1,0 +1,42 @@
+//! The last delivery that ClickHouse has, as ClickHouse itself says: files that are lost or replaced say another one.
+//!
+//! The column of `relay_position` is called `position` for historical reasons: it holds the number of a delivery, not a
+//! position of the outbox.
+
+use chrono::{DateTime, Utc};
+use clickhouse::{Client, Row};
+use serde::Deserialize;
+
+use super::SHORT;
+use crate::store::Error;
+use crate::store::clickhouse::client;
+
+/// The last delivery that ClickHouse has, and when it was made; number 0 when there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    pub delivery: i64,
+    pub at: Option<DateTime<Utc>>,
+}
+
+/// Reads which delivery ClickHouse has.
+pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
+    #[derive(Row, Deserialize)]
+    struct Last {
+        position: u64,
+        #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+        applied_at: DateTime<Utc>,
+    }
+    let last: Last = client::one(client, include_str!("recorded_delivery.sql"), SHORT, |query| query).await?;
+    let delivery = last.position.cast_signed();
+    Ok(Recorded { delivery, at: (delivery > 0).then_some(last.applied_at) })
+}
+
+/// Records a delivery after everything it brought, unless ClickHouse no longer stands at the one `before`: then it
+/// has lost files meanwhile, possibly some of this very delivery. Says whether it is recorded.
+pub async fn record(client: &Client, before: i64, delivery: i64) -> Result<bool, Error> {
+    client::order(client, include_str!("record_delivery.sql"), SHORT, |query| {
+        query.param("before", before).param("delivery", delivery)
+    })
+    .await?;
+    Ok(recorded(client).await?.delivery == delivery)
+}

@@ -1,0 +1,9 @@
+//! ClickHouse access: the client, the writer of history, the rollup, users for data teams, and clusters.
+
+pub mod client;
+pub mod cluster;
+pub mod connect;
+pub mod diagnosis;
+pub mod history_writer;
+pub mod rollup;
+pub mod users;

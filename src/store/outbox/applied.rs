@@ -1,0 +1,79 @@
+//! Waiting until what was committed is visible everywhere: in ClickHouse, and in every process's search index.
+//!
+//! Import, tests and whoever must read its own writes wait here, for a position to be applied; nothing waits for
+//! an amount of time.
+
+use std::time::Duration;
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::store::Error;
+use crate::store::search::changes::FOLLOWER_SILENCE;
+
+/// How often the position is looked at.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// Waits until everything that the organization has committed so far is visible in every endpoint.
+pub async fn wait(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+    wait_for_history(pg, organization).await?;
+    wait_for_search(pg, organization).await
+}
+
+/// Waits until everything that the organization has committed so far is in its history.
+pub async fn wait_for_history(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+    let position: Option<i64> = sqlx::query_scalar(
+        "select max(position) from outbox where organization_id = $1 and applied_at is null",
+    )
+    .bind(organization)
+    .fetch_one(pg)
+    .await?;
+    match position {
+        Some(position) => wait_for_clickhouse(pg, organization, position).await,
+        None => Ok(()),
+    }
+}
+
+/// Waits until the relay has applied the organization's outbox up to a position.
+pub async fn wait_for_clickhouse(pg: &PgPool, organization: Uuid, position: i64) -> Result<(), Error> {
+    loop {
+        let pending: bool = sqlx::query_scalar(
+            "select exists (
+                select from outbox where organization_id = $1 and applied_at is null and position <= $2
+             )",
+        )
+        .bind(organization)
+        .bind(position)
+        .fetch_one(pg)
+        .await?;
+        if !pending {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Waits until every living search follower has passed the organization's latest change.
+pub async fn wait_for_search(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+    let latest: Option<i64> =
+        sqlx::query_scalar("select max(txid)::text::bigint from search_changes where organization_id = $1")
+            .bind(organization)
+            .fetch_one(pg)
+            .await?;
+    let Some(latest) = latest else { return Ok(()) };
+    loop {
+        let behind: bool = sqlx::query_scalar(
+            "select exists (
+                select from search_followers where horizon <= $1 and seen_at > now() - $2::interval
+             )",
+        )
+        .bind(latest)
+        .bind(FOLLOWER_SILENCE)
+        .fetch_one(pg)
+        .await?;
+        if !behind {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

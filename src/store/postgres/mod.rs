@@ -1,0 +1,11 @@
+//! Postgres access: the pool, transactions, advisory locks, bulk copy and keyset paging.
+
+pub mod advisory_lock;
+pub(in crate::store) mod copy;
+pub mod diagnosis;
+pub mod keyset;
+pub mod pool;
+pub mod retry;
+pub(in crate::store) mod transaction;
+
+pub(in crate::store) use transaction::Transaction;

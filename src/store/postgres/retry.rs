@@ -1,0 +1,34 @@
+//! Retries units of work that lost a conflict with another transaction.
+
+use std::time::Duration;
+
+use crate::store::Error;
+
+/// How long a change waits before it is tried again that others were in the way of; in the end it fails.
+const PAUSES_MS: [u64; 4] = [10, 30, 100, 300];
+
+/// An error of a change that another unit of work may have been in the way of.
+pub trait Contention {
+    /// Whether one was, and the change may come about when it is made again.
+    fn may_be_made_again(&self) -> bool;
+}
+
+impl Contention for Error {
+    fn may_be_made_again(&self) -> bool {
+        self.is_contention()
+    }
+}
+
+/// Makes a change, again from the start while another unit of work is in the way.
+pub async fn contending<T, E: Contention, F>(mut change: impl FnMut() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    for pause in PAUSES_MS {
+        match change().await {
+            Err(error) if error.may_be_made_again() => tokio::time::sleep(Duration::from_millis(pause)).await,
+            done => return done,
+        }
+    }
+    change().await
+}

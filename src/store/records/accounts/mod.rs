@@ -1,0 +1,240 @@
+//! Accounts as records: what the API shows of them. How they are made and changed is in [`change`].
+
+pub mod change;
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use serde::Serialize;
+use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use crate::model::account::{Account, AccountStats, stats_days};
+use crate::model::platform::{Platform, Readable, names};
+use crate::model::text::folded;
+use crate::store::Error;
+use crate::store::postgres::keyset::{self, Column, Key, List, Page, Position, Search, Slice, Sort};
+use crate::store::records::creators;
+
+/// Which accounts a list holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AccountFilter {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<Platform>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_active: Option<bool>,
+    /// A part of the username.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creator_id: Option<Uuid>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountSort {
+    AddedAt,
+    Username,
+    LastScrapeTime,
+    FollowerCount,
+    ViewCount,
+    LikeCount,
+    PlayCount,
+}
+
+impl Sort for AccountSort {
+    fn column(self) -> Column {
+        match self {
+            AccountSort::AddedAt => Column::required("a.added_at"),
+            AccountSort::Username => Column::required("a.username"),
+            AccountSort::LastScrapeTime => Column::nullable("a.last_scrape_time"),
+            AccountSort::FollowerCount => Column::required("a.follower_count"),
+            AccountSort::ViewCount => Column::required("a.view_count"),
+            AccountSort::LikeCount => Column::required("a.like_count"),
+            AccountSort::PlayCount => Column::required("a.play_count"),
+        }
+    }
+}
+
+impl AccountSort {
+    fn position(self, account: &Account) -> Position {
+        let key = match self {
+            AccountSort::AddedAt => Key::Time(account.added_at),
+            AccountSort::Username => Key::Text(account.username.clone()),
+            AccountSort::LastScrapeTime => account.last_scrape_time.into(),
+            AccountSort::FollowerCount => Key::Int(account.follower_count),
+            AccountSort::ViewCount => Key::Int(account.view_count),
+            AccountSort::LikeCount => Key::Int(account.like_count),
+            AccountSort::PlayCount => Key::Int(account.play_count),
+        };
+        Position { key, id: account.id }
+    }
+}
+
+/// How a request names one account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountName {
+    Id(Uuid),
+    /// As stored: without `@`, in lower case.
+    Username(String),
+}
+
+const COLUMNS: &str = "
+    a.id, a.platform, a.username, a.name, a.description,
+    coalesce(a.profile_pic_url, a.profile_pic_url_original) as profile_pic_url, a.profile_pic_url_original,
+    a.is_verified, a.is_active, a.is_unavailable, a.link_in_bio, a.creator_id, c.name as creator_name,
+    a.category, a.metadata, a.added_at, a.first_scrape_time, a.last_scrape_time, a.scrape_interval_hours,
+    a.follower_count, a.following_count, a.profile_post_count, a.total_post_count,
+    a.view_count, a.like_count, a.comment_count, a.share_count, a.play_count,
+    a.saved_count, a.fb_play_count, a.ig_play_count, a.fb_like_count,
+    a.max_recent_posts as max_recent_posts_per_account, a.post_lookback_days,
+    coalesce(a.max_recent_posts, o.default_max_recent_posts) as effective_max_recent_posts_per_account,
+    coalesce(a.post_lookback_days, o.default_post_lookback_days) as effective_post_lookback_days,
+    a.is_unavailable as tracking_unavailable, a.is_active as tracking_active,
+    coalesce(c.is_active, true) as tracking_creator_active, coalesce(t.failures > 0, false) as tracking_failing,
+    a.last_scrape_time is not null as tracking_scraped, t.last_attempt_at as tracking_last_attempt_at,
+    t.next_attempt_at as tracking_next_attempt_at, t.last_error as tracking_last_error,
+    a.platform = any(";
+
+const JOINS: &str = ") as tracking_supported
+    from page
+    join accounts a on a.id = page.id
+    join organizations o on o.id = a.organization_id
+    left join creators c on c.id = a.creator_id
+    left join scrape_targets t on t.id = a.id";
+
+/// Lists accounts. A creator to filter by has to be the organization's.
+pub async fn list(
+    pg: &PgPool,
+    organization: Uuid,
+    readable: &Readable,
+    filter: &AccountFilter,
+    page: &Page<AccountSort>,
+) -> Result<Slice<Account>, Error> {
+    if let Some(creator) = filter.creator_id {
+        creators::require(pg, organization, creator).await?;
+    }
+    let rows = statement(organization, readable, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = records(organization, filter).total(pg, page).await?;
+    Ok(Slice::new(rows, total, page, |account| page.sort.position(account)))
+}
+
+/// The statement that reads a page.
+pub fn statement(
+    organization: Uuid,
+    readable: &Readable,
+    filter: &AccountFilter,
+    page: &Page<AccountSort>,
+) -> QueryBuilder<Postgres> {
+    let mut query = records(organization, filter).page(page);
+    query.push("select ").push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
+    keyset::order(&mut query, page);
+    query
+}
+
+fn records(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
+    let conditions = move |query: &mut QueryBuilder<Postgres>| conditions(query, organization, filter);
+    let search = filter.q.as_deref().map(|q| Search { column: "a.username", text: folded(q), blocks: None });
+    List { table: "accounts a", id: "a.id", conditions, parents: None, search }
+}
+
+fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {
+    query.push("a.organization_id = ").push_bind(organization);
+    if let Some(platform) = filter.platform {
+        query.push(" and a.platform = ").push_bind(platform);
+    }
+    if let Some(active) = filter.is_active {
+        query.push(" and a.is_active = ").push_bind(active);
+    }
+    if let Some(category) = &filter.category {
+        query.push(" and a.category = ").push_bind(category.clone());
+    }
+    if let Some(creator) = filter.creator_id {
+        query.push(" and a.creator_id = ").push_bind(creator);
+    }
+}
+
+/// Reads one account.
+pub async fn get(
+    pg: impl PgExecutor<'_>,
+    organization: Uuid,
+    readable: &Readable,
+    id: Uuid,
+) -> Result<Account, Error> {
+    let mut query =
+        QueryBuilder::<Postgres>::new("with page as (select id from accounts where organization_id = ");
+    query.push_bind(organization).push(" and id = ").push_bind(id).push(") select ");
+    query.push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
+    query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
+}
+
+/// Finds the account that a request names. A username that is tracked on both platforms needs the platform.
+pub async fn find(
+    pg: impl PgExecutor<'_>,
+    organization: Uuid,
+    name: &AccountName,
+    platform: Option<Platform>,
+) -> Result<Uuid, Error> {
+    let found: Vec<Uuid> = match name {
+        AccountName::Id(id) => {
+            let query = sqlx::query_scalar("select id from accounts where organization_id = $1 and id = $2");
+            query.bind(organization).bind(id).fetch_all(pg).await?
+        }
+        // No store can hold it, and Postgres would not even compare it.
+        AccountName::Username(username) if username.contains('\0') => Vec::new(),
+        AccountName::Username(username) => {
+            let query = sqlx::query_scalar(
+                "select id from accounts
+                 where organization_id = $1 and username = $2 and holds_username and platform = coalesce($3, platform)",
+            );
+            query.bind(organization).bind(username).bind(platform).fetch_all(pg).await?
+        }
+    };
+    match found[..] {
+        [] => Err(Error::NotFound("account")),
+        [id] => Ok(id),
+        _ => Err(Error::Conflict(
+            "the username is tracked on both platforms: say which one with ?platform=, or use the account's id"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Fails unless the account is the organization's.
+pub async fn require(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Result<(), Error> {
+    find(pg, organization, &AccountName::Id(id), None).await.map(drop)
+}
+
+/// Counts every account's discovered posts, and those of the seven days that end today.
+pub async fn stats(pg: &PgPool, organization: Uuid, today: NaiveDate) -> Result<Vec<AccountStats>, Error> {
+    let days = stats_days(today);
+    let midnight = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc();
+    let until: DateTime<Utc> = midnight(today) + chrono::Days::new(1);
+    let rows: Vec<(Uuid, i64, Option<NaiveDate>, Option<i64>)> = sqlx::query_as(
+        "select a.id, a.total_post_count, posted.day, posted.posts
+         from accounts a
+         left join (
+             select account_id, (create_time at time zone 'UTC')::date as day, count(*) as posts
+             from videos
+             where organization_id = $1 and account_id is not null and create_time >= $2 and create_time < $3
+             group by 1, 2
+         ) posted on posted.account_id = a.id
+         where a.organization_id = $1
+         order by a.id",
+    )
+    .bind(organization)
+    .bind(midnight(days[0]))
+    .bind(until)
+    .fetch_all(pg)
+    .await?;
+    let mut stats: Vec<AccountStats> = Vec::new();
+    for (account_id, account_videos_count, day, posts) in rows {
+        if stats.last().is_none_or(|last| last.account_id != account_id) {
+            stats.push(AccountStats { account_id, account_videos_count, posts_per_day_7d: [0; 7] });
+        }
+        let place = day.and_then(|day| days.iter().position(|known| *known == day));
+        if let (Some(last), Some(place), Some(posts)) = (stats.last_mut(), place, posts) {
+            last.posts_per_day_7d[place] = posts;
+        }
+    }
+    Ok(stats)
+}

@@ -1,0 +1,223 @@
+//! Creators: records, lists, and what their coming and going does to the accounts linked to them.
+
+use chrono::Utc;
+use serde::Serialize;
+use sqlx::types::Json;
+use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use crate::model::account::Metadata;
+use crate::model::creator::Creator;
+use crate::model::text::folded;
+use crate::store::postgres::keyset::{self, Column, Key, List, Page, Position, Search, Slice, Sort};
+use crate::store::tracking::targets;
+use crate::store::{Error, Write};
+
+/// Which creators a list holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CreatorFilter {
+    /// A part of the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_active: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CreatorSort {
+    Name,
+    AddedAt,
+}
+
+impl Sort for CreatorSort {
+    fn column(self) -> Column {
+        match self {
+            CreatorSort::Name => Column::required("c.name_key"),
+            CreatorSort::AddedAt => Column::required("c.added_at"),
+        }
+    }
+}
+
+impl CreatorSort {
+    fn position(self, creator: &Creator) -> Position {
+        let key = match self {
+            CreatorSort::Name => Key::Text(folded(&creator.name)),
+            CreatorSort::AddedAt => Key::Time(creator.added_at),
+        };
+        Position { key, id: creator.id }
+    }
+}
+
+/// What a request changes of a creator; what it leaves out stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CreatorChange {
+    pub name: Option<String>,
+    pub is_active: Option<bool>,
+    pub metadata: Option<Metadata>,
+}
+
+/// A creator that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCreator {
+    pub name: String,
+    pub is_active: bool,
+    pub metadata: Metadata,
+}
+
+const SELECT: &str = "select c.id, c.name, c.is_active, c.metadata, c.added_at, c.updated_at,
+    summary.total as summary_total, summary.instagram as summary_instagram, summary.tiktok as summary_tiktok,
+    summary.followers as summary_total_followers
+    from page
+    join creators c on c.id = page.id
+    cross join lateral (
+        select count(*) as total,
+            count(*) filter (where a.platform = 'instagram') as instagram,
+            count(*) filter (where a.platform = 'tiktok') as tiktok,
+            coalesce(sum(a.follower_count), 0)::bigint as followers
+        from accounts a where a.creator_id = c.id
+    ) summary";
+
+/// Lists creators.
+pub async fn list(
+    pg: &PgPool,
+    organization: Uuid,
+    filter: &CreatorFilter,
+    page: &Page<CreatorSort>,
+) -> Result<Slice<Creator>, Error> {
+    let rows = statement(organization, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = records(organization, filter).total(pg, page).await?;
+    Ok(Slice::new(rows, total, page, |creator| page.sort.position(creator)))
+}
+
+/// The statement that reads a page.
+pub fn statement(
+    organization: Uuid,
+    filter: &CreatorFilter,
+    page: &Page<CreatorSort>,
+) -> QueryBuilder<Postgres> {
+    let mut query = records(organization, filter).page(page);
+    query.push(SELECT);
+    keyset::order(&mut query, page);
+    query
+}
+
+fn records(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+    let active = filter.is_active;
+    let conditions = move |query: &mut QueryBuilder<Postgres>| {
+        query.push("c.organization_id = ").push_bind(organization);
+        if let Some(active) = active {
+            query.push(" and c.is_active = ").push_bind(active);
+        }
+    };
+    let search = filter.q.as_deref().map(|q| Search { column: "c.name_key", text: folded(q), blocks: None });
+    List { table: "creators c", id: "c.id", conditions, parents: None, search }
+}
+
+/// Reads one creator.
+pub async fn get(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Result<Creator, Error> {
+    let mut query =
+        QueryBuilder::<Postgres>::new("with page as (select id from creators where organization_id = ");
+    query.push_bind(organization).push(" and id = ").push_bind(id).push(") ").push(SELECT);
+    query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("creator"))
+}
+
+/// Fails unless the creator is the organization's.
+pub async fn require(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Result<(), Error> {
+    sqlx::query("select from creators where organization_id = $1 and id = $2")
+        .bind(organization)
+        .bind(id)
+        .fetch_optional(pg)
+        .await?
+        .map(drop)
+        .ok_or(Error::NotFound("creator"))
+}
+
+/// Makes a creator.
+pub async fn create(write: &mut Write, new: &NewCreator) -> Result<Uuid, Error> {
+    let (id, organization) = (Uuid::now_v7(), write.organization());
+    sqlx::query(
+        "insert into creators (id, organization_id, name, name_key, is_active, metadata, added_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $7)",
+    )
+    .bind(id)
+    .bind(organization)
+    .bind(&new.name)
+    .bind(folded(&new.name))
+    .bind(new.is_active)
+    .bind(Json(&new.metadata))
+    .bind(Utc::now())
+    .execute(write.connection())
+    .await?;
+    write.creator_changed(id);
+    Ok(id)
+}
+
+/// Changes a creator; its accounts are collected while both are active. A change of nothing leaves it as it is.
+pub async fn change(write: &mut Write, id: Uuid, change: &CreatorChange) -> Result<(), Error> {
+    if *change == CreatorChange::default() {
+        return Ok(());
+    }
+    let organization = write.organization();
+    sqlx::query(
+        "update creators set
+             name = coalesce($3, name),
+             name_key = coalesce($4, name_key),
+             is_active = coalesce($5, is_active),
+             metadata = coalesce($6, metadata),
+             updated_at = $7
+         where organization_id = $1 and id = $2
+         returning id",
+    )
+    .bind(organization)
+    .bind(id)
+    .bind(&change.name)
+    .bind(change.name.as_deref().map(folded))
+    .bind(change.is_active)
+    .bind(change.metadata.clone().map(Json))
+    .bind(Utc::now())
+    .fetch_optional(write.connection())
+    .await?
+    .ok_or(Error::NotFound("creator"))?;
+    if change.is_active.is_some() {
+        let accounts: Vec<Uuid> =
+            sqlx::query_scalar("select id from accounts where organization_id = $1 and creator_id = $2")
+                .bind(write.organization())
+                .bind(id)
+                .fetch_all(write.connection())
+                .await?;
+        targets::refresh(write, &accounts).await?;
+    }
+    write.creator_changed(id);
+    Ok(())
+}
+
+/// Deletes a creator. Its accounts stay, linked to nobody.
+pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
+    let organization = write.organization();
+    sqlx::query("select from creators where organization_id = $1 and id = $2 for update")
+        .bind(organization)
+        .bind(id)
+        .fetch_optional(write.connection())
+        .await?
+        .ok_or(Error::NotFound("creator"))?;
+    let accounts: Vec<Uuid> = sqlx::query_scalar(
+        "update accounts set creator_id = null, linked_at = null, updated_at = $3
+         where organization_id = $1 and creator_id = $2 returning id",
+    )
+    .bind(organization)
+    .bind(id)
+    .bind(Utc::now())
+    .fetch_all(write.connection())
+    .await?;
+    targets::refresh(write, &accounts).await?;
+    for account in accounts {
+        write.account_changed(account);
+    }
+    sqlx::query("delete from creators where organization_id = $1 and id = $2")
+        .bind(organization)
+        .bind(id)
+        .execute(write.connection())
+        .await?;
+    write.creator_removed(id);
+    Ok(())
+}

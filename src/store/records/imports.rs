@@ -1,0 +1,182 @@
+//! What an import needs of the records beyond observations: accounts by name, made where they are missing, and
+//! the creators and categories that rows name.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::model::latest::Known;
+use crate::model::platform::Platform;
+use crate::model::text::folded;
+use crate::store::observations::AccountRef;
+use crate::store::tracking::targets;
+use crate::store::{Error, Write};
+
+/// Finds accounts by name, locked against scrapes and other imports, and makes those that are missing: paused ones
+/// unless `active`, due from `now` on. No cap binds here.
+pub async fn accounts(
+    write: &mut Write,
+    names: &[(Platform, String)],
+    active: bool,
+    now: DateTime<Utc>,
+) -> Result<HashMap<(Platform, String), AccountRef>, Error> {
+    let mut found = find(write, names).await?;
+    let missing: Vec<_> = names.iter().filter(|name| !found.contains_key(*name)).collect();
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let ids: Vec<_> = missing.iter().map(|_| Uuid::now_v7()).collect();
+    let (platforms, usernames): (Vec<_>, Vec<_>) =
+        missing.iter().map(|(platform, username)| (platform.as_str(), username.as_str())).unzip();
+    let made: Vec<(Uuid, i64, Platform, String)> = sqlx::query_as(
+        "insert into accounts (id, organization_id, platform, username, is_active, added_at, updated_at)
+         select id, $1, platform, username, $5, $6, $6
+         from unnest($2::uuid[], $3::text[], $4::text[]) as x(id, platform, username)
+         on conflict do nothing
+         returning id, internal_id, platform, username",
+    )
+    .bind(write.organization())
+    .bind(&ids)
+    .bind(&platforms)
+    .bind(&usernames)
+    .bind(active)
+    .bind(Utc::now())
+    .fetch_all(write.connection())
+    .await?;
+    if made.len() < missing.len() {
+        return Err(Error::Contended);
+    }
+    targets::add_accounts(write, &ids, now).await?;
+    for (id, subject_id, platform, username) in made {
+        write.account_changed(id);
+        found.insert((platform, username), AccountRef { id, subject_id });
+    }
+    Ok(found)
+}
+
+async fn find(
+    write: &mut Write,
+    names: &[(Platform, String)],
+) -> Result<HashMap<(Platform, String), AccountRef>, Error> {
+    let (platforms, usernames): (Vec<_>, Vec<_>) =
+        names.iter().map(|(platform, username)| (platform.as_str(), username.as_str())).unzip();
+    let rows: Vec<(Uuid, i64, Platform, String)> = sqlx::query_as(
+        "select a.id, a.internal_id, a.platform, a.username
+         from unnest($2::text[], $3::text[]) as x(platform, username)
+         join accounts a on a.organization_id = $1 and a.platform = x.platform and a.username = x.username
+            and a.holds_username
+         order by a.id for update of a",
+    )
+    .bind(write.organization())
+    .bind(platforms)
+    .bind(usernames)
+    .fetch_all(write.connection())
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, subject_id, platform, username)| ((platform, username), AccountRef { id, subject_id }))
+        .collect())
+}
+
+/// Links accounts that have no creator to the oldest creator of the given name, made where it is missing. Creators
+/// are locked before accounts, so that none of them is deleted or paused meanwhile.
+pub async fn link_creators(
+    write: &mut Write,
+    links: &[(Platform, String, Known<String>)],
+) -> Result<(), Error> {
+    // Two imports at once would each make a creator of the same name.
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended('creators of ' || $1::text, 0))")
+        .bind(write.organization())
+        .execute(write.connection())
+        .await?;
+    let now = Utc::now();
+    let mut creators: HashMap<&str, Uuid> = HashMap::new();
+    for (_, _, creator) in links {
+        let name = creator.value.as_str();
+        if !creators.contains_key(name) {
+            creators.insert(name, oldest_creator(write, name, now).await?);
+        }
+    }
+    let platforms: Vec<_> = links.iter().map(|(platform, _, _)| platform.as_str()).collect();
+    let usernames: Vec<_> = links.iter().map(|(_, username, _)| username.as_str()).collect();
+    let ids: Vec<_> = links.iter().map(|(_, _, creator)| creators[creator.value.as_str()]).collect();
+    let linked: Vec<Uuid> = sqlx::query_scalar(
+        "update accounts a set creator_id = x.creator_id, linked_at = $5, updated_at = $5
+         from unnest($2::text[], $3::text[], $4::uuid[]) as x(platform, username, creator_id)
+         where a.organization_id = $1 and a.platform = x.platform and a.username = x.username and a.holds_username
+           and a.creator_id is null
+         returning a.id",
+    )
+    .bind(write.organization())
+    .bind(platforms)
+    .bind(usernames)
+    .bind(ids)
+    .bind(now)
+    .fetch_all(write.connection())
+    .await?;
+    for account in &linked {
+        write.account_changed(*account);
+    }
+    targets::refresh(write, &linked).await
+}
+
+async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Result<Uuid, Error> {
+    let known: Option<Uuid> = sqlx::query_scalar(
+        "select id from creators where organization_id = $1 and name_key = $2 and name = $3
+         order by added_at, id limit 1 for share",
+    )
+    .bind(write.organization())
+    .bind(folded(name))
+    .bind(name)
+    .fetch_optional(write.connection())
+    .await?;
+    if let Some(id) = known {
+        return Ok(id);
+    }
+    let id = Uuid::now_v7();
+    sqlx::query(
+        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
+         values ($1, $2, $3, $4, $5, $5)",
+    )
+    .bind(id)
+    .bind(write.organization())
+    .bind(name)
+    .bind(folded(name))
+    .bind(now)
+    .execute(write.connection())
+    .await?;
+    write.creator_changed(id);
+    Ok(id)
+}
+
+/// Gives accounts the category that rows name, unless a user or a later observation gave them another.
+pub async fn categorise(
+    write: &mut Write,
+    categories: &[(Platform, String, Known<String>)],
+) -> Result<(), Error> {
+    let platforms: Vec<_> = categories.iter().map(|(platform, _, _)| platform.as_str()).collect();
+    let usernames: Vec<_> = categories.iter().map(|(_, username, _)| username.as_str()).collect();
+    let labels: Vec<_> = categories.iter().map(|(_, _, category)| category.value.as_str()).collect();
+    let times: Vec<_> = categories.iter().map(|(_, _, category)| category.at).collect();
+    let changed: Vec<Uuid> = sqlx::query_scalar(
+        "update accounts a set category = x.category, category_observed_at = x.observed_at, updated_at = $6
+         from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) as x(platform, username, category, observed_at)
+         where a.organization_id = $1 and a.platform = x.platform and a.username = x.username and a.holds_username
+           and (a.category is null or a.category_observed_at <= x.observed_at)
+           and (a.category, a.category_observed_at) is distinct from (x.category, x.observed_at)
+         returning a.id",
+    )
+    .bind(write.organization())
+    .bind(platforms)
+    .bind(usernames)
+    .bind(labels)
+    .bind(times)
+    .bind(Utc::now())
+    .fetch_all(write.connection())
+    .await?;
+    for account in changed {
+        write.account_changed(account);
+    }
+    Ok(())
+}

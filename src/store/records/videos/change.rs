@@ -1,0 +1,199 @@
+//! How individually tracked videos come, change and go. One that is found on a tracked account as well is one row
+//! with it: adding and deleting turn only its individual tracking on and off.
+
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::model::account::Metadata;
+use crate::model::identifier::{NamedVideo, VideoName, video_url};
+use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
+use crate::model::platform::Platform;
+use crate::store::outbox::event::RemovedVideo;
+use crate::store::tracking::targets;
+use crate::store::{Error, Write};
+
+/// What a request changes of a video's tracking; what it leaves out stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VideoChange {
+    pub is_active: Option<bool>,
+    pub metadata: Option<Metadata>,
+    pub scrape_interval_hours: Option<i32>,
+}
+
+/// How a video is to be tracked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTracking {
+    pub is_active: bool,
+    pub metadata: Metadata,
+    pub scrape_interval_hours: i32,
+}
+
+/// A video that is to be tracked on its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewVideo {
+    pub platform: Platform,
+    pub video: NamedVideo,
+    pub tracking: NewTracking,
+}
+
+/// A stored video, locked against scrapes and other changes.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+struct Locked {
+    id: Uuid,
+    internal_id: i64,
+    subject_id: i64,
+    account_id: Option<Uuid>,
+    is_tracked: bool,
+}
+
+/// Begins to track a video on its own, which is due from `now` on.
+pub async fn create(write: &mut Write, new: &NewVideo, now: DateTime<Utc>) -> Result<Uuid, Error> {
+    let id = match find(write, new).await? {
+        Some(known) => track(write, new, known).await?,
+        None => match insert(write, new).await? {
+            Some(id) => id,
+            // A scrape, an import or another request brought it in just now.
+            None => {
+                let Some(known) = find(write, new).await? else { return Err(write.give_way().await) };
+                track(write, new, known).await?
+            }
+        },
+    };
+    targets::add_videos(write, &[id], now).await?;
+    write.video_changed(id);
+    Ok(id)
+}
+
+async fn find(write: &mut Write, new: &NewVideo) -> Result<Option<Locked>, Error> {
+    let statement = match new.video.name {
+        VideoName::ExternalId(_) => {
+            "select id, internal_id, subject_id, account_id, is_tracked from videos
+             where organization_id = $1 and platform = $2 and external_id = $3 for update"
+        }
+        VideoName::Shortcode(_) => {
+            "select id, internal_id, subject_id, account_id, is_tracked from videos
+             where organization_id = $1 and platform = $2 and shortcode = $3 for update"
+        }
+    };
+    let (VideoName::ExternalId(name) | VideoName::Shortcode(name)) = &new.video.name;
+    let query = sqlx::query_as(statement).bind(write.organization()).bind(new.platform).bind(name);
+    Ok(query.fetch_optional(write.connection()).await?)
+}
+
+/// Tracks a video on its own that was found on an account.
+async fn track(write: &mut Write, new: &NewVideo, known: Locked) -> Result<Uuid, Error> {
+    let Locked { id, is_tracked, .. } = known;
+    if is_tracked {
+        return Err(Error::Conflict(format!("the video is already tracked individually, as video {id}")));
+    }
+    sqlx::query(
+        "update videos set is_tracked = true, tracked_at = $2, updated_at = $2, is_active = $3, metadata = $4,
+             scrape_interval_hours = $5
+         where organization_id = $6 and id = $1",
+    )
+    .bind(id)
+    .bind(Utc::now())
+    .bind(new.tracking.is_active)
+    .bind(Json(&new.tracking.metadata))
+    .bind(new.tracking.scrape_interval_hours)
+    .bind(write.organization())
+    .execute(write.connection())
+    .await?;
+    Ok(id)
+}
+
+/// Makes the row of a video that nobody knows yet; none when somebody else makes it at the same time.
+async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error> {
+    let NamedVideo { name, username } = &new.video;
+    let url = username
+        .as_deref()
+        .and_then(|user| video_url(new.platform, Some(user), name.shortcode(), name.external_id()));
+    let id = sqlx::query_scalar(
+        "with ids as (select nextval('internal_ids') as internal_id)
+         insert into videos
+             (id, internal_id, subject_id, organization_id, platform, external_id, shortcode, url, is_tracked,
+              is_active, metadata, scrape_interval_hours, added_at, tracked_at, updated_at)
+         select $1, internal_id, internal_id, $2, $3, $4, $5, $6, true, $7, $8, $9, $10, $10, $10 from ids
+         on conflict do nothing
+         returning id",
+    )
+    .bind(Uuid::now_v7())
+    .bind(write.organization())
+    .bind(new.platform)
+    .bind(name.external_id())
+    .bind(name.shortcode())
+    .bind(url)
+    .bind(new.tracking.is_active)
+    .bind(Json(&new.tracking.metadata))
+    .bind(new.tracking.scrape_interval_hours)
+    .bind(Utc::now())
+    .fetch_optional(write.connection())
+    .await?;
+    Ok(id)
+}
+
+/// Changes how an individually tracked video is tracked.
+pub async fn change(write: &mut Write, id: Uuid, change: &VideoChange) -> Result<(), Error> {
+    lock(write, id).await?;
+    sqlx::query(
+        "update videos set is_active = coalesce($2, is_active), metadata = coalesce($3, metadata),
+             scrape_interval_hours = coalesce($4, scrape_interval_hours), updated_at = $5
+         where organization_id = $6 and id = $1",
+    )
+    .bind(id)
+    .bind(change.is_active)
+    .bind(change.metadata.clone().map(Json))
+    .bind(change.scrape_interval_hours)
+    .bind(Utc::now())
+    .bind(write.organization())
+    .execute(write.connection())
+    .await?;
+    if let Some(hours) = change.scrape_interval_hours {
+        targets::set_interval(write, id, hours).await?;
+    }
+    targets::refresh(write, &[id]).await
+}
+
+/// Stops tracking a video on its own. One that was found on an account stays with it; any other is deleted with its
+/// history.
+pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
+    let Locked { internal_id, subject_id, account_id, .. } = lock(write, id).await?;
+    targets::remove(write, &[id]).await?;
+    if account_id.is_none() {
+        sqlx::query("delete from videos where organization_id = $1 and id = $2")
+            .bind(write.organization())
+            .bind(id)
+            .execute(write.connection())
+            .await?;
+        let removed = RemovedVideo { id, video_id: internal_id };
+        return write.subject_removed(subject_id, None, vec![removed]).await;
+    }
+    sqlx::query(
+        "update videos set is_tracked = false, tracked_at = null, updated_at = $2, is_active = true,
+             is_unavailable = false, metadata = '{}', scrape_interval_hours = $3
+         where organization_id = $4 and id = $1",
+    )
+    .bind(id)
+    .bind(Utc::now())
+    .bind(SCRAPE_INTERVAL_HOURS_DEFAULT)
+    .bind(write.organization())
+    .execute(write.connection())
+    .await?;
+    write.video_changed(id);
+    Ok(())
+}
+
+/// Locks an individually tracked video of the organization.
+async fn lock(write: &mut Write, id: Uuid) -> Result<Locked, Error> {
+    let organization = write.organization();
+    sqlx::query_as(
+        "select id, internal_id, subject_id, account_id, is_tracked from videos
+         where organization_id = $1 and id = $2 and is_tracked for update",
+    )
+    .bind(organization)
+    .bind(id)
+    .fetch_optional(write.connection())
+    .await?
+    .ok_or(Error::NotFound("video"))
+}

@@ -1,0 +1,246 @@
+//! Videos as records: what the API shows of them. One row serves two views, found on a tracked account and added on
+//! its own. How videos are added, changed and deleted is in [`change`].
+
+pub mod change;
+
+use serde::Serialize;
+use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use crate::model::platform::{Platform, Readable, names};
+use crate::model::text::folded;
+use crate::model::video::{Video, VideoType};
+use crate::store::Error;
+use crate::store::postgres::keyset::{
+    self, Blocks, Column, Key, List, Page, Parents, Position, Search, Slice, Sort,
+};
+use crate::store::records::accounts;
+use crate::store::records::creators;
+
+/// Which videos a list holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct VideoFilter {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<Platform>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creator_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_active: Option<bool>,
+    /// A part of the description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+}
+
+/// What a list of videos can be sorted by.
+pub trait VideoOrder: Sort {
+    /// Where a video stands in the list.
+    fn position(self, video: &Video) -> Position;
+}
+
+/// What every list of videos can be sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VideoSort {
+    CreateTime,
+    ViewCount,
+    LikeCount,
+    PlayCount,
+}
+
+impl Sort for VideoSort {
+    fn column(self) -> Column {
+        match self {
+            VideoSort::CreateTime => Column::nullable_in_descending_index("v.create_time"),
+            VideoSort::ViewCount => Column::required("v.view_count"),
+            VideoSort::LikeCount => Column::required("v.like_count"),
+            VideoSort::PlayCount => Column::required("v.play_count"),
+        }
+    }
+}
+
+impl VideoOrder for VideoSort {
+    fn position(self, video: &Video) -> Position {
+        let key = match self {
+            VideoSort::CreateTime => video.create_time.into(),
+            VideoSort::ViewCount => Key::Int(video.view_count),
+            VideoSort::LikeCount => Key::Int(video.like_count),
+            VideoSort::PlayCount => Key::Int(video.play_count),
+        };
+        Position { key, id: video.id }
+    }
+}
+
+/// What the list of individually tracked videos can be sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrackedVideoSort {
+    AddedAt,
+    As(VideoSort),
+}
+
+impl Sort for TrackedVideoSort {
+    fn column(self) -> Column {
+        match self {
+            // What is shown as the time of adding, and never null of a tracked video.
+            TrackedVideoSort::AddedAt => Column::required("v.tracked_at"),
+            TrackedVideoSort::As(sort) => sort.column(),
+        }
+    }
+}
+
+impl VideoOrder for TrackedVideoSort {
+    fn position(self, video: &Video) -> Position {
+        match self {
+            TrackedVideoSort::AddedAt => Position { key: Key::Time(video.added_at), id: video.id },
+            TrackedVideoSort::As(sort) => sort.position(video),
+        }
+    }
+}
+
+const COLUMNS: &str = "
+    v.id, v.internal_id, v.platform, v.external_id, v.shortcode,
+    coalesce(v.url, case v.platform
+        when 'tiktok' then 'https://www.tiktok.com/@' || coalesce(a.username, '') || '/video/' || v.external_id
+        else 'https://www.instagram.com/p/' || v.shortcode || '/' end) as url, v.description, v.media_type, v.duration,
+    coalesce(v.cover_image_url, v.cover_image_url_original) as cover_image_url, v.cover_image_url_original,
+    coalesce(v.video_url, v.video_url_original) as video_url, v.video_url_original,
+    v.create_time, coalesce(v.tracked_at, v.added_at) as added_at, v.updated_at, v.is_tracked, v.is_active,
+    v.is_unavailable, v.scrape_interval_hours, v.metadata, v.account_id, a.username as account_username, a.name as account_name,
+    coalesce(v.platform_account_id, a.platform_id) as platform_account_id,
+    a.creator_id, c.name as creator_name, v.first_scrape_time, v.last_scrape_time,
+    v.view_count, v.like_count, v.comment_count, v.share_count, v.saved_count, v.play_count,
+    v.ig_play_count, v.fb_play_count, v.fb_like_count, v.platform_data,
+    v.is_unavailable or (not v.is_tracked and a.is_unavailable) as tracking_unavailable,
+    case when v.is_tracked then v.is_active else a.is_active end as tracking_active,
+    v.is_tracked or coalesce(c.is_active, true) as tracking_creator_active,
+    coalesce(t.failures > 0, false) as tracking_failing,
+    case when v.is_tracked then v.last_scrape_time else a.last_scrape_time end is not null as tracking_scraped,
+    t.last_attempt_at as tracking_last_attempt_at, t.next_attempt_at as tracking_next_attempt_at,
+    t.last_error as tracking_last_error, ";
+
+const JOINS: &str = "
+    from page
+    join videos v on v.id = page.id
+    left join accounts a on a.id = v.account_id
+    left join creators c on c.id = a.creator_id
+    left join scrape_targets t on t.id = case when v.is_tracked then v.id else v.account_id end";
+
+/// Which rows a view holds.
+const fn membership(view: VideoType) -> &'static str {
+    match view {
+        VideoType::Video => "v.is_tracked",
+        VideoType::AccountVideo => "v.account_id is not null",
+    }
+}
+
+fn select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &Readable) {
+    query.push("select ").push_bind(view).push("::text as \"type\", ");
+    query.push(COLUMNS);
+    query.push("case when v.is_tracked then v.external_id is not null and v.platform = any(");
+    query.push_bind(names(&readable.posts_by_id));
+    query.push(") or v.shortcode is not null and v.platform = any(");
+    query.push_bind(names(&readable.posts_by_shortcode));
+    query.push(") else v.platform = any(").push_bind(names(&readable.accounts));
+    query.push(") end as tracking_supported").push(JOINS);
+}
+
+/// Lists the videos of one view. An account or a creator to filter by has to be the organization's.
+pub async fn list<S: VideoOrder>(
+    pg: &PgPool,
+    organization: Uuid,
+    view: VideoType,
+    readable: &Readable,
+    filter: &VideoFilter,
+    page: &Page<S>,
+) -> Result<Slice<Video>, Error> {
+    if let Some(account) = filter.account_id {
+        accounts::require(pg, organization, account).await?;
+    }
+    if let Some(creator) = filter.creator_id {
+        creators::require(pg, organization, creator).await?;
+    }
+    let rows = statement(organization, view, readable, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = records(organization, view, filter).total(pg, page).await?;
+    Ok(Slice::new(rows, total, page, |video| page.sort.position(video)))
+}
+
+/// The statement that reads a page.
+pub fn statement<S: Sort>(
+    organization: Uuid,
+    view: VideoType,
+    readable: &Readable,
+    filter: &VideoFilter,
+    page: &Page<S>,
+) -> QueryBuilder<Postgres> {
+    let mut query = records(organization, view, filter).page(page);
+    select(&mut query, view, readable);
+    keyset::order(&mut query, page);
+    query
+}
+
+/// The records of a list. Those of an account or of a creator's accounts are read account by account.
+fn records(
+    organization: Uuid,
+    view: VideoType,
+    filter: &VideoFilter,
+) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+    let values = [("id", filter.account_id), ("creator_id", filter.creator_id)];
+    let values: Vec<_> = values.into_iter().filter_map(|(column, value)| Some((column, value?))).collect();
+    let parents = (!values.is_empty()).then_some(Parents {
+        table: "accounts",
+        organization,
+        values,
+        reference: "v.account_id",
+    });
+    let blocks = Blocks {
+        table: "caption_blocks",
+        texts: "captions",
+        numbers: "videos",
+        number: "v.internal_id",
+        organization,
+    };
+    let search = filter.q.as_deref().map(|q| Search {
+        column: "v.description_key",
+        text: folded(q),
+        blocks: Some(blocks),
+    });
+    let (within, filter) = (parents.is_none().then_some(organization), filter.clone());
+    let conditions = move |query: &mut QueryBuilder<Postgres>| {
+        conditions(query, view, &filter);
+        if let Some(organization) = within {
+            query.push(" and v.organization_id = ").push_bind(organization);
+        }
+    };
+    List { table: "videos v", id: "v.id", conditions, parents, search }
+}
+
+fn conditions(query: &mut QueryBuilder<Postgres>, view: VideoType, filter: &VideoFilter) {
+    query.push(membership(view));
+    if let Some(platform) = filter.platform {
+        query.push(" and v.platform = ").push_bind(platform);
+    }
+    if let Some(active) = filter.is_active {
+        query.push(" and v.is_active = ").push_bind(active);
+    }
+}
+
+/// Reads one video of a view.
+pub async fn get(
+    pg: impl PgExecutor<'_>,
+    organization: Uuid,
+    view: VideoType,
+    readable: &Readable,
+    id: Uuid,
+) -> Result<Video, Error> {
+    let mut query =
+        QueryBuilder::<Postgres>::new("with page as (select v.id from videos v where v.organization_id = ");
+    query
+        .push_bind(organization)
+        .push(" and v.id = ")
+        .push_bind(id)
+        .push(" and ")
+        .push(membership(view))
+        .push(") ");
+    select(&mut query, view, readable);
+    query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("video"))
+}

@@ -1,0 +1,139 @@
+//! The tracker's queues from the outside: how much is due and how late it is, and what the tracked accounts are like.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::PgPool;
+
+use crate::model::cost::AccountFacts;
+use crate::model::platform::Platform;
+use crate::store::Error;
+use crate::store::tracking::source_pauses::Cause;
+
+/// The state of one platform's queue.
+#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+pub struct Queue {
+    pub platform: Platform,
+    /// Targets whose time has come and that nobody has in hand.
+    pub due: i64,
+    /// Those that a tracker has in hand.
+    pub in_hand: i64,
+    /// Those whose last attempt failed, due or not.
+    pub failing: i64,
+    /// How long the one that is due longest has waited.
+    pub lag_seconds: i64,
+    /// Until when its sources rest, the one that rests longest; null while all go on. While another source of its list
+    /// can go on, so does the queue.
+    pub rests_until: Option<DateTime<Utc>>,
+    pub cause: Option<Cause>,
+    /// Which sources rest, each with its reason.
+    pub reason: Option<String>,
+}
+
+/// A queue together with how much it is of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    #[serde(flatten)]
+    pub queue: Queue,
+    /// Accounts and individually tracked videos that are not paused.
+    pub targets: i64,
+}
+
+/// Reads what is tracked of every platform, and its queue at `now` of the service's clock.
+pub async fn status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Status>, Error> {
+    let (targets, queues) = (targets(pg).await?, all(pg, now).await?);
+    let together = targets.into_iter().zip(queues);
+    Ok(together.map(|((_, targets), queue)| Status { queue, targets }).collect())
+}
+
+/// Counts the accounts and individually tracked videos of every platform that are not paused; goes through all of them.
+pub async fn targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
+    let targets = sqlx::query_as(
+        "select p.platform, t.targets
+         from unnest($1::text[]) with ordinality as p(platform, place)
+         cross join lateral (
+            select count(*) as targets from scrape_targets where platform = p.platform and enabled
+         ) t
+         order by p.place",
+    )
+    .bind(Platform::ALL.map(Platform::as_str))
+    .fetch_all(pg)
+    .await?;
+    Ok(targets)
+}
+
+/// Reads the queue of every platform, at `now` of the service's clock. Looks at what is due, which what is in hand was and is
+/// until it is done, and at what fails.
+pub async fn all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
+    let queues = sqlx::query_as(
+        "select p.platform, t.due, t.in_hand, failing.failing,
+                coalesce(extract(epoch from $1 - t.longest), 0)::bigint as lag_seconds,
+                pause.rests_until, pause.cause, pause.reason
+         from unnest($2::text[]) with ordinality as p(platform, place)
+         cross join lateral (
+            select count(*) filter (where not coalesce(lease_until >= now(), false)) as due,
+                count(*) filter (where lease_until >= now()) as in_hand,
+                min(next_attempt_at) filter (where not coalesce(lease_until >= now(), false)) as longest
+            from scrape_targets where platform = p.platform and enabled and next_attempt_at <= $1
+         ) t
+         cross join lateral (
+            select count(*) as failing from scrape_targets
+            where platform = p.platform and enabled and failures > 0
+         ) failing
+         cross join lateral (
+            select max(until) as rests_until, min(cause) as cause,
+                string_agg(source || ': ' || reason, '; ' order by source) as reason
+            from source_pauses where platform = p.platform
+         ) pause
+         order by p.place",
+    )
+    .bind(now)
+    .bind(Platform::ALL.map(Platform::as_str))
+    .fetch_all(pg)
+    .await?;
+    Ok(queues)
+}
+
+/// The accounts of a platform that are read, each once however many organizations track it, as often as the most
+/// eager of them has it read and as deep as the one that looks back farthest.
+pub async fn accounts(
+    pg: &PgPool,
+    platform: Platform,
+    now: DateTime<Utc>,
+) -> Result<Vec<AccountFacts>, Error> {
+    let facts = sqlx::query_as(
+        "select min(a.scrape_interval_hours) as interval_hours, max(a.lookback_days) as lookback_days,
+                max(p.fortnight) as fortnight, max(p.quarter) as quarter, max(p.everything) as all
+         from (
+            select a.id, a.username, a.platform_id, a.scrape_interval_hours,
+                coalesce(a.post_lookback_days, o.default_post_lookback_days) as lookback_days,
+                coalesce(a.max_recent_posts, o.default_max_recent_posts) as max_posts
+            from scrape_targets t join accounts a on a.id = t.id join organizations o on o.id = a.organization_id
+            where t.platform = $1 and t.enabled
+         ) a
+         cross join lateral (
+            select least(count(*) filter (where create_time > $2 - interval '14 days'), a.max_posts) as fortnight,
+                least(count(*) filter (where create_time > $2 - interval '90 days'), a.max_posts) as quarter,
+                least(count(*), a.max_posts) as everything
+            from videos v
+            where v.account_id = a.id and create_time > $2 - make_interval(days => a.lookback_days)
+         ) p
+         group by a.username, a.platform_id",
+    )
+    .bind(platform)
+    .bind(now)
+    .fetch_all(pg)
+    .await?;
+    Ok(facts)
+}
+
+/// The intervals at which individually tracked videos of a platform are read, each video once.
+pub async fn video_intervals(pg: &PgPool, platform: Platform) -> Result<Vec<i32>, Error> {
+    let intervals = sqlx::query_scalar(
+        "select min(v.scrape_interval_hours) from scrape_targets t join videos v on v.id = t.id
+         where t.platform = $1 and t.enabled and t.kind = 'video' group by coalesce(v.external_id, v.shortcode)",
+    )
+    .bind(platform)
+    .fetch_all(pg)
+    .await?;
+    Ok(intervals)
+}
