@@ -1,7 +1,7 @@
 //! The unit of work of a request that changes something.
 
 use super::problem::Problem;
-use crate::store::{Contention, contending};
+use crate::store::{Contention, retry_on_conflict};
 
 /// Does a unit of work from its beginning to its commit, and again while another one is in its way. Whatever it does is
 /// done inside its transaction, the keeping of its answer under an `Idempotency-Key` included, so only the last time
@@ -10,11 +10,11 @@ pub async fn unit<T, F>(work: impl FnMut() -> F) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, Problem>>,
 {
-    contending(work).await
+    retry_on_conflict(work).await
 }
 
 impl Contention for Problem {
-    fn may_be_made_again(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         self.gave_way()
     }
 }

@@ -41,7 +41,7 @@ use crate::model::platform::Platform;
 use crate::store::outbox::applied;
 use crate::store::records::imports;
 use crate::store::records::organizations;
-use crate::store::{self, Write, contending};
+use crate::store::{self, Write, retry_on_conflict};
 
 /// After how many rows the progress bar moves.
 const SHOWN_EVERY: u64 = 4_096;
@@ -222,7 +222,7 @@ impl<'a> Load<'a> {
     /// Writes gathered rows.
     async fn write(&mut self, batch: &Batch) -> Result<(), Error> {
         let pg = &self.stores.pg;
-        let written = contending(|| batch.write(pg, self.organization, self.active, self.now)).await?;
+        let written = retry_on_conflict(|| batch.write(pg, self.organization, self.active, self.now)).await?;
         self.snapshots += written.snapshots;
         self.accounts.extend(written.accounts);
         self.videos.extend(written.videos);
@@ -241,7 +241,7 @@ impl<'a> Load<'a> {
         let (pg, organization) = (&self.stores.pg, self.organization);
         let creators = named(std::mem::take(&mut self.creators));
         for links in creators.chunks(LINKS) {
-            contending(|| async {
+            retry_on_conflict(|| async {
                 let mut write = Write::begin(pg, organization).await?;
                 imports::link_creators(&mut write, links).await?;
                 write.commit().await
@@ -250,7 +250,7 @@ impl<'a> Load<'a> {
         }
         let categories = named(std::mem::take(&mut self.categories));
         for categories in categories.chunks(LINKS) {
-            contending(|| async {
+            retry_on_conflict(|| async {
                 let mut write = Write::begin(pg, organization).await?;
                 imports::categorise(&mut write, categories).await?;
                 write.commit().await

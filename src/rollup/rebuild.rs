@@ -9,7 +9,7 @@ use crate::app::Stores;
 use crate::store::clickhouse::rollup;
 use crate::store::outbox::applied;
 use crate::store::records::organizations;
-use crate::store::{Write, contending};
+use crate::store::{Write, retry_on_conflict};
 
 /// Subjects of one unit of work: few enough that others' changes do not wait behind them.
 const SUBJECTS: usize = 50;
@@ -32,7 +32,7 @@ pub async fn rebuild(stores: &Stores, organizations: &[Uuid], progress: bool) ->
         let bar = progress_bar(progress, subjects.len());
         bar.set_message(organization.to_string());
         for some in subjects.chunks(SUBJECTS) {
-            let committed = contending(|| async {
+            let committed = retry_on_conflict(|| async {
                 let (accounts, videos) = rollup::records(&stores.pg, organization, some).await?;
                 let mut write = Write::begin(&stores.pg, organization).await?;
                 write.rebuilt(some.to_vec(), accounts, videos);

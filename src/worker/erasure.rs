@@ -20,7 +20,7 @@ use crate::store::lifecycle::outbox::Forgetting;
 use crate::store::lifecycle::retention as reducing;
 use crate::store::lifecycle::vacuum::Vacuumed;
 use crate::store::lifecycle::{Turn, organizations, purge, together};
-use crate::store::{Error, contending};
+use crate::store::{Error, retry_on_conflict};
 
 /// How often there is a look for deleted organizations, and whether it is time for everything else.
 const LOOK: Duration = Duration::from_secs(2);
@@ -191,7 +191,7 @@ pub async fn now(
 async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<Progress, Error> {
     let pg = &stores.pg;
     let began = Instant::now();
-    while within(LONG, contending(|| organizations::remove_some_records(pg, organization))).await? {
+    while within(LONG, retry_on_conflict(|| organizations::remove_some_records(pg, organization))).await? {
         failpoint::reached("erasure-records");
         within(BRIEF, turn.confirm()).await?;
     }

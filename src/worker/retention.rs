@@ -14,7 +14,7 @@ use crate::store::clickhouse::history_writer;
 use crate::store::lifecycle::Turn;
 use crate::store::lifecycle::retention::{self, Cut};
 use crate::store::outbox::applied;
-use crate::store::{Error, Write, contending, outbox};
+use crate::store::{Error, Write, outbox, retry_on_conflict};
 
 /// Subjects that are reduced at a time, unless that turns out to be too much for one statement.
 const REDUCED: usize = 500;
@@ -32,7 +32,7 @@ const BRIEFLY: Duration = Duration::from_secs(1);
 pub async fn cut(stores: &Stores, of: Option<Uuid>) -> Result<(), Error> {
     let today = stores.clock.now().await.date_naive();
     let in_sandbox = stores.clock.is_a_sandboxs();
-    within(LONG, contending(|| retention::cut(&stores.pg, of, today, in_sandbox))).await
+    within(LONG, retry_on_conflict(|| retention::cut(&stores.pg, of, today, in_sandbox))).await
 }
 
 /// Reduces what came before the histories of organizations, or of one, and takes the rest out of ClickHouse's files by a
@@ -165,7 +165,7 @@ async fn recompute(
             }
             write.commit().await
         };
-        let committed = within(LONG, contending(recompute)).await?;
+        let committed = within(LONG, retry_on_conflict(recompute)).await?;
         failpoint::reached("retention-computed");
         if let Some(position) = committed.outbox_position {
             let delivered = applied::wait_for_clickhouse(pg, cut.organization, position);

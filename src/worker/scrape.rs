@@ -13,7 +13,7 @@ use crate::store::tracking::leases::{self, Kind, Leased};
 use crate::store::tracking::scrapes::{self, Identity, Said};
 use crate::store::tracking::source_pauses::Cause;
 use crate::store::tracking::targets::{self, Attempt, Reach};
-use crate::store::{Error, Write, contending};
+use crate::store::{Error, Write, retry_on_conflict};
 
 /// How a scrape ended for the platform's queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,7 +169,7 @@ async fn recording<F>(change: impl FnMut() -> F) -> Result<(), Error>
 where
     F: Future<Output = Result<(), Error>>,
 {
-    within(LONG, contending(change)).await
+    within(LONG, retry_on_conflict(change)).await
 }
 
 /// Records that attempts at leased targets broke off in the middle, which no answer of a platform should bring about.

@@ -11,7 +11,7 @@ use tidemark::model::platform::Platform;
 use tidemark::rollup::rebuild;
 use tidemark::store::lifecycle::Turn;
 use tidemark::store::observations::{FoundOn, ObservedVideo, observe_videos};
-use tidemark::store::{Write, contending};
+use tidemark::store::{Write, retry_on_conflict};
 use tidemark::worker::retention;
 use uuid::Uuid;
 
@@ -345,7 +345,7 @@ impl Course {
             scraped_at: None,
         };
         let (pg, id) = (&self.organization.stack.stores.pg, self.organization.id);
-        contending(|| async {
+        retry_on_conflict(|| async {
             let mut write = Write::begin(pg, id).await?;
             observe_videos(&mut write, Utc::now(), vec![observed.clone()]).await?;
             write.commit().await

@@ -12,7 +12,7 @@ pub mod retention;
 pub mod vacuum;
 
 use super::Error;
-use super::postgres::advisory_lock::{Place, Work};
+use super::postgres::advisory_lock::{AdvisoryLock, Work};
 
 /// Taking out what was deleted.
 pub enum Erasing {}
@@ -22,7 +22,7 @@ impl Work for Erasing {
 }
 
 /// The place of the process that erases.
-pub type Turn = Place<Erasing>;
+pub type Turn = AdvisoryLock<Erasing>;
 
 /// How many rows two steps took out, neither of which keeps the other from being taken; the first failure, if there is one.
 pub fn together(rows: Result<u64, Error>, more: Result<u64, Error>) -> Result<u64, Error> {

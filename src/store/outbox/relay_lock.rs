@@ -3,7 +3,7 @@
 use sqlx::PgConnection;
 
 use crate::store::Error;
-use crate::store::postgres::advisory_lock::{Place, Work, is_taken};
+use crate::store::postgres::advisory_lock::{AdvisoryLock, Work, is_taken};
 
 /// Bringing the outbox to ClickHouse.
 pub enum Relaying {}
@@ -13,7 +13,7 @@ impl Work for Relaying {
 }
 
 /// The place of the process that delivers.
-pub type Leadership = Place<Relaying>;
+pub type Leadership = AdvisoryLock<Relaying>;
 
 /// Whether some process has the relay's place.
 pub async fn is_led(connection: &mut PgConnection) -> Result<bool, Error> {

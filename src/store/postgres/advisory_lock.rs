@@ -13,9 +13,9 @@ pub trait Work {
 }
 
 /// The place of the process that does some work; given up by dropping it.
-pub struct Place<W>(PgConnection, PhantomData<W>);
+pub struct AdvisoryLock<W>(PgConnection, PhantomData<W>);
 
-impl<W: Work> Place<W> {
+impl<W: Work> AdvisoryLock<W> {
     /// Takes the place; none while another process has it.
     pub async fn take(database_url: &str) -> Result<Option<Self>, Error> {
         let mut connection = PgConnection::connect(database_url).await?;
@@ -31,7 +31,7 @@ impl<W: Work> Place<W> {
             .bind(W::LOCK)
             .fetch_one(&mut connection)
             .await?;
-        Ok(taken.then_some(Place(connection, PhantomData)))
+        Ok(taken.then_some(AdvisoryLock(connection, PhantomData)))
     }
 
     /// Leaves the place to the next one, who finds it free from now on.

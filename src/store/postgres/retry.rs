@@ -10,23 +10,23 @@ const PAUSES_MS: [u64; 4] = [10, 30, 100, 300];
 /// An error of a change that another unit of work may have been in the way of.
 pub trait Contention {
     /// Whether one was, and the change may come about when it is made again.
-    fn may_be_made_again(&self) -> bool;
+    fn is_retryable(&self) -> bool;
 }
 
 impl Contention for Error {
-    fn may_be_made_again(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         self.is_contention()
     }
 }
 
 /// Makes a change, again from the start while another unit of work is in the way.
-pub async fn contending<T, E: Contention, F>(mut change: impl FnMut() -> F) -> Result<T, E>
+pub async fn retry_on_conflict<T, E: Contention, F>(mut change: impl FnMut() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
 {
     for pause in PAUSES_MS {
         match change().await {
-            Err(error) if error.may_be_made_again() => tokio::time::sleep(Duration::from_millis(pause)).await,
+            Err(error) if error.is_retryable() => tokio::time::sleep(Duration::from_millis(pause)).await,
             done => return done,
         }
     }
