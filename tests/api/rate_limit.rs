@@ -79,7 +79,7 @@ async fn windows_that_are_over_are_removed_and_the_running_one_stays() {
     let (past, running) = (uuid::Uuid::now_v7(), uuid::Uuid::now_v7());
     // Far enough ahead that it cannot end during the test.
     for (key, minute) in [(past, minute - 1), (running, minute + 10)] {
-        sqlx::query("insert into rate_limit_windows (minute, key_id, taken) values ($1, $2, 5)")
+        sqlx::query("insert into rate_limit_windows (minute, key_id, requests) values ($1, $2, 5)")
             .bind(minute)
             .bind(key)
             .execute(&api.pg)

@@ -229,8 +229,8 @@ async fn what_is_wrong_with_postgres_is_said() {
          create role {role} login password 'secret-of-a-test';
          grant select on all tables in schema public to {role};
          update pg_index set indisvalid = false where indexrelid = 'creators_by_name'::regclass;
-         insert into outbox (organization_id, events, created_at)
-         values (gen_random_uuid(), '\\x00', now() - interval '1 hour')"
+         insert into outbox (organization_id, events, since, created_at)
+         values (gen_random_uuid(), '\\x00', now(), now() - interval '1 hour')"
     );
     sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(pg).await.unwrap();
     let reader = installation.database(|url| {
@@ -257,8 +257,8 @@ async fn what_is_wrong_with_postgres_is_said() {
     says(&reader, "fail", "postgres-settings", &["only lets itself be read", "make room on its disk"]);
     installation.says(&[], "fail", "postgres-indexes", &["drop index concurrently creators_by_name"]);
     installation.says(&[], "fail", "outbox", &["1 changes wait", "start `tidemark track`"]);
-    let many = "insert into outbox (organization_id, events)
-                select gen_random_uuid(), '\\x00' from generate_series(1, 100000)";
+    let many = "insert into outbox (organization_id, events, since)
+                select gen_random_uuid(), '\\x00', now() from generate_series(1, 100000)";
     sqlx::query(many).execute(pg).await.unwrap();
     installation.says(&[], "fail", "outbox", &["100,000 or more changes wait"]);
     installation.says(&[], "warn", "api", &["start `tidemark serve`"]);
@@ -335,13 +335,13 @@ async fn history_that_nobody_can_bring_again_is_told_from_what_a_tracker_brings(
     let installation = Installation::new("doctor_history").await;
     let pg = &installation.databases.pg;
     let statements = "select setval('deliveries', 7);
-                      insert into outbox (organization_id, events, delivery, applied_at)
-                      values (gen_random_uuid(), '\\x00', 7, now())";
+                      insert into outbox (organization_id, events, since, delivery, applied_at)
+                      values (gen_random_uuid(), '\\x00', now(), 7, now())";
     sqlx::raw_sql(statements).execute(pg).await.unwrap();
     let again = ["lacks the deliveries after 0, up to 7", "`tidemark track` brings them again"];
     installation.says(&[], "warn", "history", &again);
     let forgotten =
-        "delete from outbox; insert into outbox_forgotten (delivery, applied_at) values (7, now())";
+        "delete from outbox; insert into outbox_pruned (delivery, applied_at) values (7, now())";
     sqlx::raw_sql(forgotten).execute(pg).await.unwrap();
     let lost = ["from the beginning to ", "restore a backup of clickhouse"];
     installation.says(&[], "fail", "history", &lost);

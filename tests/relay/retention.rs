@@ -143,7 +143,7 @@ async fn reduce_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
     cut(&own, &both).await;
     let trigger = format!(
         "create function meanwhile() returns trigger language plpgsql as $$ begin {change}; return new; end $$;
-         create trigger meanwhile before update of history_reduced on organizations
+         create trigger meanwhile before update of history_compacted_before on organizations
          for each row when (old.id = '{}') execute function meanwhile()",
         both[0]
     );
@@ -173,7 +173,7 @@ async fn an_organization_whose_history_cannot_be_reduced_keeps_no_other_waiting(
 /// What reduces history in a database is waited for there, and nowhere else.
 pub(crate) async fn is_waited_for_there_alone(there: &Client, elsewhere: &Client) {
     let statement =
-        "insert into relay_position (relay, position) select 'another', sleepEachRow(1) from numbers(600)
+        "insert into relay_position (relay, delivery) select 'another', sleepEachRow(1) from numbers(600)
                      settings max_block_size = 1";
     let client = retention::client(there);
     let left = tokio::spawn(async move { client.query_raw(statement).execute().await });

@@ -28,7 +28,7 @@ async fn a_row_that_cannot_be_read_holds_up_its_organization_alone() {
     let (struck, other) = (own.organization(1).await, own.organization(1).await);
     scrape(own.pg(), struck.id, struck.accounts[0], 3, 100).await;
     let row: i64 = sqlx::query_scalar(
-        "insert into outbox (organization_id, events) values ($1, '\\x0909') returning position",
+        "insert into outbox (organization_id, events, since) values ($1, '\\x0909', '1970-01-01') returning position",
     )
     .bind(struck.id)
     .fetch_one(own.pg())
@@ -109,7 +109,7 @@ async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
 }
 
 /// Inserts for six seconds. No block may sleep for longer than three.
-const SLOW: &str = "insert into relay_position (relay, position)
+const SLOW: &str = "insert into relay_position (relay, delivery)
     select 'another', sleepEachRow(1) from numbers(6) settings max_block_size = 1";
 
 #[tokio::test]

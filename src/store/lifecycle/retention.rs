@@ -95,7 +95,7 @@ pub async fn cut(
 /// The organizations whose history was cut short, or one of them.
 pub async fn cuts(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Cut>, Error> {
     let cuts = sqlx::query_as(
-        "select id as organization, history_since as since, history_reduced is not distinct from history_since as is_reduced,
+        "select id as organization, history_since as since, history_compacted_before is not distinct from history_since as is_reduced,
                 greatest(0, extract(epoch from history_since_set_at + $2 - now()))::float8 as settles_in
          from organizations
          where history_since is not null and deleted_at is null and ($1::uuid is null or id = $1)
@@ -126,7 +126,7 @@ pub async fn quiet(client: &Client) -> Result<(), Error> {
 
 /// Notes whether only what later days count from is left of before an organization's history.
 pub async fn note(pg: &PgPool, cut: &Cut, is_reduced: bool) -> Result<(), Error> {
-    sqlx::query("update organizations set history_reduced = $2 where id = $1")
+    sqlx::query("update organizations set history_compacted_before = $2 where id = $1")
         .bind(cut.organization)
         .bind(is_reduced.then_some(cut.since))
         .execute(pg)

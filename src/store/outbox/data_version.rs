@@ -19,7 +19,7 @@ pub struct Version {
     /// Which table of organizations it is: a dump that is restored makes another one, without a start.
     relation: i64,
     /// Grows when ClickHouse has other files than before.
-    replaced: i64,
+    clickhouse_generation: i64,
     /// Grows with accounts, creators and who belongs to whom.
     accounts: i64,
     /// Grows with videos, where the answer reads their records.
@@ -37,7 +37,7 @@ impl Version {
         Version {
             started: DateTime::UNIX_EPOCH,
             relation: 0,
-            replaced: 0,
+            clickhouse_generation: 0,
             accounts: 0,
             videos: None,
             delivery,
@@ -63,14 +63,15 @@ pub async fn current(
     history_since: Option<NaiveDate>,
 ) -> Result<Version, Error> {
     sqlx::query_as(
-        "select pg_postmaster_start_time() as started, o.tableoid::bigint as relation, replaced.times as replaced, o.accounts_version as accounts,
+        "select pg_postmaster_start_time() as started, o.tableoid::bigint as relation,
+                c.generation as clickhouse_generation, o.accounts_version as accounts,
                 case when $3 then o.videos_version end as videos,
                 coalesce((
                     select delivery from history_versions
                     where organization_id = $1 and day <= $2 order by day desc limit 1
                 ), 0) as delivery,
                 $4::date as history_since
-         from organizations o cross join clickhouse_replaced replaced where o.id = $1",
+         from organizations o cross join clickhouse_generation c where o.id = $1",
     )
     .bind(organization)
     .bind(basis.until)
@@ -104,6 +105,6 @@ pub(in crate::store) async fn delivered(transaction: &mut PgConnection, delivery
 /// Notes that ClickHouse stands elsewhere than at the last delivery that was marked: answers of every organization may
 /// have been made from files that are gone, or were missing.
 pub(in crate::store) async fn replaced(transaction: &mut PgConnection) -> Result<(), Error> {
-    sqlx::query("update clickhouse_replaced set times = times + 1").execute(transaction).await?;
+    sqlx::query("update clickhouse_generation set generation = generation + 1").execute(transaction).await?;
     Ok(())
 }

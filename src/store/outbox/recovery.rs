@@ -62,7 +62,7 @@ pub async fn applied(pg: impl PgExecutor<'_>) -> Result<i64, Error> {
         "select greatest(
             0,
             (select max(delivery) from outbox where applied_at is not null),
-            (select delivery from outbox_forgotten))",
+            (select delivery from outbox_pruned))",
     )
     .fetch_one(pg)
     .await?;
@@ -131,12 +131,12 @@ pub async fn keep_ids_above(pg: &PgPool, highest: i64) -> Result<(), Error> {
 /// do not have its gap.
 async fn note_missing_history(pg: &PgPool, recorded: Recorded, last: i64) -> Result<(), Error> {
     let mut transaction = Transaction::begin(pg).await?;
-    sqlx::query("delete from missing_history where noticed_after >= $1")
+    sqlx::query("delete from missing_history where detected_at_delivery >= $1")
         .bind(recorded.delivery)
         .execute(&mut *transaction)
         .await?;
     if let Some(MissingHistory { since, until }) = forgotten_after(&mut *transaction, recorded).await? {
-        sqlx::query("insert into missing_history (noticed_after, since, until) values ($1, $2, $3)")
+        sqlx::query("insert into missing_history (detected_at_delivery, since, until) values ($1, $2, $3)")
             .bind(last)
             .bind(since)
             .bind(until)
@@ -153,7 +153,7 @@ pub async fn forgotten_after(
     recorded: Recorded,
 ) -> Result<Option<MissingHistory>, Error> {
     let forgotten = sqlx::query_as(
-        "select $2::timestamptz as since, applied_at as until from outbox_forgotten where delivery > $1",
+        "select $2::timestamptz as since, applied_at as until from outbox_pruned where delivery > $1",
     )
     .bind(recorded.delivery)
     .bind(recorded.at)
@@ -196,10 +196,10 @@ async fn forget_some(pg: &PgPool) -> Result<u64, Error> {
     .await?;
     if let (Some(delivery), Some(applied_at)) = (delivery, applied_at) {
         sqlx::query(
-            "insert into outbox_forgotten (delivery, applied_at) values ($1, $2)
+            "insert into outbox_pruned (delivery, applied_at) values ($1, $2)
              on conflict (single) do update set
-                delivery = greatest(outbox_forgotten.delivery, excluded.delivery),
-                applied_at = greatest(outbox_forgotten.applied_at, excluded.applied_at)",
+                delivery = greatest(outbox_pruned.delivery, excluded.delivery),
+                applied_at = greatest(outbox_pruned.applied_at, excluded.applied_at)",
         )
         .bind(delivery)
         .bind(applied_at)

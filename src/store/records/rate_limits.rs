@@ -21,11 +21,11 @@ pub async fn take(pg: &PgPool, key: Uuid, limit: u32) -> Result<Counted, Error> 
     Ok(sqlx::query_as(
         "with clock as (select floor(extract(epoch from now()))::bigint as second),
               counted as (
-                  insert into rate_limit_windows as w (minute, key_id, taken)
+                  insert into rate_limit_windows as w (minute, key_id, requests)
                   select second / 60, $1, 1 from clock
-                  on conflict (minute, key_id) do update set taken = w.taken + 1 where w.taken < $2
-                  returning taken)
-         select second, (select taken from counted) as taken from clock",
+                  on conflict (minute, key_id) do update set requests = w.requests + 1 where w.requests < $2
+                  returning requests)
+         select second, (select requests from counted) as taken from clock",
     )
     .bind(key)
     .bind(i64::from(limit))
