@@ -1,5 +1,5 @@
--- The rollup: what each tracked subject gained on each UTC day on which it was observed. Individually tracked videos are
--- subjects too, so that the sums over an organization are complete.
+-- The rollup: gains per tracked subject and UTC day of observation. Individually tracked videos are subjects as well, so
+-- sums over an organization are complete.
 CREATE OR REPLACE VIEW {public:Identifier}.account_daily
 (
     org_id        UUID COMMENT 'Organization that owns the row',

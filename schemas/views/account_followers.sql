@@ -1,4 +1,4 @@
--- What the profile of each account said on each UTC day on which it was read, and how many followers that gained.
+-- Profile figures and follower gains per account and UTC day of observation.
 CREATE OR REPLACE VIEW {public:Identifier}.account_followers
 (
     org_id             UUID COMMENT 'Organization that owns the row',

@@ -1,4 +1,4 @@
--- Accounts as they are now.
+-- Accounts, current state.
 CREATE OR REPLACE VIEW {public:Identifier}.accounts
 (
     org_id     UUID COMMENT 'Organization that owns the row',

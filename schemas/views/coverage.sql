@@ -1,5 +1,5 @@
--- Which account was observed on which UTC day: a day without a row is one on which neither the profile nor any of its posts
--- was read, so that its gains fall on the next day that has one.
+-- The UTC days on which each account was observed. Gains of a day without a row, on which neither the profile nor any post
+-- was read, are part of the next day that has one.
 CREATE OR REPLACE VIEW {public:Identifier}.coverage
 (
     org_id              UUID COMMENT 'Organization that owns the row',

@@ -1,5 +1,5 @@
--- What each creator gained on each UTC day on which one of its accounts was observed. A creator's numbers follow the links
--- as they are now: an account that is linked elsewhere takes its whole history with it.
+-- Gains per creator and UTC day on which one of its accounts was observed, by the current links: an account that is linked
+-- to another creator takes its whole history with it.
 CREATE OR REPLACE VIEW {public:Identifier}.creator_daily
 (
     org_id        UUID COMMENT 'Organization that owns the row',

@@ -1,4 +1,4 @@
--- Creators as they are now. Which accounts belong to one says accounts.creator_id.
+-- Creators, current state. accounts.creator_id links accounts to them.
 CREATE OR REPLACE VIEW {public:Identifier}.creators
 (
     org_id    UUID COMMENT 'Organization that owns the row',

@@ -1,8 +1,7 @@
--- What each video gained on each UTC day on which it was observed, and its counters at the end of that day. A gain is what
--- is known by the end of the day less what was known before it, as recompute.sql counts it: the first known value of a
--- counter is a baseline and gains nothing, but for the first snapshot of a video that was posted on or after the day its
--- tracking began. Filters on the keys go below the window to the tables; one on the date cannot, as a gain rests on all
--- that was read before.
+-- Gains per video and UTC day of observation, and its counters at the end of that day. A gain is the last known value by the
+-- end of the day minus the last known value before it, as in recompute.sql: the first known value of a counter is a baseline
+-- and no gain, except in the first snapshot of a video that was posted on or after the day tracking began. Filters on the
+-- keys are pushed below the window function; one on the date is not, because a gain depends on all earlier snapshots.
 CREATE OR REPLACE VIEW {public:Identifier}.video_daily_gains
 (
     org_id        UUID COMMENT 'Organization that owns the row',

@@ -1,5 +1,5 @@
--- What was read of videos, raw: one row per video and UTC day on which it was observed, with the counters of the day's last
--- observation. Gains stand in video_daily_gains.
+-- Cumulative counters as observed, one row per video and UTC day, of the day's last observation. Gains are in
+-- video_daily_gains.
 CREATE OR REPLACE VIEW {public:Identifier}.video_snapshots
 (
     org_id        UUID COMMENT 'Organization that owns the row',

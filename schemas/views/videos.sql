@@ -1,4 +1,4 @@
--- Videos of either kind as they are now: found on accounts, or tracked individually, or both.
+-- Videos, current state: discovered on an account, tracked individually, or both.
 CREATE OR REPLACE VIEW {public:Identifier}.videos
 (
     org_id      UUID COMMENT 'Organization that owns the row',

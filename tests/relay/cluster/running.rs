@@ -95,7 +95,7 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
         let copy = format!("INSERT INTO {0} SELECT * FROM {name}.{0}", table.name);
         copied.query_raw(&copy).execute().await.unwrap();
     }
-    let position = format!("INSERT INTO relay_position (relay, position) VALUES ('outbox', {copied_from})");
+    let position = format!("INSERT INTO relay_position (relay, delivery) VALUES ('outbox', {copied_from})");
     copied.query_raw(&position).execute().await.unwrap();
     own.stores.clickhouse = copied;
     assert_eq!(own.recorded().await, copied_from);

@@ -1,7 +1,4 @@
-//! The last delivery that ClickHouse has, as ClickHouse itself says: files that are lost or replaced say another one.
-//!
-//! The column of `relay_position` is called `position` for historical reasons: it holds the number of a delivery, not a
-//! position of the outbox.
+//! The last delivery that ClickHouse has, as ClickHouse itself records it: lost or replaced files show a different one.
 
 use chrono::{DateTime, Utc};
 use clickhouse::{Client, Row};
@@ -22,12 +19,12 @@ pub struct Recorded {
 pub async fn recorded(client: &Client) -> Result<Recorded, Error> {
     #[derive(Row, Deserialize)]
     struct Last {
-        position: u64,
+        delivery: u64,
         #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
         applied_at: DateTime<Utc>,
     }
     let last: Last = client::one(client, include_str!("recorded_delivery.sql"), SHORT, |query| query).await?;
-    let delivery = last.position.cast_signed();
+    let delivery = last.delivery.cast_signed();
     Ok(Recorded { delivery, at: (delivery > 0).then_some(last.applied_at) })
 }
 
