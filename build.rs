@@ -1,36 +1,37 @@
-//! Lists the ClickHouse statements of `schemas/` for `store::migrate`, the numbered ones and the views, and has Cargo build
-//! again when a migration of either store or a view comes or goes.
+//! Embeds the SQL files of `schemas/` for `store::migrate`, and rebuilds when a migration is added or removed.
 
-use std::path::Path;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-fn main() {
+fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=migrations");
     println!("cargo:rerun-if-changed=schemas");
-    let out = env::var("OUT_DIR").expect("Cargo names a folder for what is generated");
-    for (folder, list) in [("schemas", "schemas.rs"), ("schemas/views", "views.rs")] {
-        fs::write(Path::new(&out).join(list), statements(folder)).expect("the list can be written");
+    let mut migrations = String::new();
+    for (name, path) in sql_files("schemas")? {
+        let number = name.split('_').next().unwrap_or_default();
+        let version: u32 = number.parse().map_err(|_| format!("name schemas/{name} NNNN_table.sql"))?;
+        migrations += &format!("({version}, {name:?}, include_str!({path:?})),\n");
     }
+    let views = sql_files("schemas/views")?;
+    let views: String =
+        views.iter().map(|(name, path)| format!("({name:?}, include_str!({path:?})),\n")).collect();
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("schemas.rs"), format!("&[\n{migrations}]\n"))?;
+    fs::write(out.join("views.rs"), format!("&[\n{views}]\n"))?;
+    Ok(())
 }
 
-/// The statements of a folder as an array of names and texts, in the order of the names.
-fn statements(folder: &str) -> String {
-    let root = env::var("CARGO_MANIFEST_DIR").expect("Cargo names the folder of the package");
-    let mut names: Vec<String> = match fs::read_dir(Path::new(&root).join(folder)) {
-        Ok(entries) => entries
-            .map(|entry| entry.expect("a folder can be listed").file_name().to_string_lossy().into_owned())
-            .filter(|name| name.ends_with(".sql"))
-            .collect(),
-        Err(error) => panic!("{folder} cannot be listed: {error}"),
-    };
-    names.sort();
-    let mut list = String::from("&[\n");
-    for name in &names {
-        list.push_str(&format!(
-            "    ({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?}))),\n",
-            format!("/{folder}/{name}")
-        ));
+/// The SQL files of a folder, by name, with their paths.
+fn sql_files(folder: &str) -> Result<Vec<(String, PathBuf)>, Box<dyn Error>> {
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join(folder);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&folder)? {
+        let name = entry?.file_name().into_string().map_err(|name| format!("{name:?} is not UTF-8"))?;
+        if name.ends_with(".sql") {
+            files.push((name.clone(), folder.join(name)));
+        }
     }
-    list.push_str("]\n");
-    list
+    files.sort();
+    Ok(files)
 }

@@ -16,7 +16,7 @@ use crate::model::platform::Readable;
 use crate::running::Running;
 use crate::store::analytics::History;
 use crate::store::clickhouse::connect;
-use crate::store::migrate::Required;
+use crate::store::migrate::SchemaCheck;
 use crate::store::postgres::pool::{self, DatabaseUrlError};
 use crate::store::search::SearchIndex;
 use crate::tls;
@@ -26,7 +26,7 @@ use crate::tls;
 pub struct App {
     pub pg: PgPool,
     /// Whether Postgres has the tables of this version.
-    pub schema: Required,
+    pub schema: SchemaCheck,
     pub history: History,
     pub clock: Clock,
     pub search: SearchIndex,
@@ -93,7 +93,17 @@ impl App {
         let history = History::new(&clickhouse, settings.analytics_concurrency);
         let answers = Answers::new(settings.answer_cache);
         let (settings, running) = (Arc::new(settings), Running::default());
-        App { pg, schema: Required::default(), history, clock, search, answers, readable, settings, running }
+        App {
+            pg,
+            schema: SchemaCheck::default(),
+            history,
+            clock,
+            search,
+            answers,
+            readable,
+            settings,
+            running,
+        }
     }
 }
 

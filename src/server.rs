@@ -167,7 +167,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let following = Stores { pg: pool::for_search_follower(&args.stores.postgres)?, ..stores.clone() };
     let ledger = Ledger::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &ledger)?.readable();
-    let schema = migrate::Required::at_start(&stores.pg, &stores.clickhouse).await?;
+    let schema = migrate::SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;
     let listener = listen(args.listen)?;
     let limits = args.limits();
     let search = open_search(args.search.search_index.clone()).await?;

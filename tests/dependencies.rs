@@ -349,9 +349,9 @@ fn statements_are_made_of_constants_alone() {
     let told = places(&["AssertSqlSafe(", "query_raw(&", "query_raw(sql)"]);
     let known = BTreeSet::from([
         // an index of the database, by the name that Postgres tells
-        ("src/store/migrate/mod.rs".to_owned(), "AssertSqlSafe("),
-        // the database that configuration names, which is checked to be a name
-        ("src/store/migrate/mod.rs".to_owned(), "query_raw(&"),
+        ("src/store/migrate/postgres.rs".to_owned(), "AssertSqlSafe("),
+        // files of the program as a cluster takes them, and the database that configuration names, which is checked
+        ("src/store/migrate/clickhouse.rs".to_owned(), "query_raw(&"),
         // a file of the program without its comments
         ("src/store/analytics/history.rs".to_owned(), "query_raw(&"),
         // a file of the program, as a cluster takes it
@@ -384,8 +384,7 @@ fn statements_to_clickhouse_are_watched() {
         "src/store/clickhouse/users.rs",
         "src/store/clickhouse/cluster/schema.rs",
         "src/store/clickhouse/diagnosis.rs",
-        "src/store/migrate/mod.rs",
-        "src/store/migrate/required.rs",
+        "src/store/migrate/clickhouse.rs",
     ];
     assert_eq!(told, known.map(str::to_owned).into(), "ask by store::watched");
 }

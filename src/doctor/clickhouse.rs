@@ -7,7 +7,7 @@ use super::{PATIENCE, Report, bytes, within};
 use crate::config::ClickhouseArgs;
 use crate::store::clickhouse::connect;
 use crate::store::clickhouse::diagnosis;
-use crate::store::migrate::{self, Schema};
+use crate::store::migrate::{self, SchemaState};
 
 /// The oldest major version that Tidemark was run with.
 const TESTED: u32 = 26;
@@ -71,38 +71,23 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
 
 /// Whether our tables are there.
 async fn schema(report: &mut Report, args: &ClickhouseArgs, place: &str, client: &Client) -> bool {
-    match within(migrate::of_clickhouse(client)).await {
-        Some(Ok(Schema::Current)) => {
-            report.ok("clickhouse-schema", "ClickHouse has all tables of this version")
+    let schema = match within(migrate::clickhouse_state(client)).await {
+        Some(Ok(schema)) => {
+            schema.check_usable("clickhouse").map(|()| schema).map_err(|error| error.to_string())
         }
-        Some(Ok(Schema::Newer)) => report.ok(
+        Some(Err(error)) => Err(refusal(place, args, &error)),
+        None => Err(format!("ClickHouse at {place} does not answer any more: see its log")),
+    };
+    let is_usable = schema.is_ok();
+    match schema {
+        Ok(SchemaState::Newer) => report.ok(
             "clickhouse-schema",
             "ClickHouse was migrated by a newer version, which this one works beside",
         ),
-        Some(Ok(Schema::Older(lacking))) => {
-            report.fail(
-                "clickhouse-schema",
-                format!("ClickHouse lacks {lacking} schemas of this version: run `tidemark migrate`"),
-            );
-            return false;
-        }
-        Some(Err(migrate::Error::Clickhouse(error))) => {
-            report.fail("clickhouse-schema", refusal(place, args, &error));
-            return false;
-        }
-        Some(Err(error)) => {
-            report.fail("clickhouse-schema", error.to_string());
-            return false;
-        }
-        None => {
-            report.fail(
-                "clickhouse-schema",
-                format!("ClickHouse at {place} does not answer any more: see its log"),
-            );
-            return false;
-        }
+        Ok(_) => report.ok("clickhouse-schema", "ClickHouse has all tables of this version"),
+        Err(reason) => report.fail("clickhouse-schema", reason),
     }
-    true
+    is_usable
 }
 
 async fn disks(report: &mut Report, server: &Client) {

@@ -7,7 +7,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use super::{PATIENCE, Report, within};
 use crate::config::PostgresArgs;
-use crate::store::migrate::{self, Schema};
+use crate::store::migrate::{self, SchemaState};
 use crate::store::postgres::diagnosis::{self, OpenTransaction, Server};
 
 /// The oldest version that has all that statements need, and the oldest that tests run on.
@@ -71,19 +71,18 @@ async fn look(
     let server = diagnosis::server(connection).await?;
     of_server(report, args, place, &server);
     report.clock("postgres-clock", "Postgres", server.now);
-    let schema = migrate::of_postgres(connection).await?;
-    match schema {
-        Schema::Current => report.ok("postgres-schema", "Postgres has all migrations of this version"),
-        Schema::Newer => report
-            .ok("postgres-schema", "Postgres was migrated by a newer version, which this one works beside"),
-        Schema::Older(lacking) => report.fail(
-            "postgres-schema",
-            format!("Postgres lacks {lacking} migrations of this version: run `tidemark migrate`"),
-        ),
-    }
-    if matches!(schema, Schema::Older(_)) {
+    let schema = migrate::postgres_state(connection).await?;
+    if let Err(error) = schema.check_usable("postgres") {
+        report.fail("postgres-schema", error.to_string());
         return Ok(false);
     }
+    report.ok(
+        "postgres-schema",
+        match schema {
+            SchemaState::Newer => "Postgres was migrated by a newer version, which this one works beside",
+            _ => "Postgres has all migrations of this version",
+        },
+    );
     match &diagnosis::closed_tables(connection).await?[..] {
         [] => report.ok("postgres-rights", "the role may read and write every table"),
         closed => report.fail(

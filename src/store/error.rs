@@ -19,9 +19,9 @@ pub enum Error {
     /// The organization asks more at once than it has turns for.
     #[error("the organization asks more of clickhouse at once than there is time for")]
     Busy,
-    /// The version that runs is newer than the tables.
-    #[error("postgres lacks {0} of this version's migrations: run `tidemark migrate` with this version")]
-    Schema(usize),
+    /// Postgres has not the schema of this version; the text says what to do.
+    #[error("{0}")]
+    Schema(String),
     #[error("the system has no randomness: {0}")]
     Randomness(#[from] getrandom::Error),
     /// The thing named is not the organization's.

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 
 use super::Error;
-use super::migrate::Required;
+use super::migrate::SchemaCheck;
 use crate::model::platform::Platform;
 
 /// How late an account may be looked at before something is wrong with the tracker.
@@ -16,15 +16,15 @@ const LATE: TimeDelta = TimeDelta::minutes(15);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Asks Postgres for nothing, once it is seen to have the tables of this version.
-pub async fn postgres(pg: &PgPool, required: &Required) -> Result<(), Error> {
-    required.look(pg).await?;
+pub async fn postgres(pg: &PgPool, schema: &SchemaCheck) -> Result<(), Error> {
+    schema.check(pg).await?;
     sqlx::query("select 1").execute(pg).await?;
     Ok(())
 }
 
 /// Why nothing can be done with Postgres now, if there is a reason.
-pub async fn postgres_in_time(pg: &PgPool, required: &Required) -> Result<(), String> {
-    match tokio::time::timeout(PATIENCE, postgres(pg, required)).await {
+pub async fn postgres_in_time(pg: &PgPool, schema: &SchemaCheck) -> Result<(), String> {
+    match tokio::time::timeout(PATIENCE, postgres(pg, schema)).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error @ Error::Schema(_))) => Err(error.to_string()),
         Ok(Err(error)) => Err(format!("postgres does not answer: {error}")),

@@ -25,7 +25,7 @@ use crate::app::{ConnectError, Stores};
 use crate::config::StoreArgs;
 use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
 use crate::running::StopArgs;
-use crate::store::migrate::{self, Required};
+use crate::store::migrate::{self, SchemaCheck};
 use crate::store::{Error, health};
 use crate::telemetry::{MetricsArgs, probes};
 
@@ -76,7 +76,7 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
     let stores = Stores::connect(&args.stores)?;
     let sources = Arc::new(Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
-    let schema = Required::at_start(&stores.pg, &stores.clickhouse).await?;
+    let schema = SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;
     let looked = (stores.pg.clone(), schema.clone(), stop.clone());
     probes::ready_when(move || {
         let (pg, schema, stop) = looked.clone();
@@ -103,7 +103,7 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
 }
 
 /// Why the process cannot work now, if there is a reason.
-async fn ready(pg: PgPool, schema: Required, stop: CancellationToken) -> Result<(), String> {
+async fn ready(pg: PgPool, schema: SchemaCheck, stop: CancellationToken) -> Result<(), String> {
     if stop.is_cancelled() {
         return Err("the process is stopping".to_owned());
     }

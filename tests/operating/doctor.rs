@@ -340,8 +340,7 @@ async fn history_that_nobody_can_bring_again_is_told_from_what_a_tracker_brings(
     sqlx::raw_sql(statements).execute(pg).await.unwrap();
     let again = ["lacks the deliveries after 0, up to 7", "`tidemark track` brings them again"];
     installation.says(&[], "warn", "history", &again);
-    let forgotten =
-        "delete from outbox; insert into outbox_pruned (delivery, applied_at) values (7, now())";
+    let forgotten = "delete from outbox; insert into outbox_pruned (delivery, applied_at) values (7, now())";
     sqlx::raw_sql(forgotten).execute(pg).await.unwrap();
     let lost = ["from the beginning to ", "restore a backup of clickhouse"];
     installation.says(&[], "fail", "history", &lost);

@@ -1,10 +1,10 @@
-//! Migrations beside a version that goes on working: none holds requests up, and each version says what it needs.
+//! Migrations while other processes work: they do not block requests, and a process refuses a schema it cannot work with.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use sqlx::PgPool;
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{PgPool, SqlSafeStr};
 use tidemark::model::key::Key;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{migrate, outbox};
@@ -14,40 +14,49 @@ use crate::harness::{client, eventually, tenant};
 use crate::readiness::Gate;
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
-/// The last migration of an earlier version; later ones put triggers on the videos.
-const EARLIER: i64 = 10;
+/// The last migration of an older schema; the next one creates triggers on videos.
+const OLDER: i64 = 5;
 
-/// Makes the database anew, as an earlier version left it.
-async fn as_earlier(pg: &PgPool) {
+async fn drop_everything(pg: &PgPool) {
     for statement in ["drop schema public cascade", "create schema public"] {
         sqlx::query(statement).execute(pg).await.unwrap();
     }
-    MIGRATIONS.run_to(EARLIER, pg).await.unwrap();
 }
 
-/// Runs the program until it ends, and returns its status and what it said.
+async fn downgrade(pg: &PgPool) {
+    drop_everything(pg).await;
+    MIGRATIONS.run_to(OLDER, pg).await.unwrap();
+}
+
+/// Runs the program until it ends, and returns its status and its log.
 fn run(databases: &Databases, arguments: &[&str]) -> (Option<i32>, String) {
     let output = databases.command(&[]).args(arguments).stdin(Stdio::null()).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-#[tokio::test]
-async fn a_version_refuses_an_older_schema_and_works_on_a_newer_one() {
-    let databases = Databases::fresh("schema_versions").await;
-    as_earlier(&databases.pg).await;
-    let folder = tempfile::tempdir().unwrap();
-    let index = folder.path().join("index");
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--search-index", index.to_str().unwrap()];
-    for arguments in [serve.as_slice(), &["track"]] {
-        let (status, told) = run(&databases, arguments);
-        assert_eq!(status, Some(1), "{told}");
-        let last = told.lines().last().unwrap();
-        assert!(last.starts_with("error: postgres lacks ") && last.contains("`tidemark migrate`"), "{told}");
-    }
-    let (status, told) = run(&databases, &["migrate"]);
-    assert_eq!(status, Some(0), "{told}");
+/// Runs commands that have to fail, and returns the last line of each log.
+fn refusals(databases: &Databases, commands: &[&str]) -> Vec<String> {
+    let index = tempfile::tempdir().unwrap();
+    let refusal = |command: &&str| {
+        let serve = ["--listen", "127.0.0.1:0", "--search-index", index.path().to_str().unwrap()];
+        let options = if *command == "serve" { &serve[..] } else { &[] };
+        let (status, log) = run(databases, &[&[*command], options].concat());
+        assert_eq!(status, Some(1), "{log}");
+        log.lines().last().unwrap().to_owned()
+    };
+    commands.iter().map(refusal).collect()
+}
 
-    // What comes after this version has left its mark in both stores.
+#[tokio::test]
+async fn older_schema_is_refused_and_newer_schema_is_accepted() {
+    let databases = Databases::fresh("schema_versions").await;
+    downgrade(&databases.pg).await;
+    for refusal in refusals(&databases, &["serve", "track"]) {
+        assert!(refusal.starts_with("error: postgres lacks ") && refusal.contains("`tidemark migrate`"));
+    }
+    let (status, log) = run(&databases, &["migrate"]);
+    assert_eq!(status, Some(0), "{log}");
+
     sqlx::query(
         "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
          values (9999, 'of a newer version', true, '\\x00', 0)",
@@ -55,61 +64,118 @@ async fn a_version_refuses_an_older_schema_and_works_on_a_newer_one() {
     .execute(&databases.pg)
     .await
     .unwrap();
-    let (_, database) = &databases.variables[4];
-    let clickhouse = databases.stack.stores.clickhouse.clone().with_database(database);
-    let newer = "insert into schema_migrations (version, name, checksum) values (9999, '9999_newer.sql', '')";
-    clickhouse.query_raw(newer).execute().await.unwrap();
+    record_in_clickhouse(&databases, "(9999, '9999_newer.sql', '')").await;
     let (_api, base) = databases.serve(&[]);
     assert_eq!(client().get(format!("{base}/health")).send().await.unwrap().status(), 200);
-    let (status, told) = run(&databases, &["migrate"]);
-    assert_eq!(status, Some(1));
-    assert!(told.contains("newer Tidemark"), "{told}");
+    assert!(refusals(&databases, &["migrate"])[0].contains("newer Tidemark"));
 }
 
-#[tokio::test]
-async fn an_index_whose_building_was_broken_off_is_built_anew() {
-    let databases = Databases::fresh("schema_indexes").await;
-    // As a process leaves it that is killed while it builds.
-    for statement in [
-        "update pg_index set indisvalid = false where indexrelid = 'scrape_targets_failing'::regclass",
-        "delete from _sqlx_migrations where version = 17",
-    ] {
-        sqlx::query(statement).execute(&databases.pg).await.unwrap();
+async fn record_in_clickhouse(databases: &Databases, row: &str) {
+    let (_, database) = &databases.variables[4];
+    let clickhouse = databases.stack.stores.clickhouse.clone().with_database(database);
+    let insert = format!("insert into schema_migrations (version, name, checksum) values {row}");
+    clickhouse.query_raw(&insert).execute().await.unwrap();
+}
+
+fn assert_names_export_and_import(refusals: &[String], store: &str) {
+    for refusal in refusals {
+        let names = |part: &str| refusal.contains(part);
+        let begin = format!("error: {store} was migrated by an incompatible Tidemark (migration 1 differs)");
+        assert!(refusal.starts_with(&begin), "{refusal}");
+        assert!(names("`tidemark export`") && names("`tidemark import`"), "{refusal}");
     }
-    let (status, told) = run(&databases, &["migrate"]);
-    assert_eq!(status, Some(0), "{told}");
-    let valid = "select indisvalid from pg_index where indexrelid = 'scrape_targets_failing'::regclass";
-    let valid: bool = sqlx::query_scalar(valid).fetch_one(&databases.pg).await.unwrap();
-    assert!(valid, "it serves nobody");
 }
 
 #[tokio::test]
-async fn who_waits_to_migrate_is_not_in_the_way_of_an_index_that_is_built_concurrently() {
+async fn postgres_with_unreleased_migrations_is_refused() {
+    let databases = Databases::fresh("schema_unreleased_postgres").await;
+    drop_everything(&databases.pg).await;
+    // The record that the migrations before the first release left.
+    sqlx::raw_sql(
+        "create table _sqlx_migrations (version bigint primary key, description text not null,
+             installed_on timestamptz not null default now(), success boolean not null, checksum bytea not null,
+             execution_time bigint not null);
+         insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+         select version, 'initial', true, sha384(convert_to(version::text, 'UTF8')), 0
+         from unnest(array[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16, 17]) version",
+    )
+    .execute(&databases.pg)
+    .await
+    .unwrap();
+    assert_names_export_and_import(&refusals(&databases, &["migrate", "serve", "track"]), "postgres");
+    let doctor = databases.command(&[]).arg("doctor").output().unwrap();
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("`tidemark export`"), "{doctor:?}");
+    let tables: i64 = sqlx::query_scalar("select count(*) from pg_tables where schemaname = 'public'")
+        .fetch_one(&databases.pg)
+        .await
+        .unwrap();
+    assert_eq!(tables, 1, "nothing was created");
+}
+
+#[tokio::test]
+async fn clickhouse_with_unreleased_migrations_is_refused() {
+    let databases = Databases::fresh("schema_unreleased_clickhouse").await;
+    record_in_clickhouse(&databases, "(1, '0001_video_snapshots.sql', 'another checksum')").await;
+    assert_names_export_and_import(&refusals(&databases, &["migrate", "serve", "track"]), "clickhouse");
+}
+
+#[tokio::test]
+async fn interrupted_index_build_is_repeated() {
+    let databases = Databases::fresh("schema_indexes").await;
+    let pg = &databases.pg;
+    // A concurrent build that is killed leaves the index invalid.
+    for statement in [
+        "create index creators_of_test on creators (updated_at)",
+        "update pg_index set indisvalid = false where indexrelid = 'creators_of_test'::regclass",
+    ] {
+        sqlx::query(statement).execute(pg).await.unwrap();
+    }
+    let index = "create index concurrently if not exists creators_of_test on creators (updated_at)";
+    let index = Migration::new(
+        9999,
+        "index".into(),
+        MigrationType::Simple,
+        index.into_sql_str(),
+        /* no_tx */ true,
+    );
+    let with_index = Migrator::with_migrations(MIGRATIONS.iter().cloned().chain([index]).collect());
+    let applied = migrate::migrate_postgres(&mut pg.acquire().await.unwrap(), &with_index).await;
+    assert_eq!(applied.unwrap(), 1);
+    let is_valid = "select indisvalid from pg_index where indexrelid = 'creators_of_test'::regclass";
+    assert!(sqlx::query_scalar::<_, bool>(is_valid).fetch_one(pg).await.unwrap());
+}
+
+#[tokio::test]
+async fn waiting_migration_does_not_block_a_concurrent_index() {
     let databases = Databases::fresh("schema_turns").await;
     let pg = &databases.pg;
     let mut first = pg.acquire().await.unwrap();
-    sqlx::query("select pg_advisory_lock($1)").bind(migrate::LOCK).execute(&mut *first).await.unwrap();
+    sqlx::query("select pg_advisory_lock($1)")
+        .bind(migrate::ADVISORY_LOCK)
+        .execute(&mut *first)
+        .await
+        .unwrap();
     let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *first).await.unwrap();
     let mut second = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
-    eventually("the second one waits", async || {
+    eventually("the second process waits", async || {
         let waits = "select exists (select from pg_stat_activity
                      where datname = current_database() and query like 'select pg%advisory_lock%' and pid <> $1)";
         let waits: bool = sqlx::query_scalar(waits).bind(own).fetch_one(pg).await.unwrap();
         waits.then_some(())
     })
     .await;
-    let index = "create index concurrently of_a_test on videos (id)";
-    sqlx::query(index).execute(&mut *first).await.expect("both wait for each other");
-    assert!(second.try_wait().unwrap().is_none(), "the second one did not wait");
+    let index = "create index concurrently videos_of_test on videos (id)";
+    sqlx::query(index).execute(&mut *first).await.expect("no deadlock");
+    assert!(second.try_wait().unwrap().is_none(), "the second process did not wait");
     first.close().await.unwrap();
     assert!(second.wait().unwrap().success());
 }
 
 #[tokio::test]
-async fn who_begins_without_postgres_works_once_its_schema_is_there() {
+async fn process_started_without_postgres_waits_for_its_schema() {
     let databases = Databases::fresh("schema_later").await;
     let pg = &databases.pg;
-    as_earlier(pg).await;
+    downgrade(pg).await;
     let (_, url) = &databases.variables[0];
     let (gate, url) = Gate::to(url.parse().unwrap()).await;
     gate.close();
@@ -117,46 +183,46 @@ async fn who_begins_without_postgres_works_once_its_schema_is_there() {
     let (api, base) = databases.serve(&through);
     let track = databases.track(&through);
     for process in [&api, &track] {
-        let told = || process.log().contains("postgres does not say of which version");
-        eventually("it has begun without", async || told().then_some(())).await;
+        let started = || process.log().contains("cannot read the schema version of postgres");
+        eventually("it has started", async || started().then_some(())).await;
         assert_eq!(process.page("/readyz").await.0, 503);
     }
     gate.open();
     for process in [&api, &track] {
-        eventually("it says what is missing", async || {
+        eventually("it reports missing migrations", async || {
             let (status, text) = process.page("/readyz").await;
             (status == 503 && text.contains("postgres lacks ") && text.contains("`tidemark migrate`"))
                 .then_some(())
         })
         .await;
     }
-    let asked = async |path: &str, key: &str| {
+    let get = async |path: &str, key: &str| {
         client().get(format!("{base}{path}")).bearer_auth(key).send().await.unwrap()
     };
     let some = Key::generate().unwrap();
-    let refused = asked("/accounts", some.reveal()).await;
+    let refused = get("/accounts", some.reveal()).await;
     assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"] == "1"), (503, true));
-    assert_eq!(asked("/health", some.reveal()).await.status(), 503);
-    let waits = |process: &Process| process.log().contains("this version; waiting for it");
+    assert_eq!(get("/health", some.reveal()).await.status(), 503);
+    let waits = |process: &Process| process.log().contains("waiting for the schema of this version");
     eventually("both wait", async || (waits(&api) && waits(&track)).then_some(())).await;
     let led = async || outbox::is_led(&mut pg.acquire().await.unwrap()).await.unwrap();
-    assert!(!led().await, "the tracker works on a schema that lacks something");
+    assert!(!led().await, "the tracker works on an older schema");
 
-    let (status, told) = run(&databases, &["migrate"]);
-    assert_eq!(status, Some(0), "{told}");
+    let (status, log) = run(&databases, &["migrate"]);
+    assert_eq!(status, Some(0), "{log}");
     for process in [&api, &track] {
         eventually("it is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;
     }
     eventually("the tracker works", async || led().await.then_some(())).await;
     let (_, key) = tenant(pg, OrganizationChange::default()).await;
-    assert_eq!(asked("/accounts", &key).await.status(), 200);
+    assert_eq!(get("/accounts", &key).await.status(), 200);
 }
 
 #[tokio::test]
-async fn a_migration_waits_for_a_long_transaction_and_nobody_waits_long_for_the_migration() {
+async fn migration_waits_for_locks_without_blocking_writes() {
     let databases = Databases::fresh("schema_locks").await;
     let pg = &databases.pg;
-    as_earlier(pg).await;
+    downgrade(pg).await;
     let mut long = pg.begin().await.unwrap();
     sqlx::query("lock table videos in row exclusive mode").execute(&mut *long).await.unwrap();
     let mut migrate = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
@@ -167,16 +233,16 @@ async fn a_migration_waits_for_a_long_transaction_and_nobody_waits_long_for_the_
         waits.then_some(())
     })
     .await;
-    // A write stands in line behind the migration, which gives way before a request has to give up.
-    let asked = Instant::now();
+    // A write queues behind the migration, whose lock timeout is shorter than that of a request.
+    let start = Instant::now();
     let mut write = pg.begin().await.unwrap();
     sqlx::query("lock table videos in row exclusive mode").execute(&mut *write).await.unwrap();
     write.rollback().await.unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(10), "a write waited {:?}", asked.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(10), "a write waited {:?}", start.elapsed());
     assert!(migrate.try_wait().unwrap().is_none(), "the migration did not wait");
     long.rollback().await.unwrap();
     assert!(migrate.wait().unwrap().success());
-    let lacking = "select count(*) from _sqlx_migrations where success";
-    let applied: i64 = sqlx::query_scalar(lacking).fetch_one(pg).await.unwrap();
+    let applied = "select count(*) from _sqlx_migrations where success";
+    let applied: i64 = sqlx::query_scalar(applied).fetch_one(pg).await.unwrap();
     assert_eq!(applied, MIGRATIONS.iter().count() as i64);
 }

@@ -14,7 +14,7 @@ use tidemark::embedded::clickhouse::{SpawnOptions, Spawned};
 use tidemark::model::secret::Secret;
 use tidemark::store::clickhouse::cluster::Layout;
 use tidemark::store::clickhouse::connect;
-use tidemark::store::migrate::RECORDS;
+use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
 
 /// Clusters of the engine itself. `pair` has it as both of its shards, which shows who is asked, and answers nothing right;
 /// `thrice` and `apart` nobody should have; nobody listens where `away` is.
@@ -117,6 +117,6 @@ fn schemas() -> Vec<(String, String)> {
         })
         .collect();
     files.sort();
-    files.push(("schema_migrations".to_owned(), RECORDS.to_owned()));
+    files.push(("schema_migrations".to_owned(), CREATE_SCHEMA_MIGRATIONS.to_owned()));
     files
 }

@@ -6,7 +6,7 @@ use tidemark::store::clickhouse::cluster::{Layout, TABLES};
 use tidemark::store::clickhouse::connect;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::lifecycle::retention;
-use tidemark::store::migrate::RECORDS;
+use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
 use uuid::Uuid;
 
 use super::Node;
@@ -45,7 +45,7 @@ async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
 
     let client = connect::clickhouse(&node.args("default", ""));
     client.query_raw("create database plain").execute().await.unwrap();
-    client.clone().with_database("plain").query_raw(RECORDS).execute().await.unwrap();
+    client.clone().with_database("plain").query_raw(CREATE_SCHEMA_MIGRATIONS).execute().await.unwrap();
     let text = look("plain", "one").await.unwrap_err().to_string();
     assert!(text.contains("single server") && text.contains("TIDEMARK_CLICKHOUSE_DATABASE"), "{text}");
     node.spawned.stop().await.unwrap();
