@@ -7,7 +7,7 @@ use chrono::{Days, NaiveDate};
 
 use crate::layout::{self, Account, Layout};
 
-/// An endpoint of the table in docs/performance.md.
+/// An endpoint of the table in docs/measurements/analytics.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Question {
     Overview,

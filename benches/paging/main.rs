@@ -1,5 +1,5 @@
 //! Times the lists' own statements in an organization of 70,000 videos, 5,000 accounts and 5,000 creators, with a larger
-//! organization and many small ones beside it. Prints the table of docs/paging.md: `make bench-paging`.
+//! organization and many small ones beside it. Prints the table of docs/measurements/lists.md: `make bench-paging`.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;

@@ -1,5 +1,5 @@
 //! Times what comes after the commit of a scrape: how soon it is in every total and found by search at 5,000 posts a
-//! second, and how fast the relay drains what waited. Prints the tables of docs/analytics.md: `make bench-relay`.
+//! second, and how fast the relay drains what waited. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;

@@ -1,6 +1,6 @@
 //! Measures /search over a million captions: how long a query takes, in the store's own function and over HTTP, beside
 //! Postgres with pg_trgm over the same rows; how fast the index is built, how big it is, and what memory the API takes.
-//! Prints the tables of docs/search.md: `make bench-search`.
+//! Prints the tables of docs/measurements/search.md: `make bench-search`.
 
 mod captions;
 #[path = "../../tests/harness/mod.rs"]
