@@ -34,7 +34,7 @@ struct Covered {
     version: Option<&'static str>,
 }
 
-/// Neither a subject nor a video in a subject is used again once it was removed (docs/analytics.md), so one tombstone
+/// Neither a subject nor a video in a subject is used again once it was removed (docs/storage.md), so one tombstone
 /// there speaks for all days.
 const COVERED: [Covered; 6] = [
     Covered { table: "video_snapshots", key: "org_id, subject_id, video_id", version: None },

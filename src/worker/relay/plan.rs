@@ -1,7 +1,7 @@
 //! What a delivery comes to: its rows, which followed each other, made into steps that each do everything at once.
 //!
 //! This holds because a place that history was moved away from, or a subject that was removed, is never used again
-//! (docs/analytics.md): every snapshot may go at once to where it ends, and what ends nowhere is left out.
+//! (docs/storage.md): every snapshot may go at once to where it ends, and what ends nowhere is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 

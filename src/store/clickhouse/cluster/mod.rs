@@ -4,7 +4,7 @@
 //! Every table is cut into shards by the front of its key, so all rows that replace each other lie on one shard: there
 //! they are `<name>_local`, replicated, and `<name>` is all of them together (`schema` makes both). An insert returns
 //! when every replica of every shard that it concerns has the rows, so whichever node is asked next knows them.
-//! docs/growing.md goes through the statements one by one. **None of this has run on more than one node.**
+//! docs/growing.md lists the statements that differ. **None of this has run on more than one node.**
 
 mod schema;
 mod text;
