@@ -140,7 +140,7 @@ fn of_server(report: &mut Report, args: &PostgresArgs, place: &str, server: &Ser
         report.fail(
             "postgres-settings",
             "Postgres only lets itself be read, so writes answer 503: make room on its disk, and what watches it \
-             (docs/install.md) has it take writes again; or reset default_transaction_read_only, if somebody else set it",
+             (docs/operating.md) has it take writes again; or reset default_transaction_read_only, if somebody else set it",
         );
     } else if !server.keeps_commits {
         report.warn(

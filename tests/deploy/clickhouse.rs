@@ -64,7 +64,7 @@ fn backups_have_a_folder_that_stays_and_the_page_names_it() {
     let [(name, folder)] = &allowed[..] else { panic!("{allowed:?}") };
     assert_eq!(name, "allowed_path");
     assert!(stays(&services()["clickhouse"], folder), "{folder} is lost with the container");
-    assert!(text("docs/operating.md").contains(&format!("--directory={}", folder.trim_end_matches('/'))));
+    assert!(text("docs/backups.md").contains(&format!("--directory={}", folder.trim_end_matches('/'))));
 }
 
 #[tokio::test]

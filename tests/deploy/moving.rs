@@ -1,4 +1,4 @@
-//! Moving all history to another ClickHouse as docs/install.md tells, with changes coming in meanwhile.
+//! Moving all history to another ClickHouse as docs/growing.md tells, with changes coming in meanwhile.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -129,7 +129,7 @@ async fn the_role_that_the_image_makes_serves_and_is_no_superuser() {
     assert!(!transactions["message"].as_str().unwrap().contains("pg_read_all_stats"), "{transactions}");
     serve.stop();
 
-    // A dump goes and comes back in its name, as docs/operating.md does it.
+    // A dump goes and comes back in its name, as docs/backups.md does it.
     let folder = tempfile::tempdir().unwrap();
     let dump = folder.path().join("dump");
     let mut taken = client_program("pg_dump", &own);
@@ -186,7 +186,7 @@ async fn the_page_makes_a_role_and_a_database_and_shows_nobody_a_password() {
         overheard(folder.path(), program);
     }
     let name = unused();
-    let script = commands("A role and a database, whose", "Then the credentials of the platforms");
+    let script = commands("Create a role and a database", "Add the platform credentials");
     let script = script.replace("/etc/tidemark/tidemark.env", file.to_str().unwrap());
     let script =
         script.replace("/var/lib/tidemark/clickhouse/credentials.json", credentials.to_str().unwrap());
@@ -262,5 +262,5 @@ async fn the_guard_leaves_the_room_that_postgres_log_may_take() {
     }
     let [containers, units] = bounds.map(|(_, [low, _])| low / GIB);
     let said = format!("Below {units} GiB, in containers {containers} (`{low}`)");
-    assert!(text("docs/install.md").contains(&said), "docs/install.md does not say: {said}");
+    assert!(text("docs/operating.md").contains(&said), "docs/operating.md does not say: {said}");
 }

@@ -205,7 +205,7 @@ fn the_guard_of_the_disk_is_there_and_hardened_too() {
     }
     let script = path("deploy/systemd/space");
     assert_ne!(script.metadata().unwrap().permissions().mode() & 0o111, 0, "it cannot be run");
-    let (script, page) = (text("deploy/systemd/space"), text("docs/install.md"));
+    let (script, page) = (text("deploy/systemd/space"), text("docs/operating.md"));
     for pair in unit.one("Environment").split(' ') {
         let (name, value) = pair.split_once('=').unwrap();
         let defaults = format!("${{{name}:-{value}}}");
@@ -213,10 +213,11 @@ fn the_guard_of_the_disk_is_there_and_hardened_too() {
             name == "PGDATABASE" || script.contains(&defaults),
             "{name} means nothing, or another default"
         );
-        assert!(name == "PGDATABASE" || page.contains(name), "docs/install.md does not tell of {name}");
+        assert!(name == "PGDATABASE" || page.contains(name), "docs/operating.md does not describe {name}");
     }
     assert_eq!(unit.one("ExecStart"), GUARD);
-    assert!(page.contains(GUARD) && page.contains("tidemark-space.timer"));
+    let install = text("docs/install.md");
+    assert!(install.contains(GUARD) && install.contains("tidemark-space.timer"));
 }
 
 /// systemd's own opinion of all units; it wants the programs to be there that they start. Where systemd is not installed,

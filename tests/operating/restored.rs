@@ -1,4 +1,4 @@
-//! Backups of both stores as docs/operating.md takes and restores them, and an API in this process over what came of it.
+//! Backups of both stores as docs/backups.md takes and restores them, and an API in this process over what came of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
