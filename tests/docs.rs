@@ -1,8 +1,8 @@
-//! The commands of the documentation, run as a reader would: in bash, and in the plain shell of the system.
+//! The commands of the documentation, run as a reader would: in bash, and in the plain shell of the system. And its links.
 
 mod harness;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use harness::{Organization, Stack};
@@ -67,7 +67,7 @@ async fn data_teams_connect_to_a_demo_and_to_an_installation_as_the_page_says() 
     let credentials = Path::new(&state).with_file_name("clickhouse").join("credentials.json");
     for shell in SHELLS {
         let organization = stack.organization().await;
-        let mut script = commands(include_str!("../docs/data.md"));
+        let mut script = commands(include_str!("../docs/data-access.md"));
         for (said, here) in [
             ("/var/lib/tidemark/clickhouse/credentials.json", credentials.to_str().unwrap()),
             ("http://127.0.0.1:8123", &stack.connection.clickhouse_url),
@@ -99,4 +99,53 @@ async fn the_first_requests_of_the_readme_work_beside_a_demo() {
         let (data, errors) = (out.matches("{\"data\":").count(), out.matches("urn:tidemark:error").count());
         assert!(data == 5 && errors == 0 && out.contains(&account), "{shell:?}: {out}");
     }
+}
+
+/// All Markdown files in a folder, and below it when `deep`.
+fn pages(folder: &Path, deep: bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && deep {
+            found.extend(pages(&path, deep));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The anchors of a page's headings, as GitHub derives them.
+fn anchors(page: &str) -> Vec<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let letters = heading.trim_start_matches('#').trim().to_lowercase();
+        let letters = letters.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        letters.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn links_between_pages_lead_to_files_and_headings() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = pages(root, false);
+    all.extend(["docs", "loadtest", "crates"].iter().flat_map(|folder| pages(&root.join(folder), true)));
+    let mut links = 0;
+    for page in all {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            if link.starts_with("https://") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            assert!(target.exists(), "{page:?} links to {link}");
+            let known = anchor.is_empty()
+                || anchors(&std::fs::read_to_string(&target).unwrap()).contains(&anchor.into());
+            assert!(known, "{page:?} links to {link}, which is no heading");
+            links += 1;
+        }
+    }
+    assert!(links > 50, "{links}");
 }

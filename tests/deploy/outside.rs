@@ -49,8 +49,8 @@ fn a_proxy_on_this_machine_comes_from_an_address_that_is_known() {
 #[test]
 fn clickhouse_is_published_by_one_line_and_then_on_this_machine_alone() {
     let line = suggested("COMPOSE_FILE");
-    let page = text("docs/data.md");
-    assert!(page.contains(&format!("COMPOSE_FILE={line}\n")), "docs/data.md does not say how");
+    let page = text("docs/data-access.md");
+    assert!(page.contains(&format!("COMPOSE_FILE={line}\n")), "docs/data-access.md does not say how");
     let (without, published) = (with(&[]), with(&[("COMPOSE_FILE", &line), ("PUBLISH_ADDRESS", "0.0.0.0")]));
     for (name, service) in published["services"].as_object().unwrap() {
         let (mut service, mut before) = (service.clone(), without["services"][name].clone());
@@ -83,6 +83,6 @@ fn clickhouse_is_published_by_one_line_and_then_on_this_machine_alone() {
         [("COMPOSE_FILE", line.as_str()), ("CLICKHOUSE_ADDRESS", "10.1.2.3"), ("CLICKHOUSE_PORT", "18123")];
     assert_eq!(clickhouse(&with(&more)), "10.1.2.3:18123");
     for (name, _) in &more[1..] {
-        assert!(page.contains(&format!("`{name}`")), "docs/data.md does not tell of {name}");
+        assert!(page.contains(&format!("`{name}`")), "docs/data-access.md does not tell of {name}");
     }
 }
