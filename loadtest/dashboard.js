@@ -1,13 +1,13 @@
-// Does a dashboard stay quick when more and more people have it open?
+// A dashboard with a growing number of users.
 //
-// Each iteration is one look at it: the overview, a timeseries, the ranking and the newest posts at once, then one
-// account and its posts, then everything again with the ETags of before, as a browser that reloads does.
+// Each iteration is one visit: overview, timeseries, ranking and newest posts in parallel, then one account and its posts, then
+// everything again with ETags, as a reloading browser does.
 
 import { check } from 'k6';
 import http from 'k6/http';
 import { Rate } from 'k6/metrics';
 import { get, ok, page } from './lib/api.js';
-import { inventory, one, period } from './lib/choice.js';
+import { inventory, pick, period } from './lib/choice.js';
 import { STATS, byRoute, summary } from './lib/summary.js';
 
 const reloads = new Rate('reloads_without_a_body');
@@ -44,7 +44,7 @@ export const options = {
   summaryTrendStats: STATS,
   thresholds: {
     checks: ['rate==1'],
-    broken_answers: ['rate==0'],
+    broken_responses: ['rate==0'],
     http_req_failed: ['rate==0'],
     dropped_iterations: ['count==0'],
     http_req_duration: ['p(50)<25', 'p(99)<250'],
@@ -66,10 +66,10 @@ export default function ({ accounts }) {
     ['/account-videos', '/account-videos', { order_by: 'create_time', limit: 50 }],
     ['/accounts', '/accounts', { order_by: 'follower_count', limit: 50 }],
   ];
-  const answers = page(opened);
-  answers.forEach((answer) => ok(answer));
+  const responses = page(opened);
+  responses.forEach((response) => ok(response));
 
-  const account = one(accounts);
+  const account = pick(accounts);
   const path = `/accounts/${account}`;
   ok(get('/accounts/{account_id}', path));
   ok(get('/accounts/{account_id}/analytics', `${path}/analytics`, { period: '30d' }));
@@ -77,7 +77,7 @@ export default function ({ accounts }) {
 
   const expected = http.expectedStatuses(200, 304);
   opened.forEach(([name, where, query], at) => {
-    const again = get(name, where, query, { 'If-None-Match': answers[at].headers.Etag }, expected);
+    const again = get(name, where, query, { 'If-None-Match': responses[at].headers.Etag }, expected);
     check(again, { 'a reload is 200 or 304': ({ status }) => status === 200 || status === 304 });
     reloads.add(again.status === 304);
   });

@@ -1,112 +1,112 @@
-// Does everything work? Every operation of the API's own document is asked once, on things that this script makes and
-// deletes again, and every answer is compared with the shape that the document promises.
+// Every operation of the OpenAPI document once, on records that this script creates and deletes. Every response must match its
+// schema.
 
 import { check, group } from 'k6';
 import http from 'k6/http';
 import { BASE, data, get, send } from './lib/api.js';
 import { STATS, byRoute, summary } from './lib/summary.js';
-import { wrong } from './lib/shape.js';
+import { violations as schemaViolations } from './lib/shape.js';
 
 export const options = {
   vus: 1,
   iterations: 1,
   summaryTrendStats: STATS,
-  thresholds: { checks: ['rate==1'], broken_answers: ['rate==0'], ...byRoute(['GET /health', 'GET /overview', 'GET /search']) },
+  thresholds: { checks: ['rate==1'], broken_responses: ['rate==0'], ...byRoute(['GET /health', 'GET /overview', 'GET /search']) },
 };
 
-// One operation: its answer has the status and the shape of the document.
-function operation(document, asked, method, name, status, path, body, headers) {
-  const answer = method === 'GET' ? get(name, path) : send(method, name, path, body, headers);
-  const promised = document.paths[name]?.[method.toLowerCase()];
-  const schema = promised?.responses?.[status]?.content?.['application/json']?.schema;
-  const faults = [];
-  if (!promised) faults.push('not in the document');
-  if (answer.status !== status) faults.push(`${answer.status} instead of ${status}: ${answer.body}`);
-  if (schema && answer.status === status) faults.push(...wrong(document, schema, answer.json()));
-  check(answer, { [`${method} ${name}`]: () => faults.length === 0 });
-  if (faults.length) console.error(`${method} ${name}: ${faults.join('; ')}`);
-  asked.add(`${method} ${name}`);
-  return answer;
+// Sends one operation and checks status and schema of the response.
+function operation(document, sent, method, name, status, path, body, headers) {
+  const response = method === 'GET' ? get(name, path) : send(method, name, path, body, headers);
+  const described = document.paths[name]?.[method.toLowerCase()];
+  const schema = described?.responses?.[status]?.content?.['application/json']?.schema;
+  const violations = [];
+  if (!described) violations.push('not in the document');
+  if (response.status !== status) violations.push(`${response.status} instead of ${status}: ${response.body}`);
+  if (schema && response.status === status) violations.push(...schemaViolations(document, schema, response.json()));
+  check(response, { [`${method} ${name}`]: () => violations.length === 0 });
+  if (violations.length) console.error(`${method} ${name}: ${violations.join('; ')}`);
+  sent.add(`${method} ${name}`);
+  return response;
 }
 
 export default function () {
   const document = http.get(`${BASE}/openapi.json`).json();
-  const asked = new Set();
-  const ask = (...request) => operation(document, asked, ...request);
+  const sent = new Set();
+  const call = (...request) => operation(document, sent, ...request);
   const suffix = `${Date.now().toString(36)}${Math.floor(Math.random() * 1e6).toString(36)}`;
 
   group('system', () => {
-    ask('GET', '/health', 200, '/health');
-    ask('GET', '/meta', 200, '/meta');
-    ask('GET', '/openapi.json', 200, '/openapi.json');
-    ask('GET', '/whoami', 200, '/whoami');
+    call('GET', '/health', 200, '/health');
+    call('GET', '/meta', 200, '/meta');
+    call('GET', '/openapi.json', 200, '/openapi.json');
+    call('GET', '/whoami', 200, '/whoami');
   });
 
-  const creator = data(ask('POST', '/creators', 201, '/creators', { name: `Smoke ${suffix}` }), 201).id;
+  const creator = data(call('POST', '/creators', 201, '/creators', { name: `Smoke ${suffix}` }), 201).id;
   const tracked = { platform: 'tiktok', username: `s${suffix}`.slice(0, 24) };
-  const account = data(ask('POST', '/accounts', 201, '/accounts', tracked), 201).id;
+  const account = data(call('POST', '/accounts', 201, '/accounts', tracked), 201).id;
   const post = { platform: 'tiktok', identifier: String(7e18 + Math.floor(Math.random() * 1e15) * 1024) };
-  const video = data(ask('POST', '/videos', 201, '/videos', post), 201).id;
+  const video = data(call('POST', '/videos', 201, '/videos', post), 201).id;
   const [atCreator, atAccount, atVideo] = [`/creators/${creator}`, `/accounts/${account}`, `/videos/${video}`];
 
   group('creators and accounts', () => {
     const [route, link] = ['/creators/{creator_id}/accounts/{account_id}', `${atCreator}${atAccount}`];
-    ask('PUT', route, 201, link);
-    ask('PUT', route, 200, link);
-    ask('GET', route, 200, link);
-    ask('GET', '/creators', 200, '/creators?include_total=true');
-    ask('GET', '/creators/{creator_id}', 200, atCreator);
-    ask('PATCH', '/creators/{creator_id}', 200, atCreator, { is_active: true });
-    ask('GET', '/accounts', 200, `/accounts?creator_id=${creator}`);
-    ask('GET', '/accounts/{account_id}', 200, atAccount);
-    ask('PATCH', '/accounts/{account_id}', 200, atAccount, { category: 'smoke' });
-    ask('GET', '/accounts/stats', 200, '/accounts/stats');
-    ask('GET', '/accounts/{account_id}/videos', 200, `${atAccount}/videos`);
-    ask('DELETE', route, 204, link);
+    call('PUT', route, 201, link);
+    call('PUT', route, 200, link);
+    call('GET', route, 200, link);
+    call('GET', '/creators', 200, '/creators?include_total=true');
+    call('GET', '/creators/{creator_id}', 200, atCreator);
+    call('PATCH', '/creators/{creator_id}', 200, atCreator, { is_active: true });
+    call('GET', '/accounts', 200, `/accounts?creator_id=${creator}`);
+    call('GET', '/accounts/{account_id}', 200, atAccount);
+    call('PATCH', '/accounts/{account_id}', 200, atAccount, { category: 'smoke' });
+    call('GET', '/accounts/stats', 200, '/accounts/stats');
+    call('GET', '/accounts/{account_id}/videos', 200, `${atAccount}/videos`);
+    call('DELETE', route, 204, link);
   });
 
   group('videos', () => {
-    ask('GET', '/videos', 200, '/videos?limit=200');
-    ask('GET', '/videos/{video_id}', 200, atVideo);
-    ask('PATCH', '/videos/{video_id}', 200, atVideo, { is_active: false });
-    const found = data(ask('GET', '/account-videos', 200, '/account-videos?limit=5'));
-    if (found.length) ask('GET', '/account-videos/{video_id}', 200, `/account-videos/${found[0].id}`);
-    else ask('GET', '/account-videos/{video_id}', 404, `/account-videos/${video}`);
+    call('GET', '/videos', 200, '/videos?limit=200');
+    call('GET', '/videos/{video_id}', 200, atVideo);
+    call('PATCH', '/videos/{video_id}', 200, atVideo, { is_active: false });
+    const found = data(call('GET', '/account-videos', 200, '/account-videos?limit=5'));
+    if (found.length) call('GET', '/account-videos/{video_id}', 200, `/account-videos/${found[0].id}`);
+    else call('GET', '/account-videos/{video_id}', 404, `/account-videos/${video}`);
   });
 
   group('analytics', () => {
-    ask('GET', '/overview', 200, '/overview?period=7d');
-    ask('GET', '/analytics/timeseries', 200, '/analytics/timeseries?period=7d');
-    ask('GET', '/creators/top', 200, '/creators/top?limit=3');
-    ask('GET', '/creators/{creator_id}/analytics', 200, `${atCreator}/analytics`);
-    ask('GET', '/creators/{creator_id}/analytics/timeseries', 200, `${atCreator}/analytics/timeseries`);
-    ask('GET', '/accounts/{account_id}/analytics', 200, `${atAccount}/analytics`);
-    ask('GET', '/videos/{video_id}/analytics', 200, `${atVideo}/analytics`);
-    ask('GET', '/accounts/metrics', 200, `/accounts/metrics?account_ids=${account}`);
-    ask('POST', '/accounts/metrics', 200, '/accounts/metrics', { account_ids: [account] });
-    ask('GET', '/videos/metrics', 200, `/videos/metrics?video_ids=${video}`);
-    ask('POST', '/videos/metrics', 200, '/videos/metrics', { video_ids: [video] });
-    ask('GET', '/videos/deltas', 200, `/videos/deltas?video_ids=${video}`);
-    ask('POST', '/videos/deltas', 200, '/videos/deltas', { video_ids: [video], windows: [1, 7] });
-    ask('GET', '/account-videos/metrics', 200, '/account-videos/metrics?tiktok_video_ids=1');
-    ask('POST', '/account-videos/metrics', 200, '/account-videos/metrics', { tiktok_video_ids: [1] });
+    call('GET', '/overview', 200, '/overview?period=7d');
+    call('GET', '/analytics/timeseries', 200, '/analytics/timeseries?period=7d');
+    call('GET', '/creators/top', 200, '/creators/top?limit=3');
+    call('GET', '/creators/{creator_id}/analytics', 200, `${atCreator}/analytics`);
+    call('GET', '/creators/{creator_id}/analytics/timeseries', 200, `${atCreator}/analytics/timeseries`);
+    call('GET', '/accounts/{account_id}/analytics', 200, `${atAccount}/analytics`);
+    call('GET', '/videos/{video_id}/analytics', 200, `${atVideo}/analytics`);
+    call('GET', '/accounts/metrics', 200, `/accounts/metrics?account_ids=${account}`);
+    call('POST', '/accounts/metrics', 200, '/accounts/metrics', { account_ids: [account] });
+    call('GET', '/videos/metrics', 200, `/videos/metrics?video_ids=${video}`);
+    call('POST', '/videos/metrics', 200, '/videos/metrics', { video_ids: [video] });
+    call('GET', '/videos/deltas', 200, `/videos/deltas?video_ids=${video}`);
+    call('POST', '/videos/deltas', 200, '/videos/deltas', { video_ids: [video], windows: [1, 7] });
+    call('GET', '/account-videos/metrics', 200, '/account-videos/metrics?tiktok_video_ids=1');
+    call('POST', '/account-videos/metrics', 200, '/account-videos/metrics', { tiktok_video_ids: [1] });
   });
 
-  ask('GET', '/search', 200, '/search?q=a');
+  call('GET', '/search', 200, '/search?q=a');
 
-  group('the way back', () => {
-    ask('DELETE', '/videos/{video_id}', 204, atVideo);
-    ask('DELETE', '/accounts/{account_id}', 204, atAccount);
-    ask('DELETE', '/creators/{creator_id}', 204, atCreator);
+  group('cleanup', () => {
+    call('DELETE', '/videos/{video_id}', 204, atVideo);
+    call('DELETE', '/accounts/{account_id}', 204, atAccount);
+    call('DELETE', '/creators/{creator_id}', 204, atCreator);
   });
 
   const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
-  const left = Object.entries(document.paths).flatMap(([path, item]) =>
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     METHODS.filter((method) => item[method]).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const missed = left.filter((name) => !asked.has(name));
-  check(missed, { 'every operation of the document was asked': () => missed.length === 0 });
-  if (missed.length) console.error(`not asked: ${missed.join(', ')}`);
+  const missed = operations.filter((name) => !sent.has(name));
+  check(missed, { 'every operation of the document was sent': () => missed.length === 0 });
+  if (missed.length) console.error(`not sent: ${missed.join(', ')}`);
 }
 
 export const handleSummary = summary('smoke');

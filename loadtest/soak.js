@@ -1,11 +1,10 @@
-// Does anything wear out? A quiet mixture for as long as one likes (DURATION, an hour by default). Its first and its last
-// tenth have to be quick, and what an observer asks in both must not become slower: the p50 of each question in the last
-// tenth stays below 1.5 times that in the first.
+// Degradation over time: a light mixed load for DURATION (an hour by default). The first and the last tenth must be fast, and the
+// p50 of an observer's queries in the last tenth must stay below 1.5 times that of the first.
 
 import { sleep } from 'k6';
 import { Trend } from 'k6/metrics';
 import { get, ok, page, send } from './lib/api.js';
-import { days, inventory, one, part, period, some } from './lib/choice.js';
+import { days, inventory, pick, excerpt, period, sample } from './lib/choice.js';
 import { STATS, byRoute, summary } from './lib/summary.js';
 
 const DURATION = __ENV.DURATION || '1h';
@@ -13,7 +12,7 @@ const RATE = Number(__ENV.LOOKS_PER_SECOND || 5);
 const seconds = toSeconds(DURATION);
 const tenth = Math.max(1, Math.floor(seconds / 10));
 
-// By question. k6 does not compare its own figures with one another; who asks can.
+// By query. k6 cannot compare its own metrics with each other, so the observer does.
 const slowdown = new Trend('p50_last_over_first');
 
 function toSeconds(text) {
@@ -21,7 +20,7 @@ function toSeconds(text) {
   return Array.from(text.matchAll(/(\d+)([hms])/g)).reduce((sum, [, count, unit]) => sum + count * units[unit], 0);
 }
 
-// A part of the run with a name of its own, so that its figures are too.
+// A part of the run with a tag of its own, for separate metrics.
 function phase(name, startTime, duration) {
   return {
     executor: 'constant-arrival-rate',
@@ -45,12 +44,12 @@ export const options = {
   summaryTrendStats: STATS,
   thresholds: {
     checks: ['rate==1'],
-    broken_answers: ['rate==0'],
+    broken_responses: ['rate==0'],
     http_req_failed: ['rate==0'],
     dropped_iterations: ['count==0'],
     'http_req_duration{phase:first}': ['p(99)<250'],
     'http_req_duration{phase:last}': ['p(99)<250'],
-    // Without a comparison both are 0.
+    // Both are 0 without a comparison.
     p50_last_over_first: ['min>0', 'max<1.5'],
     ...byRoute(['GET /overview', 'GET /creators/top', 'GET /account-videos', 'POST /videos/metrics', 'GET /search']),
   },
@@ -67,34 +66,34 @@ export default function ({ accounts, videos, captions }) {
     ['/analytics/timeseries', '/analytics/timeseries', window],
     ['/creators/top', '/creators/top', window],
     ['/account-videos', '/account-videos', { order_by: 'view_count', limit: 50 }],
-  ]).forEach((answer) => ok(answer));
-  ok(get('/accounts/{account_id}/analytics', `/accounts/${one(accounts)}/analytics`, { period: '30d' }));
-  ok(send('POST', '/videos/metrics', '/videos/metrics', { video_ids: some(videos, 50), period: '30d' }));
-  if (captions.length) ok(get('/search', '/search', { q: part(one(captions), 6) }));
+  ]).forEach((response) => ok(response));
+  ok(get('/accounts/{account_id}/analytics', `/accounts/${pick(accounts)}/analytics`, { period: '30d' }));
+  ok(send('POST', '/videos/metrics', '/videos/metrics', { video_ids: sample(videos, 50), period: '30d' }));
+  if (captions.length) ok(get('/search', '/search', { q: excerpt(pick(captions), 6) }));
 }
 
-// Nothing of it is answered from memory, which would tell of what was asked before and not of what it costs.
-function questions({ videos, captions }) {
-  const asked = {
+// Uncached queries: a cached response would not measure the query.
+function uncachedQueries({ videos, captions }) {
+  const responses = {
     'GET /overview': get('/overview', '/overview', days(7, 180)),
     'GET /account-videos': get('/account-videos', '/account-videos', { order_by: 'view_count', limit: 50 }),
     'POST /videos/metrics': send('POST', '/videos/metrics', '/videos/metrics', {
-      video_ids: some(videos, 50),
+      video_ids: sample(videos, 50),
       period: 'custom',
       ...days(7, 180),
     }),
   };
-  if (captions.length) asked['GET /search'] = get('/search', '/search', { q: part(one(captions), 6) });
-  return asked;
+  if (captions.length) responses['GET /search'] = get('/search', '/search', { q: excerpt(pick(captions), 6) });
+  return responses;
 }
 
-// The p50 by question, asked twice a second until then.
+// The p50 by query, sent twice a second until a time.
 function medians(found, until) {
   const times = {};
   do {
-    for (const [name, answer] of Object.entries(questions(found))) {
-      ok(answer);
-      (times[name] ??= []).push(answer.timings.duration);
+    for (const [name, response] of Object.entries(uncachedQueries(found))) {
+      ok(response);
+      (times[name] ??= []).push(response.timings.duration);
     }
     sleep(0.5);
   } while (Date.now() < until);
@@ -109,7 +108,7 @@ export function observe(found) {
   const last = medians(found, started + seconds * 1000);
   for (const name of Object.keys(first)) {
     slowdown.add(last[name] / first[name], { name });
-    console.info(`${name}: p50 ${first[name].toFixed(1)} ms at first, ${last[name].toFixed(1)} ms in the end`);
+    console.info(`${name}: p50 ${first[name].toFixed(1)} ms in the first tenth, ${last[name].toFixed(1)} ms in the last`);
   }
 }
 

@@ -1,5 +1,5 @@
-// Do writes stay quick, and does a retry never write twice? Each iteration is one person's work: a creator, an account,
-// a link between them, a few changes, and the way back; every create is sent twice with one Idempotency-Key.
+// Writes stay fast, and a retry never writes twice. Each iteration creates a creator, an account and a link, changes and deletes
+// them; every create is sent twice with one Idempotency-Key.
 
 import { check } from 'k6';
 import { data, ok, send } from './lib/api.js';
@@ -19,7 +19,7 @@ export const options = {
   summaryTrendStats: STATS,
   thresholds: {
     checks: ['rate==1'],
-    broken_answers: ['rate==0'],
+    broken_responses: ['rate==0'],
     http_req_failed: ['rate==0'],
     dropped_iterations: ['count==0'],
     http_req_duration: ['p(50)<25', 'p(99)<250'],
@@ -36,15 +36,15 @@ export const options = {
   },
 };
 
-// Creates, loses the answer, and sends it again.
+// Creates a record and retries as if the response were lost.
 function create(path, body) {
   const headers = { 'Idempotency-Key': `${path}-${unique()}` };
   const first = send('POST', path, path, body, headers);
   const again = send('POST', path, path, body, headers);
   ok(first, 201);
   check(again, {
-    'a retry gets the first answer': (answer) => answer.status === 201 && answer.body === first.body,
-    'a retry says so': (answer) => answer.headers['Idempotent-Replayed'] === 'true',
+    'a retry gets the first response': (response) => response.status === 201 && response.body === first.body,
+    'a retry is marked as replayed': (response) => response.headers['Idempotent-Replayed'] === 'true',
   });
   return data(first, 201).id;
 }

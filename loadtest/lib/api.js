@@ -1,4 +1,4 @@
-// The API as the load tests see it: where it is, one request of each kind, and what every answer must have.
+// Requests to the API, and checks that hold for every response.
 
 import http from 'k6/http';
 import { check, fail } from 'k6';
@@ -7,13 +7,13 @@ import { Rate } from 'k6/metrics';
 export const BASE = required('TIDEMARK_BASE_URL').replace(/\/+$/, '');
 const KEY = required('TIDEMARK_API_KEY');
 
-// Answers that no client should ever get: 500 and its like, and connections that break.
-export const broken = new Rate('broken_answers');
+// Responses that no client should ever get: 5xx except 503, and broken connections.
+export const broken = new Rate('broken_responses');
 
 function required(name) {
   const value = __ENV[name];
   if (!value) {
-    throw new Error(`set ${name}: make loadtest does, or read it in .tidemark/demo.json as base_url and api_key`);
+    throw new Error(`set ${name}: use make loadtest, or base_url and api_key of .tidemark/demo.json`);
   }
   return value;
 }
@@ -27,7 +27,7 @@ function options(name, headers = {}, expected = undefined) {
   };
 }
 
-function seen(response) {
+function record(response) {
   broken.add(response.status === 0 || (response.status >= 500 && response.status !== 503));
   return response;
 }
@@ -39,43 +39,43 @@ export function url(path, query = {}) {
   return BASE + path + (pairs.length ? `?${pairs.join('&')}` : '');
 }
 
-// `name` is the route, by which requests are summed up: `/accounts/{account_id}`.
+// `name` is the route by which metrics are grouped: `/accounts/{account_id}`.
 export function get(name, path, query = {}, headers = {}, expected = undefined) {
-  return seen(http.get(url(path, query), options(`GET ${name}`, headers, expected)));
+  return record(http.get(url(path, query), options(`GET ${name}`, headers, expected)));
 }
 
-// Any other method; a body that is undefined is none.
+// Any other method; an undefined body is not sent.
 export function send(method, name, path, body = undefined, headers = {}, expected = undefined) {
   const text = body === undefined ? null : JSON.stringify(body);
-  return seen(http.request(method, BASE + path, text, options(`${method} ${name}`, headers, expected)));
+  return record(http.request(method, BASE + path, text, options(`${method} ${name}`, headers, expected)));
 }
 
-// Several GETs at once, as a page that opens asks: entries of [name, path, query].
+// Several parallel GETs, like a page load: entries of [name, path, query].
 export function page(requests) {
   const batch = requests.map(([name, path, query]) => ['GET', url(path, query), null, options(`GET ${name}`)]);
-  return http.batch(batch).map(seen);
+  return http.batch(batch).map(record);
 }
 
-// Whether an answer has the status and the headers that every answer of its kind has.
+// Checks the status and the headers that every response has.
 export function ok(response, status = 200) {
   if (response.status !== status) {
-    console.warn(`${response.request.method} ${response.url} answered ${response.status}: ${response.error || response.body}`);
+    console.warn(`${response.request.method} ${response.url} returned ${response.status}: ${response.error || response.body}`);
   }
   return check(response, {
-    [`status ${status}`]: (answer) => answer.status === status,
-    'has a request id': (answer) => Boolean(answer.headers['X-Request-Id']),
+    [`status ${status}`]: (response) => response.status === status,
+    'has a request id': (response) => Boolean(response.headers['X-Request-Id']),
   });
 }
 
-// The `data` of an answer that has to be there for the test to make sense.
+// The `data` of a response that the test depends on.
 export function data(response, status = 200) {
   if (response.status !== status) {
-    fail(`${response.request.method} ${response.url} answered ${response.status}: ${response.body}`);
+    fail(`${response.request.method} ${response.url} returned ${response.status}: ${response.body}`);
   }
   return response.json('data');
 }
 
-// Whether a refusal says when to come back.
+// Whether a rejection has a plausible Retry-After.
 export function retryable(response) {
   const after = Number(response.headers['Retry-After']);
   return Number.isInteger(after) && after >= 0 && after <= 120;

@@ -1,4 +1,4 @@
-// What the requests ask for: ids that the organization has, and windows as people choose them.
+// Random choices: ids of the organization, and typical windows.
 
 import { data, get } from './api.js';
 
@@ -14,7 +14,7 @@ export function collect(path, most) {
   return entries;
 }
 
-// What a dashboard would show, as k6 passes it from `setup` to everybody.
+// Ids and captions, collected in `setup` for all clients.
 export function inventory(videos = 2000) {
   const ids = (path, most) => collect(path, most).map((entry) => entry.id);
   const all = collect('/account-videos', videos);
@@ -26,12 +26,12 @@ export function inventory(videos = 2000) {
   };
 }
 
-export function one(list) {
+export function pick(list) {
   return list[Math.floor(Math.random() * list.length)];
 }
 
-// Up to `count` different ones.
-export function some(list, count) {
+// Up to `count` different elements.
+export function sample(list, count) {
   const left = list.slice();
   const chosen = [];
   while (chosen.length < count && left.length) {
@@ -40,7 +40,7 @@ export function some(list, count) {
   return chosen;
 }
 
-// Most people leave the window as it is, some look at a quarter, few at days of their own.
+// Mostly the default window, sometimes a quarter, rarely custom days.
 export function period() {
   const chance = Math.random();
   if (chance < 0.6) return { period: '30d' };
@@ -49,7 +49,7 @@ export function period() {
   return days(7, 180);
 }
 
-// A window of its own, of `least` to `most` days, that ended within the last half year.
+// A custom window of `least` to `most` days that ended within the last half year.
 export function days(least, most) {
   const length = least + Math.floor(Math.random() * (most - least + 1));
   const ended = Math.floor(Math.random() * 180);
@@ -57,8 +57,8 @@ export function days(least, most) {
   return { start_date: day(ended + length - 1), end_date: day(ended) };
 }
 
-// Characters, not halves of them.
-export function part(text, length) {
+// A random substring by characters, not by UTF-16 code units.
+export function excerpt(text, length) {
   const characters = Array.from(text);
   const start = Math.floor(Math.random() * Math.max(1, characters.length - length));
   return characters.slice(start, start + length).join('');

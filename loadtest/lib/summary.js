@@ -1,8 +1,8 @@
-// What a run ends with: a table on the terminal, and everything as JSON for programs.
+// The summary of a run: a table on the terminal, and all metrics as JSON.
 
 const COLUMNS = ['route', 'requests', 'p50 ms', 'p95 ms', 'p99 ms', 'max ms'];
 
-// Routes whose times the summary shows: k6 sums up by tag only what a threshold names.
+// Thresholds for the routes that the summary shows: k6 groups metrics by tag only where a threshold names it.
 export function byRoute(names) {
   return Object.fromEntries(
     names.flatMap((name) => [

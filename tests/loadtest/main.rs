@@ -115,9 +115,9 @@ async fn a_crowd_without_places_is_refused_well_and_one_that_is_answered_fails()
     let told = said(&crowd(("QUESTIONS_PER_SECOND", "400")));
     for held in [
         "200 or 503",
-        "a refusal says when to come back",
-        "afterwards all is answered",
-        "broken_answers rate==0",
+        "a rejection has Retry-After",
+        "all requests succeed afterwards",
+        "broken_responses rate==0",
         "unavailable count>0",
     ] {
         assert!(told.contains(&format!("ok     {held}")), "{held}: {told}");
