@@ -1,14 +1,14 @@
-# Everything one does with this repository. `make` alone lists it.
+# Commands for this repository. `make` lists them.
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep bench bench-paging bench-import bench-relay bench-search loadtest openapi lint audit fmt build deps libchdb clean-demo
 
 CARGO ?= cargo
-# The API's port of the demo; all other ports are free ones.
+# Port of the demo's API; all other ports are chosen freely.
 DEMO_PORT ?= 8080
-# What is passed on to the test runner, as in: make test ARGS='-E test(paging)'
+# Arguments for the test runner: make test ARGS='-E test(paging)'
 ARGS ?=
-# The load tests to run; all but the soak without.
+# Load tests to run; default: all except the soak.
 NAMES ?=
 
 help: ## List the targets
@@ -19,51 +19,51 @@ demo: ## Run everything on this machine, with a year of demo data; Ctrl-C stops 
 	$(CARGO) build --locked --release
 	@exec scripts/with-stores $(CARGO) run --locked --release --quiet -- up --demo --port $(DEMO_PORT)
 
-test: ## Run all tests, on stores of their own, also beside a running demo
+test: ## Run all tests on databases of their own; a running demo is not touched
 	@scripts/with-stores scripts/run-tests $(ARGS)
 
-test-deep: ## Run all tests and the long ones
+test-deep: ## Run all tests, including the long ones
 	@scripts/with-stores scripts/run-tests --deep $(ARGS)
 
-bench: ## Time the analytics beside plain SQL (docs/performance.md); TIDEMARK_BENCH_DIR=DIR keeps what is seeded
+bench: ## Compare the analytics with plain SQL (docs/performance.md); TIDEMARK_BENCH_DIR=DIR keeps the data
 	@scripts/with-stores scripts/bench analytics
 
 bench-paging: ## Time the lists in an organization of 70,000 videos
 	@scripts/with-stores scripts/bench paging dev
 
-bench-search: ## Measure search over a million captions, beside pg_trgm
+bench-search: ## Measure search over a million captions, compared with pg_trgm
 	@scripts/with-stores scripts/bench search
 
-bench-relay: ## Time how soon a scrape is in every total and found by search
+bench-relay: ## Time until a scrape is in every total and found by search
 	@scripts/with-stores scripts/bench relay
 
-loadtest: ## Run the k6 scripts of loadtest/ against the running demo; NAMES="spike soak" chooses
+loadtest: ## Run the k6 scripts of loadtest/ against the running demo; NAMES="spike soak" selects
 	@scripts/loadtest $(NAMES)
 
-bench-import: ## Time imports, until visible everywhere (TIDEMARK_BENCH_ROWS rows)
+bench-import: ## Time imports until visible everywhere (TIDEMARK_BENCH_ROWS rows)
 	@scripts/with-stores scripts/bench import
 
-openapi: ## Write docs/openapi.json, the API's document, anew
+openapi: ## Rewrite docs/openapi.json
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(the_document_is_the_one_that_was_reviewed)'
 
-lint: ## Check the form of the code and what clippy says of it
+lint: ## Check formatting and run clippy; warnings are errors
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 
-audit: ## Ask what is known of the dependencies: advisories, licences, sources (cargo-deny and cargo-audit)
+audit: ## Check dependencies: advisories, licences, sources (cargo-deny, cargo-audit)
 	@scripts/audit
 
-fmt: ## Bring the code into form
+fmt: ## Format the code
 	$(CARGO) fmt
 
-build: ## Build the program for use: target/release/tidemark
+build: ## Build the release binary: target/release/tidemark
 	$(CARGO) build --locked --release
 
-deps: ## Install what is missing: Postgres, and ClickHouse as a library
+deps: ## Install Postgres and libchdb if they are missing
 	@scripts/with-stores true
 
-libchdb: ## Install ClickHouse as a library into the user's cache, and say where
+libchdb: ## Install libchdb into the user's cache and print its path
 	@scripts/with-stores printenv TIDEMARK_LIBCHDB
 
-clean-demo: ## Delete the demo with all its data
+clean-demo: ## Delete the demo and its data
 	rm -rf .tidemark
