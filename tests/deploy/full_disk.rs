@@ -163,14 +163,14 @@ async fn own_stores_on_full_disks_are_read_on_and_lose_nothing() {
     assert_eq!(listed, made, "what was answered with 201 is there, once, and nothing else");
 
     // The guard has Postgres refuse writes while there still is room.
-    assert!(guard(&private, "1000000000", "2000000000").contains("can only be read"));
+    assert!(guard(&private, "1000000000", "2000000000").contains("is read-only"));
     eventually("writes are refused", async || (create(&organization, "refused").await == 503).then_some(()))
         .await;
     for path in READ {
         organization.get(path).await.ok(200);
     }
     assert_eq!(guard(&private, "1000000000", "2000000000"), "", "it is said once");
-    assert!(guard(&private, "0", "0").contains("takes writes again"));
+    assert!(guard(&private, "0", "0").contains("accepts writes again"));
     eventually("writes work again", async || (create(&organization, "taken").await == 201).then_some(()))
         .await;
     organization.wait_applied().await;
