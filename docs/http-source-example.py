@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A collector for Tidemark in one file, without dependencies: the contract of http-source.md over a file of JSON.
+"""A collector for Tidemark in one file, without dependencies: serves a JSON file by the contract of http-source.md.
 
     python3 http-source-example.py [--port 8490] [--data accounts.json]
     tidemark source check http://127.0.0.1:8490 --platform instagram --username tide.lines
 
-Without --data it serves a small sample. To make a collector of your own out of it, put your way of getting at the
-data into `find_account` and `find_post`; what is around them is the contract.
+Without --data it serves a small sample. For a collector of your own, replace `find_account` and `find_post`; the rest
+implements the contract.
 """
 
 import argparse
@@ -20,8 +20,8 @@ PAGE = 20
 TOKEN = os.environ.get("COLLECTOR_TOKEN")
 
 
-class Refusal(Exception):
-    """One of the ways in which the contract says no."""
+class ContractError(Exception):
+    """An error response of the contract."""
 
     STATUS = {"not_found": 404, "rate_limited": 429, "unauthorized": 401, "unavailable": 503, "unsupported": 501}
 
@@ -32,7 +32,7 @@ class Refusal(Exception):
 
 
 def sample():
-    """An account on each platform with a post every other day; newest first, as the contract wants them."""
+    """An account on each platform with a post every other day, newest first as the contract requires."""
     today = datetime.now(timezone.utc).replace(hour=9, minute=0, second=0, microsecond=0)
     accounts = []
     for platform, kind in (("instagram", "reel"), ("tiktok", "video")):
@@ -40,7 +40,7 @@ def sample():
         for number in range(45, 0, -1):
             posted = today - timedelta(days=2 * (46 - number))
             post = {
-                # A number of 64 bits is no number in every language: ids are texts.
+                # Ids are strings: not every language represents 64-bit integers exactly.
                 "id": f"{platform_id(platform)}{number:04}",
                 "description": f"Low water, part {number}",
                 "media_type": kind,
@@ -49,7 +49,7 @@ def sample():
                 "view_count": 1000 * number,
                 "like_count": 90 * number,
                 "comment_count": 3 * number,
-                # What is not known is left out or null, never 0.
+                # Unknown values are omitted or null, never 0.
                 "share_count": None,
             }
             if platform == "instagram":
@@ -70,31 +70,31 @@ def platform_id(platform):
 
 
 def find_account(accounts, platform, username, account_id):
-    """The account with this id; by its username only while no id is known. An id outlives a rename."""
+    """The account with this id, or with this username if no id is known: an id survives a rename."""
     for account in accounts:
         profile = account["profile"]
         wanted = profile["id"] == account_id if account_id else profile["username"] == username
         if account["platform"] == platform and wanted:
             return account
-    raise Refusal("not_found", f"there is no account @{username} on {platform}, or it is private")
+    raise ContractError("not_found", f"account @{username} does not exist on {platform}, or is private")
 
 
 def find_post(accounts, platform, post_id, shortcode):
-    """The post with this id, or else with this shortcode."""
+    """The post with this id, else with this shortcode."""
     for account in accounts:
         for post in account["posts"] if account["platform"] == platform else ():
             if post["id"] == post_id if post_id else post.get("shortcode") == shortcode:
                 return post
-    raise Refusal("not_found", "there is no such post, or it is private")
+    raise ContractError("not_found", "the post does not exist, or is private")
 
 
 def page_of(account, query):
-    """One page of an account's posts: the newest first, from the cursor on, as many and as old as is wanted."""
+    """One page of an account's posts after the cursor, newest first, within max_posts and not_before."""
     posts = account["posts"]
     if "not_before" in query:
         oldest = date.fromisoformat(query["not_before"]).isoformat()
         posts = [post for post in posts if post["create_time"][:10] >= oldest]
-    # The cursor names the last post that was sent, so posts that appear meanwhile shift nothing.
+    # The cursor is the last post sent, so new posts do not shift pages.
     ids = [post["id"] for post in posts]
     start = ids.index(query["cursor"]) + 1 if query.get("cursor") in ids else 0
     size = min(PAGE, int(query.get("max_posts", PAGE)))
@@ -103,26 +103,26 @@ def page_of(account, query):
     return {"profile": account["profile"], "posts": page, "next": page[-1]["id"] if more else None}
 
 
-def answer(accounts, path, query):
+def respond(accounts, path, query):
     parts = [unquote(part) for part in path.strip("/").split("/")]
     if parts[:1] == ["v1"] and len(parts) == 4 and parts[2] == "accounts":
         return page_of(find_account(accounts, parts[1], parts[3], query.get("id")), query)
     if parts[:1] == ["v1"] and len(parts) == 3 and parts[2] == "posts":
         return {"post": find_post(accounts, parts[1], query.get("id"), query.get("shortcode"))}
-    raise Refusal("not_found", "there is nothing at this address")
+    raise ContractError("not_found", "unknown path")
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         try:
-            told = self.headers.get("Authorization", "").encode()
-            if TOKEN and not hmac.compare_digest(told, f"Bearer {TOKEN}".encode()):
-                raise Refusal("unauthorized", "the token is missing or wrong")
+            credentials = self.headers.get("Authorization", "").encode()
+            if TOKEN and not hmac.compare_digest(credentials, f"Bearer {TOKEN}".encode()):
+                raise ContractError("unauthorized", "the token is missing or wrong")
             url = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(url.query).items()}
-            status, body = 200, answer(self.server.accounts, url.path, query)
-        except Refusal as refusal:
-            status, body = refusal.status, refusal.body
+            status, body = 200, respond(self.server.accounts, url.path, query)
+        except ContractError as error:
+            status, body = error.status, error.body
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
