@@ -1,4 +1,4 @@
-//! Asks a question of the API, and of ClickHouse directly, and says how long the whole answer took.
+//! Sends a query to the API and to ClickHouse directly, and measures the time until the whole response has arrived.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::harness::Connection;
 use crate::questions::Asked;
 
-/// The two that are asked.
+/// The API and ClickHouse.
 #[derive(Clone)]
 pub struct Peers {
     pub http: Client,
@@ -17,7 +17,7 @@ pub struct Peers {
     pub clickhouse: Connection,
 }
 
-/// One answer of ClickHouse, as it counts itself.
+/// A ClickHouse response with the statistics that ClickHouse reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Direct {
     pub took: Duration,
@@ -26,7 +26,7 @@ pub struct Direct {
 }
 
 impl Peers {
-    /// A GET of the API, which has to answer 200, or 304 to the tag of an answer before.
+    /// A GET of the API, which must answer 200, or 304 to an earlier ETag.
     pub async fn api(&self, path: &str, tag: Option<&str>) -> Result<(Duration, Option<String>), String> {
         let mut request = self.http.get(format!("{}{path}", self.api)).bearer_auth(&self.key);
         if let Some(tag) = tag {
@@ -44,7 +44,7 @@ impl Peers {
         Ok((took, tag))
     }
 
-    /// The question as SQL, over the interface and in the format that the service itself reads.
+    /// The query as SQL, over the interface and in the format that the service uses.
     pub async fn sql(&self, asked: &Asked) -> Result<Direct, String> {
         let of = &self.clickhouse;
         let mut query = vec![
@@ -77,7 +77,7 @@ impl Peers {
     }
 }
 
-/// How long things took, in milliseconds.
+/// Durations in milliseconds.
 #[derive(Debug, Default, Clone)]
 pub struct Times(Vec<f64>);
 
@@ -94,7 +94,7 @@ impl Times {
         self.0.len()
     }
 
-    /// What so many of 100 stayed within.
+    /// A percentile.
     pub fn within(&self, of_100: usize) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable_by(f64::total_cmp);

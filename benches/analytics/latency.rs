@@ -1,5 +1,5 @@
-//! One client: the API and the plain SQL take turns, question by question and organization by organization, so that
-//! whatever else the machine does is equally unfair to both.
+//! One client: API and plain SQL alternate, query by query and organization by organization, so that other work on the
+//! machine affects both equally.
 
 use crate::ask::{Peers, Times};
 use crate::questions::{Draw, QUESTIONS, Question};
@@ -19,7 +19,7 @@ struct Line {
     bytes: u64,
 }
 
-/// Prints a row of the table for each question and organization.
+/// Prints a table row for each query and organization.
 pub async fn measure(tenants: &mut [Tenant<'_>], rounds: usize) {
     println!(
         "\n| Endpoint | Organization | API p50 | p99 | least | SQL p50 | p99 | least | p50 API − SQL | ratio | rows read | MB read |"
@@ -35,7 +35,7 @@ pub async fn measure(tenants: &mut [Tenant<'_>], rounds: usize) {
                 if sql_first {
                     direct = Some(tenant.peers.sql(&asked).await.unwrap());
                 }
-                // Each asks about ids and days of its own, so that neither finds what the other has just read.
+                // Different ids and days, so that neither benefits from what the other has just read.
                 let other = tenant.draw.next(question);
                 let (took, _) = tenant.peers.api(&other.path, None).await.unwrap();
                 let direct = match direct {
@@ -55,7 +55,7 @@ pub async fn measure(tenants: &mut [Tenant<'_>], rounds: usize) {
     }
 }
 
-/// Rounds that are not counted.
+/// Warm-up rounds, not counted.
 const WARM: usize = 3;
 
 fn print(question: Question, organization: &str, line: &Line) {
@@ -77,10 +77,10 @@ fn print(question: Question, organization: &str, line: &Line) {
     );
 }
 
-/// The same GET again, and with the tag of its answer, of an API that keeps answers.
+/// Repeats a GET, without and with its ETag, on the API with a response cache.
 pub async fn repeats(peers: &Peers, draw: &mut Draw<'_>, times: usize) {
     println!(
-        "\n| The same again | first | p50 | p99 | with If-None-Match p50 | p99 |\n|---|---|---|---|---|---|"
+        "\n| Repeated GET | first | p50 | p99 | with If-None-Match p50 | p99 |\n|---|---|---|---|---|---|"
     );
     for question in QUESTIONS {
         let asked = draw.next(question);

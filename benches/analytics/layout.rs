@@ -1,9 +1,9 @@
-//! What is seeded: 50 organizations of skewed size with 3,000 accounts and 300,000 videos over 90 days, and one of them
+//! The seeded data: 50 organizations of skewed size with 3,000 accounts and 300,000 videos over 90 days, and one of them
 //! three times more, with ten times the days, the accounts, or the videos an account.
 
 use uuid::Uuid;
 
-/// Days of history of everything but the organization with ten times as many.
+/// Days of history, except for the organization with ten times as many.
 pub const DAYS: u32 = 90;
 pub const ORGANIZATIONS: usize = 50;
 const ACCOUNTS: usize = 3_000;
@@ -28,7 +28,7 @@ pub struct Layout {
     pub accounts: Vec<Account>,
 }
 
-/// Ids that say what they are of, so that both stores agree without asking each other.
+/// Ids derived from numbers, so that both stores agree without a lookup.
 pub fn organization_id(number: usize) -> Uuid {
     Uuid::from_u128(0x018f_0000_0000_7000_8000_0000_0000_0000 + number as u128)
 }
@@ -42,8 +42,8 @@ pub fn video_id(internal: i64) -> Uuid {
 }
 
 impl Layout {
-    /// The 50 organizations, and the three that grew from the one whose number is `grown`. `scale` divides the numbers of
-    /// accounts, for a try.
+    /// The 50 organizations, and the three larger versions of organization `grown`. `scale` divides the numbers of accounts,
+    /// for a trial.
     pub fn new(grown: usize, scale: usize) -> Self {
         let total = ACCOUNTS / scale;
         let weights: f64 = (1..=ORGANIZATIONS).map(|place| 1.0 / place as f64).sum();
@@ -75,7 +75,7 @@ impl Layout {
                 }
             }
         }
-        // Accounts first, so that the ids of an account's videos follow each other as one scrape numbers them.
+        // Accounts first, so that the ids of an account's videos are adjacent, as after one scrape.
         let mut next = layout.accounts.len() as i64 + 1;
         for account in &mut layout.accounts {
             account.first_video = next;

@@ -1,5 +1,5 @@
-//! How well answers are kept while a tracker reads all accounts: dashboards of every organization ask the same again and
-//! again, scrapes are committed as the tracker commits them, and a relay brings them to ClickHouse.
+//! Hit rate of the response cache while a tracker reads all accounts: dashboards of every organization repeat the same queries,
+//! scrapes are committed as the tracker commits them, and a relay delivers them to ClickHouse.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -21,11 +21,11 @@ use tokio_util::sync::CancellationToken;
 use crate::ask::{Peers, Times};
 use crate::layout::{self, Account, Layout};
 
-/// How long each way of asking is watched.
+/// How long each kind of query is measured.
 const WATCHED: Duration = Duration::from_secs(40);
-/// How often a dashboard asks all it shows.
+/// How often a dashboard refreshes.
 const REFRESH: Duration = Duration::from_secs(10);
-/// Most posts that a scrape reads.
+/// Maximum posts per scrape.
 const POSTS: i64 = 50;
 
 /// A dashboard of one organization.
@@ -35,7 +35,7 @@ pub struct Dashboard {
     pub accounts: Vec<i64>,
 }
 
-/// The days that dashboards look at.
+/// The windows of dashboards.
 #[derive(Clone, Copy)]
 enum Windows {
     UntilToday,
@@ -50,7 +50,7 @@ impl Windows {
         }
     }
 
-    /// A window of so many days, as a query.
+    /// A window of this many days, as a query string.
     fn of(self, days: i64) -> String {
         let end =
             Utc::now().date_naive() - chrono::Days::new(if matches!(self, Windows::Past) { 1 } else { 0 });
@@ -60,7 +60,7 @@ impl Windows {
 }
 
 impl Dashboard {
-    /// What it shows: the organization in three windows, its leading creators, one creator, and its accounts.
+    /// Its requests: the organization in three windows, top creators, one creator, and accounts.
     fn paths(&self, windows: Windows) -> Vec<String> {
         let ids = self.accounts.iter().take(50).map(|subject| layout::account_id(*subject).to_string());
         let ids = ids.collect::<Vec<_>>().join(",");
@@ -78,7 +78,7 @@ impl Dashboard {
     }
 }
 
-/// Prints how often answers were kept ones and how long all took, by how often accounts are read.
+/// Prints cache hit rate and latency by scrape interval.
 pub async fn measure(
     stores: &Stores,
     database_url: &str,
@@ -90,7 +90,7 @@ pub async fn measure(
     let relay = tokio::spawn(relay::run(stores.clone(), database_url.to_owned(), stop.clone()));
     let dashboards = Arc::new(dashboards);
     println!(
-        "\n| Each account is read every | scrapes | windows | requests | kept | p50 | p99 |\n|---|---|---|---|---|---|---|"
+        "\n| Each account is read every | scrapes | windows | requests | cached | p50 | p99 |\n|---|---|---|---|---|---|---|"
     );
     for (name, every) in [("24 h", 86_400), ("hour", 3_600), ("5 minutes", 300)] {
         for windows in [Windows::UntilToday, Windows::Past] {
@@ -119,7 +119,7 @@ pub async fn measure(
     relay.await.unwrap();
 }
 
-/// Refreshes all dashboards for some time, at least once, each at moments of its own.
+/// Refreshes all dashboards for some time, at least once, with different offsets.
 async fn ask(dashboards: &Arc<Vec<Dashboard>>, windows: Windows, how_long: Duration) -> Times {
     let times = Arc::new(Mutex::new(Times::default()));
     let (mut all, began) = (JoinSet::new(), Instant::now());
@@ -142,21 +142,21 @@ async fn ask(dashboards: &Arc<Vec<Dashboard>>, windows: Windows, how_long: Durat
         });
     }
     all.join_all().await;
-    Arc::try_unwrap(times).expect("nobody asks any more").into_inner().unwrap()
+    Arc::try_unwrap(times).expect("all requests have ended").into_inner().unwrap()
 }
 
-/// Commits scrapes of the accounts in turn; says how many there were.
+/// Commits scrapes of the accounts in turn; returns their number.
 async fn track(stores: Stores, accounts: Vec<Account>, pause: Duration, stop: CancellationToken) -> usize {
     let began = Instant::now();
     let mut scrapes = 0;
-    // The first falls into the time that is watched, however rare they are.
+    // The first one is within the measured time, whatever the interval.
     let first = (pause / 2).min(WATCHED / 4);
     loop {
         let due = began + first + pause * scrapes as u32;
         if stop.run_until_cancelled(tokio::time::sleep_until(due.into())).await.is_none() {
             break;
         }
-        // A step that shares no factor with their number, so that organizations take turns.
+        // A step coprime to the number of accounts, so that organizations alternate.
         let place = (Utc::now().timestamp() as usize + scrapes * 1_009) % accounts.len();
         scrape(&stores, accounts[place]).await;
         scrapes += 1;

@@ -1,5 +1,5 @@
-//! Sixteen clients at once, who ask all questions in turn about the biggest organization: the API for some seconds, then
-//! plain SQL, and again.
+//! Sixteen concurrent clients send all queries about the largest organization in turn: to the API for some seconds, then as plain
+//! SQL, several times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use crate::questions::{Asked, QUESTIONS};
 
 const SLICE: Duration = Duration::from_secs(6);
 const SLICES: usize = 3;
-/// Drawn before a slice begins; more than it can take.
+/// Drawn before a slice begins; more than it can use.
 const DRAWN: usize = 6_000;
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Sum {
     seconds: f64,
 }
 
-/// Prints throughput and times of both.
+/// Prints throughput and latency of both.
 pub async fn measure(tenant: &mut Tenant<'_>, clients: usize) {
     let (mut api, mut sql) = (Sum::default(), Sum::default());
     for _ in 0..SLICES {
@@ -29,7 +29,7 @@ pub async fn measure(tenant: &mut Tenant<'_>, clients: usize) {
         slice(tenant, clients, false, &mut sql).await;
     }
     println!(
-        "\n| {clients} clients, all questions | requests a second | p50 | p99 | errors |\n|---|---|---|---|---|"
+        "\n| {clients} clients, all queries | requests a second | p50 | p99 | errors |\n|---|---|---|---|---|"
     );
     for (name, sum) in [("API", &api), ("SQL", &sql)] {
         let rate = sum.times.len() as f64 / sum.seconds;

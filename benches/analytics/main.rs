@@ -1,5 +1,5 @@
-//! Times the analytics endpoints beside the best plain SQL on the same ClickHouse, one client and sixteen, and says what
-//! snapshots take on disk and how fast they are inserted: `make bench`. docs/performance.md tells how to read it.
+//! Compares the analytics endpoints with the best plain SQL on the same ClickHouse, with one client and sixteen, and measures
+//! storage and insert rate: `make bench`, explained in docs/performance.md.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
@@ -39,12 +39,12 @@ async fn main() {
         writes::insert_rate(&clickhouse, &layout).await;
     }
 
-    // One answers everything anew, although it pays for looking whether it must; the other keeps answers as usual.
+    // One API with a response cache of no capacity, which still pays for the lookup, and one with the default cache.
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let anew = api(&stack, folders[0].path(), 1);
     let keeping = api(&stack, folders[1].path(), Settings::default().answer_cache);
     let answers = keeping.answers.clone();
-    // On threads of their own, as another process would be.
+    // On threads of their own, like another process.
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -103,12 +103,12 @@ fn setting(name: &str) -> Option<usize> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Whether a part of the measurement is wanted: all are, unless TIDEMARK_BENCH_ONLY names some.
+/// Whether a part is selected: all are, unless TIDEMARK_BENCH_ONLY names some.
 fn asked_for(part: &str) -> bool {
     std::env::var("TIDEMARK_BENCH_ONLY").map_or(true, |only| only.split(',').any(|name| name == part))
 }
 
-/// Fills the stores unless they were filled before, and says which day their history ends on.
+/// Fills the stores unless an earlier run did; returns the last day of history.
 async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
     let pg = &stack.stores.pg;
     sqlx::query("create table if not exists bench_seeded (last_day date not null)")
@@ -125,7 +125,7 @@ async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
     last_day
 }
 
-/// The API over the stores, on the machine's clock, with an empty search index and so much room for answers.
+/// The API over the stores, on the machine's clock, with an empty search index and a response cache of this capacity.
 fn api(stack: &Stack, folder: &std::path::Path, answer_cache: u64) -> App {
     let postgres =
         PostgresArgs { database_url: Secret::new(&stack.connection.database_url), database_connections: 16 };
@@ -139,7 +139,7 @@ fn api(stack: &Stack, folder: &std::path::Path, answer_cache: u64) -> App {
     App::new(stores, search, Readable::new(Platform::ALL), settings)
 }
 
-/// The creators of an organization that have accounts, with these.
+/// The creators of an organization that have accounts, with their accounts.
 async fn creators(stack: &Stack, organization: usize) -> Vec<(Uuid, Vec<i64>)> {
     sqlx::query_as(
         "select creator_id, array_agg(internal_id) from accounts

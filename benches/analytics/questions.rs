@@ -1,5 +1,5 @@
-//! What is asked: each endpoint with its path, and the same question as plain SQL with its parameters. Ids and windows are
-//! drawn at random, and a window never twice in a run, so that no cache of answers is asked.
+//! The queries: each endpoint with its path, and the same query as plain SQL with its parameters. Ids and windows are random, and
+//! no window repeats within a run, so that no cache can answer.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ pub const QUESTIONS: [Question; 9] = [
     Question::VideoAnalytics,
 ];
 
-/// One request, and the same question to ClickHouse.
+/// One request, and the same query to ClickHouse.
 pub struct Asked {
     pub path: String,
     pub sql: &'static str,
@@ -55,7 +55,7 @@ impl Question {
         }
     }
 
-    /// The median that issue and document ask for, in milliseconds.
+    /// The target for the median, in milliseconds.
     pub fn target(self) -> f64 {
         match self {
             Question::AccountVideoMetrics | Question::VideoMetrics | Question::VideoDeltas => 14.0,
@@ -78,7 +78,7 @@ impl Question {
     }
 }
 
-/// Draws questions about one organization.
+/// Draws queries about one organization.
 pub struct Draw<'a> {
     organization: usize,
     accounts: &'a [Account],
@@ -100,7 +100,7 @@ impl<'a> Draw<'a> {
         Draw { organization, accounts, creators, last_day, seed, windows: HashMap::new() }
     }
 
-    /// Below a number, by a generator that is good enough to choose ids with.
+    /// A random number below a bound, from a simple generator.
     fn below(&mut self, limit: u64) -> u64 {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.seed ^ (self.seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -113,7 +113,7 @@ impl<'a> Draw<'a> {
         self.accounts[place]
     }
 
-    /// A video, each as likely as any other, by its subject and its own number.
+    /// A uniformly random video: its subject and its id.
     fn video(&mut self) -> (i64, i64) {
         let (first, last) = (self.accounts[0], self.accounts[self.accounts.len() - 1]);
         let videos = last.first_video + last.videos - first.first_video;
@@ -122,7 +122,7 @@ impl<'a> Draw<'a> {
         (self.accounts[place].subject, video)
     }
 
-    /// A window of about so many days, as often as it takes another one.
+    /// A window of about this many days, never the same twice.
     fn window(&mut self, question: Question, days: u64) -> (NaiveDate, NaiveDate) {
         let start = self.below(1 << 20);
         let drawn = self.windows.entry(question).or_insert(start);

@@ -1,5 +1,4 @@
-//! What is written: the trickle of observations that keeps parts unmerged while others are timed, the size of what is
-//! stored, and how fast snapshots are inserted.
+//! Writes: a trickle of observations that keeps parts unmerged during the queries, storage size, and insert rate.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +12,12 @@ use uuid::Uuid;
 
 use crate::layout::{self, Layout};
 
-/// How often some videos of an account are observed.
+/// Interval between observations of some videos of an account.
 const EVERY: Duration = Duration::from_secs(1);
 /// Videos of one scrape.
 const POSTS: i64 = 50;
 
-/// Observes accounts again, one after the other over all organizations, as a relay delivers them; until it is dropped.
+/// Observes accounts in turn over all organizations, as a relay delivers them, until dropped.
 pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
     let mut place = 0;
     loop {
@@ -39,14 +38,14 @@ pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
 }
 
 fn snapshot(subject_id: i64, video_id: i64, observed_at: chrono::DateTime<Utc>) -> VideoSnapshot {
-    // Nine numbers that have nothing to do with each other.
+    // Nine independent numbers.
     let chance = (video_id as u64 ^ observed_at.timestamp() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let counter = |place: u32| Some((chance.rotate_left(7 * place) % 1_000_000) as i64);
     let counters = Counters::from_array(std::array::from_fn(|place| counter(place as u32)));
     VideoSnapshot { subject_id, video_id, observed_at, counters }
 }
 
-/// Prints what the tables take on disk, by snapshot.
+/// Prints the size of the tables per snapshot.
 pub async fn sizes(clickhouse: &Client) {
     #[derive(Row, Deserialize)]
     struct Table {
@@ -81,7 +80,7 @@ pub async fn sizes(clickhouse: &Client) {
     }
 }
 
-/// Prints how many snapshots a second one process inserts, into an empty table of the same form.
+/// Prints the snapshots per second that one process inserts into an empty table of the same structure.
 pub async fn insert_rate(clickhouse: &Client, layout: &Layout) {
     const BATCH: usize = 250_000;
     const BATCHES: usize = 8;
@@ -103,7 +102,7 @@ pub async fn insert_rate(clickhouse: &Client, layout: &Layout) {
     };
     let mut times = Vec::new();
     for number in (0..BATCHES).step_by(2) {
-        // Two at a time: ClickHouse writes one while the other is on its way.
+        // Two at a time: ClickHouse writes one while the other is sent.
         let (one, other) = (batch(number), batch(number + 1));
         let began = Instant::now();
         let (one, other) = tokio::join!(

@@ -1,6 +1,6 @@
-//! Times `tidemark import` into a running system, until what it loaded is visible in /overview and /search, and looks at
-//! the memory of the import and of the API meanwhile: `make bench-import`. TIDEMARK_BENCH_ROWS says how many rows the
-//! files have (10000000 for the sizes of the service's promise); a tenth of that where a video has a single row.
+//! Times `tidemark import` into a running system until the rows are visible in /overview and /search, and measures memory of the
+//! import and the API: `make bench-import`. TIDEMARK_BENCH_ROWS sets the rows of a file; files with one row per video have a
+//! tenth of it.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const WORDS: &str = "dance,tutorial,มาดู,học,عرض,día,☀️🎉,vlog,morning routine,recipe,outfit of the day,#fyp,#foryou,100%,\
     storytime,giveaway,travel,đà nẵng,ตลก,behind the scenes,new song,cover,comedy,prank,review,unboxing";
 
-/// A file of rows: how many, how many of each video, and whether one day follows the other instead of one video.
+/// A file: its rows, rows per video, and whether it is ordered by day instead of by video.
 struct Shape {
     rows: u64,
     a_video: u64,
@@ -107,7 +107,7 @@ async fn main() {
     measure(&stack, "CSV", &single, &csv).await;
 }
 
-/// Loads a file with the program into a fresh organization and prints a row of the table.
+/// Imports a file into a new organization and prints a table row.
 async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organization {
     let organization = stack.organization().await;
     let connection = &stack.connection;
@@ -134,7 +134,7 @@ async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organ
         import_peak = import_peak.max(anonymous_memory(import));
         api_peak = api_peak.max(api.map_or(0, anonymous_memory));
         import_cpu = cpu(import).max(import_cpu);
-        // Every unit of work writes the organization's row.
+        // Every unit of work updates the organization's row.
         let now: i64 = sqlx::query_scalar("select xmin::text::bigint from organizations where id = $1")
             .bind(organization.id)
             .fetch_one(&stack.stores.pg)
@@ -155,7 +155,7 @@ async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organ
     let last = shape.videos() - 1;
     let found = organization.get(&format!("/search?q=no%20{last}")).await.ok(200);
     assert!(!found.list("/data/videos").is_empty(), "the last video can be found");
-    // Clock ticks are hundredths of a second here as nearly everywhere.
+    // Clock ticks are hundredths of a second on Linux.
     let spent: u64 =
         cpu_of_the_stack().into_iter().map(|(pid, ticks)| ticks - before.get(&pid).unwrap_or(&0)).sum();
     let a_second = |time: Duration| (shape.rows as f64 / time.as_secs_f64()) as u64;
@@ -172,7 +172,7 @@ async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organ
     organization
 }
 
-/// The processes of the installation that is measured, with their command lines.
+/// The processes of the measured installation, with their command lines.
 fn processes() -> Vec<(u32, String)> {
     let file = std::env::var("TIDEMARK_TEST_STACK").expect("the stores run");
     let dir = Path::new(&file).parent().expect("the file is in a folder");
@@ -183,14 +183,14 @@ fn cpu_of_the_stack() -> BTreeMap<u32, u64> {
     processes().into_iter().map(|(pid, _)| (pid, cpu(pid))).collect()
 }
 
-/// Ticks that a process and its ended children have computed.
+/// CPU ticks of a process and its terminated children.
 fn cpu(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     (11..15).filter_map(|n| fields.get(n)?.parse::<u64>().ok()).sum()
 }
 
-/// KiB of memory that is no file's.
+/// Anonymous memory (RssAnon) in KiB.
 fn anonymous_memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

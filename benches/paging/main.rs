@@ -1,5 +1,5 @@
-//! Times the lists' own statements in an organization of 70,000 videos, 5,000 accounts and 5,000 creators, with a larger
-//! organization and many small ones beside it. Prints the table of docs/measurements/lists.md: `make bench-paging`.
+//! Times the statements of the lists in an organization of 70,000 videos, 5,000 accounts and 5,000 creators, in a database with
+//! a larger and many small organizations. Prints the table of docs/measurements/lists.md: `make bench-paging`.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
@@ -28,7 +28,7 @@ const SORTS: [(&str, VideoSort); 4] = [
     ("play_count", VideoSort::PlayCount),
 ];
 
-/// Each text with how it occurs.
+/// Query texts with their frequency.
 const TEXTS: [(&str, &str); 9] = [
     ("everythird", "in every third caption"),
     ("everyhundredth", "in every hundredth"),
@@ -49,14 +49,14 @@ const TIMES: usize = 40;
 #[tokio::main]
 async fn main() {
     let api = TestApi::start().await;
-    println!("making the records: about two minutes");
+    println!("generating records: about two minutes");
     for population in std::iter::once(LARGER).chain(std::iter::repeat_n(SMALL, 20)) {
         let (organization, _) = tenant(&api.pg, OrganizationChange::default()).await;
         population.make(&api.pg, organization).await;
     }
     let account = MEASURED.make(&api.pg, api.organization).await;
     sqlx::raw_sql("vacuum analyze").execute(&api.pg).await.unwrap();
-    println!("\n| What | Rows | Best ms | Median | 99 of 100 within |\n|---|---|---|---|---|");
+    println!("\n| List | Rows | Min ms | Median | p99 |\n|---|---|---|---|---|");
     records(&api).await;
     sorts(&api, account).await;
     texts(&api, account).await;
@@ -167,7 +167,7 @@ async fn videos_of(api: &TestApi, view: VideoType, filter: &VideoFilter, page: P
     videos::list(&api.pg, api.organization, view, &api.app.readable, filter, &page).await.unwrap().items.len()
 }
 
-/// Where a page begins that is reached page by page.
+/// The cursor of a page, reached page by page.
 async fn thousandth_page(
     api: &TestApi,
     filter: &VideoFilter,
@@ -183,7 +183,7 @@ async fn thousandth_page(
     page.after
 }
 
-/// Does something again and again and prints a row of the table.
+/// Repeats an operation and prints a table row.
 async fn time<F: Future<Output = usize>>(what: &str, mut act: impl FnMut() -> F) {
     let (mut times, mut rows) = (Vec::new(), act().await);
     for _ in 0..TIMES {

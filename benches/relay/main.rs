@@ -1,5 +1,5 @@
-//! Times what comes after the commit of a scrape: how soon it is in every total and found by search at 5,000 posts a
-//! second, and how fast the relay drains what waited. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
+//! Times how soon after its commit a scrape is in every total and found by search, at 5,000 posts a second, and how fast the
+//! relay drains a backlog. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
@@ -33,12 +33,12 @@ const PAUSE: Duration = Duration::from_millis(10);
 const ORGANIZATIONS: usize = 20;
 /// Accounts of each organization, so that a scrape of all takes 15 seconds.
 const ACCOUNTS: usize = 75;
-/// Days that accounts have behind them when they are scraped again.
+/// Days of history of accounts that are scraped again.
 const DAYS: i64 = 30;
-/// How many scrapes are committed at the same time.
+/// Concurrent commits of scrapes.
 const WRITERS: usize = 8;
 
-/// Processor time that was spent so far, in seconds: where others work on the machine too, it says more than times do.
+/// CPU time so far, in seconds: more meaningful than wall-clock time on a shared machine.
 struct Spent {
     here: f64,
     postgres: f64,
@@ -65,39 +65,39 @@ impl Spent {
 fn processor_time(pid: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    // In hundredths, as the kernel tells everyone.
+    // Clock ticks are hundredths of a second on Linux.
     let hundredths = |field: usize| fields.get(field).and_then(|text| text.parse().ok()).unwrap_or(0.0);
     (hundredths(11) + hundredths(12)) / 100.0
 }
 
-/// What scrapes of all accounts came to.
+/// The result of scraping all accounts.
 struct Load {
-    /// Posts a second that were in fact committed.
+    /// Posts per second that were committed.
     rate: f64,
     /// Until everything was visible.
     spent: Spent,
     committed: Vec<Committed>,
 }
 
-/// What was committed when.
+/// A committed scrape with its times.
 struct Committed {
     at: DateTime<Utc>,
     position: i64,
-    /// When search had it.
+    /// When search found it.
     found_at: DateTime<Utc>,
 }
 
 #[tokio::main]
 async fn main() {
-    println!("| 5,000 posts a second, visible after | | median s | 99 of 100 within s |\n|---|---|---|---|");
+    println!("| 5,000 posts a second, visible after | | median s | p99 s |\n|---|---|---|---|");
     under_load().await;
-    println!("\n| What waited | drained in s | snapshots a second |\n|---|---|---|");
+    println!("\n| Backlog | drained in s | snapshots a second |\n|---|---|---|");
     drain(1, 500).await;
     drain(250, 2).await;
     removals(2_000).await;
 }
 
-/// Scrapes every account twice: when nothing is known of it, and when it has a month behind it.
+/// Scrapes every account twice: when it is new, and when it has a month of history.
 async fn under_load() {
     let own = OwnStores::create().await;
     let mut tenants = Vec::new();
@@ -132,7 +132,7 @@ async fn all_applied(own: &OwnStores, tenants: &[Tenant]) {
     }
 }
 
-/// Commits a scrape of every account at the measured rate, organizations taking turns.
+/// Commits a scrape of every account at the measured rate, organizations in turn.
 async fn scrape_all(
     own: &OwnStores,
     pg: &PgPool,
@@ -167,7 +167,7 @@ async fn scrape_all(
     Load { rate, spent, committed }
 }
 
-/// Takes the next scrape that is committed, and waits for search to have it beside everything else.
+/// Takes the next committed scrape and waits until search finds it.
 async fn follow_up(
     writing: &mut JoinSet<(DateTime<Utc>, i64, i64)>,
     committed: &mut JoinSet<Committed>,
@@ -182,7 +182,7 @@ async fn follow_up(
     }
 }
 
-/// Commits what a scrape learns; answers when, where in the outbox, and by which transaction.
+/// Commits the observations of a scrape; returns time, outbox position and transaction id.
 async fn commit_scrape(
     pg: &PgPool,
     organization: Uuid,
@@ -209,7 +209,7 @@ fn told(account: AccountRef, n: usize, views: i64, at: DateTime<Utc>) -> Observe
     told
 }
 
-/// Gives every post a snapshot on each of the days before.
+/// Writes a snapshot of every post for each earlier day.
 async fn remember(pg: &PgPool, tenants: &[Tenant]) {
     for tenant in tenants {
         for account in &tenant.accounts {
@@ -262,11 +262,11 @@ async fn tell(what: &str, own: &OwnStores, load: Load) {
     }
 }
 
-/// How long a relay that starts now takes until it has delivered all.
+/// The time that a relay that starts now needs to deliver everything.
 async fn drained(own: &OwnStores) -> f64 {
     let began = Instant::now();
     let relay = own.relay();
-    // One question for all organizations, which costs nothing beside what is measured.
+    // One cheap query for all organizations.
     while !sqlx::query_scalar::<_, bool>("select not exists (select from outbox where applied_at is null)")
         .fetch_one(own.pg())
         .await
@@ -279,7 +279,7 @@ async fn drained(own: &OwnStores) -> f64 {
     took.as_secs_f64()
 }
 
-/// Drains what scrapes left during an outage.
+/// Drains the backlog of scrapes after an outage.
 async fn drain(organizations: usize, accounts: usize) {
     let own = OwnStores::create().await;
     let mut tenants = Vec::new();

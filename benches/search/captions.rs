@@ -1,5 +1,5 @@
-//! Captions in any number: recombined from the real ones in the folder that `TIDEMARK_BENCH_CAPTIONS` names, or from the
-//! sandbox's phrases; and the queries that occur in them often or never.
+//! Generated captions, recombined from real ones in the folder `TIDEMARK_BENCH_CAPTIONS` or from the sandbox's phrases, and
+//! queries that occur in them often or never.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use tidemark::model::text::folded;
 use tidemark::sandbox::phrases;
 
-/// Small, and the same everywhere.
+/// A small deterministic random number generator.
 pub struct Random(pub u64);
 
 impl Random {
@@ -22,13 +22,13 @@ impl Random {
         &items[self.below(items.len())]
     }
 
-    /// A number that has any order of magnitude up to the given one as often as another.
+    /// A number whose order of magnitude is uniformly distributed up to a bound.
     pub fn size(&mut self, magnitude: f64) -> i64 {
         10f64.powf(magnitude * self.below(1_000_000) as f64 / 1_000_000.0) as i64
     }
 }
 
-/// Texts, each in words.
+/// Texts, split into words.
 pub struct Captions {
     texts: Vec<Vec<String>>,
     pub origin: &'static str,
@@ -47,11 +47,11 @@ impl Captions {
     fn new(texts: Vec<String>, origin: &'static str) -> Self {
         let texts: Vec<Vec<_>> =
             texts.iter().map(|text| text.split(' ').map(str::to_owned).collect()).collect();
-        assert!(!texts.is_empty(), "there are no captions to recombine");
+        assert!(!texts.is_empty(), "no captions to recombine");
         Captions { texts, origin }
     }
 
-    /// A caption of as many words as one has, in runs of up to four from others.
+    /// A caption as long as a source caption, built from runs of up to four words of others.
     pub fn next(&self, random: &mut Random) -> String {
         let length = random.one_of(&self.texts).len();
         let mut words: Vec<&str> = Vec::with_capacity(length);
@@ -100,7 +100,7 @@ fn made_up() -> Vec<String> {
     texts
 }
 
-/// Queries of so many characters that occur in many of the folded texts: the most frequent of many runs.
+/// Queries of this length that are frequent in the folded texts.
 pub fn frequent(texts: &[String], characters: usize, count: usize, random: &mut Random) -> Vec<String> {
     let sample: Vec<&String> = (0..4_000).map(|_| random.one_of(texts)).collect();
     let mut runs: HashSet<String> = HashSet::new();
@@ -113,7 +113,7 @@ pub fn frequent(texts: &[String], characters: usize, count: usize, random: &mut 
     runs.into_iter().take(count).map(|(_, run)| run).collect()
 }
 
-/// Queries of so many characters of the same scripts that occur in none of the folded texts.
+/// Queries of this length in the same scripts that occur in none of the folded texts.
 pub fn absent(texts: &[String], characters: usize, count: usize, random: &mut Random) -> Vec<String> {
     let occurring: HashSet<char> = texts.iter().flat_map(|text| text.chars()).collect();
     let mut letters: Vec<char> =
@@ -140,7 +140,7 @@ pub fn absent(texts: &[String], characters: usize, count: usize, random: &mut Ra
     queries.into_iter().collect()
 }
 
-/// A run of characters of a text, without white space around it.
+/// A trimmed run of characters of a text.
 fn run(text: &str, characters: usize, random: &mut Random) -> Option<String> {
     let all: Vec<char> = text.chars().collect();
     let start = random.below((all.len() + 1).checked_sub(characters)?.max(1));

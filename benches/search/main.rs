@@ -1,5 +1,5 @@
-//! Measures /search over a million captions: how long a query takes, in the store's own function and over HTTP, beside
-//! Postgres with pg_trgm over the same rows; how fast the index is built, how big it is, and what memory the API takes.
+//! Measures /search over a million captions: query latency in the store's function and over HTTP, compared with Postgres and
+//! pg_trgm over the same rows; indexing rate, index size, and memory of the API.
 //! Prints the tables of docs/measurements/search.md: `make bench-search`.
 
 mod captions;
@@ -23,21 +23,21 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 const LENGTHS: [usize; 6] = [1, 2, 3, 5, 20, 128];
-/// Queries of each length and kind, and how often each is asked.
+/// Queries of each length and kind, and repetitions of each.
 const QUERIES: usize = 20;
 const TIMES: usize = 15;
 const LIMIT: usize = 25;
-/// How long pg_trgm may take over one query; it is asked again only while there is time left.
+/// Time budget of pg_trgm per query; repetitions stop when it is used up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[tokio::main]
 async fn main() {
     let pg = postgres().await;
     let source = Captions::read();
-    println!("making {} videos of {}: some minutes", records::videos(), source.origin);
+    println!("generating {} videos from {}: some minutes", records::videos(), source.origin);
     let began = Instant::now();
     let records = records::make(&pg, &source).await;
-    println!("made in {:.0} s", began.elapsed().as_secs_f64());
+    println!("generated in {:.0} s", began.elapsed().as_secs_f64());
     let folder = tempfile::tempdir().unwrap();
     let stores = Stores {
         pg: pg.clone(),
@@ -60,7 +60,7 @@ async fn main() {
     .unwrap();
     let queries = queries(&records.captions);
     println!(
-        "\n| Characters | Occurs | Found | Search: best ms, p50, p99 | pg_trgm: best, p50, p99 | Faster at p99 |"
+        "\n| Characters | Occurs | Found | Search: min ms, p50, p99 | pg_trgm: min, p50, p99 | Faster at p99 |"
     );
     println!("|---|---|---|---|---|---|");
     for (characters, kind, queries) in &queries {
@@ -104,7 +104,7 @@ async fn built(pg: &PgPool, index: &SearchIndex, folder: &std::path::Path, took:
     println!("| index | {:.1} MB, {:.2} times the text |", bytes / 1e6, bytes / text as f64);
 }
 
-/// Times both engines, query by query in turn, and prints a row of the table.
+/// Times both engines alternately and prints a table row.
 async fn compare(
     pg: &PgPool,
     index: &SearchIndex,
@@ -141,7 +141,7 @@ async fn compare(
     println!("| {characters} | {kind} | {found:.1} | {ours} | {theirs} | {ratio:.1} |");
 }
 
-/// The same videos in the same order, as Postgres finds them by itself.
+/// The same videos in the same order, found by Postgres alone.
 async fn trigrams(pg: &PgPool, organization: Uuid, query: &str, limit: usize) -> Vec<Uuid> {
     let pattern = query.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     sqlx::query_scalar(
@@ -158,11 +158,10 @@ async fn trigrams(pg: &PgPool, organization: Uuid, query: &str, limit: usize) ->
     .unwrap()
 }
 
-/// Times the same queries through a process of the API, and looks at its memory: after them, and while its index is
-/// made anew beside the one in use.
+/// Times the same queries through an API process and measures its memory afterwards and while its index is rebuilt.
 async fn over_http(pg: &PgPool, records: &Records, folder: &std::path::Path, queries: &Queries) {
     let api = Api::start(folder).await;
-    println!("\n| Characters | Occurs | Over HTTP: best ms, p50, p99 |\n|---|---|---|");
+    println!("\n| Characters | Occurs | Over HTTP: min ms, p50, p99 |\n|---|---|---|");
     for (characters, kind, queries) in queries {
         let mut times = Vec::new();
         for query in queries {
@@ -177,13 +176,10 @@ async fn over_http(pg: &PgPool, records: &Records, folder: &std::path::Path, que
     println!("\n| Memory of the API process (RssAnon) | |\n|---|---|");
     println!("| after these queries | {:.0} MB |", api.memory());
     let (most, took) = api.reindex(pg, &records.key).await;
-    println!(
-        "| at most while its index is made anew ({:.0} s), queries going on | {most:.0} MB |",
-        took.as_secs_f64()
-    );
+    println!("| at most during a rebuild ({:.0} s), with queries | {most:.0} MB |", took.as_secs_f64());
 }
 
-/// Milliseconds. The best is the nearest to what a machine does that has nothing else to do.
+/// Milliseconds. The minimum is closest to an idle machine.
 struct Spread {
     best: f64,
     p50: f64,

@@ -1,4 +1,4 @@
-//! A process of the API over the benchmark's database, its memory, and the size of its index.
+//! An API process on the benchmark's database, its memory, and its index size.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -18,14 +18,14 @@ pub struct Api {
 
 impl Drop for Api {
     fn drop(&mut self) {
-        // It may have ended already.
+        // It may have exited already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
 impl Api {
-    /// Starts it on the index that is there and waits until that is current.
+    /// Starts it on the existing index and waits until the index is current.
     pub async fn start(folder: &Path) -> Self {
         let database = std::env::var("TIDEMARK_TEST_DATABASE_URL").expect("scripts/bench names the database");
         let mut process = Command::new(env!("CARGO_BIN_EXE_tidemark"))
@@ -56,14 +56,14 @@ impl Api {
         answer.bytes().await.unwrap();
     }
 
-    /// Megabytes that it has for itself.
+    /// Private memory in megabytes.
     pub fn memory(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1_000.0
     }
 
-    /// Has the index made anew while it is asked; returns the most memory meanwhile, and how long it took.
+    /// Rebuilds the index during queries; returns the peak memory and the duration.
     pub async fn reindex(&self, pg: &PgPool, key: &str) -> (f64, Duration) {
         let began = Instant::now();
         let generation = changes::ask_for_rebuild(pg).await.unwrap();

@@ -1,5 +1,5 @@
-//! A million videos, or as many as `TIDEMARK_BENCH_VIDEOS` says, in fifty organizations, the biggest with a quarter of
-//! them; one account to a hundred videos, one creator to five accounts.
+//! A million videos (`TIDEMARK_BENCH_VIDEOS`) in fifty organizations, a quarter of them in the largest; one account per hundred
+//! videos, one creator per five accounts.
 
 use sqlx::{PgConnection, PgPool};
 use tidemark::model::text::folded;
@@ -9,19 +9,19 @@ use uuid::Uuid;
 use super::captions::{Captions, Random};
 use crate::harness::tenant;
 
-/// How many videos there are.
+/// The number of videos.
 pub fn videos() -> usize {
     let told = std::env::var("TIDEMARK_BENCH_VIDEOS");
     told.map_or(1_000_000, |told| told.parse().expect("TIDEMARK_BENCH_VIDEOS is a number"))
 }
 
 const ORGANIZATIONS: usize = 50;
-/// Rows that are written by one statement.
+/// Rows per insert statement.
 const ROWS: usize = 10_000;
 
-/// What the measurements have to know of the records.
+/// What the measurements need to know about the records.
 pub struct Records {
-    /// The biggest organization, its key, and its captions as they are searched.
+    /// The largest organization, its key, and its folded captions.
     pub organization: Uuid,
     pub key: String,
     pub captions: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Records {
 pub async fn make(pg: &PgPool, source: &Captions) -> Records {
     let mut random = Random(0x7d3a_11e5);
     let mut connection = pg.acquire().await.unwrap();
-    // The triggers keep what only the lists need.
+    // The triggers maintain tables that only lists need.
     sqlx::query("set session_replication_role = replica").execute(&mut *connection).await.unwrap();
     let weights: f64 = (1..ORGANIZATIONS).map(|place| 1.0 / place as f64).sum();
     let mut biggest = None;
@@ -51,7 +51,7 @@ pub async fn make(pg: &PgPool, source: &Captions) -> Records {
     biggest.unwrap()
 }
 
-/// Fills an organization and returns its captions, folded.
+/// Fills an organization and returns its folded captions.
 async fn fill(
     connection: &mut PgConnection,
     organization: Uuid,

@@ -1,4 +1,4 @@
--- Accounts of one organization, ten to a creator; nothing is due, so the tracker leaves them alone.
+-- Accounts of one organization, ten per creator; none is due, so the tracker ignores them.
 with given as (
     select * from unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::int[]) as x (subject, id, videos, days)
 ),

@@ -1,4 +1,4 @@
--- /accounts/metrics: what some accounts gained.
+-- /accounts/metrics: gains of some accounts.
 SELECT
     subject_id, sum(view_gain) AS views, sum(play_gain) AS plays, sum(like_gain) AS likes,
     sum(comment_gain) AS comments, sum(share_gain) AS shares, sum(follower_gain) AS followers, max(observed_at) AS as_of

@@ -1,4 +1,4 @@
--- /creators/{id}/analytics/timeseries: what the accounts of one creator gained on each day.
+-- /creators/{id}/analytics/timeseries: gains per day of the accounts of one creator.
 SELECT
     date, sum(view_gain) AS views, sum(like_gain + comment_gain + share_gain) AS engagement, max(observed_at) AS as_of
 FROM account_daily FINAL

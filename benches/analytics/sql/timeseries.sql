@@ -1,4 +1,4 @@
--- /analytics/timeseries: what the organization gained on each day.
+-- /analytics/timeseries: gains per day of the organization.
 SELECT
     date, sum(view_gain) AS views, sum(play_gain) AS plays, sum(like_gain) AS likes, sum(comment_gain) AS comments,
     sum(share_gain) AS shares, max(observed_at) AS as_of

@@ -1,4 +1,4 @@
--- /creators/top: what each account gained; whose they are, Postgres knows.
+-- /creators/top: gains per account; Postgres maps accounts to creators.
 SELECT
     subject_id, sum(view_gain) AS views, sum(like_gain + comment_gain + share_gain) AS engagement,
     max(observed_at) AS as_of

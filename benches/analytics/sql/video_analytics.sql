@@ -1,4 +1,4 @@
--- /videos/{id}/analytics: one video day by day, the days with a snapshot: gains over what was last known before.
+-- /videos/{id}/analytics: gains of one video on days with a snapshot, over the last known value.
 SELECT *
 FROM
 (

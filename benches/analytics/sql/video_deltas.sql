@@ -1,4 +1,4 @@
--- /videos/deltas: what some videos gained in views over four windows that end today.
+-- /videos/deltas: views gained by some videos over four windows that end today.
 SELECT
     video_id,
     argMaxIf(view_count, date, view_count IS NOT NULL) AS last,

@@ -1,4 +1,4 @@
--- /videos/metrics, /account-videos/metrics: what some videos gained; those that start from zero are left to the reader.
+-- /videos/metrics, /account-videos/metrics: gains of some videos, except that starting from zero is ignored.
 SELECT
     video_id,
     argMaxIf(view_count, date, view_count IS NOT NULL) - if(countIf(date < {start:Date} AND view_count IS NOT NULL) > 0,
