@@ -16,7 +16,7 @@ use crate::app::{ANALYTICS_CONCURRENCY, ANSWER_CACHE, App, ConnectError, RateLim
 use crate::config::{SearchArgs, StoreArgs};
 use crate::http::connections::{self, Limits};
 use crate::model::network::{BadNetwork, Network};
-use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
+use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
 use crate::running::{Running, StopArgs, StopRequest};
 use crate::store::postgres::pool;
 use crate::store::search::SearchIndex;
@@ -165,7 +165,7 @@ pub fn service(app: &App) -> Service {
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::for_requests(&args.stores)?;
     let following = Stores { pg: pool::for_search_follower(&args.stores.postgres)?, ..stores.clone() };
-    let ledger = Ledger::Postgres(stores.pg.clone());
+    let ledger = RequestBudget::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &ledger)?.readable();
     let schema = migrate::SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;
     let listener = listen(args.listen)?;

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use tidemark::model::counters::Counters;
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
-use tidemark::platforms::outbound::{Limits, Outbound};
-use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, history};
+use tidemark::platforms::http_client::{HttpClient, RequestLimits};
+use tidemark::sandbox::history::{HistoryOptions, InstagramCounters, write_rows};
 use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{Running, start};
+use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::{OpenError, World};
 use tidemark::sandbox::{SandboxArgs, run};
 
@@ -28,7 +28,7 @@ fn options(accounts: usize, days: u32) -> HistoryOptions {
 
 fn written(population: &Population, options: &HistoryOptions) -> (Vec<u8>, Vec<u8>) {
     let (mut accounts, mut videos) = (Vec::new(), Vec::new());
-    history(population, options, &mut accounts, &mut videos).expect("a vector takes every byte");
+    write_rows(population, options, &mut accounts, &mut videos).expect("a vector takes every byte");
     (accounts, videos)
 }
 
@@ -75,8 +75,9 @@ fn a_population_is_one_that_the_platforms_could_have() {
     }
     let creators: HashSet<_> = population.accounts()[..300].iter().map(|account| &account.creator).collect();
     assert_eq!(creators.len(), 60);
-    assert_eq!(population.beyond(300).len(), 100);
-    let platforms: HashSet<_> = population.beyond(300)[..12].iter().map(|account| account.platform).collect();
+    assert_eq!(population.after_first(300).len(), 100);
+    let platforms: HashSet<_> =
+        population.after_first(300)[..12].iter().map(|account| account.platform).collect();
     assert_eq!(platforms.len(), 2);
 }
 
@@ -148,29 +149,29 @@ fn new_world(state: Option<PathBuf>) -> Result<World, OpenError> {
     World::open(Population::new(5, 8), state, Some(time("2026-03-10T12:00:00Z")))
 }
 
-async fn sandbox(state: Option<PathBuf>) -> Running {
+async fn sandbox(state: Option<PathBuf>) -> SandboxServer {
     let world = Arc::new(new_world(state).expect("a world"));
     start(([127, 0, 0, 1], 0).into(), world).await.expect("a free port")
 }
 
 fn client() -> reqwest::Client {
     let base = url::Url::parse("http://127.0.0.1/").expect("a URL");
-    Outbound::new("test", &base, Limits::default()).expect("a client").client().clone()
+    HttpClient::new("test", &base, RequestLimits::default()).expect("a client").client().clone()
 }
 
-async fn get(sandbox: &Running, path: &str) -> Value {
+async fn get(sandbox: &SandboxServer, path: &str) -> Value {
     let answer = client().get(format!("{}{path}", sandbox.url)).send().await.expect("an answer");
     assert_eq!(answer.status(), 200, "{path}");
     answer.json().await.expect("JSON")
 }
 
-async fn order(sandbox: &Running, order: Value) -> (u16, Value) {
+async fn order(sandbox: &SandboxServer, order: Value) -> (u16, Value) {
     let answer =
         client().post(format!("{}/_control", sandbox.url)).json(&order).send().await.expect("an answer");
     (answer.status().as_u16(), answer.json().await.expect("JSON"))
 }
 
-async fn obeyed(sandbox: &Running, what: Value) {
+async fn obeyed(sandbox: &SandboxServer, what: Value) {
     let (status, answer) = order(sandbox, what.clone()).await;
     assert_eq!((status, &answer["ok"]), (200, &json!(true)), "{what}: {answer}");
 }
@@ -317,9 +318,9 @@ fn a_restart_goes_on_where_it_stopped() {
     let post = first.posts_at(world.now()).next().expect("a post").id;
     world.advance(240.0).expect("time passes");
     world.rename(first.platform, &first.username, "renamed").expect("a rename");
-    world.lose(second.platform, &second.username, true).expect("a loss");
-    world.set(first.platform, "renamed", Some(&post), "view_count", Some(5)).expect("a counter");
-    world.set(first.platform, "renamed", None, "followers", Some(9)).expect("followers");
+    world.set_account_deleted(second.platform, &second.username, true).expect("a loss");
+    world.set_counter(first.platform, "renamed", Some(&post), "view_count", Some(5)).expect("a counter");
+    world.set_counter(first.platform, "renamed", None, "followers", Some(9)).expect("followers");
     let (now, real) = (world.now(), Utc::now());
     drop(world);
 
@@ -328,12 +329,12 @@ fn a_restart_goes_on_where_it_stopped() {
     let again = new_world(Some(file.clone())).expect("the same world");
     let drift = (again.now() - now) - (Utc::now() - real);
     assert!(drift.abs() < TimeDelta::seconds(5), "the clock jumped by {drift}");
-    let seen = again.find(first.platform, "renamed").expect("the renamed account");
+    let seen = again.find_by_username(first.platform, "renamed").expect("the renamed account");
     assert_eq!((seen.account.id.as_str(), seen.profile.follower_count), (first.id.as_str(), 9));
     let counters = seen.posts().find(|(known, _)| known.id == post).expect("the post").1;
     assert_eq!(counters.view_count, Some(5));
-    assert!(again.find(first.platform, &first.username).is_none());
-    assert!(again.find(second.platform, &second.username).is_none());
+    assert!(again.find_by_username(first.platform, &first.username).is_none());
+    assert!(again.find_by_username(second.platform, &second.username).is_none());
 
     let other =
         World::open(Population::new(6, 8), Some(file.clone()), None).err().expect("another population");
@@ -396,7 +397,7 @@ fn the_server_goes_on_where_history_ends() {
         last.insert(row[2].to_owned(), row.iter().skip(8).map(|count| count.parse().ok()).collect());
     }
     let mut compared = 0;
-    for seen in world.everyone() {
+    for seen in world.visible_accounts() {
         for (post, counters) in seen.posts() {
             let Some(before) = last.get(&post.id) else { continue };
             for (was, is) in before.iter().zip(counters.to_array()) {

@@ -17,7 +17,7 @@ use crate::http::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;
-use crate::store::tracking::source_pauses::{self, Cause, Pause};
+use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use crate::store::{self, health, outbox};
 
 /// How long a store may take to say that it is there.
@@ -132,17 +132,17 @@ async fn clickhouse(app: &App) -> Result<Found, store::Error> {
 async fn tracker(app: &App) -> Result<Found, store::Error> {
     let now = app.clock.now().await;
     let (mut refused, mut rests) = (Vec::new(), Vec::new());
-    for pause in source_pauses::all(&app.pg).await? {
-        let Pause { platform, source, until, cause, .. } = pause;
+    for pause in source_pauses::fetch_all(&app.pg).await? {
+        let SourcePause { platform, source, until, cause, .. } = pause;
         match cause {
-            Cause::Credentials => {
+            PauseCause::Credentials => {
                 refused.push(format!("{platform} refused the credentials of {source}: mend them"))
             }
-            Cause::RateLimit if until > now => {
+            PauseCause::RateLimit if until > now => {
                 let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
                 rests.push(format!("{platform}'s source {source} is at its limit and rests until {until}"));
             }
-            Cause::RateLimit => {}
+            PauseCause::RateLimit => {}
         }
     }
     let in_time = health::tracker(&app.pg, now).await?;

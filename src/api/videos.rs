@@ -21,7 +21,7 @@ use crate::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, VideoName
 use crate::model::limits::{SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS_DEFAULT};
 use crate::model::platform::Platform;
 use crate::model::video::{Video, VideoType};
-use crate::platforms::short_links::{self, Unresolved};
+use crate::platforms::short_links::{self, ShortLinkError};
 use crate::store::Write;
 use crate::store::postgres::keyset::Direction;
 use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoChange};
@@ -225,12 +225,12 @@ pub(super) async fn follow(
         )
     };
     let asked = short_links::resolve(link, app.settings.short_link_url.as_ref());
-    match deadline.outside(short_links::PATIENCE, asked).await {
+    match deadline.outside(short_links::RESOLVE_TIMEOUT, asked).await {
         Ok(Ok(video)) => Ok(video),
-        Ok(Err(error @ Unresolved::NoVideo)) => {
+        Ok(Err(error @ ShortLinkError::NoVideo)) => {
             Err(Problem::invalid_field(field, format!("names no video: {error}")))
         }
-        Ok(Err(Unresolved::Failed(cause))) => Err(failed(&cause)),
+        Ok(Err(ShortLinkError::Failed(cause))) => Err(failed(&cause)),
         Err(TooSlow) => Err(failed("no answer in time")),
     }
 }

@@ -11,8 +11,8 @@ use super::{Failure, word};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 use crate::platforms::args::source_url;
-use crate::platforms::conformance::{Collector, Known, Outcome, check};
-use crate::platforms::outbound::Limits;
+use crate::platforms::conformance::{Collector, RuleOutcome, Samples, check};
+use crate::platforms::http_client::RequestLimits;
 
 /// Check a collector of your own against the contract of the http source
 #[derive(Debug, Args)]
@@ -66,17 +66,19 @@ const FINDING: [&str; 5] = ["platform", "outcome", "rule", "means", "detail"];
 pub(super) async fn run(args: SourceCommandArgs) -> Result<ExitCode, Failure> {
     let SourceCommand::Check(args) = args.command;
     let base: Url = source_url("URL", &args.url)?;
-    let limits = Limits { timeout: Duration::from_secs(args.timeout_seconds), ..Limits::default() };
+    let limits =
+        RequestLimits { timeout: Duration::from_secs(args.timeout_seconds), ..RequestLimits::default() };
     let collector = Collector { base, token: args.token.filter(|token| !token.is_empty()), limits };
     let username = args.username.map(|name| name.trim_start_matches('@').to_lowercase());
-    let known = Known { username, id: args.id, post: args.post, shortcode: args.shortcode };
+    let known = Samples { username, account_id: args.id, post_id: args.post, shortcode: args.shortcode };
     let mut findings = Vec::new();
     for platform in args.platform.map_or(Platform::ALL.to_vec(), |platform| vec![platform]) {
         findings.extend(check(&collector, platform, &known).await.map_err(Failure::new)?);
     }
     args.answer.many(&findings, &FINDING)?;
     let count = |outcome| findings.iter().filter(|finding| finding.outcome == outcome).count();
-    let (kept, broken, untried) = (count(Outcome::Pass), count(Outcome::Fail), count(Outcome::Skip));
+    let (kept, broken, untried) =
+        (count(RuleOutcome::Pass), count(RuleOutcome::Fail), count(RuleOutcome::Skip));
     eprintln!("{kept} rules kept, {broken} broken, {untried} not tried");
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -6,7 +6,7 @@ use super::Failure;
 use super::answer::AnswerArgs;
 use super::lifeline::StopRequest;
 use crate::app::Stores;
-use crate::platforms::{Ledger, Sources};
+use crate::platforms::{RequestBudget, Sources};
 use crate::store::tracking::queues;
 use crate::telemetry::MetricsArgs;
 use crate::worker::{self, TrackArgs, budget};
@@ -44,7 +44,7 @@ pub(super) async fn run(args: TrackCommand) -> Result<(), Failure> {
     }
     if args.budget {
         let stores = Stores::connect(&args.track.stores)?;
-        let sources = Sources::from_args(&args.track.sources, &Ledger::Postgres(stores.pg.clone()))?;
+        let sources = Sources::from_args(&args.track.sources, &RequestBudget::Postgres(stores.pg.clone()))?;
         let budget = budget::budget(&stores.pg, &sources, stores.clock.now().await).await?;
         return args.answer.many(&budget, &BUDGET);
     }

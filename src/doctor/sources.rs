@@ -6,8 +6,8 @@ use sqlx::PgPool;
 
 use super::{Report, within};
 use crate::model::platform::Platform;
-use crate::platforms::source::{AccountKey, Depth, Refusal};
-use crate::platforms::{Ledger, SourceArgs, Sources};
+use crate::platforms::source::{AccountKey, Depth, SourceError};
+use crate::platforms::{RequestBudget, SourceArgs, Sources};
 use crate::store::tracking::queues;
 
 pub(super) async fn check(
@@ -17,7 +17,7 @@ pub(super) async fn check(
     now: Option<DateTime<Utc>>,
     ask: bool,
 ) {
-    let ledger = pg.map_or_else(Ledger::of_process, |pg| Ledger::Postgres(pg.clone()));
+    let ledger = pg.map_or_else(RequestBudget::in_memory, |pg| RequestBudget::Postgres(pg.clone()));
     let sources = match Sources::from_args(args, &ledger) {
         Ok(sources) => sources,
         Err(error) => return report.fail("sources", error.to_string()),
@@ -59,34 +59,34 @@ async fn asked(
     name: &str,
     names: &[&'static str],
     now: DateTime<Utc>,
-) -> Result<(), Refusal> {
+) -> Result<(), SourceError> {
     let others: Vec<_> = names.iter().copied().filter(|other| *other != name).collect();
     let account = AccountKey { username: platform.as_str().to_owned(), platform_id: None };
     let depth = Depth { max_posts: 1, not_before: now.date_naive() };
     // Its own bound is the time that a request to a source may take.
-    sources.account(platform, &account, depth, now, &others).await.answer.map(drop)
+    sources.fetch_account(platform, &account, depth, now, &others).await.result.map(drop)
 }
 
-fn told(report: &mut Report, check: &'static str, name: &str, said: Result<(), Refusal>) {
+fn told(report: &mut Report, check: &'static str, name: &str, said: Result<(), SourceError>) {
     match said {
-        Ok(()) | Err(Refusal::NotFound(_) | Refusal::Unsupported) => {
+        Ok(()) | Err(SourceError::NotFound(_) | SourceError::Unsupported) => {
             report.ok(check, format!("{name} answers, and accepts the credentials"));
         }
-        Err(Refusal::RateLimited { until }) => {
+        Err(SourceError::RateLimited { until }) => {
             report.warn(check, format!("{name} is at its limit until {until}: what is due waits until then"));
         }
-        Err(Refusal::Credentials(reason)) => {
+        Err(SourceError::Credentials(reason)) => {
             report.fail(check, format!("{name} refuses the credentials: mend them ({reason})"));
         }
-        Err(Refusal::Transient(reason)) => report.fail(
+        Err(SourceError::Transient(reason)) => report.fail(
             check,
             format!("{name} does not answer as it should: see that this machine reaches it ({reason})"),
         ),
-        Err(Refusal::Uncounted(reason)) => report.fail(
+        Err(SourceError::BudgetUnavailable(reason)) => report.fail(
             check,
             format!("{name} was not asked, as its requests cannot be counted in Postgres ({reason})"),
         ),
-        Err(Refusal::Malformed(reason)) => report.fail(
+        Err(SourceError::Malformed(reason)) => report.fail(
             check,
             format!("{name} answers something else than it documents: correct its address ({reason})"),
         ),

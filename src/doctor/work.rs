@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use super::{Report, within};
 use crate::store::clickhouse::history_writer;
 use crate::store::search::changes;
-use crate::store::tracking::source_pauses::{self, Cause};
+use crate::store::tracking::source_pauses::{self, PauseCause};
 use crate::store::{Error, health, outbox};
 
 /// How long a committed change may wait for ClickHouse, in seconds.
@@ -105,18 +105,18 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
 /// Whether what is due is read.
 async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error> {
     let mut report = Report::default();
-    for pause in source_pauses::all(pg).await? {
+    for pause in source_pauses::fetch_all(pg).await? {
         let (platform, source) = (pause.platform, &pause.source);
         match pause.cause {
-            Cause::Credentials => report.fail(
+            PauseCause::Credentials => report.fail(
                 "tracker",
                 format!("{platform} refused the credentials of {source}: mend them and start `tidemark track` again"),
             ),
-            Cause::RateLimit if pause.until > now => {
+            PauseCause::RateLimit if pause.until > now => {
                 let until = pause.until.to_rfc3339_opts(SecondsFormat::Secs, true);
                 report.warn("tracker", format!("{platform}'s source {source} is at its limit and rests until {until}"));
             }
-            Cause::RateLimit => {}
+            PauseCause::RateLimit => {}
         }
     }
     if health::tracker(pg, now).await? {

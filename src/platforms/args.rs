@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::ledger::Ledger;
-use super::outbound::Limits;
-use super::throttle::Throttle;
+use super::http_client::RequestLimits;
+use super::request_budget::RequestBudget;
+use super::throttle::RateThrottle;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
@@ -109,7 +109,7 @@ impl SourceKind {
     }
 
     /// The sources of a platform, in the order that is used when none is given.
-    pub const fn of(platform: Platform) -> [SourceKind; 2] {
+    pub const fn for_platform(platform: Platform) -> [SourceKind; 2] {
         match platform {
             Platform::Instagram => [SourceKind::InstagramGraph, SourceKind::Http],
             Platform::Tiktok => [SourceKind::TiktokResearch, SourceKind::Http],
@@ -129,19 +129,19 @@ pub enum ConfigError {
     #[error(
         "{variable} names the source {name}, which does not exist for {platform}; it can hold {allowed}, or none"
     )]
-    Unknown { variable: &'static str, name: String, platform: Platform, allowed: String },
+    UnknownSource { variable: &'static str, name: String, platform: Platform, allowed: String },
     #[error("{list} names {kind}, which needs {variable}: set it, or take {kind} out of the list")]
-    Missing { list: &'static str, kind: SourceKind, variable: &'static str },
+    MissingVariable { list: &'static str, kind: SourceKind, variable: &'static str },
     #[error("{variable} has to be an http or https URL without user, query or fragment: {reason}")]
-    Url { variable: &'static str, reason: String },
+    InvalidUrl { variable: &'static str, reason: String },
     #[error("the source {kind} cannot be set up: {reason}")]
     Setup { kind: SourceKind, reason: String },
 }
 
 impl SourceArgs {
     /// The sources of a platform in their order, and whether they were named or only assumed.
-    pub(super) fn order(&self, platform: Platform) -> Result<(Vec<SourceKind>, bool), ConfigError> {
-        let allowed = SourceKind::of(platform);
+    pub(super) fn source_order(&self, platform: Platform) -> Result<(Vec<SourceKind>, bool), ConfigError> {
+        let allowed = SourceKind::for_platform(platform);
         let list = match platform {
             Platform::Instagram => &self.instagram_sources,
             Platform::Tiktok => &self.tiktok_sources,
@@ -157,7 +157,7 @@ impl SourceArgs {
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             let kind =
                 SourceKind::ALL.into_iter().find(|kind| kind.as_str() == name && allowed.contains(kind));
-            let kind = kind.ok_or_else(|| ConfigError::Unknown {
+            let kind = kind.ok_or_else(|| ConfigError::UnknownSource {
                 variable: Self::list_variable(platform),
                 name: name.to_owned(),
                 platform,
@@ -178,12 +178,15 @@ impl SourceArgs {
         }
     }
 
-    pub(super) fn limits(&self) -> Limits {
-        Limits { timeout: Duration::from_secs(self.source_timeout_seconds), ..Limits::default() }
+    pub(super) fn limits(&self) -> RequestLimits {
+        RequestLimits {
+            timeout: Duration::from_secs(self.source_timeout_seconds),
+            ..RequestLimits::default()
+        }
     }
 
     /// How much a source may be asked.
-    pub(super) fn throttle(&self, kind: SourceKind, ledger: &Ledger) -> Throttle {
+    pub(super) fn throttle(&self, kind: SourceKind, ledger: &RequestBudget) -> RateThrottle {
         let (in_flight, daily) = match kind {
             SourceKind::InstagramGraph => {
                 (self.instagram_graph_concurrency, self.instagram_graph_daily_requests)
@@ -193,7 +196,7 @@ impl SourceArgs {
             }
             SourceKind::Http => (self.http_source_concurrency, self.http_source_daily_requests),
         };
-        Throttle::new(kind.as_str(), in_flight.get().into(), daily, ledger.clone())
+        RateThrottle::new(kind.as_str(), in_flight.get().into(), daily, ledger.clone())
     }
 
     pub(super) fn graph_url(&self) -> Result<Url, ConfigError> {
@@ -226,7 +229,7 @@ fn or_default<'a>(text: &'a str, default: &'a str) -> &'a str {
 
 /// Reads the address of a source.
 pub fn source_url(variable: &'static str, text: &str) -> Result<Url, ConfigError> {
-    let wrong = |reason: &str| ConfigError::Url { variable, reason: reason.to_owned() };
+    let wrong = |reason: &str| ConfigError::InvalidUrl { variable, reason: reason.to_owned() };
     let url = Url::from_str(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("the scheme is another"));

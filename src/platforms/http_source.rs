@@ -12,12 +12,12 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::args::SourceKind;
-use super::lenient;
-use super::outbound::{Answer, Gate, Limits, Outbound};
+use super::coerce;
+use super::http_client::{Cooldown, HttpClient, HttpResponse, RequestLimits};
 use super::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
+    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Price, Profile, Source, SourceError,
 };
-use super::throttle::Throttle;
+use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::{Username, video_url};
@@ -38,23 +38,23 @@ pub struct HttpSourceConfig {
     /// Sent as a bearer token when there is one.
     pub token: Option<Secret>,
     /// How much may be asked, of both platforms together.
-    pub throttle: Throttle,
-    pub limits: Limits,
+    pub throttle: RateThrottle,
+    pub limits: RequestLimits,
 }
 
 /// The source named `http`, for one platform.
 pub struct HttpSource {
     config: HttpSourceConfig,
     platform: Platform,
-    outbound: Outbound,
-    gate: Gate,
+    outbound: HttpClient,
+    gate: Cooldown,
 }
 
 impl HttpSource {
     /// Makes the source for a platform; says what is wrong with its configuration otherwise.
     pub fn new(config: HttpSourceConfig, platform: Platform) -> Result<Self, String> {
-        let outbound = Outbound::new(NAME, &config.base, config.limits)?;
-        Ok(HttpSource { config, platform, outbound, gate: Gate::default() })
+        let outbound = HttpClient::new(NAME, &config.base, config.limits)?;
+        Ok(HttpSource { config, platform, outbound, gate: Cooldown::default() })
     }
 
     async fn read(
@@ -62,7 +62,7 @@ impl HttpSource {
         key: &AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> Result<AccountAnswer, Refusal> {
+    ) -> Result<FetchedAccount, SourceError> {
         self.gate.check(now)?;
         let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
         let mut profile = None;
@@ -81,7 +81,7 @@ impl HttpSource {
                 profile = Some(self.read_profile(answer.get("profile"), &key.username)?);
             }
             let Some(Value::Array(rows)) = answer.remove("posts") else {
-                return Err(Refusal::Malformed("the answer has no list of posts".to_owned()));
+                return Err(SourceError::Malformed("the answer has no list of posts".to_owned()));
             };
             for row in rows {
                 let post = self.read_post(row, Some(&key.username))?;
@@ -90,11 +90,11 @@ impl HttpSource {
                     posts.push(post);
                 }
             }
-            let next = lenient::filled_text(answer.get("next"));
+            let next = coerce::non_empty_text(answer.get("next"));
             match next {
                 Some(next) if posts.len() < depth.max_posts => {
                     if cursor.as_ref() == Some(&next) {
-                        return Err(Refusal::Malformed("the paging cursor repeats itself".to_owned()));
+                        return Err(SourceError::Malformed("the paging cursor repeats itself".to_owned()));
                     }
                     cursor = Some(next);
                 }
@@ -102,17 +102,18 @@ impl HttpSource {
             }
         }
         posts.sort_by_key(|post| std::cmp::Reverse(post.create_time));
-        let profile = profile.ok_or_else(|| Refusal::Malformed("the answer has no profile".to_owned()))?;
-        Ok(AccountAnswer { profile, posts })
+        let profile =
+            profile.ok_or_else(|| SourceError::Malformed("the answer has no profile".to_owned()))?;
+        Ok(FetchedAccount { profile, posts })
     }
 
-    async fn read_one(&self, key: &PostKey, now: DateTime<Utc>) -> Result<Post, Refusal> {
+    async fn read_one(&self, key: &PostKey, now: DateTime<Utc>) -> Result<Post, SourceError> {
         self.gate.check(now)?;
         let mut query = Vec::new();
         query.extend(key.external_id.clone().map(|id| ("id", id)));
         query.extend(key.shortcode.clone().map(|code| ("shortcode", code)));
         if query.is_empty() {
-            return Err(Refusal::Unsupported);
+            return Err(SourceError::Unsupported);
         }
         query.extend(key.username.clone().map(|name| ("username", name)));
         let mut answer = self.get(&["posts"], &query, now).await?;
@@ -125,10 +126,10 @@ impl HttpSource {
         path: &[&str],
         query: &[(&str, String)],
         now: DateTime<Utc>,
-    ) -> Result<Map<String, Value>, Refusal> {
+    ) -> Result<Map<String, Value>, SourceError> {
         let mut url = self.config.base.clone();
         url.path_segments_mut()
-            .map_err(|()| Refusal::Malformed("the source's URL cannot be extended".to_owned()))?
+            .map_err(|()| SourceError::Malformed("the source's URL cannot be extended".to_owned()))?
             .pop_if_empty()
             .extend(["v1", self.platform.as_str()])
             .extend(path);
@@ -136,7 +137,7 @@ impl HttpSource {
         if let Some(token) = &self.config.token {
             request = request.bearer_auth(token.reveal());
         }
-        let turn = self.config.throttle.turn(now).await?;
+        let turn = self.config.throttle.acquire(now).await?;
         let answer = self.outbound.send(request).await?;
         drop(turn);
         let body = answer.json(now)?;
@@ -151,12 +152,12 @@ impl HttpSource {
     }
 
     /// Says what an error means for us: by its code, or by the status when the code is none of ours.
-    fn refusal(&self, error: Option<&Value>, answer: &Answer, now: DateTime<Utc>) -> Refusal {
+    fn refusal(&self, error: Option<&Value>, answer: &HttpResponse, now: DateTime<Utc>) -> SourceError {
         let text =
             |name: &str| error.and_then(|error| error.get(name)).and_then(Value::as_str).unwrap_or_default();
         let code = text("code");
         let status = answer.status.as_u16();
-        let mut said = lenient::excerpt(text("message"));
+        let mut said = coerce::excerpt(text("message"));
         if let Some(token) = &self.config.token {
             said = token.scrub(&said);
         }
@@ -164,56 +165,56 @@ impl HttpSource {
             said = format!("HTTP {status}");
         }
         match (code, status) {
-            ("not_found", _) => Refusal::NotFound(said),
+            ("not_found", _) => SourceError::NotFound(said),
             ("rate_limited", _) | (_, 429) => {
-                let told = error.and_then(|error| lenient::time(error.get("retry_at")));
+                let told = error.and_then(|error| coerce::time(error.get("retry_at")));
                 let wait = answer.retry_after().unwrap_or(LIMITED);
                 let until = told.unwrap_or(now + wait);
-                Refusal::RateLimited { until: until.clamp(now, now + TimeDelta::days(1)) }
+                SourceError::RateLimited { until: until.clamp(now, now + TimeDelta::days(1)) }
             }
-            ("unauthorized", _) | (_, 401) => Refusal::Credentials(said),
-            ("unsupported", _) => Refusal::Unsupported,
-            ("unavailable", _) | (_, 500..=599) => Refusal::Transient(said),
-            _ => Refusal::Malformed(format!(
+            ("unauthorized", _) | (_, 401) => SourceError::Credentials(said),
+            ("unsupported", _) => SourceError::Unsupported,
+            ("unavailable", _) | (_, 500..=599) => SourceError::Transient(said),
+            _ => SourceError::Malformed(format!(
                 "the collector answered HTTP {status} without a code of the contract"
             )),
         }
     }
 
-    fn read_profile(&self, profile: Option<&Value>, asked: &str) -> Result<Profile, Refusal> {
+    fn read_profile(&self, profile: Option<&Value>, asked: &str) -> Result<Profile, SourceError> {
         let Some(Value::Object(profile)) = profile else {
-            return Err(Refusal::Malformed("the answer has no profile".to_owned()));
+            return Err(SourceError::Malformed("the answer has no profile".to_owned()));
         };
         let get = |name: &str| profile.get(name);
         let username =
-            lenient::text(get("username")).and_then(|name| Username::parse(self.platform, &name).ok());
+            coerce::text(get("username")).and_then(|name| Username::parse(self.platform, &name).ok());
         let username = username.map(Username::into_string);
         Ok(Profile {
-            platform_id: lenient::id(get("id")),
+            platform_id: coerce::id(get("id")),
             username: username.unwrap_or_else(|| asked.to_owned()),
-            name: lenient::text(get("name")),
-            description: lenient::text(get("description")),
-            profile_pic_url: lenient::filled_text(get("profile_pic_url")),
-            link_in_bio: lenient::filled_text(get("link_in_bio")),
-            is_verified: lenient::truth(get("is_verified")),
-            follower_count: lenient::counter("follower_count", get("follower_count")),
-            following_count: lenient::counter("following_count", get("following_count")),
-            post_count: lenient::counter("post_count", get("post_count")),
+            name: coerce::text(get("name")),
+            description: coerce::text(get("description")),
+            profile_pic_url: coerce::non_empty_text(get("profile_pic_url")),
+            link_in_bio: coerce::non_empty_text(get("link_in_bio")),
+            is_verified: coerce::boolean(get("is_verified")),
+            follower_count: coerce::counter("follower_count", get("follower_count")),
+            following_count: coerce::counter("following_count", get("following_count")),
+            post_count: coerce::counter("post_count", get("post_count")),
         })
     }
 
-    fn read_post(&self, row: Value, username: Option<&str>) -> Result<Post, Refusal> {
-        let malformed = || Refusal::Malformed("a post of the answer has no id".to_owned());
+    fn read_post(&self, row: Value, username: Option<&str>) -> Result<Post, SourceError> {
+        let malformed = || SourceError::Malformed("a post of the answer has no id".to_owned());
         let Value::Object(mut row) = row else { return Err(malformed()) };
         let mut take = |name: &str| row.remove(name);
-        let external_id = lenient::id(take("id").as_ref()).ok_or_else(malformed)?;
-        let shortcode = lenient::id(take("shortcode").as_ref());
-        let url = lenient::filled_text(take("url").as_ref()).or_else(|| {
+        let external_id = coerce::id(take("id").as_ref()).ok_or_else(malformed)?;
+        let shortcode = coerce::id(take("shortcode").as_ref());
+        let url = coerce::non_empty_text(take("url").as_ref()).or_else(|| {
             username
                 .and_then(|_| video_url(self.platform, username, shortcode.as_deref(), Some(&external_id)))
         });
         let counters =
-            Counters::from_array(Counters::NAMES.map(|name| lenient::counter(name, take(name).as_ref())));
+            Counters::from_array(Counters::NAMES.map(|name| coerce::counter(name, take(name).as_ref())));
         let data = match take("platform_data") {
             Some(Value::Object(data)) => data,
             _ => Map::new(),
@@ -222,14 +223,14 @@ impl HttpSource {
             external_id,
             shortcode,
             url,
-            description: lenient::text(take("description").as_ref()),
-            media_type: lenient::filled_text(take("media_type").as_ref()),
-            duration: lenient::seconds(take("duration").as_ref()),
-            cover_image_url: lenient::filled_text(take("cover_image_url").as_ref()),
-            video_url: lenient::filled_text(take("video_url").as_ref()),
-            create_time: lenient::time(take("create_time").as_ref()),
+            description: coerce::text(take("description").as_ref()),
+            media_type: coerce::non_empty_text(take("media_type").as_ref()),
+            duration: coerce::seconds(take("duration").as_ref()),
+            cover_image_url: coerce::non_empty_text(take("cover_image_url").as_ref()),
+            video_url: coerce::non_empty_text(take("video_url").as_ref()),
+            create_time: coerce::time(take("create_time").as_ref()),
             counters: counters.on(self.platform),
-            platform_data: lenient::platform_data(data),
+            platform_data: coerce::platform_data(data),
         })
     }
 }
@@ -248,23 +249,27 @@ impl Source for HttpSource {
     }
 
     fn price(&self) -> Price {
-        Price { paging: Paging::Pages(100), daily_limit: self.config.throttle.daily_requests() }
+        Price { paging: Paging::Pages(100), daily_limit: self.config.throttle.daily_limit() }
     }
 
-    fn rests_until(&self) -> Option<DateTime<Utc>> {
-        self.gate.closed_until()
+    fn paused_until(&self) -> Option<DateTime<Utc>> {
+        self.gate.paused_until()
     }
 
-    fn account<'a>(
+    fn fetch_account<'a>(
         &'a self,
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>> {
-        async move { self.gate.observe(self.read(account, depth, now).await) }.boxed()
+    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
+        async move { self.gate.record(self.read(account, depth, now).await) }.boxed()
     }
 
-    fn post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>> {
-        async move { self.gate.observe(self.read_one(post, now).await) }.boxed()
+    fn fetch_post<'a>(
+        &'a self,
+        post: &'a PostKey,
+        now: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<Post, SourceError>> {
+        async move { self.gate.record(self.read_one(post, now).await) }.boxed()
     }
 }

@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::args::SourceKind;
-use super::lenient;
-use super::outbound::{Answer, Gate, Limits, Outbound};
+use super::coerce;
+use super::http_client::{Cooldown, HttpClient, HttpResponse, RequestLimits};
 use super::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
+    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Price, Profile, Source, SourceError,
 };
-use super::throttle::Throttle;
+use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
@@ -50,15 +50,15 @@ pub struct InstagramGraphConfig {
     /// Posts asked for at once, 50 at most.
     pub page_size: usize,
     /// How much may be asked.
-    pub throttle: Throttle,
-    pub limits: Limits,
+    pub throttle: RateThrottle,
+    pub limits: RequestLimits,
 }
 
 /// The source named `instagram-graph`.
 pub struct InstagramGraph {
     config: InstagramGraphConfig,
-    outbound: Outbound,
-    gate: Gate,
+    outbound: HttpClient,
+    gate: Cooldown,
     authorization: HeaderValue,
     /// The second until which views are not asked for, because the API refused them: one field refused fails a whole
     /// request.
@@ -71,22 +71,27 @@ impl InstagramGraph {
         let mut authorization = HeaderValue::from_str(&format!("Bearer {}", config.token.reveal()))
             .map_err(|_| "the access token holds characters that no header can carry".to_owned())?;
         authorization.set_sensitive(true);
-        let outbound = Outbound::new(NAME, &config.base, config.limits)?;
+        let outbound = HttpClient::new(NAME, &config.base, config.limits)?;
         Ok(InstagramGraph {
             config,
             outbound,
-            gate: Gate::default(),
+            gate: Cooldown::default(),
             authorization,
             without_views_until: AtomicI64::new(i64::MIN),
         })
     }
 
-    async fn read(&self, username: &str, depth: Depth, now: DateTime<Utc>) -> Result<AccountAnswer, Refusal> {
+    async fn read(
+        &self,
+        username: &str,
+        depth: Depth,
+        now: DateTime<Utc>,
+    ) -> Result<FetchedAccount, SourceError> {
         self.gate.check(now)?;
         let fits = !username.is_empty()
             && username.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_');
         if !fits {
-            return Err(Refusal::NotFound("no Instagram account can have this username".to_owned()));
+            return Err(SourceError::NotFound("no Instagram account can have this username".to_owned()));
         }
         let limit = self.config.page_size.clamp(1, 50).min(depth.max_posts.max(1));
         let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
@@ -113,16 +118,16 @@ impl InstagramGraph {
             match page.after {
                 Some(cursor) if !past_depth && posts.len() < depth.max_posts => {
                     if after.as_deref() == Some(cursor.as_str()) && seen.len() == before {
-                        return Err(Refusal::Malformed("the paging stands still".to_owned()));
+                        return Err(SourceError::Malformed("the paging stands still".to_owned()));
                     }
                     after = Some(cursor);
                 }
                 _ => break,
             }
         }
-        let profile =
-            profile.ok_or_else(|| Refusal::Malformed("the answer has no business_discovery".to_owned()))?;
-        Ok(AccountAnswer { profile, posts })
+        let profile = profile
+            .ok_or_else(|| SourceError::Malformed("the answer has no business_discovery".to_owned()))?;
+        Ok(FetchedAccount { profile, posts })
     }
 
     /// Reads one page of media, with the profile on the first.
@@ -133,7 +138,7 @@ impl InstagramGraph {
         limit: usize,
         after: Option<&str>,
         now: DateTime<Utc>,
-    ) -> Result<Map<String, Value>, Refusal> {
+    ) -> Result<Map<String, Value>, SourceError> {
         loop {
             let with_views = now.timestamp() >= self.without_views_until.load(Ordering::Relaxed);
             let views = if with_views { ",view_count" } else { "" };
@@ -149,7 +154,9 @@ impl InstagramGraph {
                     self.without_views_until.store((now + WITHOUT_VIEWS).timestamp(), Ordering::Relaxed);
                 }
                 Err(Asked::UnknownField) => {
-                    return Err(Refusal::Malformed("the API refuses a field that it documents".to_owned()));
+                    return Err(SourceError::Malformed(
+                        "the API refuses a field that it documents".to_owned(),
+                    ));
                 }
                 Err(Asked::Refused(refusal)) => return Err(refusal),
                 Ok(discovered) => return Ok(discovered),
@@ -160,7 +167,7 @@ impl InstagramGraph {
     async fn ask(&self, fields: &str, now: DateTime<Utc>) -> Result<Map<String, Value>, Asked> {
         let mut url = self.config.base.clone();
         url.path_segments_mut()
-            .map_err(|()| Refusal::Malformed("the source's URL cannot be extended".to_owned()))?
+            .map_err(|()| SourceError::Malformed("the source's URL cannot be extended".to_owned()))?
             .pop_if_empty()
             .push(&self.config.user_id);
         let request = self
@@ -169,12 +176,12 @@ impl InstagramGraph {
             .get(url)
             .query(&[("fields", fields)])
             .header(reqwest::header::AUTHORIZATION, self.authorization.clone());
-        let turn = self.config.throttle.turn(now).await?;
+        let turn = self.config.throttle.acquire(now).await?;
         let answer = self.outbound.send(request).await?;
         drop(turn);
         let usage = Usage::of(&answer.headers);
         if let Some(pause) = usage.pause() {
-            self.gate.close_until(now + pause);
+            self.gate.extend_until(now + pause);
         }
         let body = answer.json(now)?;
         if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
@@ -190,8 +197,8 @@ impl InstagramGraph {
     }
 
     /// Says what an error object means for us. Its code decides, not the HTTP status.
-    fn refusal(&self, error: &Value, usage: &Usage, answer: &Answer, now: DateTime<Utc>) -> Asked {
-        let number = |name: &str| lenient::count(error.get(name)).unwrap_or(0);
+    fn refusal(&self, error: &Value, usage: &Usage, answer: &HttpResponse, now: DateTime<Utc>) -> Asked {
+        let number = |name: &str| coerce::count(error.get(name)).unwrap_or(0);
         let (code, subcode) = (number("code"), number("error_subcode"));
         let said = error
             .get("error_user_msg")
@@ -199,24 +206,24 @@ impl InstagramGraph {
             .and_then(Value::as_str)
             .unwrap_or("");
         let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-        let said = format!("{} (code {code})", lenient::excerpt(&self.config.token.scrub(said)));
+        let said = format!("{} (code {code})", coerce::excerpt(&self.config.token.scrub(said)));
         let wait = || usage.regain.or_else(|| answer.retry_after());
         let refusal = match (code, subcode) {
-            (110, _) | (_, 2_207_013) => Refusal::NotFound(said),
-            (190 | 102 | 3 | 10 | 200..=299, _) => Refusal::Credentials(said),
+            (110, _) | (_, 2_207_013) => SourceError::NotFound(said),
+            (190 | 102 | 3 | 10 | 200..=299, _) => SourceError::Credentials(said),
             (4 | 17 | 32 | 613 | 80_000..=80_099, _) => {
-                Refusal::RateLimited { until: now + wait().unwrap_or(LIMITED) }
+                SourceError::RateLimited { until: now + wait().unwrap_or(LIMITED) }
             }
-            (368, _) => Refusal::RateLimited { until: now + wait().unwrap_or(BLOCKED) },
+            (368, _) => SourceError::RateLimited { until: now + wait().unwrap_or(BLOCKED) },
             (100, _) if message.contains("supported fields") => return Asked::UnknownField,
             // Our own account cannot be seen, or a feature was not granted: both are told as a bad parameter.
             (100, _) if message.contains("ermission") || message.contains("requires") => {
-                Refusal::Credentials(said)
+                SourceError::Credentials(said)
             }
-            (1 | 2 | 341, _) => Refusal::Transient(said),
-            _ if error.get("is_transient") == Some(&Value::Bool(true)) => Refusal::Transient(said),
-            _ if answer.status.is_server_error() => Refusal::Transient(said),
-            _ => Refusal::Malformed(format!("the request was refused: {said}")),
+            (1 | 2 | 341, _) => SourceError::Transient(said),
+            _ if error.get("is_transient") == Some(&Value::Bool(true)) => SourceError::Transient(said),
+            _ if answer.status.is_server_error() => SourceError::Transient(said),
+            _ => SourceError::Malformed(format!("the request was refused: {said}")),
         };
         Asked::Refused(refusal)
     }
@@ -238,68 +245,72 @@ impl Source for InstagramGraph {
     fn price(&self) -> Price {
         Price {
             paging: Paging::Pages(self.config.page_size as u32),
-            daily_limit: self.config.throttle.daily_requests(),
+            daily_limit: self.config.throttle.daily_limit(),
         }
     }
 
-    fn rests_until(&self) -> Option<DateTime<Utc>> {
-        self.gate.closed_until()
+    fn paused_until(&self) -> Option<DateTime<Utc>> {
+        self.gate.paused_until()
     }
 
-    fn account<'a>(
+    fn fetch_account<'a>(
         &'a self,
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>> {
-        async move { self.gate.observe(self.read(&account.username, depth, now).await) }.boxed()
+    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
+        async move { self.gate.record(self.read(&account.username, depth, now).await) }.boxed()
     }
 
-    fn post<'a>(&'a self, _: &'a PostKey, _: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>> {
-        async { Err(Refusal::Unsupported) }.boxed()
+    fn fetch_post<'a>(
+        &'a self,
+        _: &'a PostKey,
+        _: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<Post, SourceError>> {
+        async { Err(SourceError::Unsupported) }.boxed()
     }
 }
 
 /// Why a page was not read; an unknown field may be left out and asked again.
 enum Asked {
     UnknownField,
-    Refused(Refusal),
+    Refused(SourceError),
 }
 
-impl From<Refusal> for Asked {
-    fn from(refusal: Refusal) -> Self {
+impl From<SourceError> for Asked {
+    fn from(refusal: SourceError) -> Self {
         Asked::Refused(refusal)
     }
 }
 
-fn unexpected(answer: &Answer) -> Refusal {
+fn unexpected(answer: &HttpResponse) -> SourceError {
     let status = answer.status.as_u16();
     if answer.status.is_server_error() {
-        Refusal::Transient(format!("HTTP {status}"))
+        SourceError::Transient(format!("HTTP {status}"))
     } else {
-        Refusal::Malformed(format!("HTTP {status} without business_discovery in it"))
+        SourceError::Malformed(format!("HTTP {status} without business_discovery in it"))
     }
 }
 
-fn read_profile(discovered: &Map<String, Value>, asked: &str) -> Result<Profile, Refusal> {
+fn read_profile(discovered: &Map<String, Value>, asked: &str) -> Result<Profile, SourceError> {
     let get = |name: &str| discovered.get(name);
-    let platform_id = lenient::id(get("id"));
+    let platform_id = coerce::id(get("id"));
     if platform_id.is_none() {
-        return Err(Refusal::Malformed("the account has no id".to_owned()));
+        return Err(SourceError::Malformed("the account has no id".to_owned()));
     }
-    let username = lenient::text(get("username"));
+    let username = coerce::text(get("username"));
     let username = username.and_then(|name| Username::parse(Platform::Instagram, &name).ok());
     Ok(Profile {
         platform_id,
         username: username.map_or_else(|| asked.to_owned(), Username::into_string),
-        name: lenient::text(get("name")),
-        description: lenient::text(get("biography")),
-        profile_pic_url: lenient::filled_text(get("profile_picture_url")),
-        link_in_bio: lenient::filled_text(get("website")),
+        name: coerce::text(get("name")),
+        description: coerce::text(get("biography")),
+        profile_pic_url: coerce::non_empty_text(get("profile_picture_url")),
+        link_in_bio: coerce::non_empty_text(get("website")),
         is_verified: None,
-        follower_count: lenient::counter("followers_count", get("followers_count")),
-        following_count: lenient::counter("follows_count", get("follows_count")),
-        post_count: lenient::counter("media_count", get("media_count")),
+        follower_count: coerce::counter("followers_count", get("followers_count")),
+        following_count: coerce::counter("follows_count", get("follows_count")),
+        post_count: coerce::counter("media_count", get("media_count")),
     })
 }
 
@@ -309,17 +320,17 @@ struct Page {
 }
 
 /// Reads a page of media; an account without posts has none.
-fn read_page(media: Option<&Value>) -> Result<Page, Refusal> {
+fn read_page(media: Option<&Value>) -> Result<Page, SourceError> {
     let Some(media) = media.filter(|media| !media.is_null()) else {
         return Ok(Page { posts: vec![], after: None });
     };
     let rows = media
         .get("data")
         .and_then(Value::as_array)
-        .ok_or_else(|| Refusal::Malformed("the media have no list of data".to_owned()))?;
+        .ok_or_else(|| SourceError::Malformed("the media have no list of data".to_owned()))?;
     let posts: Vec<Post> = rows.iter().filter_map(|row| read_post(row.as_object()?.clone())).collect();
     if posts.is_empty() && !rows.is_empty() {
-        return Err(Refusal::Malformed("no post of the page has an id".to_owned()));
+        return Err(SourceError::Malformed("no post of the page has an id".to_owned()));
     }
     let after = media.pointer("/paging/cursors/after").and_then(Value::as_str);
     // The cursor goes into the field expression, so only what can be one may.
@@ -331,10 +342,10 @@ fn read_page(media: Option<&Value>) -> Result<Page, Refusal> {
 
 fn read_post(mut row: Map<String, Value>) -> Option<Post> {
     let mut take = |name: &str| row.remove(name);
-    let external_id = lenient::id(take("id").as_ref())?;
-    let url = lenient::filled_text(take("permalink").as_ref());
-    let media_type = lenient::filled_text(take("media_type").as_ref());
-    let media_url = lenient::filled_text(take("media_url").as_ref());
+    let external_id = coerce::id(take("id").as_ref())?;
+    let url = coerce::non_empty_text(take("permalink").as_ref());
+    let media_type = coerce::non_empty_text(take("media_type").as_ref());
+    let media_url = coerce::non_empty_text(take("media_url").as_ref());
     let is_video = media_type.as_deref() == Some("VIDEO");
     let media_type = match (row.get("media_product_type").and_then(Value::as_str), media_type.as_deref()) {
         (Some("REELS"), _) => Some("reel".to_owned()),
@@ -346,19 +357,19 @@ fn read_post(mut row: Map<String, Value>) -> Option<Post> {
         external_id,
         shortcode: url.as_deref().and_then(shortcode),
         url,
-        description: lenient::text(take("caption").as_ref()),
+        description: coerce::text(take("caption").as_ref()),
         media_type,
         duration: None,
         cover_image_url: media_url.clone().filter(|_| !is_video),
         video_url: media_url.filter(|_| is_video),
-        create_time: lenient::time(take("timestamp").as_ref()),
+        create_time: coerce::time(take("timestamp").as_ref()),
         counters: Counters {
-            view_count: lenient::counter("view_count", take("view_count").as_ref()),
-            like_count: lenient::counter("like_count", take("like_count").as_ref()),
-            comment_count: lenient::counter("comments_count", take("comments_count").as_ref()),
+            view_count: coerce::counter("view_count", take("view_count").as_ref()),
+            like_count: coerce::counter("like_count", take("like_count").as_ref()),
+            comment_count: coerce::counter("comments_count", take("comments_count").as_ref()),
             ..Counters::default()
         },
-        platform_data: lenient::platform_data(row),
+        platform_data: coerce::platform_data(row),
     })
 }
 
@@ -395,9 +406,9 @@ impl Usage {
 
     fn add(&mut self, of: &Value) {
         for name in ["call_count", "total_time", "total_cputime"] {
-            self.percent = self.percent.max(lenient::count(of.get(name)).unwrap_or(0));
+            self.percent = self.percent.max(coerce::count(of.get(name)).unwrap_or(0));
         }
-        let minutes = lenient::count(of.get("estimated_time_to_regain_access")).unwrap_or(0).min(24 * 60);
+        let minutes = coerce::count(of.get("estimated_time_to_regain_access")).unwrap_or(0).min(24 * 60);
         if minutes > 0 {
             self.regain = self.regain.max(Some(TimeDelta::minutes(minutes)));
         }

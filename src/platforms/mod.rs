@@ -4,14 +4,14 @@
 //! of the platform itself, within the request that names one.
 
 pub mod args;
-mod call;
+mod request_telemetry;
 pub mod conformance;
 pub mod http_source;
 pub mod instagram_graph;
-mod ledger;
-pub mod lenient;
-pub mod outbound;
-mod patience;
+mod request_budget;
+pub mod coerce;
+pub mod http_client;
+mod pausable_timeout;
 pub mod short_links;
 pub mod source;
 pub mod sources;
@@ -20,6 +20,6 @@ mod tiktok_call;
 pub mod tiktok_research;
 
 pub use args::{ConfigError, SourceArgs};
-pub use ledger::Ledger;
+pub use request_budget::RequestBudget;
 pub use sources::Sources;
-pub use throttle::Throttle;
+pub use throttle::RateThrottle;

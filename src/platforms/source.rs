@@ -46,7 +46,7 @@ pub struct Post {
 
 /// An account's profile and its posts, newest first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AccountAnswer {
+pub struct FetchedAccount {
     pub profile: Profile,
     pub posts: Vec<Post>,
 }
@@ -94,7 +94,7 @@ pub struct Price {
 
 /// Why a source learned nothing, in the terms of what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum SourceError {
     /// The thing does not exist or is private; platforms do not tell which.
     #[error("not found, or private: {0}")]
     NotFound(String),
@@ -112,20 +112,20 @@ pub enum Refusal {
     Unsupported,
     /// Our own store could not note the request, so that it was not made. It says nothing of the thing or the source.
     #[error("requests cannot be counted: {0}")]
-    Uncounted(String),
+    BudgetUnavailable(String),
 }
 
-impl Refusal {
+impl SourceError {
     /// The word by which metrics know it.
-    pub fn word(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match self {
-            Refusal::NotFound(_) => "not_found",
-            Refusal::RateLimited { .. } => "rate_limited",
-            Refusal::Credentials(_) => "credentials",
-            Refusal::Transient(_) => "transient",
-            Refusal::Malformed(_) => "malformed",
-            Refusal::Unsupported => "unsupported",
-            Refusal::Uncounted(_) => "uncounted",
+            SourceError::NotFound(_) => "not_found",
+            SourceError::RateLimited { .. } => "rate_limited",
+            SourceError::Credentials(_) => "credentials",
+            SourceError::Transient(_) => "transient",
+            SourceError::Malformed(_) => "malformed",
+            SourceError::Unsupported => "unsupported",
+            SourceError::BudgetUnavailable(_) => "uncounted",
         }
     }
 }
@@ -138,14 +138,18 @@ pub trait Source: Send + Sync {
     fn capabilities(&self) -> Capabilities;
     fn price(&self) -> Price;
     /// Reads a profile and the newest posts, down to `depth`. `now` is the service's clock.
-    fn account<'a>(
+    fn fetch_account<'a>(
         &'a self,
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>>;
+    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>>;
     /// Until when the source asks nothing, if it was told to slow down.
-    fn rests_until(&self) -> Option<DateTime<Utc>>;
+    fn paused_until(&self) -> Option<DateTime<Utc>>;
     /// Reads one post.
-    fn post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>>;
+    fn fetch_post<'a>(
+        &'a self,
+        post: &'a PostKey,
+        now: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<Post, SourceError>>;
 }

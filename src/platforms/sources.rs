@@ -9,10 +9,10 @@ use opentelemetry::KeyValue;
 use super::args::{ConfigError, SourceArgs, SourceKind};
 use super::http_source::{HttpSource, HttpSourceConfig};
 use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
-use super::ledger::Ledger;
-use super::patience;
-use super::source::{AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Refusal, Source};
-use super::throttle::Throttle;
+use super::pausable_timeout;
+use super::request_budget::RequestBudget;
+use super::source::{AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Source, SourceError};
+use super::throttle::RateThrottle;
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use crate::model::platform::{Platform, Readable};
 use crate::model::secret::Secret;
@@ -31,18 +31,18 @@ pub struct Sources {
 
 impl Sources {
     /// Sets up what the options name; a source that is not named and lacks its credentials is left out.
-    pub fn from_args(args: &SourceArgs, ledger: &Ledger) -> Result<Sources, ConfigError> {
+    pub fn from_args(args: &SourceArgs, ledger: &RequestBudget) -> Result<Sources, ConfigError> {
         let mut sources = Vec::new();
         // One collector serves both platforms, with one budget.
         let collector = args.throttle(SourceKind::Http, ledger);
         for platform in Platform::ALL {
-            let (order, named) = args.order(platform)?;
+            let (order, named) = args.source_order(platform)?;
             let list = SourceArgs::list_variable(platform);
             for kind in order {
                 match build(kind, platform, args, ledger, &collector)? {
                     Built::Ready(source) => sources.push(source),
                     Built::Lacks(variable) if named => {
-                        return Err(ConfigError::Missing { list, kind, variable });
+                        return Err(ConfigError::MissingVariable { list, kind, variable });
                     }
                     Built::Lacks(_) => {}
                 }
@@ -59,18 +59,18 @@ impl Sources {
     }
 
     /// The same sources, each of which may take so long for one account or post.
-    pub fn within(self, patience: Duration) -> Sources {
+    pub fn with_timeout(self, patience: Duration) -> Sources {
         Sources { patience, ..self }
     }
 
     /// Whether anything can be read from a platform.
-    pub fn has(&self, platform: Platform) -> bool {
+    pub fn has_source(&self, platform: Platform) -> bool {
         !self.of(platform).is_empty()
     }
 
     /// Until when a source asks nothing of itself, because the platform's hints say to slow down.
-    pub fn rests_until(&self, platform: Platform, source: &str) -> Option<DateTime<Utc>> {
-        self.of(platform).iter().find(|known| known.name() == source)?.rests_until()
+    pub fn paused_until(&self, platform: Platform, source: &str) -> Option<DateTime<Utc>> {
+        self.of(platform).iter().find(|known| known.name() == source)?.paused_until()
     }
 
     /// The names of the sources that can read something of a platform, in their order.
@@ -104,12 +104,12 @@ impl Sources {
     }
 
     /// The source that reads accounts of a platform.
-    pub fn of_accounts(&self, platform: Platform) -> Option<&dyn Source> {
+    pub fn account_source(&self, platform: Platform) -> Option<&dyn Source> {
         self.of(platform).first().map(AsRef::as_ref)
     }
 
     /// The source that reads single posts of a platform.
-    pub fn of_posts(&self, platform: Platform) -> Option<&dyn Source> {
+    pub fn post_source(&self, platform: Platform) -> Option<&dyn Source> {
         self.of(platform).iter().find(|source| reads_posts(source.capabilities())).map(AsRef::as_ref)
     }
 
@@ -118,25 +118,25 @@ impl Sources {
     /// A source that may not be asked for a while, or whose credentials are refused, leaves its place to the next one. A
     /// source that knows usernames only cannot follow a rename: where it finds nothing, or somebody else, a later
     /// source that can look up by id is asked whether the account goes by another name now.
-    pub async fn account(
+    pub async fn fetch_account(
         &self,
         platform: Platform,
         account: &AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
         skip: &[&'static str],
-    ) -> Reading<AccountAnswer> {
-        let mut reading = Reading::new();
+    ) -> FetchOutcome<FetchedAccount> {
+        let mut reading = FetchOutcome::new();
         let mut sources = self.of(platform).iter();
         let skipped = |source: &Arc<dyn Source>| skip.contains(&source.name());
         for source in sources.by_ref().filter(|source| !skipped(source)) {
-            let first = self.asked(source, "account", source.account(account, depth, now)).await;
+            let first = self.asked(source, "account", source.fetch_account(account, depth, now)).await;
             if !reading.settles(source.name(), &first) {
                 continue;
             }
             let by_name_only = account.platform_id.is_some() && !source.capabilities().account_by_id;
             let lost = match &first {
-                Err(Refusal::NotFound(_)) => by_name_only,
+                Err(SourceError::NotFound(_)) => by_name_only,
                 Ok(answer) => {
                     by_name_only
                         && answer.profile.platform_id.is_some()
@@ -148,21 +148,21 @@ impl Sources {
             let Some(later) = by_id else { return reading.with(first) };
             let mut followed = None;
             if !skipped(later) {
-                let said = self.asked(later, "account", later.account(account, depth, now)).await;
+                let said = self.asked(later, "account", later.fetch_account(account, depth, now)).await;
                 reading.settles(later.name(), &said);
                 followed = Some(said);
             }
             return match followed {
                 // While the one that could tell cannot be asked, nothing is concluded.
                 None
-                | Some(Err(Refusal::Transient(_) | Refusal::RateLimited { .. } | Refusal::Credentials(_))) => {
-                    reading.with(Err(Refusal::Transient(format!(
-                        "{} does not find the account, and {} cannot say now whether it was renamed",
-                        source.name(),
-                        later.name()
-                    ))))
-                }
-                Some(Err(refusal @ Refusal::Uncounted(_))) => reading.with(Err(refusal)),
+                | Some(Err(
+                    SourceError::Transient(_) | SourceError::RateLimited { .. } | SourceError::Credentials(_),
+                )) => reading.with(Err(SourceError::Transient(format!(
+                    "{} does not find the account, and {} cannot say now whether it was renamed",
+                    source.name(),
+                    later.name()
+                )))),
+                Some(Err(refusal @ SourceError::BudgetUnavailable(_))) => reading.with(Err(refusal)),
                 Some(followed) => reading.with(followed.or(first)),
             };
         }
@@ -170,19 +170,19 @@ impl Sources {
     }
 
     /// Reads a post by the first source that can; those in `skip` are not asked.
-    pub async fn post(
+    pub async fn fetch_post(
         &self,
         platform: Platform,
         post: &PostKey,
         now: DateTime<Utc>,
         skip: &[&'static str],
-    ) -> Reading<Post> {
-        let mut reading = Reading::new();
+    ) -> FetchOutcome<Post> {
+        let mut reading = FetchOutcome::new();
         let able = |source: &&Arc<dyn Source>| {
             understands(source.capabilities(), post) && !skip.contains(&source.name())
         };
         for source in self.of(platform).iter().filter(able) {
-            let answer = self.asked(source, "video", source.post(post, now)).await;
+            let answer = self.asked(source, "video", source.fetch_post(post, now)).await;
             if reading.settles(source.name(), &answer) {
                 return reading.with(answer);
             }
@@ -198,11 +198,11 @@ impl Sources {
         &self,
         source: &Arc<dyn Source>,
         target: &'static str,
-        asking: impl Future<Output = Result<T, Refusal>>,
-    ) -> Result<T, Refusal> {
-        let answer = patience::within(self.patience, asking).await.unwrap_or_else(|| {
+        asking: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, SourceError> {
+        let answer = pausable_timeout::within(self.patience, asking).await.unwrap_or_else(|| {
             let seconds = self.patience.as_secs_f64();
-            Err(Refusal::Transient(format!("no whole answer, with all its pages, within {seconds} s")))
+            Err(SourceError::Transient(format!("no whole answer, with all its pages, within {seconds} s")))
         });
         told(source.as_ref(), target, answer)
     }
@@ -217,48 +217,50 @@ impl Sources {
 
 /// What came of asking the sources of a platform in their order.
 #[derive(Debug)]
-pub struct Reading<T> {
-    pub answer: Result<T, Refusal>,
+pub struct FetchOutcome<T> {
+    pub result: Result<T, SourceError>,
     /// The sources that answered, be it that there is nothing.
-    pub answered: Vec<&'static str>,
+    pub responded: Vec<&'static str>,
     /// Those that may not be asked for a while, each with its refusal.
-    pub resting: Vec<(&'static str, Refusal)>,
+    pub paused: Vec<(&'static str, SourceError)>,
 }
 
-impl<T> Reading<T> {
+impl<T> FetchOutcome<T> {
     fn new() -> Self {
-        Reading { answer: Err(Refusal::Unsupported), answered: Vec::new(), resting: Vec::new() }
+        FetchOutcome { result: Err(SourceError::Unsupported), responded: Vec::new(), paused: Vec::new() }
     }
 
     /// Notes what a source said, and whether that settles the matter; else the next source has its turn.
-    fn settles(&mut self, source: &'static str, said: &Result<T, Refusal>) -> bool {
+    fn settles(&mut self, source: &'static str, said: &Result<T, SourceError>) -> bool {
         match said {
-            Ok(_) | Err(Refusal::NotFound(_)) => self.answered.push(source),
-            Err(refusal @ (Refusal::RateLimited { .. } | Refusal::Credentials(_))) => {
-                self.resting.push((source, refusal.clone()));
-                if matches!(self.answer, Err(Refusal::Unsupported)) {
-                    self.answer = Err(refusal.clone());
+            Ok(_) | Err(SourceError::NotFound(_)) => self.responded.push(source),
+            Err(refusal @ (SourceError::RateLimited { .. } | SourceError::Credentials(_))) => {
+                self.paused.push((source, refusal.clone()));
+                if matches!(self.result, Err(SourceError::Unsupported)) {
+                    self.result = Err(refusal.clone());
                 }
                 return false;
             }
-            Err(Refusal::Unsupported) => return false,
-            Err(Refusal::Transient(_) | Refusal::Malformed(_) | Refusal::Uncounted(_)) => {}
+            Err(SourceError::Unsupported) => return false,
+            Err(
+                SourceError::Transient(_) | SourceError::Malformed(_) | SourceError::BudgetUnavailable(_),
+            ) => {}
         }
         true
     }
 
     /// What no source could do is put off when one that rests might have.
     fn or_later(self, one_rests: bool) -> Self {
-        match self.answer {
-            Err(Refusal::Unsupported) if one_rests => {
-                self.with(Err(Refusal::Transient("the only source that can read it rests".to_owned())))
+        match self.result {
+            Err(SourceError::Unsupported) if one_rests => {
+                self.with(Err(SourceError::Transient("the only source that can read it rests".to_owned())))
             }
             _ => self,
         }
     }
 
-    fn with(mut self, answer: Result<T, Refusal>) -> Self {
-        self.answer = answer;
+    fn with(mut self, answer: Result<T, SourceError>) -> Self {
+        self.result = answer;
         self
     }
 }
@@ -268,13 +270,17 @@ fn reads_posts(can: Capabilities) -> bool {
 }
 
 /// Counts what a source said.
-fn told<T>(source: &dyn Source, target: &'static str, answer: Result<T, Refusal>) -> Result<T, Refusal> {
+fn told<T>(
+    source: &dyn Source,
+    target: &'static str,
+    answer: Result<T, SourceError>,
+) -> Result<T, SourceError> {
     if let Some(metrics) = metrics::on() {
         let labels = [
             KeyValue::new(names::PLATFORM, source.platform().as_str()),
             KeyValue::new(names::SOURCE, source.name()),
             KeyValue::new(names::TARGET, target),
-            KeyValue::new(names::OUTCOME, answer.as_ref().err().map_or("ok", Refusal::word)),
+            KeyValue::new(names::OUTCOME, answer.as_ref().err().map_or("ok", SourceError::label)),
         ];
         metrics.source_answers.add(1, &labels);
     }
@@ -296,8 +302,8 @@ fn build(
     kind: SourceKind,
     platform: Platform,
     args: &SourceArgs,
-    ledger: &Ledger,
-    collector: &Throttle,
+    ledger: &RequestBudget,
+    collector: &RateThrottle,
 ) -> Result<Built, ConfigError> {
     let limits = args.limits();
     let filled = |secret: &Option<Secret>| secret.clone().filter(|secret| !secret.is_empty());

@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use url::Url;
 
-use super::lenient;
-use super::outbound::{Answer, Limits, Outbound};
-use super::source::Refusal;
-use super::throttle::next_midnight;
+use super::coerce;
+use super::http_client::{HttpClient, HttpResponse, RequestLimits};
+use super::source::SourceError;
+use super::throttle::next_utc_midnight;
 use super::tiktok_research::NAME;
 use crate::model::secret::Secret;
 
@@ -28,7 +28,7 @@ pub(super) struct Call {
     base: Url,
     client_key: String,
     client_secret: Secret,
-    outbound: Outbound,
+    outbound: HttpClient,
     token: tokio::sync::Mutex<Option<Token>>,
 }
 
@@ -44,22 +44,22 @@ pub(super) enum Failure {
     SearchLost(String),
     /// The token is not accepted any more.
     TokenDead(String),
-    Refused(Refusal),
+    Refused(SourceError),
 }
 
 impl Failure {
     /// What remains to be said when nothing more can be tried.
-    pub(super) fn into_refusal(self) -> Refusal {
+    pub(super) fn into_refusal(self) -> SourceError {
         match self {
-            Failure::SearchLost(said) => Refusal::Transient(said),
-            Failure::TokenDead(said) => Refusal::Credentials(said),
+            Failure::SearchLost(said) => SourceError::Transient(said),
+            Failure::TokenDead(said) => SourceError::Credentials(said),
             Failure::Refused(refusal) => refusal,
         }
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<SourceError> for Failure {
+    fn from(refusal: SourceError) -> Self {
         Failure::Refused(refusal)
     }
 }
@@ -69,9 +69,9 @@ impl Call {
         base: Url,
         client_key: String,
         client_secret: Secret,
-        limits: Limits,
+        limits: RequestLimits,
     ) -> Result<Self, String> {
-        let outbound = Outbound::new(NAME, &base, limits)?;
+        let outbound = HttpClient::new(NAME, &base, limits)?;
         Ok(Call { base, client_key, client_secret, outbound, token: tokio::sync::Mutex::new(None) })
     }
 
@@ -118,18 +118,18 @@ impl Call {
         if !is_ok {
             let message =
                 error.and_then(|error| error.get("message")).and_then(Value::as_str).unwrap_or_default();
-            let said = format!("{} ({code})", lenient::excerpt(&token.scrub(message)));
+            let said = format!("{} ({code})", coerce::excerpt(&token.scrub(message)));
             return Err(refusal(code, message, said, &answer, now));
         }
         match parsed.get_mut("data").map(Value::take) {
             Some(Value::Object(data)) => Ok(data),
-            _ => Err(Refusal::Malformed("the answer has no data".to_owned()).into()),
+            _ => Err(SourceError::Malformed("the answer has no data".to_owned()).into()),
         }
     }
 
     /// Returns a token that is neither about to expire nor the one that proved dead. Whoever comes while one is
     /// being fetched waits for it instead of fetching another.
-    async fn token(&self, now: DateTime<Utc>, dead: Option<&Secret>) -> Result<Secret, Refusal> {
+    async fn token(&self, now: DateTime<Utc>, dead: Option<&Secret>) -> Result<Secret, SourceError> {
         let mut held = self.token.lock().await;
         if let Some(token) = held.as_ref()
             && Instant::now() < token.renew_at
@@ -144,7 +144,7 @@ impl Call {
         Ok(text)
     }
 
-    async fn fetch(&self, now: DateTime<Utc>) -> Result<Token, Refusal> {
+    async fn fetch(&self, now: DateTime<Utc>) -> Result<Token, SourceError> {
         let form = [
             ("client_key", self.client_key.as_str()),
             ("client_secret", self.client_secret.reveal()),
@@ -155,7 +155,7 @@ impl Call {
         let parsed = answer.json(now)?;
         if let Some(text) = parsed.get("access_token").and_then(Value::as_str).filter(|text| !text.is_empty())
         {
-            let life = lenient::count(parsed.get("expires_in")).unwrap_or(7200);
+            let life = coerce::count(parsed.get("expires_in")).unwrap_or(7200);
             let life = Duration::from_secs(u64::try_from(life).unwrap_or(7200).min(30 * 86_400));
             let renew_after = life.saturating_sub(EARLY.min(life / 10));
             return Ok(Token { text: Secret::new(text), renew_at: Instant::now() + renew_after });
@@ -167,22 +167,26 @@ impl Call {
             .unwrap_or_default();
         let text = parsed.get("error_description").or_else(|| error?.get("message")).and_then(Value::as_str);
         let said =
-            format!("{} ({code})", lenient::excerpt(&self.client_secret.scrub(text.unwrap_or("no token"))));
+            format!("{} ({code})", coerce::excerpt(&self.client_secret.scrub(text.unwrap_or("no token"))));
         Err(match (code, answer.status) {
             ("rate_limit_exceeded", _) | (_, StatusCode::TOO_MANY_REQUESTS) => {
-                Refusal::RateLimited { until: now + answer.retry_after().unwrap_or(LIMITED) }
+                SourceError::RateLimited { until: now + answer.retry_after().unwrap_or(LIMITED) }
             }
-            ("server_error" | "temporarily_unavailable" | "internal_error", _) => Refusal::Transient(said),
-            (_, status) if status.is_server_error() => Refusal::Transient(said),
-            ("", _) => Refusal::Malformed("the token's answer holds neither a token nor an error".to_owned()),
-            _ => Refusal::Credentials(said),
+            ("server_error" | "temporarily_unavailable" | "internal_error", _) => {
+                SourceError::Transient(said)
+            }
+            (_, status) if status.is_server_error() => SourceError::Transient(said),
+            ("", _) => {
+                SourceError::Malformed("the token's answer holds neither a token nor an error".to_owned())
+            }
+            _ => SourceError::Credentials(said),
         })
     }
 
-    fn url(&self, path: &str) -> Result<Url, Refusal> {
+    fn url(&self, path: &str) -> Result<Url, SourceError> {
         let mut url = self.base.clone();
         url.path_segments_mut()
-            .map_err(|()| Refusal::Malformed("the source's URL cannot be extended".to_owned()))?
+            .map_err(|()| SourceError::Malformed("the source's URL cannot be extended".to_owned()))?
             .pop_if_empty()
             .extend(path.split('/'));
         Ok(url)
@@ -190,14 +194,14 @@ impl Call {
 }
 
 /// Says what an error means for us.
-fn refusal(code: &str, message: &str, said: String, answer: &Answer, now: DateTime<Utc>) -> Failure {
+fn refusal(code: &str, message: &str, said: String, answer: &HttpResponse, now: DateTime<Utc>) -> Failure {
     let message = message.to_lowercase();
     let refusal = match (code, answer.status) {
         ("access_token_invalid", _) => return Failure::TokenDead(said),
-        ("scope_not_authorized" | "scope_permission_missed", _) => Refusal::Credentials(said),
-        ("daily_quota_limit_exceeded", _) => Refusal::RateLimited { until: next_midnight(now) },
+        ("scope_not_authorized" | "scope_permission_missed", _) => SourceError::Credentials(said),
+        ("daily_quota_limit_exceeded", _) => SourceError::RateLimited { until: next_utc_midnight(now) },
         ("rate_limit_exceeded", _) | (_, StatusCode::TOO_MANY_REQUESTS) => {
-            Refusal::RateLimited { until: now + answer.retry_after().unwrap_or(LIMITED) }
+            SourceError::RateLimited { until: now + answer.retry_after().unwrap_or(LIMITED) }
         }
         ("invalid_params", _) if message.contains("search id") || message.contains("count or cursor") => {
             return Failure::SearchLost(said);
@@ -207,13 +211,13 @@ fn refusal(code: &str, message: &str, said: String, answer: &Answer, now: DateTi
                 .iter()
                 .any(|part| message.contains(part)) =>
         {
-            Refusal::NotFound(said)
+            SourceError::NotFound(said)
         }
-        ("user_not_found" | "not_found", _) => Refusal::NotFound(said),
-        ("internal_error" | "timeout", _) => Refusal::Transient(said),
-        (_, status) if status.is_server_error() => Refusal::Transient(said),
-        (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Refusal::Credentials(said),
-        _ => Refusal::Malformed(format!("the request was refused: {said}")),
+        ("user_not_found" | "not_found", _) => SourceError::NotFound(said),
+        ("internal_error" | "timeout", _) => SourceError::Transient(said),
+        (_, status) if status.is_server_error() => SourceError::Transient(said),
+        (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => SourceError::Credentials(said),
+        _ => SourceError::Malformed(format!("the request was refused: {said}")),
     };
     Failure::Refused(refusal)
 }

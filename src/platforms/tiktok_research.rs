@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::args::SourceKind;
-use super::lenient;
-use super::outbound::{Gate, Limits};
+use super::coerce;
+use super::http_client::{Cooldown, RequestLimits};
 use super::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
+    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Price, Profile, Source, SourceError,
 };
-use super::throttle::Throttle;
+use super::throttle::RateThrottle;
 use super::tiktok_call::{Call, Failure};
 use crate::model::cost::Paging;
 use crate::model::counters::Counters;
@@ -49,16 +49,16 @@ pub struct TiktokResearchConfig {
     /// Videos asked for at once, 100 at most.
     pub page_size: usize,
     /// How much may be asked. The token is not counted.
-    pub throttle: Throttle,
-    pub limits: Limits,
+    pub throttle: RateThrottle,
+    pub limits: RequestLimits,
 }
 
 /// The source named `tiktok-research`.
 pub struct TiktokResearch {
     call: Call,
-    gate: Gate,
+    gate: Cooldown,
     page_size: usize,
-    throttle: Throttle,
+    throttle: RateThrottle,
 }
 
 impl TiktokResearch {
@@ -68,11 +68,16 @@ impl TiktokResearch {
             page_size: config.page_size.clamp(1, 100),
             throttle: config.throttle,
             call: Call::new(config.base, config.client_key, config.client_secret, config.limits)?,
-            gate: Gate::default(),
+            gate: Cooldown::default(),
         })
     }
 
-    async fn read(&self, username: &str, depth: Depth, now: DateTime<Utc>) -> Result<AccountAnswer, Refusal> {
+    async fn read(
+        &self,
+        username: &str,
+        depth: Depth,
+        now: DateTime<Utc>,
+    ) -> Result<FetchedAccount, SourceError> {
         let data =
             self.request("research/user/info/", USER_FIELDS, &json!({"username": username}), now).await?;
         let profile = read_profile(&data, username)?;
@@ -94,7 +99,7 @@ impl TiktokResearch {
             found.into_values().filter(|post| post.create_time.is_none_or(|time| time >= oldest)).collect();
         posts.sort_by(|a, b| (b.create_time, &b.external_id).cmp(&(a.create_time, &a.external_id)));
         posts.truncate(depth.max_posts);
-        Ok(AccountAnswer { profile, posts })
+        Ok(FetchedAccount { profile, posts })
     }
 
     /// Reads every video of a window of days. A search that breaks off is begun again; what it found stays, by id.
@@ -105,7 +110,7 @@ impl TiktokResearch {
         end: NaiveDate,
         found: &mut HashMap<String, Post>,
         now: DateTime<Utc>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SourceError> {
         let mut restarts = 0;
         loop {
             match self.search(condition, start, end, found, now).await {
@@ -133,7 +138,7 @@ impl TiktokResearch {
             "is_random": false,
         });
         for _ in 0..MAX_PAGES {
-            let _turn = self.throttle.turn(now).await?;
+            let _turn = self.throttle.acquire(now).await?;
             let data = self.call.post("research/video/query/", VIDEO_FIELDS, &body, now).await?;
             let videos = match data.get("videos") {
                 None | Some(Value::Null) => &[],
@@ -153,7 +158,7 @@ impl TiktokResearch {
                 return Ok(());
             }
             let (Some(cursor), Some(search)) =
-                (lenient::count(data.get("cursor")), lenient::id(data.get("search_id")))
+                (coerce::count(data.get("cursor")), coerce::id(data.get("search_id")))
             else {
                 return Err(malformed("there is more, but no cursor or search_id to go on with"));
             };
@@ -166,8 +171,8 @@ impl TiktokResearch {
         Err(malformed("the window has no end"))
     }
 
-    async fn read_one(&self, id: &str, now: DateTime<Utc>) -> Result<Post, Refusal> {
-        let absent = || Refusal::NotFound(format!("no public video has the id {}", lenient::excerpt(id)));
+    async fn read_one(&self, id: &str, now: DateTime<Utc>) -> Result<Post, SourceError> {
+        let absent = || SourceError::NotFound(format!("no public video has the id {}", coerce::excerpt(id)));
         // The upper half of an id is the second in which it was made; a query needs its day.
         let made = id.parse::<u64>().ok().and_then(|id| DateTime::from_timestamp((id >> 32) as i64, 0));
         let day = made.map(|made| made.date_naive()).ok_or_else(absent)?;
@@ -188,8 +193,8 @@ impl TiktokResearch {
         fields: &str,
         body: &Value,
         now: DateTime<Utc>,
-    ) -> Result<Map<String, Value>, Refusal> {
-        let _turn = self.throttle.turn(now).await?;
+    ) -> Result<Map<String, Value>, SourceError> {
+        let _turn = self.throttle.acquire(now).await?;
         self.call.post(path, fields, body, now).await.map_err(Failure::into_refusal)
     }
 }
@@ -210,72 +215,76 @@ impl Source for TiktokResearch {
     fn price(&self) -> Price {
         Price {
             paging: Paging::Windows { page: self.page_size as u32, days: 30 },
-            daily_limit: self.throttle.daily_requests(),
+            daily_limit: self.throttle.daily_limit(),
         }
     }
 
-    fn rests_until(&self) -> Option<DateTime<Utc>> {
-        self.gate.closed_until()
+    fn paused_until(&self) -> Option<DateTime<Utc>> {
+        self.gate.paused_until()
     }
 
-    fn account<'a>(
+    fn fetch_account<'a>(
         &'a self,
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>> {
+    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
         async move {
             self.gate.check(now)?;
-            self.gate.observe(self.read(&account.username, depth, now).await)
+            self.gate.record(self.read(&account.username, depth, now).await)
         }
         .boxed()
     }
 
-    fn post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>> {
+    fn fetch_post<'a>(
+        &'a self,
+        post: &'a PostKey,
+        now: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<Post, SourceError>> {
         async move {
-            let Some(id) = &post.external_id else { return Err(Refusal::Unsupported) };
+            let Some(id) = &post.external_id else { return Err(SourceError::Unsupported) };
             self.gate.check(now)?;
-            self.gate.observe(self.read_one(id, now).await)
+            self.gate.record(self.read_one(id, now).await)
         }
         .boxed()
     }
 }
 
 fn malformed(what: &str) -> Failure {
-    Failure::Refused(Refusal::Malformed(what.to_owned()))
+    Failure::Refused(SourceError::Malformed(what.to_owned()))
 }
 
-fn read_profile(data: &Map<String, Value>, asked: &str) -> Result<Profile, Refusal> {
+fn read_profile(data: &Map<String, Value>, asked: &str) -> Result<Profile, SourceError> {
     if data.values().all(Value::is_null) {
-        return Err(Refusal::NotFound("the platform says nothing of this username".to_owned()));
+        return Err(SourceError::NotFound("the platform says nothing of this username".to_owned()));
     }
     let get = |name: &str| data.get(name);
     Ok(Profile {
         platform_id: None,
         username: asked.to_owned(),
-        name: lenient::text(get("display_name")),
-        description: lenient::text(get("bio_description")),
-        profile_pic_url: lenient::filled_text(get("avatar_url")),
-        link_in_bio: lenient::filled_text(get("bio_url")),
-        is_verified: lenient::truth(get("is_verified")),
-        follower_count: lenient::counter("follower_count", get("follower_count")),
-        following_count: lenient::counter("following_count", get("following_count")),
-        post_count: lenient::counter("video_count", get("video_count")),
+        name: coerce::text(get("display_name")),
+        description: coerce::text(get("bio_description")),
+        profile_pic_url: coerce::non_empty_text(get("avatar_url")),
+        link_in_bio: coerce::non_empty_text(get("bio_url")),
+        is_verified: coerce::boolean(get("is_verified")),
+        follower_count: coerce::counter("follower_count", get("follower_count")),
+        following_count: coerce::counter("following_count", get("following_count")),
+        post_count: coerce::counter("video_count", get("video_count")),
     })
 }
 
 fn read_post(video: &Value) -> Option<Post> {
     let mut rest = video.as_object()?.clone();
     let mut take = |name: &str| rest.remove(name);
-    let external_id = lenient::id(take("id").as_ref())?;
-    let username = lenient::filled_text(take("username").as_ref());
+    let external_id = coerce::id(take("id").as_ref())?;
+    let username = coerce::non_empty_text(take("username").as_ref());
     let saves =
-        ["favorites_count", "favourites_count"].map(|name| lenient::counter(name, take(name).as_ref()));
+        ["favorites_count", "favourites_count"].map(|name| coerce::counter(name, take(name).as_ref()));
     let counters = Counters {
-        view_count: lenient::counter("view_count", take("view_count").as_ref()),
-        like_count: lenient::counter("like_count", take("like_count").as_ref()),
-        comment_count: lenient::counter("comment_count", take("comment_count").as_ref()),
-        share_count: lenient::counter("share_count", take("share_count").as_ref()),
+        view_count: coerce::counter("view_count", take("view_count").as_ref()),
+        like_count: coerce::counter("like_count", take("like_count").as_ref()),
+        comment_count: coerce::counter("comment_count", take("comment_count").as_ref()),
+        share_count: coerce::counter("share_count", take("share_count").as_ref()),
         saved_count: saves.into_iter().flatten().next(),
         ..Counters::default()
     };
@@ -283,13 +292,13 @@ fn read_post(video: &Value) -> Option<Post> {
         shortcode: None,
         url: username.and_then(|name| video_url(Platform::Tiktok, Some(&name), None, Some(&external_id))),
         external_id,
-        description: lenient::text(take("video_description").as_ref()),
+        description: coerce::text(take("video_description").as_ref()),
         media_type: Some("video".to_owned()),
-        duration: lenient::seconds(take("video_duration").as_ref()),
+        duration: coerce::seconds(take("video_duration").as_ref()),
         cover_image_url: None,
         video_url: None,
-        create_time: lenient::time(take("create_time").as_ref()),
+        create_time: coerce::time(take("create_time").as_ref()),
         counters: counters.on(Platform::Tiktok),
-        platform_data: lenient::platform_data(rest),
+        platform_data: coerce::platform_data(rest),
     })
 }

@@ -107,7 +107,7 @@ pub async fn run(args: SandboxArgs) -> Result<(), SandboxError> {
     say(&json!({"event": "ready", "url": running.url}))?;
     tokio::select! {
         () = told_to_stop() => running.stop().await,
-        () = running.ended() => {}
+        () = running.wait() => {}
     }
     Ok(())
 }

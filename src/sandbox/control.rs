@@ -7,7 +7,7 @@ use salvo::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::reply::Reply;
+use super::response::JsonResponse;
 use super::world::{Fault, World, WorldError};
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
@@ -15,7 +15,7 @@ use crate::model::platform::Platform;
 /// An order, as `POST /_control` takes it.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
-enum Order {
+enum ControlCommand {
     Rename { platform: Platform, username: String, to: String },
     Lose { platform: Platform, username: String, post: Option<Value> },
     Restore { platform: Platform, username: String, post: Option<Value> },
@@ -25,10 +25,10 @@ enum Order {
 }
 
 /// Answers `GET /_control`, narrowed by `platform` and `username` where given.
-pub struct Show(pub Arc<World>);
+pub struct ControlStateHandler(pub Arc<World>);
 
 #[handler]
-impl Show {
+impl ControlStateHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
         let platform = match req.query::<String>("platform").map(|name| name.parse::<Platform>()).transpose()
         {
@@ -37,7 +37,7 @@ impl Show {
         };
         let username = req.query::<String>("username").map(|name| name.to_lowercase());
         let mut accounts = Vec::new();
-        for seen in self.0.everyone() {
+        for seen in self.0.visible_accounts() {
             let account = seen.account;
             let is_meant = platform.is_none_or(|platform| platform == account.platform)
                 && username.as_ref().is_none_or(|name| *name == seen.username);
@@ -66,24 +66,24 @@ impl Show {
                 "posts": posts,
             }));
         }
-        Reply::ok(json!({"now": now(&self.0), "requests": self.0.requests(), "accounts": accounts}))
+        JsonResponse::ok(json!({"now": now(&self.0), "requests": self.0.requests(), "accounts": accounts}))
             .send(res);
     }
 }
 
 /// Answers `POST /_control`.
-pub struct Command(pub Arc<World>);
+pub struct ControlCommandHandler(pub Arc<World>);
 
 #[handler]
-impl Command {
+impl ControlCommandHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
         let order = match req.payload().await.map(|bytes| serde_json::from_slice(bytes)) {
             Ok(Ok(order)) => order,
             Ok(Err(error)) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()).send(res),
             Err(_) => return refuse(StatusCode::BAD_REQUEST, "the body cannot be read").send(res),
         };
-        match obey(&self.0, order) {
-            Ok(()) => Reply::ok(json!({"ok": true, "now": now(&self.0)})).send(res),
+        match apply(&self.0, order) {
+            Ok(()) => JsonResponse::ok(json!({"ok": true, "now": now(&self.0)})).send(res),
             Err(error) => {
                 let status = match error {
                     WorldError::NoAccount(..) | WorldError::NoPost(..) => StatusCode::NOT_FOUND,
@@ -98,12 +98,12 @@ impl Command {
 }
 
 /// Answers `GET /_clock`: the time that `TIDEMARK_CLOCK_URL` gives to every process.
-pub struct Clock(pub Arc<World>);
+pub struct ClockHandler(pub Arc<World>);
 
 #[handler]
-impl Clock {
+impl ClockHandler {
     async fn handle(&self, res: &mut Response) {
-        Reply::ok(json!({"now": now(&self.0)})).send(res);
+        JsonResponse::ok(json!({"now": now(&self.0)})).send(res);
     }
 }
 
@@ -111,8 +111,8 @@ fn now(world: &World) -> String {
     world.now().to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
-fn refuse(status: StatusCode, said: &str) -> Reply {
-    Reply::new(status, json!({"error": said}))
+fn refuse(status: StatusCode, said: &str) -> JsonResponse {
+    JsonResponse::new(status, json!({"error": said}))
 }
 
 /// The post that an order names. Ids are texts, but whoever writes one by hand writes a number.
@@ -124,24 +124,24 @@ fn name_of(post: Option<Value>) -> Option<String> {
     }
 }
 
-fn obey(world: &World, order: Order) -> Result<(), WorldError> {
+fn apply(world: &World, order: ControlCommand) -> Result<(), WorldError> {
     match order {
-        Order::Rename { platform, username, to } => world.rename(platform, &username, &to),
-        Order::Lose { platform, username, post } => match name_of(post) {
-            Some(post) => world.lose_post(platform, &username, &post, true),
-            None => world.lose(platform, &username, true),
+        ControlCommand::Rename { platform, username, to } => world.rename(platform, &username, &to),
+        ControlCommand::Lose { platform, username, post } => match name_of(post) {
+            Some(post) => world.set_post_deleted(platform, &username, &post, true),
+            None => world.set_account_deleted(platform, &username, true),
         },
-        Order::Restore { platform, username, post } => match name_of(post) {
-            Some(post) => world.lose_post(platform, &username, &post, false),
-            None => world.lose(platform, &username, false),
+        ControlCommand::Restore { platform, username, post } => match name_of(post) {
+            Some(post) => world.set_post_deleted(platform, &username, &post, false),
+            None => world.set_account_deleted(platform, &username, false),
         },
-        Order::Set { platform, username, post, counter, value } => {
-            world.set(platform, &username, name_of(post).as_deref(), &counter, value)
+        ControlCommand::Set { platform, username, post, counter, value } => {
+            world.set_counter(platform, &username, name_of(post).as_deref(), &counter, value)
         }
-        Order::Fail { platform, kind, count } => {
-            world.fail(platform, kind, count);
+        ControlCommand::Fail { platform, kind, count } => {
+            world.fail_next(platform, kind, count);
             Ok(())
         }
-        Order::Advance { hours } => world.advance(hours),
+        ControlCommand::Advance { hours } => world.advance(hours),
     }
 }

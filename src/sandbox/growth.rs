@@ -6,7 +6,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::dice::Dice;
+use super::rng::SeededRng;
 use crate::model::counters::Counters;
 
 const DAY: f64 = 86_400.0;
@@ -26,13 +26,13 @@ pub struct Audience {
 
 impl Audience {
     /// Draws an audience.
-    pub fn draw(dice: &mut Dice) -> Self {
+    pub fn draw(dice: &mut SeededRng) -> Self {
         Audience {
-            base: (9.6 + 1.9 * dice.normal()).clamp(6.2, 15.2).exp(),
-            trend: dice.between(-0.05, 0.8),
-            wobble: dice.between(0.001, 0.006),
-            period_days: dice.between(9.0, 40.0),
-            phase: dice.unit() * std::f64::consts::TAU,
+            base: (9.6 + 1.9 * dice.next_normal()).clamp(6.2, 15.2).exp(),
+            trend: dice.range(-0.05, 0.8),
+            wobble: dice.range(0.001, 0.006),
+            period_days: dice.range(9.0, 40.0),
+            phase: dice.next_f64() * std::f64::consts::TAU,
             following: 20 + dice.below(1900) as i64,
         }
     }
@@ -57,7 +57,7 @@ impl Audience {
 
 /// What kind of post it is, as far as numbers go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PostKind {
     Tiktok,
     Reel,
     /// An Instagram image or carousel: nobody counts its views.
@@ -66,8 +66,8 @@ pub enum Kind {
 
 /// How one post's counters develop.
 #[derive(Debug, Clone)]
-pub struct Curve {
-    kind: Kind,
+pub struct CounterCurve {
+    kind: PostKind,
     /// The views that it will have had in the end.
     total: f64,
     /// The days in which the first rush loses most of its strength.
@@ -85,43 +85,43 @@ pub struct Curve {
     facebook: Option<f64>,
 }
 
-impl Curve {
+impl CounterCurve {
     /// Draws a post of this kind for an account of this reach.
-    pub fn draw(dice: &mut Dice, kind: Kind, reach: f64) -> Self {
+    pub fn draw(dice: &mut SeededRng, kind: PostKind, reach: f64) -> Self {
         let viral = dice.chance(0.025);
-        let luck = (0.9 * dice.normal() - 0.9).exp() * if viral { dice.between(8.0, 30.0) } else { 1.0 };
+        let luck = (0.9 * dice.next_normal() - 0.9).exp() * if viral { dice.range(8.0, 30.0) } else { 1.0 };
         let wave = (viral || dice.chance(0.06))
-            .then(|| (dice.between(12.0, 90.0), dice.between(1.0, 4.0), dice.between(0.2, 1.2)));
-        Curve {
+            .then(|| (dice.range(12.0, 90.0), dice.range(1.0, 4.0), dice.range(0.2, 1.2)));
+        CounterCurve {
             kind,
             total: (reach * luck).clamp(40.0, 4.0e8),
-            tau: dice.between(0.8, 5.0),
+            tau: dice.range(0.8, 5.0),
             wave,
-            purge: dice.chance(0.04).then(|| (dice.between(3.0, 60.0), dice.between(0.9, 0.985))),
-            like_rate: dice.between(0.03, 0.14),
-            comment_rate: dice.between(0.0008, 0.008),
-            share_rate: dice.between(0.001, 0.015),
-            save_rate: dice.between(0.002, 0.02),
-            hidden_likes: kind != Kind::Tiktok && dice.chance(0.05),
-            facebook: (kind == Kind::Reel && dice.chance(0.3)).then(|| dice.between(0.05, 0.3)),
+            purge: dice.chance(0.04).then(|| (dice.range(3.0, 60.0), dice.range(0.9, 0.985))),
+            like_rate: dice.range(0.03, 0.14),
+            comment_rate: dice.range(0.0008, 0.008),
+            share_rate: dice.range(0.001, 0.015),
+            save_rate: dice.range(0.002, 0.02),
+            hidden_likes: kind != PostKind::Tiktok && dice.chance(0.05),
+            facebook: (kind == PostKind::Reel && dice.chance(0.3)).then(|| dice.range(0.05, 0.3)),
         }
     }
 
     /// The counters at a time, for a post of that creation time: zeros at first.
-    pub fn at(&self, created: DateTime<Utc>, time: DateTime<Utc>) -> Counters {
-        let age = (busy_days(time) - busy_days(created)).max(0.0);
+    pub fn counters_at(&self, created: DateTime<Utc>, time: DateTime<Utc>) -> Counters {
+        let age = (weighted_days(time) - weighted_days(created)).max(0.0);
         let kept = match self.purge {
             Some((at, kept)) if age >= at => kept,
             _ => 1.0,
         };
-        let views = self.total * self.share(age, 1.0);
-        let likes = self.total * self.like_rate * self.share(age, 0.9) * kept;
-        let comments = (self.total * self.comment_rate * self.share(age, 1.4) * kept) as i64;
-        let shares = (self.total * self.share_rate * self.share(age, 1.1)) as i64;
-        let saves = (self.total * self.save_rate * self.share(age, 1.6)) as i64;
+        let views = self.total * self.fraction_reached(age, 1.0);
+        let likes = self.total * self.like_rate * self.fraction_reached(age, 0.9) * kept;
+        let comments = (self.total * self.comment_rate * self.fraction_reached(age, 1.4) * kept) as i64;
+        let shares = (self.total * self.share_rate * self.fraction_reached(age, 1.1)) as i64;
+        let saves = (self.total * self.save_rate * self.fraction_reached(age, 1.6)) as i64;
         let like_count = (!self.hidden_likes).then_some(likes as i64);
         match self.kind {
-            Kind::Tiktok => Counters {
+            PostKind::Tiktok => Counters {
                 view_count: Some(views as i64),
                 like_count,
                 comment_count: Some(comments),
@@ -130,7 +130,7 @@ impl Curve {
                 play_count: Some(views as i64),
                 ..Counters::default()
             },
-            Kind::Reel => {
+            PostKind::Reel => {
                 let plays = views * 1.18;
                 Counters {
                     view_count: Some(views as i64),
@@ -144,7 +144,7 @@ impl Curve {
                     ..Counters::default()
                 }
             }
-            Kind::Still => Counters {
+            PostKind::Still => Counters {
                 like_count,
                 comment_count: Some(comments),
                 share_count: Some(shares),
@@ -154,7 +154,7 @@ impl Curve {
     }
 
     /// Which share of its total a counter has reached; `slowness` stretches the first days.
-    fn share(&self, age: f64, slowness: f64) -> f64 {
+    fn fraction_reached(&self, age: f64, slowness: f64) -> f64 {
         let rush = 1.0 - (-age / (self.tau * slowness)).exp();
         let tail = age / (age + 60.0);
         let first = 0.82 * rush + 0.18 * tail;
@@ -170,7 +170,7 @@ impl Curve {
 }
 
 /// Days since 1970 in which a weekend's hours weigh more than a weekday's; a week weighs seven.
-fn busy_days(time: DateTime<Utc>) -> f64 {
+fn weighted_days(time: DateTime<Utc>) -> f64 {
     const WEEKDAY: f64 = 0.88;
     const WEEKEND: f64 = 1.3;
     // 1970-01-01 was a Thursday: counted from the Monday before, the weekend begins after five days.
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_weekend_day_weighs_more_and_a_week_weighs_seven() {
-        let days = |from: &str, to: &str| busy_days(noon(to)) - busy_days(noon(from));
+        let days = |from: &str, to: &str| weighted_days(noon(to)) - weighted_days(noon(from));
         assert!((days("2026-03-02", "2026-03-09") - 7.0).abs() < 1e-9);
         // Saturday to Sunday against Tuesday to Wednesday.
         assert!(days("2026-03-07", "2026-03-08") > 1.4 * days("2026-03-03", "2026-03-04"));
@@ -202,13 +202,15 @@ mod tests {
         let created = noon("2026-03-02");
         let mut falls = 0;
         for number in 0..400 {
-            let kind = [Kind::Tiktok, Kind::Reel, Kind::Still][number % 3];
-            let curve = Curve::draw(&mut Dice::new(3, &[number as u64]), kind, 100_000.0);
-            assert!(curve.at(created, created).to_array().iter().all(|count| count.unwrap_or(0) == 0));
-            let mut before = curve.at(created, created);
+            let kind = [PostKind::Tiktok, PostKind::Reel, PostKind::Still][number % 3];
+            let curve = CounterCurve::draw(&mut SeededRng::new(3, &[number as u64]), kind, 100_000.0);
+            assert!(
+                curve.counters_at(created, created).to_array().iter().all(|count| count.unwrap_or(0) == 0)
+            );
+            let mut before = curve.counters_at(created, created);
             let mut fell = false;
             for day in 1..200 {
-                let counters = curve.at(created, created + TimeDelta::days(day));
+                let counters = curve.counters_at(created, created + TimeDelta::days(day));
                 assert!(counters.view_count >= before.view_count, "views fell");
                 assert!(counters.to_array().iter().all(|count| count.unwrap_or(0) >= 0));
                 fell |= counters.like_count < before.like_count;
@@ -216,8 +218,8 @@ mod tests {
             }
             assert!(!fell || curve.purge.is_some());
             falls += i32::from(fell);
-            assert_eq!(before.view_count.is_some(), kind != Kind::Still);
-            assert_eq!(before.saved_count.is_some(), kind == Kind::Tiktok);
+            assert_eq!(before.view_count.is_some(), kind != PostKind::Still);
+            assert_eq!(before.saved_count.is_some(), kind == PostKind::Tiktok);
         }
         assert!(falls > 0, "no post of 400 was ever purged");
     }

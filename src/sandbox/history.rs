@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Utc};
 use serde::Serialize;
 
-use super::dice::Dice;
-use super::population::{Account, Population, SandboxPost, graph_counters};
+use super::population::{Population, SimulatedAccount, SimulatedPost, graph_counters};
+use super::rng::SeededRng;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
@@ -84,7 +84,7 @@ pub fn write_history(
     let paths = [directory.join("accounts.csv"), directory.join("videos.csv")];
     let mut accounts = BufWriter::with_capacity(1 << 20, File::create(&paths[0])?);
     let mut videos = BufWriter::with_capacity(1 << 20, File::create(&paths[1])?);
-    let mut summary = history(population, options, &mut accounts, &mut videos)?;
+    let mut summary = write_rows(population, options, &mut accounts, &mut videos)?;
     for file in [accounts, videos] {
         file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     }
@@ -93,7 +93,7 @@ pub fn write_history(
 }
 
 /// Writes the account rows and the video rows as CSV.
-pub fn history(
+pub fn write_rows(
     population: &Population,
     options: &HistoryOptions,
     account_rows: impl Write,
@@ -136,13 +136,14 @@ pub fn history(
 }
 
 /// When an account was observed: once a day, at an hour of its own that wanders by some minutes.
-fn observations(account: &Account, options: &HistoryOptions) -> Vec<(DateTime<Utc>, String)> {
-    let hour = Dice::new(0, &[4, account.index as u64]).below(22 * 3600);
+fn observations(account: &SimulatedAccount, options: &HistoryOptions) -> Vec<(DateTime<Utc>, String)> {
+    let hour = SeededRng::new(0, &[4, account.index as u64]).below(22 * 3600);
     (0..options.days)
         .rev()
         .filter_map(|back| options.until.checked_sub_days(Days::new(u64::from(back))))
         .map(|day| {
-            let minutes = Dice::new(0, &[5, account.index as u64, day.to_epoch_days() as u64]).below(3600);
+            let minutes =
+                SeededRng::new(0, &[5, account.index as u64, day.to_epoch_days() as u64]).below(3600);
             let time = day.and_time(NaiveTime::MIN).and_utc() + TimeDelta::seconds((hour + minutes) as i64);
             (time, time.to_rfc3339_opts(SecondsFormat::Secs, true))
         })
@@ -152,10 +153,10 @@ fn observations(account: &Account, options: &HistoryOptions) -> Vec<(DateTime<Ut
 
 /// The fifty newest posts at the end, and whatever else was published since the first day.
 fn posts(
-    account: &Account,
+    account: &SimulatedAccount,
     options: &HistoryOptions,
     last: DateTime<Utc>,
-) -> impl Iterator<Item = SandboxPost> {
+) -> impl Iterator<Item = SimulatedPost> {
     let first_day = options.until - TimeDelta::days(i64::from(options.days) - 1);
     account
         .posts_at(last)
@@ -169,7 +170,7 @@ fn posts(
 /// Writes one row; the words stand in the last row only, for the latest observation decides them.
 fn write_account(
     rows: &mut csv::Writer<impl Write>,
-    account: &Account,
+    account: &SimulatedAccount,
     instagram: InstagramCounters,
     time: DateTime<Utc>,
     observed_at: &str,
@@ -201,8 +202,8 @@ fn write_account(
 /// Writes one row; see [`write_account`].
 fn write_video(
     rows: &mut csv::Writer<impl Write>,
-    account: &Account,
-    post: &SandboxPost,
+    account: &SimulatedAccount,
+    post: &SimulatedPost,
     instagram: InstagramCounters,
     time: DateTime<Utc>,
     observed_at: &str,

@@ -15,18 +15,18 @@ const INSTAGRAM_EPOCH: i64 = 1_314_220_021_721;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The Graph API's id of an account.
-pub fn instagram_account(index: usize) -> String {
+pub fn instagram_account_id(index: usize) -> String {
     format!("178414{:011}", (index as u128 * SCATTER) % 100_000_000_000)
 }
 
 /// The Graph API's id of a post.
-pub fn instagram_post(account: usize, number: usize) -> String {
+pub fn instagram_post_id(account: usize, number: usize) -> String {
     let plain = account as u128 * POSTS_PER_ACCOUNT + number as u128;
     (MEDIA_BASE + plain * SCATTER % SPACE).to_string()
 }
 
 /// The account and number of a post that [`instagram_post`] named.
-pub fn instagram_post_of(id: &str) -> Option<(usize, usize)> {
+pub fn parse_instagram_post_id(id: &str) -> Option<(usize, usize)> {
     let scattered = id.parse::<u128>().ok()?.checked_sub(MEDIA_BASE).filter(|&rest| rest < SPACE)?;
     let plain = scattered * inverse(SCATTER, SPACE) % SPACE;
     Some(((plain / POSTS_PER_ACCOUNT) as usize, (plain % POSTS_PER_ACCOUNT) as usize))
@@ -42,7 +42,7 @@ pub fn shortcode(created: DateTime<Utc>, account: usize, number: usize) -> Strin
 }
 
 /// The account of a post that [`shortcode`] named.
-pub fn shortcode_account(code: &str) -> Option<usize> {
+pub fn parse_shortcode_account(code: &str) -> Option<usize> {
     let mut key = 0_u64;
     for byte in code.bytes() {
         let digit = ALPHABET.iter().position(|&known| known == byte)? as u64;
@@ -52,17 +52,17 @@ pub fn shortcode_account(code: &str) -> Option<usize> {
 }
 
 /// A TikTok id: its time above, whatever makes it unique below.
-pub fn tiktok(seconds: i64, low: u32) -> String {
+pub fn tiktok_id(seconds: i64, low: u32) -> String {
     ((seconds as u64) << 32 | u64::from(low)).to_string()
 }
 
 /// A TikTok video's id.
-pub fn tiktok_post(created: DateTime<Utc>, account: usize, noise: u16) -> String {
-    tiktok(created.timestamp(), (account as u32) << 16 | u32::from(noise))
+pub fn tiktok_post_id(created: DateTime<Utc>, account: usize, noise: u16) -> String {
+    tiktok_id(created.timestamp(), (account as u32) << 16 | u32::from(noise))
 }
 
 /// The account of a video that [`tiktok_post`] named.
-pub fn tiktok_post_account(id: &str) -> Option<usize> {
+pub fn parse_tiktok_post_account(id: &str) -> Option<usize> {
     Some((id.parse::<u64>().ok()? as u32 >> 16) as usize)
 }
 
@@ -85,13 +85,13 @@ mod tests {
     #[test]
     fn media_ids_have_17_digits_and_can_be_read_back() {
         for (account, number) in [(0, 0), (1, 0), (299, 49), (4_999, 1_200)] {
-            let id = instagram_post(account, number);
+            let id = instagram_post_id(account, number);
             assert_eq!(id.len(), 17);
-            assert_eq!(instagram_post_of(&id), Some((account, number)));
+            assert_eq!(parse_instagram_post_id(&id), Some((account, number)));
         }
-        assert_eq!(instagram_post_of("abc"), None);
-        assert_eq!(instagram_post_of("1"), None);
-        assert_eq!(instagram_account(7).len(), 17);
+        assert_eq!(parse_instagram_post_id("abc"), None);
+        assert_eq!(parse_instagram_post_id("1"), None);
+        assert_eq!(instagram_account_id(7).len(), 17);
     }
 
     #[test]
@@ -103,13 +103,13 @@ mod tests {
             key << 6 | ALPHABET.iter().position(|&known| known == digit).unwrap() as u64
         });
         assert_eq!((key >> 23) as i64 + INSTAGRAM_EPOCH, created.timestamp_millis());
-        assert_eq!((shortcode_account(&code), key & 0x3ff), (Some(12), 34));
-        assert_eq!(shortcode_account("not a code"), None);
+        assert_eq!((parse_shortcode_account(&code), key & 0x3ff), (Some(12), 34));
+        assert_eq!(parse_shortcode_account("not a code"), None);
     }
 
     #[test]
     fn tiktok_ids_are_larger_than_a_double_and_hold_the_time() {
-        let id: u64 = tiktok(1_700_000_000, 5).parse().unwrap();
+        let id: u64 = tiktok_id(1_700_000_000, 5).parse().unwrap();
         assert!(id > 1 << 53);
         assert_eq!(id >> 32, 1_700_000_000);
     }

@@ -4,19 +4,19 @@
 
 pub mod args;
 pub mod control;
-pub mod dice;
-pub mod fields;
-pub mod graph;
+pub mod rng;
+pub mod graph_fields;
+pub mod instagram_graph;
 pub mod growth;
 pub mod history;
 pub mod ids;
-pub mod open;
+pub mod http_source;
 pub mod phrases;
 pub mod population;
-pub mod reply;
+pub mod response;
 pub mod server;
-pub mod short;
-pub mod tiktok;
+pub mod short_links;
+pub mod tiktok_research;
 pub mod world;
 
 pub use args::{SandboxArgs, SandboxError, run};

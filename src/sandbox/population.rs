@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::dice::Dice;
-use super::growth::{Audience, Curve, Kind};
+use super::growth::{Audience, CounterCurve, PostKind};
 use super::ids;
 use super::phrases::{BIOS, CAPTIONS, FAMILY, GIVEN, TOPICS};
+use super::rng::SeededRng;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
@@ -28,12 +28,12 @@ const POSTING_SECONDS: u64 = 518_400;
 #[derive(Debug, Clone)]
 pub struct Population {
     seed: u64,
-    accounts: Vec<Account>,
+    accounts: Vec<SimulatedAccount>,
 }
 
 /// One account; what changes with time is computed for a time.
 #[derive(Debug, Clone)]
-pub struct Account {
+pub struct SimulatedAccount {
     /// Its place in the population.
     pub index: usize,
     pub platform: Platform,
@@ -56,7 +56,7 @@ pub struct Account {
 
 /// An account's profile at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProfileNow {
+pub struct ProfileCounts {
     pub follower_count: i64,
     pub following_count: i64,
     pub post_count: i64,
@@ -64,7 +64,7 @@ pub struct ProfileNow {
 
 /// One post.
 #[derive(Debug, Clone)]
-pub struct SandboxPost {
+pub struct SimulatedPost {
     /// Its number within the account, from 0.
     pub number: usize,
     pub id: String,
@@ -76,14 +76,14 @@ pub struct SandboxPost {
     pub media_type: &'static str,
     /// Seconds, for what plays.
     pub duration: Option<u32>,
-    curve: Curve,
+    curve: CounterCurve,
 }
 
 impl Population {
     /// Makes the population of this seed; a larger one begins with the same accounts as a smaller one.
     pub fn new(seed: u64, size: usize) -> Self {
         let mut taken = HashSet::new();
-        let accounts = (0..size).map(|index| Account::new(seed, index, &mut taken)).collect();
+        let accounts = (0..size).map(|index| SimulatedAccount::new(seed, index, &mut taken)).collect();
         Population { seed, accounts }
     }
 
@@ -92,24 +92,24 @@ impl Population {
     }
 
     /// Every account, Instagram and TikTok in turn.
-    pub fn accounts(&self) -> &[Account] {
+    pub fn accounts(&self) -> &[SimulatedAccount] {
         &self.accounts
     }
 
     /// Accounts that exist beyond the first `tracked`: the ones that a demo leaves to be added by hand.
-    pub fn beyond(&self, tracked: usize) -> &[Account] {
+    pub fn after_first(&self, tracked: usize) -> &[SimulatedAccount] {
         self.accounts.get(tracked..).unwrap_or_default()
     }
 }
 
-impl Account {
+impl SimulatedAccount {
     fn new(seed: u64, index: usize, taken: &mut HashSet<(Platform, String)>) -> Self {
         let platform = if index.is_multiple_of(2) { Platform::Instagram } else { Platform::Tiktok };
         let person = index / ACCOUNTS_PER_CREATOR;
         let (given, family) =
             (GIVEN[person % GIVEN.len()], FAMILY[(person * 7 + person / GIVEN.len()) % FAMILY.len()]);
         let creator = format!("{} {}", given.1, family.1);
-        let mut dice = Dice::new(seed, &[1, index as u64]);
+        let mut dice = SeededRng::new(seed, &[1, index as u64]);
         let topic = (person + dice.below(2) as usize) % TOPICS.len();
         let (category, emoji, tags) = TOPICS[topic];
         let mut username = match index % ACCOUNTS_PER_CREATOR {
@@ -125,16 +125,16 @@ impl Account {
         }
         let began = FIRST_DAY + dice.below(BEGINNINGS_SECONDS) as i64;
         let id = match platform {
-            Platform::Instagram => ids::instagram_account(index),
-            Platform::Tiktok => ids::tiktok(began, dice.bits() as u32),
+            Platform::Instagram => ids::instagram_account_id(index),
+            Platform::Tiktok => ids::tiktok_id(began, dice.next_u64() as u32),
         };
-        let bio = dice.pick(&BIOS).replace("{emoji}", emoji).replace("{topic}", &category.to_lowercase());
+        let bio = dice.choose(&BIOS).replace("{emoji}", emoji).replace("{topic}", &category.to_lowercase());
         let name = match index % ACCOUNTS_PER_CREATOR {
             0..=2 => creator.clone(),
             3 => format!("{creator} | {category}"),
             _ => format!("{emoji} {}", given.1),
         };
-        Account {
+        SimulatedAccount {
             index,
             platform,
             id,
@@ -153,9 +153,9 @@ impl Account {
     }
 
     /// The numbers of its profile at a time.
-    pub fn profile_at(&self, time: DateTime<Utc>) -> ProfileNow {
+    pub fn profile_at(&self, time: DateTime<Utc>) -> ProfileCounts {
         let days = self.days(time);
-        ProfileNow {
+        ProfileCounts {
             follower_count: self.audience.followers(days),
             following_count: self.audience.following(days),
             post_count: self.post_count(time) as i64,
@@ -174,50 +174,50 @@ impl Account {
     }
 
     /// Its posts by a time, newest first.
-    pub fn posts_at(&self, time: DateTime<Utc>) -> impl Iterator<Item = SandboxPost> + '_ {
+    pub fn posts_at(&self, time: DateTime<Utc>) -> impl Iterator<Item = SimulatedPost> + '_ {
         (0..self.post_count(time)).rev().map(|number| self.post(number))
     }
 
     /// When a post was published, or will be.
     pub fn create_time(&self, number: usize) -> DateTime<Utc> {
-        let offset = Dice::new(self.seed, &[2, self.index as u64, number as u64]).below(POSTING_SECONDS);
+        let offset = SeededRng::new(self.seed, &[2, self.index as u64, number as u64]).below(POSTING_SECONDS);
         self.began + TimeDelta::seconds(number as i64 * STRETCH_SECONDS + offset as i64)
     }
 
     /// A post by its number.
-    pub fn post(&self, number: usize) -> SandboxPost {
+    pub fn post(&self, number: usize) -> SimulatedPost {
         let create_time = self.create_time(number);
-        let mut dice = Dice::new(self.seed, &[3, self.index as u64, number as u64]);
+        let mut dice = SeededRng::new(self.seed, &[3, self.index as u64, number as u64]);
         let (kind, media_type) = match (self.platform, dice.below(10)) {
-            (Platform::Tiktok, _) => (Kind::Tiktok, "video"),
-            (Platform::Instagram, 0..6) => (Kind::Reel, "reel"),
-            (Platform::Instagram, 6..8) => (Kind::Still, "image"),
-            (Platform::Instagram, _) => (Kind::Still, "carousel"),
+            (Platform::Tiktok, _) => (PostKind::Tiktok, "video"),
+            (Platform::Instagram, 0..6) => (PostKind::Reel, "reel"),
+            (Platform::Instagram, 6..8) => (PostKind::Still, "image"),
+            (Platform::Instagram, _) => (PostKind::Still, "carousel"),
         };
-        let curve = Curve::draw(&mut dice, kind, self.audience.reach(self.days(create_time)));
+        let curve = CounterCurve::draw(&mut dice, kind, self.audience.reach(self.days(create_time)));
         let (id, shortcode) = match self.platform {
             Platform::Instagram => (
-                ids::instagram_post(self.index, number),
+                ids::instagram_post_id(self.index, number),
                 Some(ids::shortcode(create_time, self.index, number)),
             ),
-            Platform::Tiktok => (ids::tiktok_post(create_time, self.index, dice.bits() as u16), None),
+            Platform::Tiktok => (ids::tiktok_post_id(create_time, self.index, dice.next_u64() as u16), None),
         };
         let (_, emoji, tags) = TOPICS[self.topic];
         let first = dice.below(4) as usize;
         let hashtags = format!("#{} #{}", tags[first], tags[(first + 1) % 4]);
         let caption = dice
-            .pick(&CAPTIONS)
+            .choose(&CAPTIONS)
             .replace("{n}", &(number + 1).to_string())
             .replace("{emoji}", emoji)
             .replace("{tags}", &hashtags);
-        SandboxPost {
+        SimulatedPost {
             number,
             id,
             shortcode,
             create_time,
             caption,
             media_type,
-            duration: (kind != Kind::Still).then(|| 6 + dice.below(170) as u32),
+            duration: (kind != PostKind::Still).then(|| 6 + dice.below(170) as u32),
             curve,
         }
     }
@@ -227,10 +227,10 @@ impl Account {
     }
 }
 
-impl SandboxPost {
+impl SimulatedPost {
     /// Everything that its platform counts of it at a time, published or not.
     pub fn counters_at(&self, time: DateTime<Utc>) -> Counters {
-        self.curve.at(self.create_time, time)
+        self.curve.counters_at(self.create_time, time)
     }
 }
 

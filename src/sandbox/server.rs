@@ -10,24 +10,24 @@ use salvo::server::ServerHandle;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::control::{Clock, Command, Show};
-use super::graph::Graph;
-use super::open::{Accounts, Posts};
-use super::reply::Reply;
-use super::short::ShortLinks;
-use super::tiktok::{Question, Research, Token};
+use super::control::{ClockHandler, ControlCommandHandler, ControlStateHandler};
+use super::http_source::{AccountHandler, PostHandler};
+use super::instagram_graph::GraphHandler;
+use super::response::JsonResponse;
+use super::short_links::ShortLinkHandler;
+use super::tiktok_research::{ResearchEndpoint, ResearchHandler, TokenHandler};
 use super::world::World;
-use super::{graph, open, tiktok};
+use super::{http_source, instagram_graph, tiktok_research};
 
 /// A sandbox that answers; it stops when told to, or with the process.
-pub struct Running {
+pub struct SandboxServer {
     pub url: String,
     pub world: Arc<World>,
     handle: ServerHandle,
     task: JoinHandle<()>,
 }
 
-impl Running {
+impl SandboxServer {
     /// The variables with which the service's processes find the sandbox and its clock.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         environment(&self.url)
@@ -42,7 +42,7 @@ impl Running {
     }
 
     /// Waits until the server ends by itself.
-    pub async fn ended(&mut self) {
+    pub async fn wait(&mut self) {
         if let Err(error) = (&mut self.task).await {
             tracing::error!("the sandbox broke off: {error}");
         }
@@ -53,20 +53,20 @@ impl Running {
 pub fn environment(url: &str) -> Vec<(&'static str, String)> {
     vec![
         ("TIDEMARK_INSTAGRAM_GRAPH_URL", format!("{url}/graph/v25.0")),
-        ("TIDEMARK_INSTAGRAM_GRAPH_USER_ID", graph::USER_ID.to_owned()),
-        ("TIDEMARK_INSTAGRAM_GRAPH_TOKEN", graph::TOKEN.to_owned()),
+        ("TIDEMARK_INSTAGRAM_GRAPH_USER_ID", instagram_graph::USER_ID.to_owned()),
+        ("TIDEMARK_INSTAGRAM_GRAPH_TOKEN", instagram_graph::TOKEN.to_owned()),
         ("TIDEMARK_TIKTOK_RESEARCH_URL", format!("{url}/tiktok/v2")),
-        ("TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY", tiktok::CLIENT_KEY.to_owned()),
-        ("TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET", tiktok::CLIENT_SECRET.to_owned()),
+        ("TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY", tiktok_research::CLIENT_KEY.to_owned()),
+        ("TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET", tiktok_research::CLIENT_SECRET.to_owned()),
         ("TIDEMARK_HTTP_SOURCE_URL", format!("{url}/http")),
-        ("TIDEMARK_HTTP_SOURCE_TOKEN", open::TOKEN.to_owned()),
+        ("TIDEMARK_HTTP_SOURCE_TOKEN", http_source::TOKEN.to_owned()),
         ("TIDEMARK_TIKTOK_SHORT_LINK_URL", format!("{url}/short")),
         ("TIDEMARK_CLOCK_URL", format!("{url}/_clock")),
     ]
 }
 
 /// Opens the port and answers on it from now on.
-pub async fn start(listen: SocketAddr, world: Arc<World>) -> Result<Running, String> {
+pub async fn start(listen: SocketAddr, world: Arc<World>) -> Result<SandboxServer, String> {
     let acceptor = TcpListener::new(listen).try_bind().await.map_err(|error| error.to_string())?;
     let bound = acceptor.holdings().iter().find_map(|holding| holding.local_addr.clone().into_std());
     let mut bound = bound.unwrap_or(listen);
@@ -75,35 +75,45 @@ pub async fn start(listen: SocketAddr, world: Arc<World>) -> Result<Running, Str
     }
     let server = Server::new(acceptor);
     let handle = server.handle();
-    let service = Service::new(routes(&world)).catcher(salvo::catcher::Catcher::default().hoop(unknown));
+    let service = Service::new(routes(&world)).catcher(salvo::catcher::Catcher::default().hoop(not_found));
     let task = tokio::spawn(server.serve(service));
-    Ok(Running { url: format!("http://{bound}"), world, handle, task })
+    Ok(SandboxServer { url: format!("http://{bound}"), world, handle, task })
 }
 
 fn routes(world: &Arc<World>) -> Router {
     let world = || Arc::clone(world);
     Router::new()
-        .push(Router::with_path("graph/{version}/{user_id}").get(Graph(world())))
+        .push(Router::with_path("graph/{version}/{user_id}").get(GraphHandler(world())))
         .push(
             Router::with_path("tiktok/v2")
-                .push(Router::with_path("oauth/token").post(Token(world())))
-                .push(Router::with_path("research/user/info").post(Research(world(), Question::User)))
-                .push(Router::with_path("research/video/query").post(Research(world(), Question::Videos))),
+                .push(Router::with_path("oauth/token").post(TokenHandler(world())))
+                .push(
+                    Router::with_path("research/user/info")
+                        .post(ResearchHandler(world(), ResearchEndpoint::User)),
+                )
+                .push(
+                    Router::with_path("research/video/query")
+                        .post(ResearchHandler(world(), ResearchEndpoint::Videos)),
+                ),
         )
         .push(
             Router::with_path("http/v1/{platform}")
-                .push(Router::with_path("accounts/{username}").get(Accounts(world())))
-                .push(Router::with_path("posts").get(Posts(world()))),
+                .push(Router::with_path("accounts/{username}").get(AccountHandler(world())))
+                .push(Router::with_path("posts").get(PostHandler(world()))),
         )
-        .push(Router::with_path("short/{host}/{**path}").get(ShortLinks(world())))
-        .push(Router::with_path("_control").get(Show(world())).post(Command(world())))
-        .push(Router::with_path("_clock").get(Clock(world())))
+        .push(Router::with_path("short/{host}/{**path}").get(ShortLinkHandler(world())))
+        .push(
+            Router::with_path("_control")
+                .get(ControlStateHandler(world()))
+                .post(ControlCommandHandler(world())),
+        )
+        .push(Router::with_path("_clock").get(ClockHandler(world())))
 }
 
 /// Answers what has no route.
 #[handler]
-async fn unknown(res: &mut Response, ctrl: &mut FlowCtrl) {
+async fn not_found(res: &mut Response, ctrl: &mut FlowCtrl) {
     let status = res.status_code.unwrap_or(StatusCode::NOT_FOUND);
-    Reply::new(status, json!({"error": "the sandbox has nothing here; see GET /_control"})).send(res);
+    JsonResponse::new(status, json!({"error": "the sandbox has nothing here; see GET /_control"})).send(res);
     ctrl.skip_rest();
 }

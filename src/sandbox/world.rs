@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::population::{Account, Population, ProfileNow, SandboxPost};
+use super::population::{Population, ProfileCounts, SimulatedAccount, SimulatedPost};
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
@@ -67,10 +67,10 @@ struct State {
 }
 
 /// An account as the platform shows it at this moment.
-pub struct Seen<'a> {
-    pub account: &'a Account,
+pub struct VisibleAccount<'a> {
+    pub account: &'a SimulatedAccount,
     pub username: String,
-    pub profile: ProfileNow,
+    pub profile: ProfileCounts,
     pub now: DateTime<Utc>,
     counters: BTreeMap<String, BTreeMap<String, Option<i64>>>,
     lost: BTreeSet<String>,
@@ -180,7 +180,7 @@ impl World {
             .map_err(|_| WorldError::BadUsername(to.to_owned(), platform))?;
         self.change(|saved| {
             // A name whose owner is gone may be taken.
-            let holder = self.holder(saved, platform, parsed.as_str());
+            let holder = self.username_owner(saved, platform, parsed.as_str());
             if holder.is_some_and(|holder| holder != index && !saved.lost.contains(&holder)) {
                 return Err(WorldError::Taken(to.to_owned()));
             }
@@ -190,7 +190,12 @@ impl World {
     }
 
     /// Makes an account disappear, or brings it back.
-    pub fn lose(&self, platform: Platform, username: &str, lost: bool) -> Result<(), WorldError> {
+    pub fn set_account_deleted(
+        &self,
+        platform: Platform,
+        username: &str,
+        lost: bool,
+    ) -> Result<(), WorldError> {
         let index = self.index(platform, username)?;
         self.change(|saved| {
             if lost {
@@ -203,7 +208,7 @@ impl World {
     }
 
     /// Deletes a post, or brings it back.
-    pub fn lose_post(
+    pub fn set_post_deleted(
         &self,
         platform: Platform,
         username: &str,
@@ -224,15 +229,15 @@ impl World {
     }
 
     /// A post of an account by its id or its shortcode, deleted or not.
-    fn post(&self, index: usize, username: &str, post: &str) -> Result<SandboxPost, WorldError> {
+    fn post(&self, index: usize, username: &str, post: &str) -> Result<SimulatedPost, WorldError> {
         let account = &self.population.accounts()[index];
-        let is_meant = |known: &SandboxPost| known.id == post || known.shortcode.as_deref() == Some(post);
+        let is_meant = |known: &SimulatedPost| known.id == post || known.shortcode.as_deref() == Some(post);
         let known = account.posts_at(self.now()).find(is_meant);
         known.ok_or_else(|| WorldError::NoPost(username.to_owned(), post.to_owned()))
     }
 
     /// Fixes a counter of a post, or, without a post, the followers of an account, at a value from now on.
-    pub fn set(
+    pub fn set_counter(
         &self,
         platform: Platform,
         username: &str,
@@ -263,7 +268,7 @@ impl World {
     }
 
     /// Makes the next requests to a platform fail; none at all clears what is still to come.
-    pub fn fail(&self, platform: Platform, fault: Fault, count: u32) {
+    pub fn fail_next(&self, platform: Platform, fault: Fault, count: u32) {
         let mut state = self.state();
         let faults = state.faults.entry(platform).or_default();
         if count == 0 {
@@ -285,32 +290,32 @@ impl World {
     }
 
     /// Finds an account that its platform shows, by its username.
-    pub fn find(&self, platform: Platform, username: &str) -> Option<Seen<'_>> {
+    pub fn find_by_username(&self, platform: Platform, username: &str) -> Option<VisibleAccount<'_>> {
         let state = self.state();
-        let index = self.holder(&state.saved, platform, &username.to_lowercase())?;
+        let index = self.username_owner(&state.saved, platform, &username.to_lowercase())?;
         self.seen(&state, index)
     }
 
     /// Finds an account that its platform shows, by the platform's id.
-    pub fn find_by_id(&self, platform: Platform, id: &str) -> Option<Seen<'_>> {
-        let is_meant = |account: &&Account| account.platform == platform && account.id == id;
+    pub fn find_by_id(&self, platform: Platform, id: &str) -> Option<VisibleAccount<'_>> {
+        let is_meant = |account: &&SimulatedAccount| account.platform == platform && account.id == id;
         let index = self.population.accounts().iter().find(is_meant)?.index;
         self.seen(&self.state(), index)
     }
 
     /// An account by its place in the population, if its platform shows it.
-    pub fn show(&self, index: usize) -> Option<Seen<'_>> {
+    pub fn account_at(&self, index: usize) -> Option<VisibleAccount<'_>> {
         self.seen(&self.state(), index)
     }
 
     /// Every account that the platforms show.
-    pub fn everyone(&self) -> Vec<Seen<'_>> {
+    pub fn visible_accounts(&self) -> Vec<VisibleAccount<'_>> {
         let state = self.state();
         (0..self.population.accounts().len()).filter_map(|index| self.seen(&state, index)).collect()
     }
 
     /// Notes that something was given out until a time, and returns its name.
-    pub fn issue(&self, prefix: &str, life: TimeDelta, what: String) -> String {
+    pub fn issue_token(&self, prefix: &str, life: TimeDelta, what: String) -> String {
         let mut state = self.state();
         let now = now(&state);
         state.issued.retain(|_, (until, _)| *until > now);
@@ -327,7 +332,7 @@ impl World {
         state.issued.get(name).filter(|(until, _)| *until > now).map(|(_, what)| what.clone())
     }
 
-    fn seen<'a>(&'a self, state: &State, index: usize) -> Option<Seen<'a>> {
+    fn seen<'a>(&'a self, state: &State, index: usize) -> Option<VisibleAccount<'a>> {
         if state.saved.lost.contains(&index) {
             return None;
         }
@@ -341,12 +346,12 @@ impl World {
         let counters = state.saved.counters.get(&index).cloned().unwrap_or_default();
         let lost = state.saved.lost_posts.get(&index).cloned().unwrap_or_default();
         profile.post_count -= lost.len() as i64;
-        Some(Seen { account, username, profile, now, counters, lost })
+        Some(VisibleAccount { account, username, profile, now, counters, lost })
     }
 
     /// Who goes by a username: whoever is shown before whoever is lost.
-    fn holder(&self, saved: &Saved, platform: Platform, username: &str) -> Option<usize> {
-        let holds = |account: &&Account| {
+    fn username_owner(&self, saved: &Saved, platform: Platform, username: &str) -> Option<usize> {
+        let holds = |account: &&SimulatedAccount| {
             let name = saved.renames.get(&account.index).unwrap_or(&account.username);
             account.platform == platform && name == username
         };
@@ -356,7 +361,7 @@ impl World {
 
     fn index(&self, platform: Platform, username: &str) -> Result<usize, WorldError> {
         let name = username.trim_start_matches('@').to_lowercase();
-        let holder = self.holder(&self.state().saved, platform, &name);
+        let holder = self.username_owner(&self.state().saved, platform, &name);
         holder.ok_or_else(|| WorldError::NoAccount(platform, username.to_owned()))
     }
 
@@ -379,10 +384,10 @@ impl World {
     }
 }
 
-impl Seen<'_> {
+impl VisibleAccount<'_> {
     /// Its posts, newest first, with their counters.
-    pub fn posts(&self) -> impl Iterator<Item = (SandboxPost, Counters)> + '_ {
-        let is_there = |post: &SandboxPost| !self.lost.contains(&post.id);
+    pub fn posts(&self) -> impl Iterator<Item = (SimulatedPost, Counters)> + '_ {
+        let is_there = |post: &SimulatedPost| !self.lost.contains(&post.id);
         self.account.posts_at(self.now).filter(is_there).map(|post| {
             let counters = self.counters(&post);
             (post, counters)
@@ -390,7 +395,7 @@ impl Seen<'_> {
     }
 
     /// The counters of a post: as they grew, or as they were set.
-    pub fn counters(&self, post: &SandboxPost) -> Counters {
+    pub fn counters(&self, post: &SimulatedPost) -> Counters {
         let mut values = post.counters_at(self.now).to_array();
         if let Some(set) = self.counters.get(&post.id) {
             for (name, value) in Counters::NAMES.iter().zip(&mut values) {

@@ -34,7 +34,7 @@ pub struct Budget {
 pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Result<Vec<Budget>, Error> {
     let mut budgets = BTreeMap::new();
     for platform in Platform::ALL {
-        if let Some(source) = sources.of_accounts(platform) {
+        if let Some(source) = sources.account_source(platform) {
             let accounts = queues::accounts(pg, platform, now).await?;
             let paging = source.price().paging;
             let budget = entry(&mut budgets, platform, source);
@@ -42,7 +42,7 @@ pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Resul
             budget.requests_per_day +=
                 accounts.into_iter().map(|facts| cost::of_account(paging, facts)).sum::<f64>();
         }
-        if let Some(source) = sources.of_posts(platform) {
+        if let Some(source) = sources.post_source(platform) {
             let intervals = queues::video_intervals(pg, platform).await?;
             let budget = entry(&mut budgets, platform, source);
             budget.videos = intervals.len();
@@ -53,7 +53,8 @@ pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Resul
     for budget in budgets.values_mut() {
         budget.requests_per_day = (budget.requests_per_day * 10.0).round() / 10.0;
         if budget.daily_limit.is_some() {
-            budget.requests_today = Some(source_budgets::spent(pg, budget.source, now.date_naive()).await?);
+            budget.requests_today =
+                Some(source_budgets::count_requests(pg, budget.source, now.date_naive()).await?);
         }
     }
     Ok(budgets.into_values().collect())

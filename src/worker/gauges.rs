@@ -17,7 +17,7 @@ use crate::store::search::{SearchIndex, changes};
 use crate::store::tracking::queues;
 use crate::store::tracking::queues::Queue;
 use crate::store::tracking::source_budgets;
-use crate::store::tracking::source_pauses::{self, Cause, Pause};
+use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use crate::store::{Error, outbox};
 use crate::telemetry::metrics::{self, Value, observe};
 use crate::telemetry::names::{self, Definition};
@@ -70,7 +70,7 @@ fn one<T: Send + 'static>(definition: &Definition, seen: &Arc<Seen<T>>, figure: 
 struct Tracking {
     queues: Vec<Queue>,
     budgets: Vec<(&'static str, u32, i64)>,
-    pauses: Vec<Pause>,
+    pauses: Vec<SourcePause>,
     outbox: outbox::Waiting,
 }
 
@@ -125,23 +125,30 @@ async fn tracking(stores: &Stores, sources: &Sources) -> Result<Tracking, Error>
     for platform in Platform::ALL {
         for (source, limit) in sources.daily_limits(platform) {
             if !budgets.iter().any(|(known, ..)| *known == source) {
-                budgets.push((source, limit, source_budgets::spent(pg, source, now.date_naive()).await?));
+                budgets.push((
+                    source,
+                    limit,
+                    source_budgets::count_requests(pg, source, now.date_naive()).await?,
+                ));
             }
         }
     }
-    let mut pauses = source_pauses::all(pg).await?;
-    pauses.retain(|pause| pause.lasts(now));
+    let mut pauses = source_pauses::fetch_all(pg).await?;
+    pauses.retain(|pause| pause.is_active(now));
     Ok(Tracking { queues: queues::all(pg, now).await?, budgets, pauses, outbox: outbox::waiting(pg).await? })
 }
 
 /// Whether each source of each platform rests, as one value for each cause.
-fn resting(sources: &Sources, pauses: &[Pause]) -> Vec<Value> {
+fn resting(sources: &Sources, pauses: &[SourcePause]) -> Vec<Value> {
     let mut values = Vec::new();
     for of in Platform::ALL {
         for source in sources.names(of) {
-            for (cause, word) in [(Cause::RateLimit, "rate_limit"), (Cause::Credentials, "credentials")] {
-                let is_it =
-                    |pause: &Pause| pause.platform == of && pause.source == source && pause.cause == cause;
+            for (cause, word) in
+                [(PauseCause::RateLimit, "rate_limit"), (PauseCause::Credentials, "credentials")]
+            {
+                let is_it = |pause: &SourcePause| {
+                    pause.platform == of && pause.source == source && pause.cause == cause
+                };
                 let rests = if pauses.iter().any(is_it) { 1.0 } else { 0.0 };
                 let labels = vec![
                     platform(of),

@@ -7,7 +7,7 @@ pub mod erasure;
 pub mod gauges;
 pub mod housekeeping;
 pub mod indexer;
-mod learned;
+mod mapping;
 pub mod relay;
 pub mod retention;
 mod schedule;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{ConnectError, Stores};
 use crate::config::StoreArgs;
-use crate::platforms::{ConfigError, Ledger, SourceArgs, Sources};
+use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
 use crate::running::StopArgs;
 use crate::store::migrate::{self, SchemaCheck};
 use crate::store::{Error, health};
@@ -74,7 +74,7 @@ pub enum StartError {
 /// Tracks and relays until told to stop. Scrapes in hand are finished first, then what they committed is relayed.
 pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartError> {
     let stores = Stores::connect(&args.stores)?;
-    let sources = Arc::new(Sources::from_args(&args.sources, &Ledger::Postgres(stores.pg.clone()))?);
+    let sources = Arc::new(Sources::from_args(&args.sources, &RequestBudget::Postgres(stores.pg.clone()))?);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let schema = SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;
     let looked = (stores.pg.clone(), schema.clone(), stop.clone());

@@ -3,15 +3,15 @@
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use uuid::Uuid;
 
-use super::learned::{observed_post, observed_profile};
+use super::mapping::{observed_post, observed_profile};
 use super::tracking::{Tracker, Trouble};
 use super::{BRIEF, LONG, within};
-use crate::platforms::source::{AccountAnswer, AccountKey, Depth, Post, PostKey, Refusal};
-use crate::platforms::sources::Reading;
+use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, SourceError};
+use crate::platforms::sources::FetchOutcome;
 use crate::store::observations::{AccountRef, FoundOn, observe_accounts, observe_videos};
 use crate::store::tracking::leases::{self, Kind, Leased};
 use crate::store::tracking::scrapes::{self, Identity, Said};
-use crate::store::tracking::source_pauses::Cause;
+use crate::store::tracking::source_pauses::PauseCause;
 use crate::store::tracking::targets::{self, Attempt, Reach};
 use crate::store::{Error, Write, retry_on_conflict};
 
@@ -23,7 +23,7 @@ pub enum Outcome {
     /// The platform was not asked: there is nothing left to read, or no source that can.
     NotAsked,
     /// The platform's answer was of no use to anybody, or it could not be asked for a fault of our own.
-    Failed(Refusal),
+    Failed(SourceError),
     /// No source that could may be asked for a while; the targets are to be given back.
     Rest,
 }
@@ -43,14 +43,14 @@ pub struct Ended {
 pub struct Rest {
     pub source: &'static str,
     pub until: DateTime<Utc>,
-    pub cause: Cause,
+    pub cause: PauseCause,
     pub reason: String,
 }
 
 impl Ended {
-    fn new<T>(outcome: Outcome, reading: &Reading<T>, now: DateTime<Utc>) -> Self {
-        let resting = reading.resting.iter().filter_map(|(source, refusal)| rest(source, refusal, now));
-        Ended { outcome, answered: reading.answered.clone(), resting: resting.collect() }
+    fn new<T>(outcome: Outcome, reading: &FetchOutcome<T>, now: DateTime<Utc>) -> Self {
+        let resting = reading.paused.iter().filter_map(|(source, refusal)| rest(source, refusal, now));
+        Ended { outcome, answered: reading.responded.clone(), resting: resting.collect() }
     }
 
     fn not_asked() -> Self {
@@ -111,9 +111,9 @@ async fn account(
         not_before: one.not_before.min(other.not_before),
     });
     let deepest = deepest.unwrap_or_else(|| depth(known));
-    let reading = tracker.sources.account(first.target.platform, &key, deepest, now, skip).await;
+    let reading = tracker.sources.fetch_account(first.target.platform, &key, deepest, now, skip).await;
     let outcome = ended(&reading);
-    match &reading.answer {
+    match &reading.result {
         Ok(answer) => {
             for (member, account) in &members {
                 let recorded = recording(|| member.record_account(account, answer)).await;
@@ -122,7 +122,7 @@ async fn account(
         }
         Err(_) if outcome == Outcome::Rest => {}
         // Nobody is blamed for a store that is out: the leases are left to run out.
-        Err(Refusal::Uncounted(_)) => {}
+        Err(SourceError::BudgetUnavailable(_)) => {}
         Err(refusal) => {
             for (member, account) in &members {
                 let recorded = recording(|| member.refused(refusal, Some(&account.username))).await;
@@ -147,15 +147,15 @@ async fn video(
     let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
     let key =
         PostKey { external_id: known.external_id, shortcode: known.shortcode, username: known.username };
-    let reading = tracker.sources.post(target.platform, &key, now, skip).await;
+    let reading = tracker.sources.fetch_post(target.platform, &key, now, skip).await;
     let outcome = ended(&reading);
-    match &reading.answer {
+    match &reading.result {
         Ok(post) => {
             let recorded = recording(|| scrape.record_video(&key, post)).await;
             scrape.conclude(recorded).await?;
         }
         Err(_) if outcome == Outcome::Rest => {}
-        Err(Refusal::Uncounted(_)) => {}
+        Err(SourceError::BudgetUnavailable(_)) => {}
         Err(refusal) => {
             let recorded = recording(|| scrape.refused(refusal, None)).await;
             scrape.conclude(recorded).await?;
@@ -187,26 +187,26 @@ pub async fn broke_off(tracker: &Tracker, targets: &[Leased]) -> Result<(), Erro
 }
 
 /// What only concerns a source is not held against the target.
-fn rest(source: &'static str, refusal: &Refusal, now: DateTime<Utc>) -> Option<Rest> {
+fn rest(source: &'static str, refusal: &SourceError, now: DateTime<Utc>) -> Option<Rest> {
     let (until, cause) = match refusal {
-        Refusal::RateLimited { until } => (*until, Cause::RateLimit),
-        Refusal::Credentials(_) => (now + CREDENTIALS_PAUSE, Cause::Credentials),
-        Refusal::NotFound(_)
-        | Refusal::Transient(_)
-        | Refusal::Malformed(_)
-        | Refusal::Unsupported
-        | Refusal::Uncounted(_) => {
+        SourceError::RateLimited { until } => (*until, PauseCause::RateLimit),
+        SourceError::Credentials(_) => (now + CREDENTIALS_PAUSE, PauseCause::Credentials),
+        SourceError::NotFound(_)
+        | SourceError::Transient(_)
+        | SourceError::Malformed(_)
+        | SourceError::Unsupported
+        | SourceError::BudgetUnavailable(_) => {
             return None;
         }
     };
     Some(Rest { source, until, cause, reason: refusal.to_string() })
 }
 
-fn ended<T>(reading: &Reading<T>) -> Outcome {
-    match &reading.answer {
-        Ok(_) | Err(Refusal::NotFound(_)) => Outcome::Answered,
-        Err(Refusal::RateLimited { .. } | Refusal::Credentials(_)) => Outcome::Rest,
-        Err(Refusal::Unsupported) => Outcome::NotAsked,
+fn ended<T>(reading: &FetchOutcome<T>) -> Outcome {
+    match &reading.result {
+        Ok(_) | Err(SourceError::NotFound(_)) => Outcome::Answered,
+        Err(SourceError::RateLimited { .. } | SourceError::Credentials(_)) => Outcome::Rest,
+        Err(SourceError::Unsupported) => Outcome::NotAsked,
         Err(refusal) => Outcome::Failed(refusal.clone()),
     }
 }
@@ -226,7 +226,7 @@ impl Scrape<'_> {
         Write::begin(&self.tracker.stores.pg, self.target.organization_id).await
     }
 
-    async fn record_account(&self, account: &scrapes::Account, answer: &AccountAnswer) -> Result<(), Error> {
+    async fn record_account(&self, account: &scrapes::Account, answer: &FetchedAccount) -> Result<(), Error> {
         let (id, platform, profile) = (self.target.id, self.target.platform, &answer.profile);
         let mut write = self.begin().await?;
         let posts: Vec<&str> = answer.posts.iter().map(|post| post.external_id.as_str()).collect();
@@ -269,14 +269,14 @@ impl Scrape<'_> {
     }
 
     /// Records why nothing was learned, unless that was said of a name that the account had before.
-    async fn refused(&self, refusal: &Refusal, asked: Option<&str>) -> Result<(), Error> {
+    async fn refused(&self, refusal: &SourceError, asked: Option<&str>) -> Result<(), Error> {
         let mut write = self.begin().await?;
         if let Some(asked) = asked
             && !scrapes::still_asked_as(&mut write, self.target.id, asked).await?
         {
             return self.give_back(write).await;
         }
-        let not_found = matches!(refusal, Refusal::NotFound(_));
+        let not_found = matches!(refusal, SourceError::NotFound(_));
         let runs = if not_found { self.target.not_found_runs + 1 } else { self.target.not_found_runs };
         if not_found && runs >= RUNS_UNTIL_UNAVAILABLE {
             match self.target.kind {

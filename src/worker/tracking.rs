@@ -23,10 +23,10 @@ use super::{BRIEF, within};
 use crate::app::Stores;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
-use crate::platforms::source::Refusal;
+use crate::platforms::source::SourceError;
 use crate::store::Error;
 use crate::store::tracking::leases::{self, Demand, End, Kind, Leased};
-use crate::store::tracking::source_pauses::{self, Cause, Pause};
+use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 
 /// How long the scheduler rests while slots are free and nothing was due.
 const IDLE: Duration = Duration::from_millis(500);
@@ -40,7 +40,7 @@ const SETTLING: Duration = Duration::from_secs(3);
 /// A kind of failure, of which the log speaks seldom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Trouble {
-    Refused(Discriminant<Refusal>),
+    Refused(Discriminant<SourceError>),
     Unrecorded,
     Panicked,
 }
@@ -104,7 +104,7 @@ impl Tracker {
             down: false,
         };
         let now = self.stores.clock.now().await;
-        let retried = within(BRIEF, source_pauses::retry_credentials(&self.stores.pg, now));
+        let retried = within(BRIEF, source_pauses::expire_credential_pauses(&self.stores.pg, now));
         if let Some(Err(error)) = stop.run_until_cancelled(retried).await {
             tracing::warn!(%error, "cannot let platforms try their credentials again");
         }
@@ -185,13 +185,14 @@ impl Tracker {
     async fn heard(&self, platform: Platform, round: &Round, ended: &Ended) -> Result<(), Error> {
         let now = self.stores.clock.now().await;
         for Rest { source, until, cause, reason } in ended.resting.iter().cloned() {
-            self.pause(Pause { platform, source: source.to_owned(), until, cause, reason }, now).await?;
+            self.pause(SourcePause { platform, source: source.to_owned(), until, cause, reason }, now)
+                .await?;
         }
         for source in &ended.answered {
-            if let Some(until) = self.sources.rests_until(platform, source).filter(|until| *until > now) {
+            if let Some(until) = self.sources.paused_until(platform, source).filter(|until| *until > now) {
                 let reason = "the platform's quota is nearly used up".to_owned();
-                let (source, cause) = ((*source).to_owned(), Cause::RateLimit);
-                self.pause(Pause { platform, source, until, cause, reason }, now).await?;
+                let (source, cause) = ((*source).to_owned(), PauseCause::RateLimit);
+                self.pause(SourcePause { platform, source, until, cause, reason }, now).await?;
             } else if round.probes.contains(source)
                 && source_pauses::end(&self.stores.pg, platform, source, now).await?
             {
@@ -202,12 +203,12 @@ impl Tracker {
     }
 
     /// Lets a source rest, and says so once.
-    async fn pause(&self, pause: Pause, now: DateTime<Utc>) -> Result<(), Error> {
-        if source_pauses::begin(&self.stores.pg, &pause, now).await? {
-            let Pause { platform, source, until, cause, reason } = &pause;
+    async fn pause(&self, pause: SourcePause, now: DateTime<Utc>) -> Result<(), Error> {
+        if source_pauses::start(&self.stores.pg, &pause, now).await? {
+            let SourcePause { platform, source, until, cause, reason } = &pause;
             match cause {
-                Cause::RateLimit => tracing::warn!(%platform, source, %until, reason, "a source rests"),
-                Cause::Credentials => tracing::error!(
+                PauseCause::RateLimit => tracing::warn!(%platform, source, %until, reason, "a source rests"),
+                PauseCause::Credentials => tracing::error!(
                     %platform, source, reason, "a source is not asked until its credentials are mended"
                 ),
             }
@@ -228,7 +229,7 @@ impl Tracker {
 
     /// Says what a platform fails with, of each kind once an hour; what an account or a video failed with stands in
     /// its own record.
-    fn tell(&self, target: &Leased, refusal: &Refusal) {
+    fn tell(&self, target: &Leased, refusal: &SourceError) {
         if self.is_news(target.platform, Trouble::Refused(std::mem::discriminant(refusal))) {
             tracing::warn!(platform = %target.platform, target = %target.id, %refusal, "scrapes fail");
         } else {
@@ -263,12 +264,14 @@ impl Scheduler<'_> {
 
     async fn take(&mut self, stop: &CancellationToken) -> Result<bool, Error> {
         let Tracker { stores: Stores { pg, clock, .. }, owner, .. } = self.tracker;
-        let known = async { Ok::<_, Error>((clock.now().await, source_pauses::all(pg).await?)) };
+        let known = async { Ok::<_, Error>((clock.now().await, source_pauses::fetch_all(pg).await?)) };
         let Some((now, pauses)) = stop.run_until_cancelled(known).await.transpose()? else {
             return Ok(false);
         };
         let mut stays_free = false;
-        for platform in Platform::ALL.into_iter().filter(|platform| self.tracker.sources.has(*platform)) {
+        for platform in
+            Platform::ALL.into_iter().filter(|platform| self.tracker.sources.has_source(*platform))
+        {
             let of_platform = |rests: bool| {
                 let known = pauses.iter().filter(move |p| p.platform == platform && (p.until > now) == rests);
                 known.map(|pause| pause.source.as_str()).collect::<Vec<_>>()

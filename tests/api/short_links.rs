@@ -8,26 +8,26 @@ use sqlx::postgres::PgPoolOptions;
 use tidemark::app::{App, Settings};
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{Running, start};
+use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::{Fault, World};
 
 use crate::harness::api::Answer;
 use crate::harness::{TestApi, send};
 
 /// A platform of the test's own.
-async fn sandbox() -> Running {
+async fn sandbox() -> SandboxServer {
     let world = World::open(Population::new(5, 8), None, None).unwrap();
     start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap()
 }
 
 /// An API that asks there about short links.
-async fn api(sandbox: &Running) -> TestApi {
+async fn api(sandbox: &SandboxServer) -> TestApi {
     let short_link_url = Some(format!("{}/short", sandbox.url).parse().unwrap());
     TestApi::start_with(Settings { short_link_url, ..Settings::default() }).await
 }
 
 /// A video of the sandbox, by its id.
-fn some_video(sandbox: &Running) -> String {
+fn some_video(sandbox: &SandboxServer) -> String {
     let accounts = sandbox.world.population().accounts();
     let account = accounts.iter().find(|account| account.platform == Platform::Tiktok).unwrap();
     account.posts_at(sandbox.world.now()).next().unwrap().id
@@ -62,7 +62,7 @@ async fn one_that_leads_to_no_video_is_422_and_a_platform_that_fails_is_502() {
     }
     let code = format!("ZM{}", some_video(&sandbox));
     for fault in [Fault::Error, Fault::RateLimit, Fault::Html] {
-        sandbox.world.fail(Platform::Tiktok, fault, 1);
+        sandbox.world.fail_next(Platform::Tiktok, fault, 1);
         let failed = api.post("/v2/videos", link(&code)).await;
         assert_eq!(
             (failed.status.as_u16(), failed.header("content-type")),
@@ -72,7 +72,7 @@ async fn one_that_leads_to_no_video_is_422_and_a_platform_that_fails_is_502() {
         assert!(!failed.text.contains("127.0.0.1"), "{}", failed.text);
     }
     // What is wrong with the rest is told before anybody is asked.
-    sandbox.world.fail(Platform::Tiktok, Fault::Error, 1);
+    sandbox.world.fail_next(Platform::Tiktok, Fault::Error, 1);
     let wrong = json!({"platform": "tiktok", "identifier": "vm.tiktok.com/ZMx", "scrape_interval_hours": 1});
     assert_eq!(api.post("/v2/videos", wrong).await.fields(), ["scrape_interval_hours"]);
     assert_eq!(sandbox.world.next_fault(Platform::Tiktok), Some(Fault::Error));
@@ -84,7 +84,7 @@ async fn a_retry_is_answered_without_asking_again() {
     let sandbox = sandbox().await;
     let api = api(&sandbox).await;
     let body = link(&format!("ZM{}", some_video(&sandbox)));
-    sandbox.world.fail(Platform::Tiktok, Fault::Error, 1);
+    sandbox.world.fail_next(Platform::Tiktok, Fault::Error, 1);
     assert_eq!(under(&api, "k", body.clone()).await.status, 502, "which is not kept");
     let first = under(&api, "k", body.clone()).await;
     assert_eq!(first.status, 201, "{}", first.text);

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tidemark::model::platform::{Platform, Readable};
-use tidemark::platforms::{ConfigError, Ledger, SourceArgs, Sources};
+use tidemark::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
 
 #[derive(Debug, Parser)]
 struct Command {
@@ -21,15 +21,15 @@ pub fn args(parts: &[&[&str]]) -> SourceArgs {
 
 fn names(parts: &[&[&str]]) -> Result<(Vec<&'static str>, Vec<&'static str>), String> {
     let sources =
-        Sources::from_args(&args(parts), &Ledger::of_process()).map_err(|error| error.to_string())?;
+        Sources::from_args(&args(parts), &RequestBudget::in_memory()).map_err(|error| error.to_string())?;
     Ok((sources.names(Platform::Instagram), sources.names(Platform::Tiktok)))
 }
 
 #[test]
 fn without_credentials_there_is_no_source_and_no_error() {
     assert_eq!(names(&[]), Ok((vec![], vec![])));
-    let sources = Sources::from_args(&args(&[]), &Ledger::of_process()).expect("defaults work");
-    assert!(!sources.has(Platform::Instagram) && !sources.has(Platform::Tiktok));
+    let sources = Sources::from_args(&args(&[]), &RequestBudget::in_memory()).expect("defaults work");
+    assert!(!sources.has_source(Platform::Instagram) && !sources.has_source(Platform::Tiktok));
     assert_eq!(
         names(&[&["--instagram-sources=", "--http-source-url=", "--instagram-graph-url="]]),
         Ok((vec![], vec![]))
@@ -69,7 +69,7 @@ fn what_is_named_but_cannot_work_is_an_error_that_names_the_variable() {
     }
     let unreadable = Sources::from_args(
         &args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]),
-        &Ledger::of_process(),
+        &RequestBudget::in_memory(),
     );
     assert!(matches!(unreadable, Err(ConfigError::Setup { .. })));
 }
@@ -83,7 +83,7 @@ fn secrets_are_in_no_debug_output() {
 #[test]
 fn what_can_be_read_follows_from_the_sources() {
     let readable = |parts: &[&[&str]]| {
-        Sources::from_args(&args(parts), &Ledger::of_process()).expect("a configuration").readable()
+        Sources::from_args(&args(parts), &RequestBudget::in_memory()).expect("a configuration").readable()
     };
     let (instagram, tiktok) = (Platform::Instagram, Platform::Tiktok);
     assert_eq!(

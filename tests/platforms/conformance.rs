@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
-use tidemark::platforms::conformance::{Collector, Finding, Known, Outcome, check};
-use tidemark::platforms::outbound::Limits;
+use tidemark::platforms::conformance::{Collector, RuleOutcome, RuleResult, Samples, check};
+use tidemark::platforms::http_client::RequestLimits;
 use tidemark::platforms::source::Source;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -140,28 +140,28 @@ async fn serve(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Coll
     Collector { base, token: Some(Secret::new(TOKEN)), limits: LIMITS }
 }
 
-fn known(username: &str) -> Known {
-    Known { username: Some(username.to_owned()), ..Known::default() }
+fn known(username: &str) -> Samples {
+    Samples { username: Some(username.to_owned()), ..Samples::default() }
 }
 
-fn rules(findings: &[Finding], outcome: Outcome) -> BTreeSet<&'static str> {
+fn rules(findings: &[RuleResult], outcome: RuleOutcome) -> BTreeSet<&'static str> {
     findings.iter().filter(|finding| finding.outcome == outcome).map(|finding| finding.rule).collect()
 }
 
 /// Checks a collector whose right answers are changed, and returns the rules that it breaks.
 async fn broken(
     change: impl Fn(&Asked, Reply) -> Reply + Send + Sync + 'static,
-) -> (Vec<&'static str>, Vec<Finding>) {
+) -> (Vec<&'static str>, Vec<RuleResult>) {
     let collector = serve(move |asked| change(asked, right(asked))).await;
     let findings = check(&collector, Platform::Instagram, &known("some.one")).await.unwrap();
-    (rules(&findings, Outcome::Fail).into_iter().collect(), findings)
+    (rules(&findings, RuleOutcome::Fail).into_iter().collect(), findings)
 }
 
 #[tokio::test]
 async fn a_collector_that_keeps_to_the_contract_passes() {
     let (fails, findings) = broken(|_, right| right).await;
     assert_eq!(fails, [""; 0], "{findings:#?}");
-    assert_eq!(rules(&findings, Outcome::Skip), BTreeSet::new(), "{findings:#?}");
+    assert_eq!(rules(&findings, RuleOutcome::Skip), BTreeSet::new(), "{findings:#?}");
     assert_eq!(findings.len(), 16, "{findings:#?}");
 }
 
@@ -309,20 +309,20 @@ async fn paging_without_end_and_a_server_without_answer_end_the_check() {
     })
     .await;
     assert_eq!(fails, ["paging"], "{findings:#?}");
-    assert!(rules(&findings, Outcome::Skip).contains("newest"), "{findings:#?}");
+    assert!(rules(&findings, RuleOutcome::Skip).contains("newest"), "{findings:#?}");
 
     // It takes connections and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = Url::parse(&format!("http://{}", silent.local_addr().unwrap())).unwrap();
-    let limits = Limits { timeout: Duration::from_millis(50), ..LIMITS };
+    let limits = RequestLimits { timeout: Duration::from_millis(50), ..LIMITS };
     let began = Instant::now();
     let collector = Collector { base, token: None, limits };
     let findings = check(&collector, Platform::Tiktok, &known("some.one")).await.unwrap();
     assert!(
-        rules(&findings, Outcome::Fail).is_superset(&BTreeSet::from(["answers", "account"])),
+        rules(&findings, RuleOutcome::Fail).is_superset(&BTreeSet::from(["answers", "account"])),
         "{findings:#?}"
     );
-    assert_eq!(rules(&findings, Outcome::Pass), BTreeSet::new());
+    assert_eq!(rules(&findings, RuleOutcome::Pass), BTreeSet::new());
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
@@ -349,7 +349,7 @@ async fn the_sandbox_keeps_every_rule_on_both_platforms() {
     for platform in Platform::ALL {
         let name = crate::sandboxed::someone(&sandbox, platform).username;
         let url = format!("{}/http", sandbox.url);
-        let token = format!("--token={}", tidemark::sandbox::open::TOKEN);
+        let token = format!("--token={}", tidemark::sandbox::http_source::TOKEN);
         let line = [url.as_str(), "--platform", platform.as_str(), "--username", &name, &token];
         let (status, findings, said) = command(&line).await;
         assert_eq!(status, Some(0), "{said} {findings:#?}");
@@ -385,7 +385,7 @@ async fn the_example_of_the_documentation_keeps_every_rule_and_can_be_read() {
     let base = Url::parse(&example.url).unwrap();
     let source = http_source(&base, LIMITS, Platform::Instagram);
     let answer =
-        source.account(&key("tide.lines"), depth(100, "2000-01-01"), now()).await.expect("an answer");
+        source.fetch_account(&key("tide.lines"), depth(100, "2000-01-01"), now()).await.expect("an answer");
     assert_eq!((answer.posts.len(), answer.profile.follower_count), (45, Some(4200)));
 }
 

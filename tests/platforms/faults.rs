@@ -4,8 +4,8 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tidemark::platforms::outbound::Limits;
-use tidemark::platforms::source::Refusal;
+use tidemark::platforms::http_client::RequestLimits;
+use tidemark::platforms::source::SourceError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use url::Url;
@@ -13,10 +13,10 @@ use url::Url;
 use crate::canned::{self, Canned, Say};
 use crate::{LIMITS, depth, every_source, key, now};
 
-async fn refusals(base: &Url, limits: Limits) -> Vec<(&'static str, Refusal)> {
+async fn refusals(base: &Url, limits: RequestLimits) -> Vec<(&'static str, SourceError)> {
     let mut refusals = Vec::new();
     for source in every_source(base, limits) {
-        let asked = source.account(&key("some.one"), depth(9, "2026-01-01"), now()).await;
+        let asked = source.fetch_account(&key("some.one"), depth(9, "2026-01-01"), now()).await;
         refusals.push((source.name(), asked.expect_err("a refusal")));
     }
     refusals
@@ -30,7 +30,7 @@ async fn nobody_there_is_temporary_and_tells_no_address() {
     let address = bound.local_addr().expect("an address");
     let base = Url::parse(&format!("http://{address}/some/where")).expect("a URL");
     for (name, refusal) in refusals(&base, LIMITS).await {
-        assert!(matches!(refusal, Refusal::Transient(_)), "{name}: {refusal}");
+        assert!(matches!(refusal, SourceError::Transient(_)), "{name}: {refusal}");
         assert!(!refusal.to_string().contains("/some/where"), "{name}: {refusal}");
     }
 }
@@ -38,12 +38,12 @@ async fn nobody_there_is_temporary_and_tells_no_address() {
 #[tokio::test]
 async fn an_endless_answer_is_cut_at_the_limit() {
     let server = Canned::start(vec![Say::Endless]).await;
-    let limits = Limits { timeout: Duration::from_secs(20), max_answer_bytes: 100_000 };
+    let limits = RequestLimits { timeout: Duration::from_secs(20), max_response_bytes: 100_000 };
     let started = Instant::now();
     for (name, refusal) in refusals(&server.url, limits).await {
         assert_eq!(
             refusal,
-            Refusal::Malformed("the answer is larger than 100000 bytes".to_owned()),
+            SourceError::Malformed("the answer is larger than 100000 bytes".to_owned()),
             "{name}"
         );
     }
@@ -57,10 +57,12 @@ async fn an_answer_is_measured_after_it_was_unpacked() {
     let packed = packed.finish().expect("a vector takes every byte");
     assert!(packed.len() < 100_000);
     let server = Canned::start(vec![Say::Gzip(packed)]).await;
-    for (name, refusal) in refusals(&server.url, Limits { max_answer_bytes: 100_000, ..LIMITS }).await {
+    for (name, refusal) in
+        refusals(&server.url, RequestLimits { max_response_bytes: 100_000, ..LIMITS }).await
+    {
         assert_eq!(
             refusal,
-            Refusal::Malformed("the answer is larger than 100000 bytes".to_owned()),
+            SourceError::Malformed("the answer is larger than 100000 bytes".to_owned()),
             "{name}"
         );
     }
@@ -87,7 +89,7 @@ async fn https_is_spoken_in_earnest() {
     });
     for (name, refusal) in refusals(&Url::parse(&base).expect("a URL"), LIMITS).await {
         assert!(
-            matches!(&refusal, Refusal::Transient(said) if said.contains("cannot be reached")),
+            matches!(&refusal, SourceError::Transient(said) if said.contains("cannot be reached")),
             "{name}: {refusal}"
         );
     }
@@ -98,9 +100,13 @@ async fn https_is_spoken_in_earnest() {
 async fn an_answer_that_never_ends_in_time_is_given_up() {
     for say in [Say::Endless, Say::Silent] {
         let server = Canned::start(vec![say]).await;
-        let limits = Limits { timeout: Duration::from_millis(200), max_answer_bytes: usize::MAX };
+        let limits = RequestLimits { timeout: Duration::from_millis(200), max_response_bytes: usize::MAX };
         for (name, refusal) in refusals(&server.url, limits).await {
-            assert_eq!(refusal, Refusal::Transient("no complete answer within 0.2 s".to_owned()), "{name}");
+            assert_eq!(
+                refusal,
+                SourceError::Transient("no complete answer within 0.2 s".to_owned()),
+                "{name}"
+            );
         }
     }
 }
@@ -112,7 +118,7 @@ async fn a_redirect_is_not_followed() {
             .await;
     for (name, refusal) in refusals(&server.url, LIMITS).await {
         assert!(
-            matches!(&refusal, Refusal::Malformed(said) if said.contains("redirects")),
+            matches!(&refusal, SourceError::Malformed(said) if said.contains("redirects")),
             "{name}: {refusal}"
         );
     }
@@ -123,7 +129,7 @@ async fn a_redirect_is_not_followed() {
 async fn an_answer_cut_off_is_temporary() {
     let server = Canned::start(vec![Say::CutOff]).await;
     for (name, refusal) in refusals(&server.url, LIMITS).await {
-        assert!(matches!(refusal, Refusal::Transient(_)), "{name}: {refusal}");
+        assert!(matches!(refusal, SourceError::Transient(_)), "{name}: {refusal}");
     }
 }
 
@@ -140,8 +146,8 @@ async fn what_is_not_json_is_told_by_its_status() {
         let server = Canned::start(vec![canned::text(status, body)]).await;
         for (name, refusal) in refusals(&server.url, LIMITS).await {
             match refusal {
-                Refusal::Transient(_) => assert!(temporary, "{name}, HTTP {status}"),
-                Refusal::Malformed(_) => assert!(!temporary, "{name}, HTTP {status}"),
+                SourceError::Transient(_) => assert!(temporary, "{name}, HTTP {status}"),
+                SourceError::Malformed(_) => assert!(!temporary, "{name}, HTTP {status}"),
                 other => panic!("{name}, HTTP {status}: {other}"),
             }
         }
@@ -163,7 +169,7 @@ async fn json_of_no_shape_at_all_is_no_reason_to_panic() {
             let server = Canned::start(vec![canned::json(status, &body)]).await;
             for (name, refusal) in refusals(&server.url, LIMITS).await {
                 assert!(
-                    matches!(refusal, Refusal::Malformed(_) | Refusal::Credentials(_)),
+                    matches!(refusal, SourceError::Malformed(_) | SourceError::Credentials(_)),
                     "{name}, HTTP {status}, {body}: {refusal}"
                 );
             }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use tidemark::platforms::source::{PostKey, Refusal, Source};
+use tidemark::platforms::source::{PostKey, Source, SourceError};
 
 use crate::canned::{self, Canned, Say};
 use crate::{LIMITS, depth, graph_source, key, now};
@@ -15,22 +15,22 @@ fn error(code: i64, subcode: i64, more: Value) -> Value {
     json!({"error": error})
 }
 
-async fn refused(status: u16, body: Value) -> Refusal {
+async fn refused(status: u16, body: Value) -> SourceError {
     let server = Canned::start(vec![canned::json(status, &body)]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    source.account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect_err("a refusal")
+    source.fetch_account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect_err("a refusal")
 }
 
 #[tokio::test]
 async fn the_code_of_an_error_decides_what_is_done() {
-    let name = |refusal: &Refusal| match refusal {
-        Refusal::NotFound(_) => "not found",
-        Refusal::RateLimited { .. } => "rate limited",
-        Refusal::Credentials(_) => "credentials",
-        Refusal::Transient(_) => "transient",
-        Refusal::Malformed(_) => "malformed",
-        Refusal::Unsupported => "unsupported",
-        Refusal::Uncounted(_) => "uncounted",
+    let name = |refusal: &SourceError| match refusal {
+        SourceError::NotFound(_) => "not found",
+        SourceError::RateLimited { .. } => "rate limited",
+        SourceError::Credentials(_) => "credentials",
+        SourceError::Transient(_) => "transient",
+        SourceError::Malformed(_) => "malformed",
+        SourceError::Unsupported => "unsupported",
+        SourceError::BudgetUnavailable(_) => "uncounted",
     };
     for (status, code, subcode, more, expected) in [
         (400, 110, 2_207_013, json!({}), "not found"),
@@ -58,7 +58,7 @@ async fn the_code_of_an_error_decides_what_is_done() {
 
 #[tokio::test]
 async fn a_token_quoted_in_an_error_is_not_repeated() {
-    let token = tidemark::sandbox::graph::TOKEN;
+    let token = tidemark::sandbox::instagram_graph::TOKEN;
     let refusal =
         refused(400, error(190, 0, json!({"message": format!("Malformed access token {token}")}))).await;
     assert!(refusal.to_string().contains("[redacted]") && !refusal.to_string().contains(token), "{refusal}");
@@ -68,11 +68,11 @@ async fn a_token_quoted_in_an_error_is_not_repeated() {
 async fn the_token_travels_in_a_header_and_not_in_the_address() {
     let server = Canned::start(vec![canned::json(200, &json!({"business_discovery": {"id": "1"}}))]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    source.account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect("an answer");
+    source.fetch_account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect("an answer");
     let request = &server.requests()[0];
     let line = request.lines().next().unwrap_or_default();
     assert!(line.starts_with("GET /base/17841400000000001?fields="), "{line}");
-    assert!(!line.contains(tidemark::sandbox::graph::TOKEN));
+    assert!(!line.contains(tidemark::sandbox::instagram_graph::TOKEN));
     assert!(request.to_lowercase().contains("authorization: bearer sandbox-graph-token"));
 }
 
@@ -83,11 +83,13 @@ async fn usage_near_its_limit_makes_a_pause_without_asking_again() {
     let server = Canned::start(vec![Say::Answer(200, vec![header], good)]).await;
     let source = graph_source(&server.url, LIMITS, 50);
     let ask = async |later: i64| {
-        source.account(&key("some.one"), depth(9, "2026-01-01"), now() + TimeDelta::seconds(later)).await
+        source
+            .fetch_account(&key("some.one"), depth(9, "2026-01-01"), now() + TimeDelta::seconds(later))
+            .await
     };
     ask(0).await.expect("the answer at 90 percent is an answer");
     let until = now() + TimeDelta::seconds(330);
-    assert_eq!(ask(1).await, Err(Refusal::RateLimited { until }));
+    assert_eq!(ask(1).await, Err(SourceError::RateLimited { until }));
     assert_eq!(server.requests().len(), 1, "a pause is a pause");
     ask(330).await.expect("the pause is over");
 }
@@ -101,8 +103,8 @@ async fn a_limit_that_was_hit_says_when_it_ends() {
     let source = graph_source(&server.url, LIMITS, 50);
     for later in [0, 60] {
         let asked =
-            source.account(&key("a"), depth(9, "2026-01-01"), now() + TimeDelta::seconds(later)).await;
-        assert_eq!(asked, Err(Refusal::RateLimited { until: now() + TimeDelta::minutes(7) }));
+            source.fetch_account(&key("a"), depth(9, "2026-01-01"), now() + TimeDelta::seconds(later)).await;
+        assert_eq!(asked, Err(SourceError::RateLimited { until: now() + TimeDelta::minutes(7) }));
     }
     assert_eq!(server.requests().len(), 1);
 }
@@ -117,7 +119,7 @@ async fn a_version_without_view_counts_is_read_without_them() {
     for minutes in [0, 59, 60] {
         let later = now() + TimeDelta::minutes(minutes);
         let answer =
-            source.account(&key("some.one"), depth(9, "2026-01-01"), later).await.expect("an answer");
+            source.fetch_account(&key("some.one"), depth(9, "2026-01-01"), later).await.expect("an answer");
         assert_eq!(answer.posts[0].external_id, "5");
         assert_eq!(answer.posts[0].counters.like_count, Some(7));
     }
@@ -138,7 +140,8 @@ async fn impossible_numbers_are_unknown_and_the_rest_is_kept() {
         "media": {"data": rows}}});
     let server = Canned::start(vec![canned::json(200, &good)]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    let answer = source.account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect("an answer");
+    let answer =
+        source.fetch_account(&key("some.one"), depth(9, "2026-01-01"), now()).await.expect("an answer");
     assert_eq!(answer.profile.platform_id.as_deref(), Some("17841401441775531"));
     assert_eq!((answer.profile.follower_count, answer.profile.link_in_bio), (None, None));
     let [odd, reel] = answer.posts.as_slice() else {
@@ -161,8 +164,8 @@ async fn a_walk_that_cannot_end_ends() {
     let server = Canned::start(vec![canned::json(200, &page)]).await;
     let source = graph_source(&server.url, LIMITS, 50);
     let refusal =
-        source.account(&key("some.one"), depth(500, "2026-01-01"), now()).await.expect_err("a refusal");
-    assert!(matches!(refusal, Refusal::Malformed(_)), "{refusal}");
+        source.fetch_account(&key("some.one"), depth(500, "2026-01-01"), now()).await.expect_err("a refusal");
+    assert!(matches!(refusal, SourceError::Malformed(_)), "{refusal}");
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -171,8 +174,8 @@ async fn a_name_that_would_change_the_question_is_never_sent() {
     let server = Canned::start(vec![canned::json(200, &json!({}))]).await;
     let source = graph_source(&server.url, LIMITS, 50);
     for name in ["x){id}", "", "a b", "é"] {
-        let asked = source.account(&key(name), depth(9, "2026-01-01"), now()).await;
-        assert!(matches!(asked, Err(Refusal::NotFound(_))), "{name}: {asked:?}");
+        let asked = source.fetch_account(&key(name), depth(9, "2026-01-01"), now()).await;
+        assert!(matches!(asked, Err(SourceError::NotFound(_))), "{name}: {asked:?}");
     }
     assert!(server.requests().is_empty());
 }
@@ -181,6 +184,9 @@ async fn a_name_that_would_change_the_question_is_never_sent() {
 async fn single_posts_are_beyond_business_discovery() {
     let server = Canned::start(vec![canned::json(200, &json!({}))]).await;
     let post = PostKey { external_id: Some("1".into()), shortcode: Some("abc".into()), username: None };
-    assert_eq!(graph_source(&server.url, LIMITS, 50).post(&post, now()).await, Err(Refusal::Unsupported));
+    assert_eq!(
+        graph_source(&server.url, LIMITS, 50).fetch_post(&post, now()).await,
+        Err(SourceError::Unsupported)
+    );
     assert!(server.requests().is_empty());
 }

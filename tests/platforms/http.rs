@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tidemark::model::counters::Counters;
 use tidemark::model::platform::Platform;
-use tidemark::platforms::source::{AccountKey, PostKey, Refusal, Source};
+use tidemark::platforms::source::{AccountKey, PostKey, Source, SourceError};
 
 use crate::canned::{self, Canned, Say};
 use crate::{LIMITS, depth, http_source, key, now, time};
@@ -12,9 +12,11 @@ use crate::{LIMITS, depth, http_source, key, now, time};
 async fn account(
     platform: Platform,
     script: Vec<Say>,
-) -> Result<tidemark::platforms::source::AccountAnswer, Refusal> {
+) -> Result<tidemark::platforms::source::FetchedAccount, SourceError> {
     let server = Canned::start(script).await;
-    http_source(&server.url, LIMITS, platform).account(&key("some.one"), depth(9, "2026-01-01"), now()).await
+    http_source(&server.url, LIMITS, platform)
+        .fetch_account(&key("some.one"), depth(9, "2026-01-01"), now())
+        .await
 }
 
 fn row(id: &str, time: &str) -> Value {
@@ -35,7 +37,7 @@ async fn pages_are_followed_and_every_counter_is_kept() {
     let server = Canned::start(vec![canned::json(200, &first), canned::json(200, &second)]).await;
     let source = http_source(&server.url, LIMITS, Platform::Instagram);
     let key = AccountKey { username: "some.one".to_owned(), platform_id: Some("9".to_owned()) };
-    let answer = source.account(&key, depth(9, "2026-01-01"), now()).await.expect("an answer");
+    let answer = source.fetch_account(&key, depth(9, "2026-01-01"), now()).await.expect("an answer");
     assert_eq!(answer.profile.username, "other.name");
     let ids: Vec<&str> = answer.posts.iter().map(|post| post.external_id.as_str()).collect();
     assert_eq!(ids, ["2", "1"], "newest first, once each, none too old");
@@ -74,22 +76,25 @@ async fn errors_are_told_by_their_code() {
     let retry_at = json!({"retry_at": "2026-03-10T12:05:00Z"});
     let far = json!({"retry_at": "2036-03-10T12:05:00Z"});
     for (say, expected) in [
-        (error(404, "not_found", json!({})), Refusal::NotFound("m".to_owned())),
-        (error(429, "rate_limited", retry_at), Refusal::RateLimited { until: time("2026-03-10T12:05:00Z") }),
-        (error(429, "rate_limited", far), Refusal::RateLimited { until: now() + TimeDelta::days(1) }),
-        (error(401, "unauthorized", json!({})), Refusal::Credentials("m".to_owned())),
-        (error(503, "unavailable", json!({})), Refusal::Transient("m".to_owned())),
-        (error(501, "unsupported", json!({})), Refusal::Unsupported),
+        (error(404, "not_found", json!({})), SourceError::NotFound("m".to_owned())),
+        (
+            error(429, "rate_limited", retry_at),
+            SourceError::RateLimited { until: time("2026-03-10T12:05:00Z") },
+        ),
+        (error(429, "rate_limited", far), SourceError::RateLimited { until: now() + TimeDelta::days(1) }),
+        (error(401, "unauthorized", json!({})), SourceError::Credentials("m".to_owned())),
+        (error(503, "unavailable", json!({})), SourceError::Transient("m".to_owned())),
+        (error(501, "unsupported", json!({})), SourceError::Unsupported),
         // A refusal inside of a 200 is a refusal.
-        (error(200, "not_found", json!({})), Refusal::NotFound("m".to_owned())),
-        (canned::json(500, &json!({})), Refusal::Transient("HTTP 500".to_owned())),
-        (canned::json(401, &json!({})), Refusal::Credentials("HTTP 401".to_owned())),
+        (error(200, "not_found", json!({})), SourceError::NotFound("m".to_owned())),
+        (canned::json(500, &json!({})), SourceError::Transient("HTTP 500".to_owned())),
+        (canned::json(401, &json!({})), SourceError::Credentials("HTTP 401".to_owned())),
     ] {
         assert_eq!(account(Platform::Instagram, vec![say]).await, Err(expected));
     }
     // A 404 without the contract's code is a wrong address, and makes no account unavailable.
     let lost = account(Platform::Instagram, vec![canned::json(404, &json!({"detail": "Not Found"}))]).await;
-    assert!(matches!(lost, Err(Refusal::Malformed(_))), "{lost:?}");
+    assert!(matches!(lost, Err(SourceError::Malformed(_))), "{lost:?}");
 }
 
 #[tokio::test]
@@ -102,11 +107,11 @@ async fn answers_of_another_shape_are_malformed() {
         json!({"profile": {}, "posts": ["x"]}),
     ] {
         let answer = account(Platform::Instagram, vec![canned::json(200, &body)]).await;
-        assert!(matches!(answer, Err(Refusal::Malformed(_))), "{body}: {answer:?}");
+        assert!(matches!(answer, Err(SourceError::Malformed(_))), "{body}: {answer:?}");
     }
     let endless = json!({"profile": {}, "posts": [], "next": "same"});
     let answer = account(Platform::Instagram, vec![canned::json(200, &endless)]).await;
-    assert!(matches!(answer, Err(Refusal::Malformed(_))), "{answer:?}");
+    assert!(matches!(answer, Err(SourceError::Malformed(_))), "{answer:?}");
 }
 
 #[tokio::test]
@@ -115,10 +120,10 @@ async fn a_post_is_asked_for_by_any_name() {
         Canned::start(vec![canned::json(200, &json!({"post": row("5", "2026-03-01T00:00:00Z")}))]).await;
     let source = http_source(&server.url, LIMITS, Platform::Instagram);
     let by_code = PostKey { external_id: None, shortcode: Some("CSr-_1".to_owned()), username: None };
-    assert_eq!(source.post(&by_code, now()).await.expect("the post").external_id, "5");
+    assert_eq!(source.fetch_post(&by_code, now()).await.expect("the post").external_id, "5");
     let by_id =
         PostKey { external_id: Some("5".to_owned()), shortcode: None, username: Some("a b".to_owned()) };
-    source.post(&by_id, now()).await.expect("the post");
+    source.fetch_post(&by_id, now()).await.expect("the post");
     let lines: Vec<String> =
         server.requests().iter().filter_map(|request| Some(request.lines().next()?.to_owned())).collect();
     assert_eq!(
@@ -129,5 +134,5 @@ async fn a_post_is_asked_for_by_any_name() {
         ]
     );
     let nameless = PostKey { external_id: None, shortcode: None, username: None };
-    assert_eq!(source.post(&nameless, now()).await, Err(Refusal::Unsupported));
+    assert_eq!(source.fetch_post(&nameless, now()).await, Err(SourceError::Unsupported));
 }

@@ -19,15 +19,16 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
+use tidemark::platforms::http_client::RequestLimits;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
 use tidemark::platforms::instagram_graph::{InstagramGraph, InstagramGraphConfig};
-use tidemark::platforms::outbound::Limits;
 use tidemark::platforms::source::{AccountKey, Depth, Source};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
-use tidemark::platforms::{Ledger, Throttle};
+use tidemark::platforms::{RateThrottle, RequestBudget};
 use url::Url;
 
-pub const LIMITS: Limits = Limits { timeout: Duration::from_secs(5), max_answer_bytes: 2 * 1024 * 1024 };
+pub const LIMITS: RequestLimits =
+    RequestLimits { timeout: Duration::from_secs(5), max_response_bytes: 2 * 1024 * 1024 };
 
 pub fn time(text: &str) -> DateTime<Utc> {
     text.parse().expect("the test names a time")
@@ -47,15 +48,15 @@ pub fn depth(max_posts: usize, not_before: &str) -> Depth {
 }
 
 /// Limits that no test meets.
-pub fn throttle(source: &'static str) -> Throttle {
-    Throttle::new(source, 100, None, Ledger::of_process())
+pub fn throttle(source: &'static str) -> RateThrottle {
+    RateThrottle::new(source, 100, None, RequestBudget::in_memory())
 }
 
-pub fn graph_source(base: &Url, limits: Limits, page_size: usize) -> InstagramGraph {
+pub fn graph_source(base: &Url, limits: RequestLimits, page_size: usize) -> InstagramGraph {
     InstagramGraph::new(InstagramGraphConfig {
         base: base.clone(),
-        user_id: tidemark::sandbox::graph::USER_ID.to_owned(),
-        token: Secret::new(tidemark::sandbox::graph::TOKEN),
+        user_id: tidemark::sandbox::instagram_graph::USER_ID.to_owned(),
+        token: Secret::new(tidemark::sandbox::instagram_graph::TOKEN),
         page_size,
         throttle: throttle("instagram-graph"),
         limits,
@@ -63,11 +64,11 @@ pub fn graph_source(base: &Url, limits: Limits, page_size: usize) -> InstagramGr
     .expect("the source is configured well")
 }
 
-pub fn research_source(base: &Url, limits: Limits, page_size: usize) -> TiktokResearch {
+pub fn research_source(base: &Url, limits: RequestLimits, page_size: usize) -> TiktokResearch {
     TiktokResearch::new(TiktokResearchConfig {
         base: base.clone(),
-        client_key: tidemark::sandbox::tiktok::CLIENT_KEY.to_owned(),
-        client_secret: Secret::new(tidemark::sandbox::tiktok::CLIENT_SECRET),
+        client_key: tidemark::sandbox::tiktok_research::CLIENT_KEY.to_owned(),
+        client_secret: Secret::new(tidemark::sandbox::tiktok_research::CLIENT_SECRET),
         page_size,
         throttle: throttle("tiktok-research"),
         limits,
@@ -75,8 +76,8 @@ pub fn research_source(base: &Url, limits: Limits, page_size: usize) -> TiktokRe
     .expect("the source is configured well")
 }
 
-pub fn http_source(base: &Url, limits: Limits, platform: Platform) -> HttpSource {
-    let token = Some(Secret::new(tidemark::sandbox::open::TOKEN));
+pub fn http_source(base: &Url, limits: RequestLimits, platform: Platform) -> HttpSource {
+    let token = Some(Secret::new(tidemark::sandbox::http_source::TOKEN));
     HttpSource::new(
         HttpSourceConfig { base: base.clone(), token, throttle: throttle("http"), limits },
         platform,
@@ -85,7 +86,7 @@ pub fn http_source(base: &Url, limits: Limits, platform: Platform) -> HttpSource
 }
 
 /// The three sources in front of the same address.
-pub fn every_source(base: &Url, limits: Limits) -> Vec<Arc<dyn Source>> {
+pub fn every_source(base: &Url, limits: RequestLimits) -> Vec<Arc<dyn Source>> {
     vec![
         Arc::new(graph_source(base, limits, 50)),
         Arc::new(research_source(base, limits, 100)),

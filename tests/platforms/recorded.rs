@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
-use tidemark::platforms::outbound::Outbound;
-use tidemark::platforms::source::{Refusal, Source};
+use tidemark::platforms::http_client::HttpClient;
+use tidemark::platforms::source::{Source, SourceError};
 
 use crate::canned::{self, Canned};
 use crate::sandboxed::{base, sandbox};
@@ -32,7 +32,7 @@ async fn a_profile_without_posts_is_read() {
         Canned::start(vec![canned::json(200, &recorded("discovery_user_fields.json", fallback))]).await;
     let source = graph_source(&server.url, LIMITS, 50);
     let answer = source
-        .account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now())
+        .fetch_account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now())
         .await
         .expect("an answer");
     assert_eq!(answer.profile.platform_id.as_deref(), Some("17841407673135339"));
@@ -50,7 +50,8 @@ async fn a_profile_of_the_documentation_without_a_username_keeps_the_one_asked_f
         "id": "17841401441775531"}, "id": "17841405309211844"});
     let server = Canned::start(vec![canned::json(200, &recorded("docs_bluebottle.json", fallback))]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    let answer = source.account(&key("bluebottle"), depth(50, "2020-01-01"), now()).await.expect("an answer");
+    let answer =
+        source.fetch_account(&key("bluebottle"), depth(50, "2020-01-01"), now()).await.expect("an answer");
     assert_eq!(answer.profile.username, "bluebottle");
     assert_eq!(answer.profile.follower_count, Some(267_788));
 }
@@ -82,7 +83,7 @@ async fn pages_of_media_are_walked_by_their_cursors() {
     let server = Canned::start(script).await;
     let source = graph_source(&server.url, LIMITS, 2);
     let answer = source
-        .account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now())
+        .fetch_account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now())
         .await
         .expect("an answer");
 
@@ -116,9 +117,9 @@ async fn a_permission_that_is_missing_is_a_matter_of_credentials() {
     for name in ["error.json", "error_data.json"] {
         let server = Canned::start(vec![canned::json(400, &recorded(name, fallback.clone()))]).await;
         let refusal = graph_source(&server.url, LIMITS, 50)
-            .account(&key("some.one"), depth(9, "2020-01-01"), now())
+            .fetch_account(&key("some.one"), depth(9, "2020-01-01"), now())
             .await;
-        assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{name}: {refusal:?}");
+        assert!(matches!(refusal, Err(SourceError::Credentials(_))), "{name}: {refusal:?}");
     }
 }
 
@@ -228,19 +229,19 @@ fn keys(value: &Value) -> Vec<String> {
 #[tokio::test]
 async fn the_sandbox_answers_in_the_form_of_the_recordings() {
     let sandbox = sandbox().await;
-    let client = Outbound::new("sandbox", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
+    let client = HttpClient::new("sandbox", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
     // What is empty is left out, so somebody is asked for who fills in everything.
     let mut accounts = sandbox.world.population().accounts().iter();
     let filled = accounts.find(|account| account.platform == Platform::Instagram && !account.bio.is_empty());
     let name = filled.expect("somebody with a biography").username.clone();
     let ask = async |token: &str, fields: String| -> (u16, Value, Option<String>) {
-        let url = format!("{}/graph/v25.0/{}", sandbox.url, tidemark::sandbox::graph::USER_ID);
+        let url = format!("{}/graph/v25.0/{}", sandbox.url, tidemark::sandbox::instagram_graph::USER_ID);
         let answer = client.get(url).query(&[("fields", &fields), ("access_token", &token.to_owned())]);
         let answer = answer.send().await.expect("an answer");
         let usage = answer.headers().get("x-app-usage").map(|value| value.to_str().expect("text").to_owned());
         (answer.status().as_u16(), answer.json().await.expect("JSON"), usage)
     };
-    let token = tidemark::sandbox::graph::TOKEN;
+    let token = tidemark::sandbox::instagram_graph::TOKEN;
     let discover = |what: &str| format!("business_discovery.username({name}){{{what}}}");
 
     let media = "caption,comments_count,id,like_count,media_type,media_url,permalink,timestamp";

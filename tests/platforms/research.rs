@@ -5,9 +5,9 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tidemark::model::secret::Secret;
-use tidemark::platforms::source::{PostKey, Refusal, Source};
+use tidemark::platforms::source::{PostKey, Source, SourceError};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
-use tidemark::platforms::{Ledger, Throttle};
+use tidemark::platforms::{RateThrottle, RequestBudget};
 
 use crate::canned::{self, Canned, Say};
 use crate::{LIMITS, depth, key, now, research_source, time};
@@ -40,10 +40,10 @@ fn page(ids: &[u64], cursor: u64, has_more: bool) -> Say {
     )
 }
 
-async fn refused(script: Vec<Say>) -> Refusal {
+async fn refused(script: Vec<Say>) -> SourceError {
     let server = Canned::start(script).await;
     let source = research_source(&server.url, LIMITS, 2);
-    source.account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect_err("a refusal")
+    source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect_err("a refusal")
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn an_account_is_read_with_what_the_platform_says() {
     let data = json!({"videos": videos, "cursor": 2, "has_more": false, "search_id": "7"});
     let server = Canned::start(vec![token("clt.a", 7200), profile(2), good(data)]).await;
     let source = research_source(&server.url, LIMITS, 100);
-    let answer = source.account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("an answer");
+    let answer = source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("an answer");
     assert_eq!((answer.profile.platform_id, answer.profile.follower_count), (None, Some(12)));
     assert_eq!(answer.profile.is_verified, Some(true));
     let [newest, older] = answer.posts.as_slice() else { panic!("two posts: {:?}", answer.posts) };
@@ -86,7 +86,7 @@ async fn windows_go_back_no_further_than_the_depth_or_the_number_of_videos() {
     let windows = async |videos: u64, not_before: &str| {
         let server = Canned::start(vec![token("clt.a", 7200), profile(videos), page(&[], 0, false)]).await;
         let source = research_source(&server.url, LIMITS, 100);
-        source.account(&key("joe"), depth(50, not_before), now()).await.expect("an answer");
+        source.fetch_account(&key("joe"), depth(50, not_before), now()).await.expect("an answer");
         let day =
             |request: &String, name: &str| request.split_once(name).map(|(_, rest)| rest[..8].to_owned());
         server.requests()[2..]
@@ -112,8 +112,9 @@ async fn short_pages_go_on_until_there_is_no_more() {
         page(&[2, 3], 6, false),
     ];
     let server = Canned::start(script).await;
-    let answer =
-        research_source(&server.url, LIMITS, 2).account(&key("joe"), depth(9, "2026-03-01"), now()).await;
+    let answer = research_source(&server.url, LIMITS, 2)
+        .fetch_account(&key("joe"), depth(9, "2026-03-01"), now())
+        .await;
     assert_eq!(answer.expect("an answer").posts.len(), 3);
     let requests = server.requests();
     assert!(
@@ -134,8 +135,9 @@ async fn a_search_that_expires_is_begun_again_and_counts_nothing_twice() {
             page(&[3], 4, false),
         ];
         let server = Canned::start(script).await;
-        let answer =
-            research_source(&server.url, LIMITS, 2).account(&key("joe"), depth(9, "2026-03-01"), now()).await;
+        let answer = research_source(&server.url, LIMITS, 2)
+            .fetch_account(&key("joe"), depth(9, "2026-03-01"), now())
+            .await;
         let ids: Vec<String> =
             answer.expect("an answer").posts.into_iter().map(|post| post.external_id).collect();
         assert_eq!(ids, ["3", "2", "1"]);
@@ -143,13 +145,13 @@ async fn a_search_that_expires_is_begun_again_and_counts_nothing_twice() {
     }
     let always = bad(400, "invalid_params", "Invalid count or cursor");
     let refusal = refused(vec![token("clt.a", 7200), profile(3), always]).await;
-    assert!(matches!(refusal, Refusal::Transient(_)), "{refusal}");
+    assert!(matches!(refusal, SourceError::Transient(_)), "{refusal}");
 }
 
 #[tokio::test]
 async fn a_cursor_that_stands_still_ends_the_walk() {
     let refusal = refused(vec![token("clt.a", 7200), profile(300), page(&[1], 0, true)]).await;
-    assert!(matches!(refusal, Refusal::Malformed(_)), "{refusal}");
+    assert!(matches!(refusal, SourceError::Malformed(_)), "{refusal}");
 }
 
 #[tokio::test]
@@ -159,7 +161,9 @@ async fn one_token_serves_many_callers_and_a_dead_one_is_replaced_once() {
     let source = Arc::new(research_source(&server.url, LIMITS, 100));
     let callers = (0..8).map(|_| {
         let source = Arc::clone(&source);
-        tokio::spawn(async move { source.account(&key("joe"), depth(9, "2026-03-01"), now()).await.is_ok() })
+        tokio::spawn(
+            async move { source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.is_ok() },
+        )
     });
     for caller in callers.collect::<Vec<_>>() {
         assert!(caller.await.expect("no caller panics"));
@@ -172,13 +176,13 @@ async fn one_token_serves_many_callers_and_a_dead_one_is_replaced_once() {
         Canned::start(vec![token("clt.a", 7200), dead.clone(), token("clt.b", 7200), profile(0)]).await;
     let source = research_source(&server.url, LIMITS, 100);
     source
-        .account(&key("joe"), depth(9, "2026-03-01"), now())
+        .fetch_account(&key("joe"), depth(9, "2026-03-01"), now())
         .await
         .expect("an answer with the second token");
     assert!(server.requests()[3].to_lowercase().contains("authorization: bearer clt.b"));
 
     let refusal = refused(vec![token("clt.a", 7200), dead.clone(), token("clt.b", 7200), dead]).await;
-    assert!(matches!(refusal, Refusal::Credentials(_)), "{refusal}");
+    assert!(matches!(refusal, SourceError::Credentials(_)), "{refusal}");
 }
 
 #[tokio::test]
@@ -188,7 +192,7 @@ async fn a_token_is_renewed_before_it_expires() {
     let server = Canned::start(script).await;
     let source = research_source(&server.url, LIMITS, 100);
     for _ in 0..3 {
-        source.account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("an answer");
+        source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("an answer");
     }
     let fetched = server.requests().iter().filter(|request| request.contains("/oauth/token/")).count();
     assert_eq!(fetched, 2);
@@ -199,7 +203,7 @@ async fn errors_say_what_to_do() {
     let midnight = time("2026-03-11T00:00:00Z");
     let minute = now() + TimeDelta::minutes(1);
     let first = |error: Say| vec![token("clt.a", 7200), error];
-    let limited = |until| Refusal::RateLimited { until };
+    let limited = |until| SourceError::RateLimited { until };
     assert_eq!(refused(first(bad(429, "rate_limit_exceeded", "slow"))).await, limited(minute));
     assert_eq!(refused(first(bad(429, "daily_quota_limit_exceeded", "enough"))).await, limited(midnight));
     let told = Say::Answer(429, vec![("retry-after", "90".to_owned())], "<html>".to_owned());
@@ -241,14 +245,14 @@ async fn the_days_budget_is_kept_and_begins_anew_at_midnight() {
         client_key: "k".to_owned(),
         client_secret: Secret::new("s"),
         page_size: 100,
-        throttle: Throttle::new("tiktok-research", 1, Some(2), Ledger::of_process()),
+        throttle: RateThrottle::new("tiktok-research", 1, Some(2), RequestBudget::in_memory()),
         limits: LIMITS,
     })
     .expect("the source is configured well");
     let midnight = time("2026-03-11T00:00:00Z");
-    let ask = async |now| source.account(&key("joe"), depth(9, "2026-03-01"), now).await;
+    let ask = async |now| source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now).await;
     assert!(ask(now()).await.is_ok() && ask(now()).await.is_ok());
-    assert_eq!(ask(now()).await, Err(Refusal::RateLimited { until: midnight }));
+    assert_eq!(ask(now()).await, Err(SourceError::RateLimited { until: midnight }));
     assert_eq!(server.requests().len(), 3, "what is over the budget is not asked");
     assert!(ask(midnight).await.is_ok());
 }
@@ -263,7 +267,7 @@ async fn a_post_is_found_by_the_day_in_its_id() {
     .await;
     let source = research_source(&server.url, LIMITS, 100);
     let post = |id: &str| PostKey { external_id: Some(id.to_owned()), shortcode: None, username: None };
-    assert_eq!(source.post(&post(&id), now()).await.expect("the post").external_id, id);
+    assert_eq!(source.fetch_post(&post(&id), now()).await.expect("the post").external_id, id);
     let request = &server.requests()[1];
     assert!(
         request.contains(r#""field_name":"video_id""#) && request.contains(r#""start_date":"20260306""#),
@@ -271,15 +275,15 @@ async fn a_post_is_found_by_the_day_in_its_id() {
     );
     // Neither a text nor a number of another age can be a video.
     for id in ["abc", "5", "18446744073709551615"] {
-        let asked = source.post(&post(id), now()).await;
-        assert!(matches!(asked, Err(Refusal::NotFound(_))), "{id}: {asked:?}");
+        let asked = source.fetch_post(&post(id), now()).await;
+        assert!(matches!(asked, Err(SourceError::NotFound(_))), "{id}: {asked:?}");
     }
     let other = ((1_772_900_000_u64 << 32) | 78).to_string();
     assert!(
-        matches!(source.post(&post(&other), now()).await, Err(Refusal::NotFound(_))),
+        matches!(source.fetch_post(&post(&other), now()).await, Err(SourceError::NotFound(_))),
         "not in the answer"
     );
     assert_eq!(server.requests().len(), 3);
     let nameless = PostKey { external_id: None, shortcode: Some("x".to_owned()), username: None };
-    assert_eq!(source.post(&nameless, now()).await, Err(Refusal::Unsupported));
+    assert_eq!(source.fetch_post(&nameless, now()).await, Err(SourceError::Unsupported));
 }

@@ -8,29 +8,29 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use tidemark::model::counters::Counters;
 use tidemark::model::platform::Platform;
-use tidemark::platforms::Ledger;
-use tidemark::platforms::outbound::{Limits, Outbound};
-use tidemark::platforms::source::{AccountKey, Post, PostKey, Refusal, Source};
+use tidemark::platforms::RequestBudget;
+use tidemark::platforms::http_client::{HttpClient, RequestLimits};
+use tidemark::platforms::source::{AccountKey, Post, PostKey, Source, SourceError};
 use tidemark::platforms::sources::Sources;
 use tidemark::sandbox::population::{Population, graph_counters};
-use tidemark::sandbox::server::{Running, start};
+use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::{Fault, World};
 use url::Url;
 
 use crate::{LIMITS, depth, graph_source, http_source, key, research_source, time};
 
-pub async fn sandbox() -> Running {
+pub async fn sandbox() -> SandboxServer {
     let world =
         World::open(Population::new(5, 8), None, Some(time("2026-03-10T12:00:00Z"))).expect("a new world");
     start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.expect("a free port")
 }
 
-pub fn base(sandbox: &Running, path: &str) -> Url {
+pub fn base(sandbox: &SandboxServer, path: &str) -> Url {
     Url::parse(&format!("{}{path}", sandbox.url)).expect("a URL")
 }
 
 /// Each source with the address and the platform that it has in the sandbox; pages are small, so that there are many.
-fn sources(sandbox: &Running, limits: Limits) -> Vec<Arc<dyn Source>> {
+fn sources(sandbox: &SandboxServer, limits: RequestLimits) -> Vec<Arc<dyn Source>> {
     vec![
         Arc::new(graph_source(&base(sandbox, "/graph/v25.0"), limits, 7)),
         Arc::new(research_source(&base(sandbox, "/tiktok/v2"), limits, 3)),
@@ -40,7 +40,7 @@ fn sources(sandbox: &Running, limits: Limits) -> Vec<Arc<dyn Source>> {
 }
 
 /// An account that the population has on a platform.
-pub fn someone(sandbox: &Running, platform: Platform) -> AccountKey {
+pub fn someone(sandbox: &SandboxServer, platform: Platform) -> AccountKey {
     let population = sandbox.world.population();
     let account =
         population.accounts().iter().rfind(|account| account.platform == platform).expect("an account");
@@ -48,12 +48,12 @@ pub fn someone(sandbox: &Running, platform: Platform) -> AccountKey {
 }
 
 fn expected(
-    sandbox: &Running,
+    sandbox: &SandboxServer,
     name: &str,
     platform: Platform,
     now: DateTime<Utc>,
 ) -> Vec<(String, Counters)> {
-    let seen = sandbox.world.find(platform, name).expect("the account");
+    let seen = sandbox.world.find_by_username(platform, name).expect("the account");
     seen.account.posts_at(now).map(|post| (post.id.clone(), post.counters_at(now))).collect()
 }
 
@@ -68,7 +68,7 @@ async fn every_wire_format_tells_the_same_story() {
         let platform = source.platform();
         let key = someone(&sandbox, platform);
         let now = sandbox.world.now();
-        let answer = source.account(&key, depth(5000, "2020-01-01"), now).await.expect("an answer");
+        let answer = source.fetch_account(&key, depth(5000, "2020-01-01"), now).await.expect("an answer");
         let posts = expected(&sandbox, &key.username, platform, now);
         let expected_ids: Vec<&str> = posts.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids(&answer.posts), expected_ids, "{} on {platform}", source.name());
@@ -83,7 +83,7 @@ async fn every_wire_format_tells_the_same_story() {
             }
             assert!(post.create_time.is_some() && post.url.is_some() && post.description.is_some());
         }
-        let seen = sandbox.world.find(platform, &key.username).expect("the account");
+        let seen = sandbox.world.find_by_username(platform, &key.username).expect("the account");
         assert_eq!(answer.profile.username, key.username);
         assert_eq!(answer.profile.post_count, Some(posts.len() as i64));
         assert_eq!(
@@ -103,14 +103,17 @@ async fn a_walk_stops_at_its_depth() {
         let key = someone(&sandbox, source.platform());
         let now = sandbox.world.now();
         let all = expected(&sandbox, &key.username, source.platform(), now);
-        let few = source.account(&key, depth(11, "2020-01-01"), now).await.expect("an answer");
+        let few = source.fetch_account(&key, depth(11, "2020-01-01"), now).await.expect("an answer");
         let newest: Vec<&str> = all[..11].iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids(&few.posts), newest, "{}", source.name());
-        let recent = source.account(&key, depth(5000, "2026-01-15"), now).await.expect("an answer");
+        let recent = source.fetch_account(&key, depth(5000, "2026-01-15"), now).await.expect("an answer");
         let oldest = time("2026-01-15T00:00:00Z");
         assert!((6..9).contains(&recent.posts.len()), "{} posts in 54 days", recent.posts.len());
         assert!(recent.posts.iter().all(|post| post.create_time >= Some(oldest)));
-        assert_eq!(source.account(&key, depth(0, "2020-01-01"), now).await.expect("an answer").posts, []);
+        assert_eq!(
+            source.fetch_account(&key, depth(0, "2020-01-01"), now).await.expect("an answer").posts,
+            []
+        );
     }
     sandbox.stop().await;
 }
@@ -118,7 +121,7 @@ async fn a_walk_stops_at_its_depth() {
 #[tokio::test]
 async fn every_ordered_failure_is_understood_and_passes() {
     let sandbox = sandbox().await;
-    let brief = Limits { timeout: Duration::from_millis(1_500), ..LIMITS };
+    let brief = RequestLimits { timeout: Duration::from_millis(1_500), ..LIMITS };
     for fault in
         [Fault::Error, Fault::Hang, Fault::Html, Fault::Truncate, Fault::Unauthorized, Fault::RateLimit]
     {
@@ -126,19 +129,20 @@ async fn every_ordered_failure_is_understood_and_passes() {
         for (source, patient) in sources(&sandbox, limits).into_iter().zip(sources(&sandbox, LIMITS)) {
             let key = someone(&sandbox, source.platform());
             let now = sandbox.world.now();
-            sandbox.world.fail(source.platform(), fault, 1);
-            let refusal = source.account(&key, depth(5, "2026-03-01"), now).await.expect_err("the failure");
+            sandbox.world.fail_next(source.platform(), fault, 1);
+            let refusal =
+                source.fetch_account(&key, depth(5, "2026-03-01"), now).await.expect_err("the failure");
             let is_meant = match fault {
-                Fault::Error | Fault::Hang | Fault::Truncate => matches!(refusal, Refusal::Transient(_)),
-                Fault::Html => matches!(refusal, Refusal::Malformed(_)),
-                Fault::Unauthorized => matches!(refusal, Refusal::Credentials(_)),
-                Fault::RateLimit => matches!(refusal, Refusal::RateLimited { until } if until > now
+                Fault::Error | Fault::Hang | Fault::Truncate => matches!(refusal, SourceError::Transient(_)),
+                Fault::Html => matches!(refusal, SourceError::Malformed(_)),
+                Fault::Unauthorized => matches!(refusal, SourceError::Credentials(_)),
+                Fault::RateLimit => matches!(refusal, SourceError::RateLimited { until } if until > now
                     && until <= now + TimeDelta::seconds(62)),
             };
             assert!(is_meant, "{} at {fault:?}: {refusal}", source.name());
             let later = now + TimeDelta::minutes(2);
             let source = if fault == Fault::Hang { patient } else { source };
-            source.account(&key, depth(5, "2026-03-01"), later).await.expect("the failure has passed");
+            source.fetch_account(&key, depth(5, "2026-03-01"), later).await.expect("the failure has passed");
         }
     }
     sandbox.stop().await;
@@ -150,7 +154,7 @@ async fn a_token_that_expired_meanwhile_is_renewed() {
     let source = research_source(&base(&sandbox, "/tiktok/v2"), LIMITS, 100);
     let key = someone(&sandbox, Platform::Tiktok);
     for _ in 0..3 {
-        source.account(&key, depth(5, "2026-03-01"), sandbox.world.now()).await.expect("an answer");
+        source.fetch_account(&key, depth(5, "2026-03-01"), sandbox.world.now()).await.expect("an answer");
         sandbox.world.advance(3.0).expect("time passes");
     }
     sandbox.stop().await;
@@ -175,17 +179,17 @@ async fn wrong_credentials_are_refused_as_such() {
             "--http-source-token=stolen",
         ],
     ]);
-    let sources = Sources::from_args(&args, &Ledger::of_process()).expect("a configuration");
+    let sources = Sources::from_args(&args, &RequestBudget::in_memory()).expect("a configuration");
     for platform in Platform::ALL {
         let refusal = sources
-            .account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now, &[])
+            .fetch_account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now, &[])
             .await
-            .answer;
-        assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{platform}: {refusal:?}");
+            .result;
+        assert!(matches!(refusal, Err(SourceError::Credentials(_))), "{platform}: {refusal:?}");
     }
     let post = PostKey { external_id: None, shortcode: Some("abc".to_owned()), username: None };
-    let refusal = sources.post(Platform::Instagram, &post, now, &[]).await.answer;
-    assert!(matches!(refusal, Err(Refusal::Credentials(_))), "{refusal:?}");
+    let refusal = sources.fetch_post(Platform::Instagram, &post, now, &[]).await.result;
+    assert!(matches!(refusal, Err(SourceError::Credentials(_))), "{refusal:?}");
     sandbox.stop().await;
 }
 
@@ -196,22 +200,22 @@ async fn posts_are_read_by_every_name_that_a_source_understands() {
     let now = sandbox.world.now();
     for platform in Platform::ALL {
         let name = someone(&sandbox, platform).username;
-        let account = sandbox.world.find(platform, &name).expect("the account").account;
+        let account = sandbox.world.find_by_username(platform, &name).expect("the account").account;
         let post = account.posts_at(now).nth(3).expect("a fourth post");
         let by_id = PostKey { external_id: Some(post.id.clone()), shortcode: None, username: None };
-        let read = sources.post(platform, &by_id, now, &[]).await.answer.expect("the post");
+        let read = sources.fetch_post(platform, &by_id, now, &[]).await.result.expect("the post");
         assert_eq!((read.external_id, read.shortcode), (post.id.clone(), post.shortcode.clone()));
         assert_eq!(read.create_time, Some(post.create_time));
         if post.shortcode.is_some() {
             let by_code = PostKey { external_id: None, shortcode: post.shortcode.clone(), username: None };
             assert_eq!(
-                sources.post(platform, &by_code, now, &[]).await.answer.expect("the post").external_id,
+                sources.fetch_post(platform, &by_code, now, &[]).await.result.expect("the post").external_id,
                 post.id
             );
         }
-        sandbox.world.lose(platform, &name, true).expect("the account is lost");
-        let refusal = sources.post(platform, &by_id, now, &[]).await.answer;
-        assert!(matches!(refusal, Err(Refusal::NotFound(_))), "{platform}: {refusal:?}");
+        sandbox.world.set_account_deleted(platform, &name, true).expect("the account is lost");
+        let refusal = sources.fetch_post(platform, &by_id, now, &[]).await.result;
+        assert!(matches!(refusal, Err(SourceError::NotFound(_))), "{platform}: {refusal:?}");
     }
     sandbox.stop().await;
 }
@@ -227,17 +231,17 @@ async fn a_rename_is_followed_by_id_where_a_source_can() {
     ]);
     let mut known = someone(&sandbox, Platform::Instagram);
     let first = names_only
-        .account(Platform::Instagram, &known, depth(5, "2026-01-01"), now, &[])
+        .fetch_account(Platform::Instagram, &known, depth(5, "2026-01-01"), now, &[])
         .await
-        .answer
+        .result
         .expect("an answer");
     known.platform_id = first.profile.platform_id.clone();
     let ask = async |sources: &Sources| {
-        sources.account(Platform::Instagram, &known, depth(5, "2026-01-01"), now, &[]).await.answer
+        sources.fetch_account(Platform::Instagram, &known, depth(5, "2026-01-01"), now, &[]).await.result
     };
 
     sandbox.world.rename(Platform::Instagram, &known.username, "another.name").expect("a rename");
-    assert!(matches!(ask(&names_only).await, Err(Refusal::NotFound(_))));
+    assert!(matches!(ask(&names_only).await, Err(SourceError::NotFound(_))));
     let followed = ask(&both).await.expect("the account under its new name");
     assert_eq!(
         (followed.profile.username.as_str(), &followed.profile.platform_id),
@@ -263,10 +267,13 @@ async fn a_rename_is_followed_by_id_where_a_source_can() {
             Platform::Instagram,
         )),
     ]);
-    assert!(matches!(ask(&graph_then_broken).await, Err(Refusal::Transient(_))));
+    assert!(matches!(ask(&graph_then_broken).await, Err(SourceError::Transient(_))));
 
-    sandbox.world.lose(Platform::Instagram, "another.name", true).expect("the account is lost");
-    assert!(matches!(ask(&both).await, Err(Refusal::NotFound(_))));
+    sandbox
+        .world
+        .set_account_deleted(Platform::Instagram, "another.name", true)
+        .expect("the account is lost");
+    assert!(matches!(ask(&both).await, Err(SourceError::NotFound(_))));
     sandbox.stop().await;
 }
 
@@ -275,8 +282,8 @@ async fn unknown_accounts_are_not_found_by_any_source() {
     let sandbox = sandbox().await;
     for source in sources(&sandbox, LIMITS) {
         let refusal =
-            source.account(&key("nobody_at_all"), depth(5, "2026-01-01"), sandbox.world.now()).await;
-        assert!(matches!(refusal, Err(Refusal::NotFound(_))), "{}: {refusal:?}", source.name());
+            source.fetch_account(&key("nobody_at_all"), depth(5, "2026-01-01"), sandbox.world.now()).await;
+        assert!(matches!(refusal, Err(SourceError::NotFound(_))), "{}: {refusal:?}", source.name());
     }
     sandbox.stop().await;
 }
@@ -294,7 +301,7 @@ async fn the_open_contract_is_what_its_document_says() {
     };
     let sandbox = sandbox().await;
     let name = someone(&sandbox, Platform::Instagram).username;
-    let client = Outbound::new("test", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
+    let client = HttpClient::new("test", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
     let get = async |path: String| -> Value {
         let answer = client.get(format!("{}/http{path}", sandbox.url)).send().await.expect("an answer");
         answer.json().await.expect("JSON")

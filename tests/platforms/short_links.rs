@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidemark::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, VideoName};
 use tidemark::model::platform::Platform;
-use tidemark::platforms::short_links::{Unresolved, resolve};
+use tidemark::platforms::short_links::{ShortLinkError, resolve};
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::start;
 use tidemark::sandbox::world::{Fault, World};
@@ -25,7 +25,7 @@ fn redirect(to: &str) -> Say {
     Say::Answer(301, vec![("location", to.to_owned())], String::new())
 }
 
-async fn asked(script: Vec<Say>) -> (Result<NamedVideo, Unresolved>, Vec<String>) {
+async fn asked(script: Vec<Say>) -> (Result<NamedVideo, ShortLinkError>, Vec<String>) {
     let server = Canned::start(script).await;
     let outcome = resolve(link("https://vm.tiktok.com/ZMabc/?k=1"), Some(&server.url)).await;
     let paths = server.requests();
@@ -52,13 +52,13 @@ async fn only_short_links_are_followed_and_not_for_ever() {
     let video = "https://www.tiktok.com/@a1/video/7301234567890123456";
     let (outcome, paths) =
         asked(vec![redirect("https://vt.tiktok.com/ZSdef?x=1"), redirect("/t/no"), redirect(video)]).await;
-    assert_eq!(outcome, Err(Unresolved::NoVideo), "there is no /t/ on that host");
+    assert_eq!(outcome, Err(ShortLinkError::NoVideo), "there is no /t/ on that host");
     assert_eq!(paths, ["/base/vm.tiktok.com/ZMabc/", "/base/vt.tiktok.com/ZSdef/"]);
     let (outcome, paths) = asked(vec![redirect("https://www.tiktok.com/t/ZTdef/"), redirect(video)]).await;
     assert!(outcome.is_ok());
     assert_eq!(paths[1], "/base/www.tiktok.com/t/ZTdef/");
     let (outcome, paths) = asked(vec![redirect("https://vm.tiktok.com/ZMabc/")]).await;
-    assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{outcome:?}");
     assert_eq!(paths.len(), 4);
 }
 
@@ -77,11 +77,11 @@ async fn what_leads_elsewhere_is_no_video_and_is_never_asked_for() {
         "javascript:alert(1)",
     ] {
         let (outcome, paths) = asked(vec![redirect(address)]).await;
-        assert_eq!((outcome, paths.len()), (Err(Unresolved::NoVideo), 1), "{address}");
+        assert_eq!((outcome, paths.len()), (Err(ShortLinkError::NoVideo), 1), "{address}");
     }
     assert!(elsewhere.requests().is_empty());
     for status in [404, 410] {
-        assert_eq!(asked(vec![text(status, "")]).await.0, Err(Unresolved::NoVideo), "{status}");
+        assert_eq!(asked(vec![text(status, "")]).await.0, Err(ShortLinkError::NoVideo), "{status}");
     }
 }
 
@@ -174,7 +174,7 @@ async fn wherever_a_redirect_leads_nobody_else_is_asked() {
 async fn what_is_read_of_a_platform_is_bounded() {
     let head = vec![("location", format!("https://www.tiktok.com/@a1/video/7?{}", "x".repeat(2 << 20)))];
     let (outcome, _) = asked(vec![Say::Answer(301, head, String::new())]).await;
-    assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{outcome:?}");
     let video = "https://www.tiktok.com/@a1/video/7301234567890123456";
     let long = Say::Answer(301, vec![("location", video.to_owned())], "x".repeat(32 << 20));
     assert!(asked(vec![long]).await.0.is_ok(), "its body is nobody's business");
@@ -193,11 +193,11 @@ async fn a_platform_that_does_not_redirect_fails() {
         Say::CutOff,
     ] {
         let (outcome, _) = asked(vec![said]).await;
-        assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{outcome:?}");
+        assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{outcome:?}");
     }
     let nobody = Url::parse("http://127.0.0.1:1").expect("a URL");
     let outcome = resolve(link("vm.tiktok.com/ZMabc"), Some(&nobody)).await;
-    assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -217,15 +217,15 @@ async fn the_sandbox_has_short_links_of_its_own() {
     }
     for code in [format!("ZU{}", account.username.replace('.', "")), "ZM1".to_owned(), "nothing".to_owned()] {
         let outcome = resolve(link(&format!("https://vm.tiktok.com/{code}")), Some(&base)).await;
-        assert_eq!(outcome, Err(Unresolved::NoVideo), "{code}");
+        assert_eq!(outcome, Err(ShortLinkError::NoVideo), "{code}");
     }
     let ask = || resolve(link(&format!("https://vm.tiktok.com/ZM{}", post.id)), Some(&base));
     for fault in [Fault::Error, Fault::RateLimit, Fault::Unauthorized, Fault::Html] {
-        sandbox.world.fail(Platform::Tiktok, fault, 1);
+        sandbox.world.fail_next(Platform::Tiktok, fault, 1);
         let outcome = ask().await;
-        assert!(matches!(outcome, Err(Unresolved::Failed(_))), "{fault:?}: {outcome:?}");
+        assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{fault:?}: {outcome:?}");
     }
-    sandbox.world.fail(Platform::Tiktok, Fault::Hang, 1);
+    sandbox.world.fail_next(Platform::Tiktok, Fault::Hang, 1);
     let hung = tokio::time::timeout(Duration::from_millis(300), ask()).await;
     assert!(hung.is_err(), "{hung:?}");
     sandbox.stop().await;

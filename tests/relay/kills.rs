@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{Running, start};
+use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::World;
 use tidemark::store::analytics::subjects::{self, Shown};
 use tidemark::store::analytics::{History, Scope};
@@ -47,7 +47,7 @@ struct Process {
 /// One account on its way: a sandbox with a clock, a tracker and an API over stores of their own.
 struct Course {
     own: OwnStores,
-    sandbox: Running,
+    sandbox: SandboxServer,
     folder: TempDir,
     tracker: Process,
     api: Process,
@@ -61,7 +61,7 @@ struct Course {
 }
 
 impl Process {
-    fn start(own: &OwnStores, sandbox: &Running, folder: &Path, arguments: &[&str]) -> Self {
+    fn start(own: &OwnStores, sandbox: &SandboxServer, folder: &Path, arguments: &[&str]) -> Self {
         let connection = crate::harness::Stack::shared().connection;
         let name = own.database_url.rsplit('/').next().unwrap();
         let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
@@ -83,12 +83,12 @@ impl Process {
         Process { child, _lifeline: lifeline }
     }
 
-    fn tracker(own: &OwnStores, sandbox: &Running, folder: &Path) -> Self {
+    fn tracker(own: &OwnStores, sandbox: &SandboxServer, folder: &Path) -> Self {
         Process::start(own, sandbox, folder, &["track"])
     }
 
     /// Starts the API and waits for its address.
-    fn api(own: &OwnStores, sandbox: &Running, folder: &Path) -> (Self, String) {
+    fn api(own: &OwnStores, sandbox: &SandboxServer, folder: &Path) -> (Self, String) {
         let index = folder.join("search");
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--search-index", index.to_str().unwrap()];
         let mut process = Process::start(own, sandbox, folder, &arguments);
@@ -235,7 +235,7 @@ impl Course {
     }
 
     fn created(&self, post: &str) -> DateTime<Utc> {
-        let seen = self.sandbox.world.find(Platform::Tiktok, &self.username).unwrap();
+        let seen = self.sandbox.world.find_by_username(Platform::Tiktok, &self.username).unwrap();
         let posts: Vec<_> = seen.account.posts_at(seen.now).collect();
         posts.iter().find(|other| other.id == post).expect("the sandbox knows it").create_time
     }
@@ -250,7 +250,7 @@ impl Course {
         .await
         .unwrap();
         assert!(known.len() > 10, "{known:?}");
-        let seen = self.sandbox.world.find(Platform::Tiktok, &self.username).unwrap();
+        let seen = self.sandbox.world.find_by_username(Platform::Tiktok, &self.username).unwrap();
         let posts: BTreeMap<_, _> =
             seen.account.posts_at(seen.now).map(|post| (post.id.clone(), post)).collect();
         for (post, views, scraped_at) in known {

@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::store::records::organizations::OrganizationChange;
-use tidemark::store::tracking::source_pauses::{self, Cause, Pause};
+use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::telemetry::names::{ALL, Of};
 
 use crate::harness::databases::{Databases, Process};
@@ -54,14 +54,14 @@ impl Installation {
         let options = OrganizationChange { rate_limit: Some(Some(12)), ..OrganizationChange::default() };
         let (_, key) = tenant(&databases.pg, options).await;
         let yesterday = Utc::now() - TimeDelta::days(1);
-        let refused = Pause {
+        let refused = SourcePause {
             platform: Platform::Instagram,
             source: "http".to_owned(),
             until: yesterday,
-            cause: Cause::Credentials,
+            cause: PauseCause::Credentials,
             reason: "refused".to_owned(),
         };
-        source_pauses::begin(&databases.pg, &refused, yesterday).await.unwrap();
+        source_pauses::start(&databases.pg, &refused, yesterday).await.unwrap();
         let (api, base) = databases.serve(&exports);
         let tracker = databases.track(&exports);
         Installation { receiver, databases, api, tracker, base, key }

@@ -173,7 +173,7 @@ async fn a_killed_trackers_work_is_taken_over_within_a_minute() {
     let own = Own::start().await;
     let organization = own.organization().await;
     let name = own.names(Platform::Instagram)[0].clone();
-    own.sandbox.world.fail(Platform::Instagram, Fault::Hang, 1);
+    own.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
     let account = own.add(organization, Platform::Instagram, &name).await;
     let killed = Tracker::new(own.stores.clone(), own.sources.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

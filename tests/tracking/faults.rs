@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
+use tidemark::platforms::http_client::RequestLimits;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
-use tidemark::platforms::outbound::Limits;
-use tidemark::platforms::{Ledger, Sources, Throttle};
+use tidemark::platforms::{RateThrottle, RequestBudget, Sources};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -50,11 +50,11 @@ impl io::Write for Log {
 }
 
 fn sources(server: &Canned) -> Arc<Sources> {
-    let limits = Limits { timeout: std::time::Duration::from_secs(5), max_answer_bytes: 4 << 20 };
+    let limits = RequestLimits { timeout: std::time::Duration::from_secs(5), max_response_bytes: 4 << 20 };
     let config = HttpSourceConfig {
         base: server.url.clone(),
         token: None,
-        throttle: Throttle::new("http", 8, None, Ledger::of_process()),
+        throttle: RateThrottle::new("http", 8, None, RequestBudget::in_memory()),
         limits,
     };
     Arc::new(Sources::new(vec![Arc::new(HttpSource::new(config, Platform::Instagram).unwrap())]))
@@ -173,14 +173,14 @@ async fn wrong_credentials_blame_nobody_and_are_told_once() {
     )
     .await;
     eventually("the queue rests", async || {
-        tidemark::store::tracking::source_pauses::all(own.pg()).await.unwrap().pop()
+        tidemark::store::tracking::source_pauses::fetch_all(own.pg()).await.unwrap().pop()
     })
     .await;
     // The pause is over, and the next attempt meets the same.
     own.sandbox.world.advance(0.1).unwrap();
     eventually("it is tried again", async || (server.requests().len() == 5).then_some(())).await;
     eventually("it rests again", async || {
-        let pause = tidemark::store::tracking::source_pauses::all(own.pg()).await.unwrap().pop()?;
+        let pause = tidemark::store::tracking::source_pauses::fetch_all(own.pg()).await.unwrap().pop()?;
         (pause.until > own.sandbox.world.now()).then_some(())
     })
     .await;
@@ -203,7 +203,7 @@ async fn a_queue_that_rests_does_not_go_on_because_of_what_no_source_can_read() 
     let account = own.add(organization, Platform::Instagram, "some.one").await;
     own.run_with(1, sources(&server));
     let rests = async || {
-        let pause = tidemark::store::tracking::source_pauses::all(own.pg()).await.unwrap().pop()?;
+        let pause = tidemark::store::tracking::source_pauses::fetch_all(own.pg()).await.unwrap().pop()?;
         (pause.until > own.sandbox.world.now()).then_some(())
     };
     eventually("the queue rests", rests).await;

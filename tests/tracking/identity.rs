@@ -30,7 +30,7 @@ async fn a_late_answer_does_not_undo_a_rename() {
             .fetch_one(own.pg())
             .await
             .unwrap();
-    let seen = own.sandbox.world.find(Platform::Tiktok, &names[1]).unwrap();
+    let seen = own.sandbox.world.find_by_username(Platform::Tiktok, &names[1]).unwrap();
     assert_eq!(
         (username, followers),
         (names[1].clone(), seen.profile.follower_count),
@@ -47,7 +47,7 @@ async fn a_name_that_is_ours_again_is_held_again() {
     let own = Own::start().await;
     let organization = own.organization().await;
     let name = own.names(Platform::Instagram)[0].clone();
-    let id = own.sandbox.world.find(Platform::Instagram, &name).unwrap().account.id.clone();
+    let id = own.sandbox.world.find_by_username(Platform::Instagram, &name).unwrap().account.id.clone();
     let account = own.add(organization, Platform::Instagram, &name).await;
     sqlx::query(
         "update accounts set holds_username = false, is_unavailable = true, platform_id = $2 where id = $1",
@@ -235,8 +235,8 @@ async fn a_post_that_the_platform_deletes_keeps_its_last_counters() {
         let likes = "select coalesce(sum(like_count), 0)::bigint from videos where account_id = $1 and view_count > 0";
         let (videos, before): (i64, i64) = (own.read(counted, account).await, own.read(likes, account).await);
         let views: i64 = own.read("select view_count from accounts where id = $1", account).await;
-        own.sandbox.world.lose_post(platform, &name, &newest, true).unwrap();
-        let seen = own.sandbox.world.find(platform, &name).unwrap();
+        own.sandbox.world.set_post_deleted(platform, &name, &newest, true).unwrap();
+        let seen = own.sandbox.world.find_by_username(platform, &name).unwrap();
         assert!(seen.posts().all(|(post, _)| post.id != newest), "the platform does not show it");
         own.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute', last_attempt_at = null where id = $1", account).await;
         assert_eq!(own.attempted(account).await.failures, 0);
@@ -244,8 +244,8 @@ async fn a_post_that_the_platform_deletes_keeps_its_last_counters() {
         assert!(own.read::<i64>(likes, account).await >= before);
         assert!(own.read::<i64>("select view_count from accounts where id = $1", account).await >= views);
         // Brought back, it goes on.
-        own.sandbox.world.lose_post(platform, &name, &newest, false).unwrap();
-        let seen = own.sandbox.world.find(platform, &name).unwrap();
+        own.sandbox.world.set_post_deleted(platform, &name, &newest, false).unwrap();
+        let seen = own.sandbox.world.find_by_username(platform, &name).unwrap();
         assert_eq!(seen.posts().next().unwrap().0.id, newest);
     }
 }

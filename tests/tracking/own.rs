@@ -9,9 +9,9 @@ use sqlx::{Connection, PgConnection, PgPool};
 use tidemark::app::{App, Clock, Settings, Stores};
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::{Platform, Readable};
-use tidemark::platforms::{Ledger, SourceArgs, Sources};
+use tidemark::platforms::{RequestBudget, SourceArgs, Sources};
 use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{Running, start};
+use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::World;
 use tidemark::store::Write;
 use tidemark::store::records::accounts::change::{self, AccountChange, NewAccount};
@@ -24,7 +24,7 @@ use uuid::Uuid;
 /// The stores, the platforms and the tracker of one test.
 pub struct Own {
     pub stores: Stores,
-    pub sandbox: Running,
+    pub sandbox: SandboxServer,
     pub sources: Arc<Sources>,
 }
 
@@ -70,7 +70,8 @@ impl Own {
         let line = ["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()].into_iter();
         let line = line.chain(options).chain(more.iter().map(|option| (*option).to_owned()));
         let args = Command::try_parse_from(line).unwrap().sources;
-        let sources = Arc::new(Sources::from_args(&args, &Ledger::Postgres(stores.pg.clone())).unwrap());
+        let sources =
+            Arc::new(Sources::from_args(&args, &RequestBudget::Postgres(stores.pg.clone())).unwrap());
         Own { stores, sandbox, sources }
     }
 

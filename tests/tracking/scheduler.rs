@@ -7,7 +7,7 @@ use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::leases::{self, Demand, End};
-use tidemark::store::tracking::source_pauses::{self, Cause, Pause};
+use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::worker::tracking::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -43,7 +43,7 @@ async fn a_platform_that_hangs_holds_up_no_other_and_not_all_of_itself() {
     let own = Own::start().await;
     let organization = own.organization().await;
     let instagram = own.names(Platform::Instagram);
-    own.sandbox.world.fail(Platform::Instagram, Fault::Hang, 1);
+    own.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
     let hanging = own.add(organization, Platform::Instagram, &instagram[0]).await;
     own.run(2);
     eventually("the platform is asked", async || (own.requests(Platform::Instagram) > 0).then_some(())).await;
@@ -53,7 +53,7 @@ async fn a_platform_that_hangs_holds_up_no_other_and_not_all_of_itself() {
     assert_eq!(own.attempted(later).await.failures, 0);
     assert!(began.elapsed() < Duration::from_secs(14), "{:?}", began.elapsed());
     // With no slot free, the other platform has its own.
-    own.sandbox.world.fail(Platform::Instagram, Fault::Hang, 1);
+    own.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
     own.add(organization, Platform::Instagram, "another.one").await;
     let tiktok = own.add(organization, Platform::Tiktok, &own.names(Platform::Tiktok)[0]).await;
     assert_eq!(own.attempted(tiktok).await.failures, 0);
@@ -124,17 +124,23 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
     let organization = own.organization().await;
     // Postgres keeps microseconds.
     let now = own.stores.clock.now().await.trunc_subsecs(6);
-    let pause = |minutes, cause| Pause {
+    let pause = |minutes, cause| SourcePause {
         platform: Platform::Tiktok,
         source: ONE_EACH[2].to_owned(),
         until: now + TimeDelta::minutes(minutes),
         cause,
         reason: "the test says so".to_owned(),
     };
-    assert!(source_pauses::begin(own.pg(), &pause(30, Cause::RateLimit), now).await.unwrap(), "it is news");
-    assert!(!source_pauses::begin(own.pg(), &pause(5, Cause::Credentials), now).await.unwrap(), "it is none");
-    let known = source_pauses::all(own.pg()).await.unwrap();
-    assert_eq!((known[0].until - now, known[0].cause), (TimeDelta::minutes(30), Cause::RateLimit));
+    assert!(
+        source_pauses::start(own.pg(), &pause(30, PauseCause::RateLimit), now).await.unwrap(),
+        "it is news"
+    );
+    assert!(
+        !source_pauses::start(own.pg(), &pause(5, PauseCause::Credentials), now).await.unwrap(),
+        "it is none"
+    );
+    let known = source_pauses::fetch_all(own.pg()).await.unwrap();
+    assert_eq!((known[0].until - now, known[0].cause), (TimeDelta::minutes(30), PauseCause::RateLimit));
 
     let name = &own.names(Platform::Tiktok)[0];
     let account = own.add(organization, Platform::Tiktok, name).await;
@@ -145,7 +151,7 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
     own.sandbox.world.advance(0.6).unwrap();
     own.attempted(account).await;
     eventually("the pause is over", async || {
-        source_pauses::all(own.pg()).await.unwrap().is_empty().then_some(())
+        source_pauses::fetch_all(own.pg()).await.unwrap().is_empty().then_some(())
     })
     .await;
 }
@@ -154,15 +160,15 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
 async fn refused_credentials_stop_the_queue_and_blame_no_account() {
     let own = Own::start_with(&ONE_EACH[..2]).await;
     let organization = own.organization().await;
-    own.sandbox.world.fail(Platform::Instagram, Fault::Unauthorized, 1);
+    own.sandbox.world.fail_next(Platform::Instagram, Fault::Unauthorized, 1);
     let mut accounts = Vec::new();
     for name in &own.names(Platform::Instagram)[..2] {
         accounts.push(own.add(organization, Platform::Instagram, name).await);
     }
     let stop = own.run(1);
     let pause =
-        eventually("the queue rests", async || source_pauses::all(own.pg()).await.unwrap().pop()).await;
-    assert_eq!(pause.cause, Cause::Credentials);
+        eventually("the queue rests", async || source_pauses::fetch_all(own.pg()).await.unwrap().pop()).await;
+    assert_eq!(pause.cause, PauseCause::Credentials);
     let health = own.health().await;
     assert_eq!(health["status"], "degraded");
     assert!(

@@ -19,9 +19,9 @@ async fn one_answer_serves_every_organization_that_is_due() {
         let depth = Depth { max_posts: 500, not_before: now.date_naive() - chrono::Days::new(365) };
         let key = AccountKey { username: name.clone(), platform_id: None };
         // The first request of all fetches the token that TikTok wants.
-        own.sources.account(platform, &key, depth, now, &[]).await.answer.unwrap();
+        own.sources.fetch_account(platform, &key, depth, now, &[]).await.result.unwrap();
         let before = own.requests(platform);
-        own.sources.account(platform, &key, depth, now, &[]).await.answer.unwrap();
+        own.sources.fetch_account(platform, &key, depth, now, &[]).await.result.unwrap();
         let cost = own.requests(platform) - before;
 
         let before = own.requests(platform);

@@ -4,11 +4,11 @@
 use chrono::TimeDelta;
 use serde_json::json;
 use tidemark::model::platform::Platform;
+use tidemark::platforms::http_client::RequestLimits;
 use tidemark::platforms::http_source::{HttpSource, HttpSourceConfig};
-use tidemark::platforms::outbound::Limits;
-use tidemark::platforms::{Ledger, Sources, Throttle};
+use tidemark::platforms::{RateThrottle, RequestBudget, Sources};
 use tidemark::sandbox::world::Fault;
-use tidemark::store::tracking::source_pauses::{self, Cause, Pause};
+use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use uuid::Uuid;
 
 use crate::example::Example;
@@ -16,16 +16,21 @@ use crate::harness::eventually;
 use crate::own::Own;
 use crate::watched::Watched;
 
-async fn pause(own: &Own, platform: Platform, source: &str, cause: Cause, minutes: i64) {
+async fn pause(own: &Own, platform: Platform, source: &str, cause: PauseCause, minutes: i64) {
     let now = own.stores.clock.now().await;
     let until = now + TimeDelta::minutes(minutes);
-    let pause =
-        Pause { platform, source: source.to_owned(), until, cause, reason: "the test says so".to_owned() };
-    source_pauses::begin(own.pg(), &pause, now).await.unwrap();
+    let pause = SourcePause {
+        platform,
+        source: source.to_owned(),
+        until,
+        cause,
+        reason: "the test says so".to_owned(),
+    };
+    source_pauses::start(own.pg(), &pause, now).await.unwrap();
 }
 
 async fn resting(own: &Own) -> Vec<String> {
-    source_pauses::all(own.pg()).await.unwrap().into_iter().map(|pause| pause.source).collect()
+    source_pauses::fetch_all(own.pg()).await.unwrap().into_iter().map(|pause| pause.source).collect()
 }
 
 #[tokio::test]
@@ -33,7 +38,7 @@ async fn while_one_source_is_refused_the_next_reads_and_one_attempt_shows_when_i
     let own = Own::start().await;
     let organization = own.organization().await;
     let names = own.names(Platform::Instagram);
-    own.sandbox.world.fail(Platform::Instagram, Fault::Unauthorized, 1);
+    own.sandbox.world.fail_next(Platform::Instagram, Fault::Unauthorized, 1);
     let first = own.add(organization, Platform::Instagram, &names[0]).await;
     own.run(2);
     assert_eq!(own.attempted(first).await.failures, 0);
@@ -63,7 +68,7 @@ async fn what_only_a_resting_source_can_read_waits_and_holds_up_nothing_else() {
     let own = Own::start().await;
     let organization = own.organization().await;
     let name = own.names(Platform::Instagram)[0].clone();
-    pause(&own, Platform::Instagram, "http", Cause::RateLimit, 30).await;
+    pause(&own, Platform::Instagram, "http", PauseCause::RateLimit, 30).await;
     let video = Uuid::now_v7();
     sqlx::query(
         "with made as (
@@ -98,7 +103,7 @@ async fn a_long_rest_makes_nothing_late_until_a_while_after_its_end() {
     let organization = own.organization().await;
     own.add_backlog(organization, Platform::Tiktok, 3).await;
     assert_eq!(own.health().await["status"], "degraded", "due since an hour, and nobody looks at it");
-    pause(&own, Platform::Tiktok, "tiktok-research", Cause::RateLimit, 60).await;
+    pause(&own, Platform::Tiktok, "tiktok-research", PauseCause::RateLimit, 60).await;
     let health = own.health().await;
     assert_eq!(health["status"], "ok", "{health}");
     assert!(health["detail"].as_str().unwrap().contains("rests until"), "{health}");
@@ -132,8 +137,8 @@ async fn the_example_of_the_documentation_is_tracked() {
         let config = HttpSourceConfig {
             base: example.url.parse().unwrap(),
             token: None,
-            throttle: Throttle::new("http", 2, None, Ledger::of_process()),
-            limits: Limits::default(),
+            throttle: RateThrottle::new("http", 2, None, RequestBudget::in_memory()),
+            limits: RequestLimits::default(),
         };
         std::sync::Arc::new(HttpSource::new(config, platform).unwrap()) as _
     };

@@ -17,10 +17,10 @@ const RESEARCH: &str = "tiktok-research";
 async fn a_day_has_one_budget_for_all_processes_whenever_they_started() {
     let own = Own::start_with(&["--tiktok-sources=tiktok-research"]).await;
     let today = own.stores.clock.now().await.date_naive();
-    let spend = async || source_budgets::spend(own.pg(), RESEARCH, today, 50).await.unwrap();
+    let spend = async || source_budgets::try_spend(own.pg(), RESEARCH, today, 50).await.unwrap();
     let spent = futures_util::future::join_all((0..60).map(|_| spend())).await;
     assert_eq!(spent.into_iter().filter(|spent| *spent).count(), 50);
-    assert!(!source_budgets::spend(own.pg(), RESEARCH, today, 0).await.unwrap());
+    assert!(!source_budgets::try_spend(own.pg(), RESEARCH, today, 0).await.unwrap());
 
     // A process that starts now finds the day's budget used up, and goes on the next day.
     sqlx::query("update source_requests set requests = 1000").execute(own.pg()).await.unwrap();
@@ -28,7 +28,7 @@ async fn a_day_has_one_budget_for_all_processes_whenever_they_started() {
     let account = own.add(organization, Platform::Tiktok, &own.names(Platform::Tiktok)[0]).await;
     own.run(1);
     let pause =
-        eventually("the queue rests", async || source_pauses::all(own.pg()).await.unwrap().pop()).await;
+        eventually("the queue rests", async || source_pauses::fetch_all(own.pg()).await.unwrap().pop()).await;
     assert_eq!(pause.until.date_naive(), today.succ_opt().unwrap());
     assert_eq!(own.requests(Platform::Tiktok), 0);
     own.sandbox.world.advance(24.0).unwrap();

@@ -10,7 +10,7 @@ use tidemark::model::cost::Paging;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::Sources;
 use tidemark::platforms::source::{
-    AccountAnswer, AccountKey, Capabilities, Depth, Post, PostKey, Price, Profile, Refusal, Source,
+    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Price, Profile, Source, SourceError,
 };
 
 /// What was seen.
@@ -56,16 +56,16 @@ impl Source for Watched {
         Price { paging: Paging::Pages(100), daily_limit: None }
     }
 
-    fn rests_until(&self) -> Option<DateTime<Utc>> {
+    fn paused_until(&self) -> Option<DateTime<Utc>> {
         None
     }
 
-    fn account<'a>(
+    fn fetch_account<'a>(
         &'a self,
         account: &'a AccountKey,
         _: Depth,
         _: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<AccountAnswer, Refusal>> {
+    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
         async move {
             let name = &account.username;
             assert!(self.panics_at.as_ref() != Some(name), "the source panics, as the test wants it");
@@ -82,12 +82,16 @@ impl Source for Watched {
             }
             self.seen.lock().unwrap().asking.remove(name);
             let profile = Profile { username: name.clone(), ..Profile::default() };
-            Ok(AccountAnswer { profile, posts: Vec::new() })
+            Ok(FetchedAccount { profile, posts: Vec::new() })
         }
         .boxed()
     }
 
-    fn post<'a>(&'a self, _: &'a PostKey, _: DateTime<Utc>) -> BoxFuture<'a, Result<Post, Refusal>> {
-        async { Err(Refusal::NotFound("there are no posts".to_owned())) }.boxed()
+    fn fetch_post<'a>(
+        &'a self,
+        _: &'a PostKey,
+        _: DateTime<Utc>,
+    ) -> BoxFuture<'a, Result<Post, SourceError>> {
+        async { Err(SourceError::NotFound("there are no posts".to_owned())) }.boxed()
     }
 }

@@ -91,7 +91,7 @@ async fn serve(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
         None
     };
     let tracked = if args.demo { args.history.demo_accounts } else { 0 };
-    let connection = plan.connection(demo.as_ref(), population.beyond(tracked));
+    let connection = plan.connection(demo.as_ref(), population.after_first(tracked));
     connection.write(&home.dir, &plan.environment())?;
     eprint!("{}", connection.introduction(&home.dir));
     std::future::pending().await

@@ -13,7 +13,7 @@ use crate::cli::Failure;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::embedded::postgres::Cluster;
 use crate::model::secret::Secret;
-use crate::sandbox::population::{Account, Population};
+use crate::sandbox::population::{Population, SimulatedAccount};
 use crate::{embedded, sandbox, store, tls};
 
 /// How long a part may take to stop before it is killed. Postgres' guard has its own, shorter patience.
@@ -207,7 +207,7 @@ impl Plan {
     }
 
     /// How the installation is reached from outside.
-    pub(super) fn connection(&self, demo: Option<&Demo>, untracked: &[Account]) -> Connection {
+    pub(super) fn connection(&self, demo: Option<&Demo>, untracked: &[SimulatedAccount]) -> Connection {
         let StoreArgs { postgres, clickhouse, .. } = &self.stores;
         let api_url = self.api_url();
         Connection {

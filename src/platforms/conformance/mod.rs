@@ -3,16 +3,16 @@
 //!
 //! It is stricter than the client, which takes what it can understand.
 
-mod asker;
-mod posts;
-mod rules;
+mod validating_client;
+mod post_rules;
+mod account_rules;
 mod schema;
 
 use serde::Serialize;
 use url::Url;
 
-use self::asker::{Asker, CODES, DOCUMENTED, JSON, TIMELY};
-use super::outbound::Limits;
+use self::validating_client::{Asker, CODES, DOCUMENTED, JSON, TIMELY};
+use super::http_client::RequestLimits;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
@@ -22,24 +22,24 @@ pub struct Collector {
     /// The address below which `/v1/…` lies.
     pub base: Url,
     pub token: Option<Secret>,
-    pub limits: Limits,
+    pub limits: RequestLimits,
 }
 
 /// What the collector has of a platform, as far as whoever checks it knows.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct Samples {
     pub username: Option<String>,
     /// The platform's id of the account.
-    pub id: Option<String>,
+    pub account_id: Option<String>,
     /// The platform's id of a post.
-    pub post: Option<String>,
+    pub post_id: Option<String>,
     pub shortcode: Option<String>,
 }
 
 /// How a rule fared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum RuleOutcome {
     Pass,
     Fail,
     /// It could not be tried, or does not apply.
@@ -48,10 +48,10 @@ pub enum Outcome {
 
 /// One rule of the contract, and whether it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct RuleResult {
     pub platform: Platform,
     pub rule: &'static str,
-    pub outcome: Outcome,
+    pub outcome: RuleOutcome,
     /// The rule in words.
     pub means: &'static str,
     /// What is wrong, why the rule was not tried, or what else is worth to know.
@@ -70,27 +70,31 @@ enum Verdict {
 /// The findings so far.
 struct Findings {
     platform: Platform,
-    list: Vec<Finding>,
+    list: Vec<RuleResult>,
 }
 
 impl Findings {
     fn add(&mut self, rule: &'static str, means: &'static str, verdict: Verdict) {
         let (outcome, detail) = match verdict {
-            Verdict::Kept => (Outcome::Pass, None),
-            Verdict::But(detail) => (Outcome::Pass, Some(detail)),
-            Verdict::Broken(detail) => (Outcome::Fail, Some(detail)),
-            Verdict::Untried(detail) => (Outcome::Skip, Some(detail)),
+            Verdict::Kept => (RuleOutcome::Pass, None),
+            Verdict::But(detail) => (RuleOutcome::Pass, Some(detail)),
+            Verdict::Broken(detail) => (RuleOutcome::Fail, Some(detail)),
+            Verdict::Untried(detail) => (RuleOutcome::Skip, Some(detail)),
         };
-        self.list.push(Finding { platform: self.platform, rule, outcome, means, detail });
+        self.list.push(RuleResult { platform: self.platform, rule, outcome, means, detail });
     }
 }
 
 /// Asks a collector everything that it may be asked about a platform, and tells rule by rule how it fares.
-pub async fn check(collector: &Collector, platform: Platform, known: &Known) -> Result<Vec<Finding>, String> {
+pub async fn check(
+    collector: &Collector,
+    platform: Platform,
+    known: &Samples,
+) -> Result<Vec<RuleResult>, String> {
     let mut asker = Asker::new(collector, platform)?;
     let mut findings = Findings { platform, list: Vec::new() };
-    rules::accounts(&mut asker, known, &mut findings).await;
-    posts::token(&mut asker, collector, &mut findings).await;
+    account_rules::accounts(&mut asker, known, &mut findings).await;
+    post_rules::token(&mut asker, collector, &mut findings).await;
     let mut general = Findings { platform, list: Vec::new() };
     for (rule, means) in [
         (TIMELY, "every request is answered in time and without a redirect, with at most 16 MiB"),

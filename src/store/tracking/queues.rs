@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use crate::model::cost::AccountFacts;
 use crate::model::platform::Platform;
 use crate::store::Error;
-use crate::store::tracking::source_pauses::Cause;
+use crate::store::tracking::source_pauses::PauseCause;
 
 /// The state of one platform's queue.
 #[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
@@ -24,7 +24,7 @@ pub struct Queue {
     /// Until when its sources rest, the one that rests longest; null while all go on. While another source of its list
     /// can go on, so does the queue.
     pub rests_until: Option<DateTime<Utc>>,
-    pub cause: Option<Cause>,
+    pub cause: Option<PauseCause>,
     /// Which sources rest, each with its reason.
     pub reason: Option<String>,
 }

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use crate::store::Error;
 
 /// Takes one request from a source's day, if there is one left.
-pub async fn spend(pg: &PgPool, source: &str, day: NaiveDate, limit: u32) -> Result<bool, Error> {
+pub async fn try_spend(pg: &PgPool, source: &str, day: NaiveDate, limit: u32) -> Result<bool, Error> {
     if limit == 0 {
         return Ok(false);
     }
@@ -23,7 +23,7 @@ pub async fn spend(pg: &PgPool, source: &str, day: NaiveDate, limit: u32) -> Res
 }
 
 /// How many requests were made of a source on a day.
-pub async fn spent(pg: &PgPool, source: &str, day: NaiveDate) -> Result<i64, Error> {
+pub async fn count_requests(pg: &PgPool, source: &str, day: NaiveDate) -> Result<i64, Error> {
     let spent: Option<i32> =
         sqlx::query_scalar("select requests from source_requests where source = $1 and day = $2")
             .bind(source)

@@ -11,37 +11,37 @@ use crate::store::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
-pub enum Cause {
+pub enum PauseCause {
     RateLimit,
     Credentials,
 }
 
 /// The rest of a source on a platform. Once it is over, one attempt shows whether it may be asked again.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
-pub struct Pause {
+pub struct SourcePause {
     pub platform: Platform,
     pub source: String,
     pub until: DateTime<Utc>,
-    pub cause: Cause,
+    pub cause: PauseCause,
     pub reason: String,
 }
 
-impl Pause {
+impl SourcePause {
     /// Whether the source rests: at its limit until then, without credentials until it has answered.
-    pub fn lasts(&self, now: DateTime<Utc>) -> bool {
-        self.cause == Cause::Credentials || self.until > now
+    pub fn is_active(&self, now: DateTime<Utc>) -> bool {
+        self.cause == PauseCause::Credentials || self.until > now
     }
 }
 
 /// The sources that rest, or rested and have not answered since.
-pub async fn all(pg: &PgPool) -> Result<Vec<Pause>, Error> {
+pub async fn fetch_all(pg: &PgPool) -> Result<Vec<SourcePause>, Error> {
     Ok(sqlx::query_as("select platform, source, until, cause, reason from source_pauses")
         .fetch_all(pg)
         .await?)
 }
 
 /// Lets a source rest until then, or longer if it was to rest longer. Says whether it went on until now.
-pub async fn begin(pg: &PgPool, pause: &Pause, now: DateTime<Utc>) -> Result<bool, Error> {
+pub async fn start(pg: &PgPool, pause: &SourcePause, now: DateTime<Utc>) -> Result<bool, Error> {
     let begun = sqlx::query_scalar(
         "insert into source_pauses as p (platform, source, until, cause, reason, since) values ($1, $2, $3, $4, $5, $6)
          on conflict (platform, source) do update set until = greatest(p.until, excluded.until),
@@ -72,7 +72,7 @@ pub async fn end(pg: &PgPool, platform: Platform, source: &str, now: DateTime<Ut
 }
 
 /// Lets sources try at once whose credentials were refused: a process that starts may bring new ones.
-pub async fn retry_credentials(pg: &PgPool, now: DateTime<Utc>) -> Result<(), Error> {
+pub async fn expire_credential_pauses(pg: &PgPool, now: DateTime<Utc>) -> Result<(), Error> {
     sqlx::query("update source_pauses set until = least(until, $1) where cause = 'credentials'")
         .bind(now)
         .execute(pg)

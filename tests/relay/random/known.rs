@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use tidemark::model::counters::Counters;
 use tidemark::model::platform::Platform;
-use tidemark::sandbox::population::{Account as Person, Population, SandboxPost, graph_counters};
+use tidemark::sandbox::population::{Population, SimulatedAccount as Person, SimulatedPost, graph_counters};
 use uuid::Uuid;
 
 use super::recovered;
@@ -129,7 +129,7 @@ impl Tenant {
             within("followers", follower_count, served(at), served(at + ANSWERING));
             account.followers.insert(at.date_naive(), (at, Some(follower_count)));
         }
-        let mut people: HashMap<Uuid, Vec<SandboxPost>> = HashMap::new();
+        let mut people: HashMap<Uuid, Vec<SimulatedPost>> = HashMap::new();
         for post in posts {
             let Some(at) = post.last_scrape_time else { continue };
             let account = post.account_id.map(|id| {
@@ -213,7 +213,7 @@ impl Tenant {
     }
 
     /// What was published before the last scrape and is younger than 14 days was read by it.
-    fn everything_recent_was_read(&self, people: &HashMap<Uuid, Vec<SandboxPost>>) {
+    fn everything_recent_was_read(&self, people: &HashMap<Uuid, Vec<SimulatedPost>>) {
         for (id, posts) in people {
             let place = self.ids.accounts.iter().position(|known| known == id).unwrap();
             let (_, (at, _)) = self.history.accounts[place].followers.iter().next_back().unwrap();

@@ -18,66 +18,70 @@ use reqwest::{Client, ClientBuilder, RequestBuilder, StatusCode};
 use serde_json::Value;
 use url::Url;
 
-use super::call::Call;
-use super::source::Refusal;
+use super::request_telemetry::Call;
+use super::source::SourceError;
 use crate::model::network::{is_loopback, is_public};
 use crate::tls;
 
 /// How long a request may take and how large its answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct RequestLimits {
     pub timeout: Duration,
-    pub max_answer_bytes: usize,
+    pub max_response_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for RequestLimits {
     fn default() -> Self {
-        Limits { timeout: Duration::from_secs(20), max_answer_bytes: 16 * 1024 * 1024 }
+        RequestLimits { timeout: Duration::from_secs(20), max_response_bytes: 16 * 1024 * 1024 }
     }
 }
 
 /// A client for one service, with its limits.
 #[derive(Clone)]
-pub struct Outbound {
+pub struct HttpClient {
     /// What metrics and traces call the service.
     service: &'static str,
     client: Client,
-    limits: Limits,
+    limits: RequestLimits,
 }
 
 /// What a service answered, whatever its status.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-impl Outbound {
+impl HttpClient {
     /// Makes a client for the service at `base`. A service on this machine is reached without the proxy that
     /// the environment may name.
-    pub fn new(service: &'static str, base: &Url, limits: Limits) -> Result<Self, String> {
-        let mut builder = bounded(limits)?;
+    pub fn new(service: &'static str, base: &Url, limits: RequestLimits) -> Result<Self, String> {
+        let mut builder = client_builder(limits)?;
         if is_loopback(base) {
             builder = builder.no_proxy();
         }
-        Self::built(service, builder, limits)
+        Self::from_builder(service, builder, limits)
     }
 
     /// Makes a client for addresses that strangers choose among: it speaks TLS alone, and the names that are asked for
     /// lead to the public internet or nowhere.
-    pub fn to_public(
+    pub fn for_public_hosts(
         service: &'static str,
         asked_for: fn(&str) -> bool,
-        limits: Limits,
+        limits: RequestLimits,
     ) -> Result<Self, String> {
-        let resolver = PublicNames { asked_for, look_up: of_the_system };
-        Self::built(service, bounded(limits)?.https_only(true).dns_resolver(resolver), limits)
+        let resolver = PublicResolver { asked_for, look_up: system_lookup };
+        Self::from_builder(service, client_builder(limits)?.https_only(true).dns_resolver(resolver), limits)
     }
 
-    fn built(service: &'static str, builder: ClientBuilder, limits: Limits) -> Result<Self, String> {
+    fn from_builder(
+        service: &'static str,
+        builder: ClientBuilder,
+        limits: RequestLimits,
+    ) -> Result<Self, String> {
         let client = builder.build().map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
-        Ok(Outbound { service, client, limits })
+        Ok(HttpClient { service, client, limits })
     }
 
     /// The client, to begin a request with.
@@ -86,67 +90,69 @@ impl Outbound {
     }
 
     /// Sends a request and reads its answer to the end, within the limits.
-    pub async fn send(&self, request: RequestBuilder) -> Result<Answer, Refusal> {
+    pub async fn send(&self, request: RequestBuilder) -> Result<HttpResponse, SourceError> {
         let (call, request) = Call::begin(self.service, request);
         let exchanged = call.watch(self.exchange(request)).await;
         call.end(exchanged.as_ref().map(|answer| answer.status));
-        exchanged.map_err(|failure| self.refusal(failure))
+        exchanged.map_err(|failure| self.source_error(failure))
     }
 
     /// Sends a request and reads of its answer only the status and the headers, a redirect's too.
-    pub async fn head_of(&self, request: RequestBuilder) -> Result<(StatusCode, HeaderMap), Refusal> {
+    pub async fn fetch_head(&self, request: RequestBuilder) -> Result<(StatusCode, HeaderMap), SourceError> {
         let (call, request) = Call::begin(self.service, request);
         let sent = call.watch(request.send()).await;
         call.end(sent.as_ref().map(reqwest::Response::status));
-        let response = sent.map_err(|error| self.refusal(error.into()))?;
+        let response = sent.map_err(|error| self.source_error(error.into()))?;
         Ok((response.status(), response.headers().clone()))
     }
 
-    fn refusal(&self, failure: Failure) -> Refusal {
+    fn source_error(&self, failure: ExchangeError) -> SourceError {
         match failure {
-            Failure::Refused(refusal) => refusal,
-            Failure::Http(error) if error.is_timeout() => Refusal::Transient(format!(
+            ExchangeError::Source(refusal) => refusal,
+            ExchangeError::Http(error) if error.is_timeout() => SourceError::Transient(format!(
                 "no complete answer within {} s",
                 self.limits.timeout.as_secs_f64()
             )),
-            Failure::Http(error) => Refusal::Transient(describe(&error.without_url())),
+            ExchangeError::Http(error) => {
+                SourceError::Transient(describe_transport_error(&error.without_url()))
+            }
         }
     }
 
-    async fn exchange(&self, request: RequestBuilder) -> Result<Answer, Failure> {
+    async fn exchange(&self, request: RequestBuilder) -> Result<HttpResponse, ExchangeError> {
         let mut response = request.send().await?;
         let status = response.status();
         if status.is_redirection() {
-            return Err(Failure::Refused(Refusal::Malformed(format!(
+            return Err(ExchangeError::Source(SourceError::Malformed(format!(
                 "the service redirects elsewhere (HTTP {}), which is not followed; correct the source's URL",
                 status.as_u16()
             ))));
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
-            if body.len() + chunk.len() > self.limits.max_answer_bytes {
-                return Err(Failure::Refused(Refusal::Malformed(format!(
+            if body.len() + chunk.len() > self.limits.max_response_bytes {
+                return Err(ExchangeError::Source(SourceError::Malformed(format!(
                     "the answer is larger than {} bytes",
-                    self.limits.max_answer_bytes
+                    self.limits.max_response_bytes
                 ))));
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Answer { status, headers: response.headers().clone(), body })
+        Ok(HttpResponse { status, headers: response.headers().clone(), body })
     }
 }
 
-impl Answer {
+impl HttpResponse {
     /// Reads the body as JSON. Without JSON in it, the status alone says why nothing was learned.
-    pub fn json(&self, now: DateTime<Utc>) -> Result<Value, Refusal> {
+    pub fn json(&self, now: DateTime<Utc>) -> Result<Value, SourceError> {
         serde_json::from_slice(&self.body).map_err(|_| {
             let status = self.status.as_u16();
             match status {
-                429 => {
-                    Refusal::RateLimited { until: now + self.retry_after().unwrap_or(TimeDelta::minutes(1)) }
-                }
-                500..=599 => Refusal::Transient(format!("HTTP {status} without a JSON body")),
-                _ => Refusal::Malformed(format!("HTTP {status} whose body is not JSON")),
+                429 => SourceError::RateLimited {
+                    until: now + self.retry_after().unwrap_or(TimeDelta::minutes(1)),
+                },
+                500..=599 => SourceError::Transient(format!("HTTP {status} without a JSON body")),
+                _ => SourceError::Malformed(format!("HTTP {status} whose body is not JSON")),
             }
         })
     }
@@ -164,39 +170,39 @@ impl Answer {
 
 /// A door that a source shuts on itself when the platform asks for a pause: calling while throttled prolongs it.
 #[derive(Debug, Default)]
-pub struct Gate(Mutex<Option<DateTime<Utc>>>);
+pub struct Cooldown(Mutex<Option<DateTime<Utc>>>);
 
-impl Gate {
+impl Cooldown {
     /// The end of the latest pause.
-    pub fn closed_until(&self) -> Option<DateTime<Utc>> {
+    pub fn paused_until(&self) -> Option<DateTime<Utc>> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses while the pause lasts.
-    pub fn check(&self, now: DateTime<Utc>) -> Result<(), Refusal> {
-        match self.closed_until() {
-            Some(until) if now < until => Err(Refusal::RateLimited { until }),
+    pub fn check(&self, now: DateTime<Utc>) -> Result<(), SourceError> {
+        match self.paused_until() {
+            Some(until) if now < until => Err(SourceError::RateLimited { until }),
             _ => Ok(()),
         }
     }
 
     /// Shuts the door until then, or longer if it was to stay shut longer.
-    pub fn close_until(&self, until: DateTime<Utc>) {
+    pub fn extend_until(&self, until: DateTime<Utc>) {
         let mut closed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *closed = Some(closed.map_or(until, |known| known.max(until)));
     }
 
     /// Takes note of a refusal for rate on its way out.
-    pub fn observe<T>(&self, result: Result<T, Refusal>) -> Result<T, Refusal> {
-        if let Err(Refusal::RateLimited { until }) = &result {
-            self.close_until(*until);
+    pub fn record<T>(&self, result: Result<T, SourceError>) -> Result<T, SourceError> {
+        if let Err(SourceError::RateLimited { until }) = &result {
+            self.extend_until(*until);
         }
         result
     }
 }
 
 /// A client that follows nothing and gives up in time.
-fn bounded(limits: Limits) -> Result<ClientBuilder, String> {
+fn client_builder(limits: RequestLimits) -> Result<ClientBuilder, String> {
     let builder = tls::client()
         .map_err(|error| error.to_string())?
         .redirect(reqwest::redirect::Policy::none())
@@ -207,17 +213,17 @@ fn bounded(limits: Limits) -> Result<ClientBuilder, String> {
 }
 
 /// Asks for the addresses of a name.
-type LookUp = fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+type Lookup = fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
 /// Resolves names, those that are asked for to public addresses alone. What is connected to is what was looked at: a name
 /// that says something else a moment later changes nothing.
-struct PublicNames {
+struct PublicResolver {
     /// Whether a name is asked for; any other is a proxy's, which the operator has chosen.
     asked_for: fn(&str) -> bool,
-    look_up: LookUp,
+    look_up: Lookup,
 }
 
-impl Resolve for PublicNames {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let anywhere = !(self.asked_for)(name.as_str());
         let found = (self.look_up)(name.as_str().to_owned());
@@ -233,23 +239,23 @@ impl Resolve for PublicNames {
     }
 }
 
-fn of_the_system(name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+fn system_lookup(name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
     async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) }.boxed()
 }
 
-enum Failure {
+enum ExchangeError {
     Http(reqwest::Error),
-    Refused(Refusal),
+    Source(SourceError),
 }
 
-impl From<reqwest::Error> for Failure {
+impl From<reqwest::Error> for ExchangeError {
     fn from(error: reqwest::Error) -> Self {
-        Failure::Http(error)
+        ExchangeError::Http(error)
     }
 }
 
 /// Says in words what went wrong on the way, without the address.
-fn describe(error: &reqwest::Error) -> String {
+fn describe_transport_error(error: &reqwest::Error) -> String {
     let what = if error.is_connect() {
         "the service cannot be reached"
     } else if error.is_body() || error.is_decode() {
@@ -274,23 +280,23 @@ mod tests {
         Ok(of.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 0)).collect())
     }
 
-    async fn resolved(look_up: LookUp, name: &str) -> Result<Vec<String>, String> {
-        let resolver = PublicNames { asked_for: |name| name == "asked.example", look_up };
+    async fn resolved(look_up: Lookup, name: &str) -> Result<Vec<String>, String> {
+        let resolver = PublicResolver { asked_for: |name| name == "asked.example", look_up };
         let found = resolver.resolve(name.parse().unwrap()).await.map_err(|error| error.to_string())?;
         Ok(found.map(|address| address.ip().to_string()).collect())
     }
 
     #[tokio::test]
     async fn a_name_that_is_asked_for_leads_to_public_addresses_or_nowhere() {
-        let mixed: LookUp =
+        let mixed: Lookup =
             |_| async { addresses(&["10.0.0.7", "1.1.1.1", "::1", "2606:4700::1111"]) }.boxed();
         assert_eq!(resolved(mixed, "asked.example").await.unwrap(), ["1.1.1.1", "2606:4700::1111"]);
-        let inside: LookUp =
+        let inside: Lookup =
             |_| async { addresses(&["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.7"]) }.boxed();
         let told = resolved(inside, "asked.example").await.unwrap_err();
         assert!(told.contains("no address of the public internet"), "{told}");
         assert_eq!(resolved(inside, "proxy.internal").await.unwrap().len(), 3);
-        let nowhere: LookUp = |_| async { Err(io::Error::other("no such name")) }.boxed();
+        let nowhere: Lookup = |_| async { Err(io::Error::other("no such name")) }.boxed();
         assert!(resolved(nowhere, "asked.example").await.is_err());
     }
 
@@ -301,21 +307,21 @@ mod tests {
     async fn a_name_is_looked_up_once_for_a_connection_and_an_inner_address_is_not_connected_to() {
         let inner = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         inner.set_nonblocking(true).unwrap();
-        let look_up: LookUp = |_| {
+        let look_up: Lookup = |_| {
             LOOKED_UP.fetch_add(1, Ordering::Relaxed);
             async { addresses(&["127.0.0.1"]) }.boxed()
         };
-        let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
+        let limits = RequestLimits { timeout: Duration::from_secs(5), ..RequestLimits::default() };
         let asked_for = |name: &str| name == "asked.example";
-        let builder = bounded(limits).unwrap().no_proxy().https_only(true);
-        let builder = builder.dns_resolver(PublicNames { asked_for, look_up });
-        let outbound = Outbound::built("test", builder, limits).unwrap();
+        let builder = client_builder(limits).unwrap().no_proxy().https_only(true);
+        let builder = builder.dns_resolver(PublicResolver { asked_for, look_up });
+        let outbound = HttpClient::from_builder("test", builder, limits).unwrap();
         let url = format!("https://asked.example:{}/", inner.local_addr().unwrap().port());
-        let refusal = outbound.head_of(outbound.client().get(url)).await.unwrap_err().to_string();
+        let refusal = outbound.fetch_head(outbound.client().get(url)).await.unwrap_err().to_string();
         assert!(refusal.contains("no address of the public internet"), "{refusal}");
         assert_eq!(LOOKED_UP.load(Ordering::Relaxed), 1);
         assert!(inner.accept().is_err(), "somebody connected");
-        let plain = outbound.head_of(outbound.client().get("http://asked.example/")).await;
+        let plain = outbound.fetch_head(outbound.client().get("http://asked.example/")).await;
         assert!(plain.is_err(), "it was asked without TLS");
         assert_eq!(LOOKED_UP.load(Ordering::Relaxed), 1);
     }

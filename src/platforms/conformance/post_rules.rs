@@ -3,12 +3,12 @@
 use chrono::TimeDelta;
 use serde_json::{Map, Value};
 
-use super::asker::{Asker, Said};
-use super::rules::{ACCOUNT, NOBODY, Walk, depth, refused, since_ever};
-use super::{Collector, Findings, Known, Verdict};
+use super::account_rules::{ACCOUNT, NOBODY, Walk, depth, refused, since_ever};
+use super::validating_client::{Asker, Said};
+use super::{Collector, Findings, Samples, Verdict};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
-use crate::platforms::lenient;
+use crate::platforms::coerce;
 
 const POST: &str = "PostAnswer";
 /// Names that no post has.
@@ -18,7 +18,7 @@ const NO_SHORTCODE: &str = "TidemarkNone";
 /// Posts by each of their names.
 pub(super) async fn posts(
     asker: &mut Asker<'_>,
-    known: &Known,
+    known: &Samples,
     read: Option<&Walk>,
     findings: &mut Findings,
 ) {
@@ -29,7 +29,7 @@ pub(super) async fn posts(
         refused(&unknown, &["not_found", "unsupported"]),
     );
     let listed = read.and_then(|walk| walk.posts.first());
-    let id = known.post.clone().or_else(|| lenient::id(listed?.get("id")));
+    let id = known.post_id.clone().or_else(|| coerce::id(listed?.get("id")));
     let verdict = one_post(asker, "id", id.as_deref(), listed).await;
     findings.add(
         "post-by-id",
@@ -41,7 +41,7 @@ pub(super) async fn posts(
         let verdict = Verdict::Untried("posts of TikTok have no shortcodes".to_owned());
         return findings.add("post-by-shortcode", means, verdict);
     }
-    let code = known.shortcode.clone().or_else(|| lenient::id(listed?.get("shortcode")));
+    let code = known.shortcode.clone().or_else(|| coerce::id(listed?.get("shortcode")));
     let verdict = match one_post(asker, "shortcode", code.as_deref(), listed).await {
         Verdict::Kept => {
             let nobody = asker.ask(&["posts"], &[("shortcode", NO_SHORTCODE.to_owned())], POST).await;
@@ -73,22 +73,21 @@ async fn one_post(
         other => return Verdict::Broken(other.in_words()),
     };
     let same = |field: &str| match (
-        lenient::id(post.get(field)),
-        listed.and_then(|listed| lenient::id(listed.get(field))),
+        coerce::id(post.get(field)),
+        listed.and_then(|listed| coerce::id(listed.get(field))),
     ) {
         (Some(said), Some(listed)) => said == listed,
         _ => true,
     };
-    let told = lenient::id(post.get(by));
+    let told = coerce::id(post.get(by));
     if told.as_deref().is_some_and(|told| told != name) || (by == "id" && told.is_none()) {
         return Verdict::Broken(format!(
             "asked for {name}, it answers the post {}",
             told.unwrap_or_default()
         ));
     }
-    let is_listed = listed.is_some_and(|listed| lenient::id(listed.get(by)).as_deref() == Some(name));
-    let times =
-        [Some(&post), listed].map(|post| post.and_then(|post| lenient::time(post.get("create_time"))));
+    let is_listed = listed.is_some_and(|listed| coerce::id(listed.get(by)).as_deref() == Some(name));
+    let times = [Some(&post), listed].map(|post| post.and_then(|post| coerce::time(post.get("create_time"))));
     let apart = match times {
         [Some(one), Some(other)] => (one - other).abs() > TimeDelta::seconds(1),
         _ => false,

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, NaiveDate, Utc};
 use serde_json::{Map, Value};
 
-use super::asker::{Asker, Said};
-use super::posts::posts;
-use super::{Findings, Known, Verdict};
+use super::post_rules::posts;
+use super::validating_client::{Asker, Said};
+use super::{Findings, Samples, Verdict};
 use crate::model::counters::Counters;
-use crate::platforms::lenient;
+use crate::platforms::coerce;
 
 pub(super) const ACCOUNT: &str = "AccountAnswer";
 /// How far the account is read: enough to see pages, not enough to be a burden.
@@ -34,13 +34,13 @@ pub(super) struct Walk {
 
 impl Walk {
     fn id(&self) -> Option<String> {
-        lenient::id(self.profile.get("id"))
+        coerce::id(self.profile.get("id"))
     }
 
     /// The posts whose id and time can be read.
     fn timed(&self) -> Vec<(String, DateTime<Utc>)> {
         let read = |post: &Map<String, Value>| {
-            Some((lenient::id(post.get("id"))?, lenient::time(post.get("create_time"))?))
+            Some((coerce::id(post.get("id"))?, coerce::time(post.get("create_time"))?))
         };
         self.posts.iter().filter_map(read).collect()
     }
@@ -87,17 +87,17 @@ async fn walk(
             strayed: false,
         });
         walk.pages += 1;
-        walk.strayed |= lenient::id(profile.get("id")) != walk.id();
+        walk.strayed |= coerce::id(profile.get("id")) != walk.id();
         for row in rows {
             let Value::Object(post) = row else { continue };
-            if let Some(id) = lenient::id(post.get("id"))
+            if let Some(id) = coerce::id(post.get("id"))
                 && !seen.insert(id.clone())
             {
                 walk.twice.insert(id);
             }
             walk.posts.push(post);
         }
-        let next = lenient::filled_text(page.get("next"));
+        let next = coerce::non_empty_text(page.get("next"));
         let Some(next) = next.filter(|_| walk.posts.len() < max_posts) else { break };
         if cursors.iter().any(|(_, known)| *known == next) {
             return Err(Lost::Paging(format!("page {} leads back to the cursor \"{next}\"", walk.pages)));
@@ -117,7 +117,7 @@ pub(super) fn since_ever() -> NaiveDate {
     NaiveDate::from_ymd_opt(2010, 1, 1).unwrap_or_default()
 }
 
-pub(super) async fn accounts(asker: &mut Asker<'_>, known: &Known, findings: &mut Findings) {
+pub(super) async fn accounts(asker: &mut Asker<'_>, known: &Samples, findings: &mut Findings) {
     let unknown = asker.ask(&["accounts", NOBODY], &depth(9, since_ever()), ACCOUNT).await;
     findings.add(
         "unknown-account",
@@ -160,7 +160,7 @@ pub(super) async fn accounts(asker: &mut Asker<'_>, known: &Known, findings: &mu
     add("values", values(&walk));
     add("newest", newest(asker, username, &walk).await);
     add("not-before", not_before(asker, username, &walk).await);
-    let id = known.id.clone().or_else(|| walk.id());
+    let id = known.account_id.clone().or_else(|| walk.id());
     add("account-by-id", by_id(asker, username, id.as_deref()).await);
     add("rename", rename(asker, id.as_deref()).await);
     posts(asker, known, Some(&walk), findings).await;
@@ -189,12 +189,12 @@ pub(super) fn refused(said: &Said, codes: &[&str]) -> Verdict {
     }
 }
 
-fn identity(walk: &Walk, username: &str, known: &Known) -> Verdict {
-    let said = lenient::text(walk.profile.get("username"));
+fn identity(walk: &Walk, username: &str, known: &Samples) -> Verdict {
+    let said = coerce::text(walk.profile.get("username"));
     if said.as_ref().is_some_and(|said| !said.eq_ignore_ascii_case(username)) {
         return Verdict::Broken(format!("asked for @{username}, it answers @{}", said.unwrap_or_default()));
     }
-    match (walk.id(), &known.id) {
+    match (walk.id(), &known.account_id) {
         (Some(id), Some(meant)) if id != *meant => {
             Verdict::Broken(format!("its id is {id} instead of {meant}"))
         }
@@ -225,7 +225,7 @@ fn values(walk: &Walk) -> Verdict {
     let mut faults = Vec::new();
     let mut counter = |place: String, value: Option<&Value>| {
         if let Some(value) = value.filter(|value| !value.is_null())
-            && lenient::count(Some(value)).is_none_or(|count| count > Counters::MAX)
+            && coerce::count(Some(value)).is_none_or(|count| count > Counters::MAX)
         {
             faults.push(format!("{place} is {value}: it will count as unknown"));
         }
@@ -234,24 +234,24 @@ fn values(walk: &Walk) -> Verdict {
         counter(format!("profile.{name}"), walk.profile.get(name));
     }
     for post in &walk.posts {
-        let id = lenient::id(post.get("id")).unwrap_or_default();
+        let id = coerce::id(post.get("id")).unwrap_or_default();
         for name in Counters::NAMES {
             counter(format!("{name} of post {id}"), post.get(name));
         }
     }
     for post in &walk.posts {
         let given = post.get("id").cloned().unwrap_or_default();
-        if lenient::id(Some(&given)).is_none() {
+        if coerce::id(Some(&given)).is_none() {
             faults.push(format!("{given} is no id: 1 to 128 characters without blanks"));
         }
         let stated = |name: &str| post.get(name).filter(|value| !value.is_null());
         if let Some(time) = stated("create_time")
-            && lenient::time(Some(time)).is_none()
+            && coerce::time(Some(time)).is_none()
         {
             faults.push(format!("create_time of post {given} is {time}: RFC 3339, or seconds since 1970"));
         }
         if let Some(duration) = stated("duration")
-            && lenient::seconds(Some(duration)).is_none()
+            && coerce::seconds(Some(duration)).is_none()
         {
             faults.push(format!("duration of post {given} is {duration}: seconds, not negative"));
         }
@@ -278,7 +278,7 @@ async fn newest(asker: &mut Asker<'_>, username: &str, read: &Walk) -> Verdict {
     posts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
     match walk(asker, username, None, 2, since_ever()).await {
         Ok(few) => {
-            let few: BTreeSet<_> = few.posts.iter().filter_map(|post| lenient::id(post.get("id"))).collect();
+            let few: BTreeSet<_> = few.posts.iter().filter_map(|post| coerce::id(post.get("id"))).collect();
             match posts[..2].iter().find(|(id, _)| !few.contains(id)) {
                 Some((id, time)) => Verdict::Broken(format!(
                     "with max_posts=2, the post {id} of {time} is missing, though no other two are newer"
@@ -300,7 +300,7 @@ async fn not_before(asker: &mut Asker<'_>, username: &str, read: &Walk) -> Verdi
     match walk(asker, username, None, MOST_POSTS, day).await {
         Ok(recent) => {
             let recent: BTreeSet<_> =
-                recent.posts.iter().filter_map(|post| lenient::id(post.get("id"))).collect();
+                recent.posts.iter().filter_map(|post| coerce::id(post.get("id"))).collect();
             let missing =
                 |(id, time): &&(String, DateTime<Utc>)| time.date_naive() >= day && !recent.contains(id);
             match posts.iter().find(missing) {
@@ -332,8 +332,8 @@ async fn rename(asker: &mut Asker<'_>, id: Option<&str>) -> Verdict {
     query.push(("id", id.to_owned()));
     match asker.ask(&["accounts", NOBODY], &query, ACCOUNT).await {
         Said::Good(answer) => {
-            let said = answer.get("profile").and_then(|profile| lenient::id(profile.get("id")));
-            let name = answer.get("profile").and_then(|profile| lenient::text(profile.get("username")));
+            let said = answer.get("profile").and_then(|profile| coerce::id(profile.get("id")));
+            let name = answer.get("profile").and_then(|profile| coerce::text(profile.get("username")));
             match (said, name) {
                 (Some(said), Some(name)) if said == id && !name.eq_ignore_ascii_case(NOBODY) => Verdict::Kept,
                 (Some(said), _) if said == id => Verdict::Broken(

@@ -7,10 +7,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use salvo::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::fields::{Field, parse};
-use super::population::{SandboxPost, graph_counters};
-use super::reply::{Refused, Reply, answer, bearer};
-use super::world::{Seen, World};
+use super::graph_fields::{GraphField, parse_fields};
+use super::population::{SimulatedPost, graph_counters};
+use super::response::{JsonResponse, PlatformError, bearer_token, respond};
+use super::world::{VisibleAccount, World};
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
@@ -19,44 +19,44 @@ pub const USER_ID: &str = "17841400000000001";
 pub const TOKEN: &str = "sandbox-graph-token";
 
 /// Answers `GET /graph/{version}/{user_id}`.
-pub struct Graph(pub Arc<World>);
+pub struct GraphHandler(pub Arc<World>);
 
 #[handler]
-impl Graph {
+impl GraphHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
         let right = async {
             let user = req.param::<String>("user_id").unwrap_or_default();
-            let token = bearer(req).or_else(|| req.query::<String>("access_token"));
+            let token = bearer_token(req).or_else(|| req.query::<String>("access_token"));
             let fields = req.query::<String>("fields").unwrap_or_default();
             discover(&self.0, &user, token.as_deref(), &fields)
         };
-        answer(&self.0, Platform::Instagram, res, right, refused).await;
+        respond(&self.0, Platform::Instagram, res, right, refused).await;
     }
 }
 
-fn refused(refused: Refused) -> Reply {
+fn refused(refused: PlatformError) -> JsonResponse {
     match refused {
-        Refused::RateLimit => error(
+        PlatformError::RateLimit => error(
             StatusCode::FORBIDDEN,
             4,
             0,
             "(#4) Application request limit reached",
             None,
         )
-        .with("x-app-usage", r#"{"call_count":100,"total_time":41,"total_cputime":38}"#)
-        .with(
+        .with_header("x-app-usage", r#"{"call_count":100,"total_time":41,"total_cputime":38}"#)
+        .with_header(
             "x-business-use-case-usage",
             json!({USER_ID: [{"type": "instagram", "call_count": 100, "total_cputime": 38, "total_time": 41,
                     "estimated_time_to_regain_access": 1}]}),
         ),
-        Refused::Error => error(
+        PlatformError::Error => error(
             StatusCode::INTERNAL_SERVER_ERROR,
             2,
             0,
             "An unexpected error has occurred. Please retry your request later.",
             None,
         ),
-        Refused::Unauthorized => error(
+        PlatformError::Unauthorized => error(
             StatusCode::BAD_REQUEST,
             190,
             460,
@@ -66,7 +66,13 @@ fn refused(refused: Refused) -> Reply {
     }
 }
 
-fn error(status: StatusCode, code: u32, subcode: u32, message: &str, user_message: Option<String>) -> Reply {
+fn error(
+    status: StatusCode,
+    code: u32,
+    subcode: u32,
+    message: &str,
+    user_message: Option<String>,
+) -> JsonResponse {
     let mut error = json!({"message": message, "type": "OAuthException", "code": code,
         "fbtrace_id": "Asandbox0000000000000"});
     if subcode != 0 {
@@ -79,14 +85,14 @@ fn error(status: StatusCode, code: u32, subcode: u32, message: &str, user_messag
         error["error_user_title"] = json!("Cannot find User");
         error["error_user_msg"] = json!(said);
     }
-    Reply::new(status, json!({"error": error}))
+    JsonResponse::new(status, json!({"error": error}))
 }
 
-fn bad_field() -> Reply {
+fn bad_field() -> JsonResponse {
     error(StatusCode::BAD_REQUEST, 100, 0, "(#100) Please read documentation for supported fields.", None)
 }
 
-fn discover(world: &World, user: &str, token: Option<&str>, fields: &str) -> Reply {
+fn discover(world: &World, user: &str, token: Option<&str>, fields: &str) -> JsonResponse {
     if token != Some(TOKEN) {
         return error(StatusCode::BAD_REQUEST, 190, 0, "The access token could not be decrypted", None);
     }
@@ -95,12 +101,12 @@ fn discover(world: &World, user: &str, token: Option<&str>, fields: &str) -> Rep
             "(#100) Object does not exist, cannot be loaded due to missing permission or reviewable feature";
         return error(StatusCode::BAD_REQUEST, 100, 33, message, None);
     }
-    let Some(asked) = parse(fields) else { return bad_field() };
+    let Some(asked) = parse_fields(fields) else { return bad_field() };
     let Some(discovery) = asked.iter().find(|field| field.name == "business_discovery") else {
         return bad_field();
     };
     let Some(username) = discovery.argument("username") else { return bad_field() };
-    let Some(seen) = world.find(Platform::Instagram, username) else {
+    let Some(seen) = world.find_by_username(Platform::Instagram, username) else {
         let said = format!("The user with username: {username} cannot be found.");
         return error(StatusCode::BAD_REQUEST, 110, 2_207_013, "Invalid user id", Some(said));
     };
@@ -114,12 +120,12 @@ fn discover(world: &World, user: &str, token: Option<&str>, fields: &str) -> Rep
     }
     // Asked for or not, the id is always there.
     discovered.insert("id".to_owned(), json!(seen.account.id));
-    Reply::ok(json!({"business_discovery": discovered, "id": USER_ID}))
-        .with("x-app-usage", r#"{"call_count":3,"total_time":2,"total_cputime":1}"#)
+    JsonResponse::ok(json!({"business_discovery": discovered, "id": USER_ID}))
+        .with_header("x-app-usage", r#"{"call_count":3,"total_time":2,"total_cputime":1}"#)
 }
 
 /// A field of a profile; an empty one is absent, and one that does not exist an error.
-fn profile_field(seen: &Seen<'_>, field: &Field) -> Result<Option<Value>, ()> {
+fn profile_field(seen: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
     let account = seen.account;
     Ok(match field.name.as_str() {
         "id" => Some(json!(account.id)),
@@ -139,7 +145,7 @@ fn profile_field(seen: &Seen<'_>, field: &Field) -> Result<Option<Value>, ()> {
     })
 }
 
-fn media(seen: &Seen<'_>, field: &Field) -> Result<Option<Value>, ()> {
+fn media(seen: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
     let limit = field.argument("limit").and_then(|limit| limit.parse().ok()).unwrap_or(25).clamp(1, 50);
     // A cursor names a post, so posts that appear meanwhile shift nothing.
     let before = match field.argument("after") {
@@ -171,7 +177,12 @@ fn media(seen: &Seen<'_>, field: &Field) -> Result<Option<Value>, ()> {
     Ok(Some(media))
 }
 
-fn media_row(seen: &Seen<'_>, post: &SandboxPost, counters: Counters, fields: &[Field]) -> Result<Value, ()> {
+fn media_row(
+    seen: &VisibleAccount<'_>,
+    post: &SimulatedPost,
+    counters: Counters,
+    fields: &[GraphField],
+) -> Result<Value, ()> {
     let mut row = Map::from_iter([("id".to_owned(), json!(post.id))]);
     let plays = post.duration.is_some();
     for field in fields {

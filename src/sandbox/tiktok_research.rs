@@ -7,8 +7,8 @@ use salvo::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::ids;
-use super::population::SandboxPost;
-use super::reply::{Refused, Reply, answer, bearer};
+use super::population::SimulatedPost;
+use super::response::{JsonResponse, PlatformError, bearer_token, respond};
 use super::world::World;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
@@ -35,10 +35,10 @@ const USER_FIELDS: [&str; 9] = [
 ];
 
 /// Answers `POST /tiktok/v2/oauth/token/`.
-pub struct Token(pub Arc<World>);
+pub struct TokenHandler(pub Arc<World>);
 
 #[handler]
-impl Token {
+impl TokenHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
         let form: Vec<(String, String)> = match req.payload().await {
             Ok(bytes) => url::form_urlencoded::parse(bytes).into_owned().collect(),
@@ -47,15 +47,17 @@ impl Token {
         let get = |name: &str| form.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let refuse = |code: &str, said: &str| {
             let body = json!({"error": code, "error_description": said, "log_id": "2026sandbox"});
-            Reply::new(StatusCode::BAD_REQUEST, body)
+            JsonResponse::new(StatusCode::BAD_REQUEST, body)
         };
         let reply = if get("grant_type") != Some("client_credentials") {
             refuse("unsupported_grant_type", "Grant type is not supported.")
         } else if (get("client_key"), get("client_secret")) != (Some(CLIENT_KEY), Some(CLIENT_SECRET)) {
             refuse("invalid_client", "Client key or secret is incorrect.")
         } else {
-            let token = self.0.issue(TOKEN_PREFIX, TimeDelta::seconds(TOKEN_SECONDS), String::new());
-            Reply::ok(json!({"access_token": token, "expires_in": TOKEN_SECONDS, "token_type": "Bearer"}))
+            let token = self.0.issue_token(TOKEN_PREFIX, TimeDelta::seconds(TOKEN_SECONDS), String::new());
+            JsonResponse::ok(
+                json!({"access_token": token, "expires_in": TOKEN_SECONDS, "token_type": "Bearer"}),
+            )
         };
         reply.send(res);
     }
@@ -63,20 +65,20 @@ impl Token {
 
 /// What is asked of the Research API.
 #[derive(Clone, Copy)]
-pub enum Question {
+pub enum ResearchEndpoint {
     User,
     Videos,
 }
 
 /// Answers `POST /tiktok/v2/research/user/info/` and `…/video/query/`.
-pub struct Research(pub Arc<World>, pub Question);
+pub struct ResearchHandler(pub Arc<World>, pub ResearchEndpoint);
 
 #[handler]
-impl Research {
+impl ResearchHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
         let world = &*self.0;
         let right = async {
-            let token = bearer(req).unwrap_or_default();
+            let token = bearer_token(req).unwrap_or_default();
             let fields = req.query::<String>("fields").unwrap_or_default();
             let body = req.payload().await.ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
             let Some(body) = body else { return invalid("Invalid JSON body") };
@@ -88,21 +90,23 @@ impl Research {
                 );
             }
             match self.1 {
-                Question::User => user(world, &fields, &body),
-                Question::Videos => videos(world, &fields, &body),
+                ResearchEndpoint::User => user(world, &fields, &body),
+                ResearchEndpoint::Videos => videos(world, &fields, &body),
             }
         };
-        answer(world, Platform::Tiktok, res, right, refused).await;
+        respond(world, Platform::Tiktok, res, right, refused).await;
     }
 }
 
-fn refused(refused: Refused) -> Reply {
+fn refused(refused: PlatformError) -> JsonResponse {
     match refused {
-        Refused::RateLimit => {
+        PlatformError::RateLimit => {
             error(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded", "The API rate limit was exceeded")
         }
-        Refused::Error => error(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "Something is wrong"),
-        Refused::Unauthorized => error(
+        PlatformError::Error => {
+            error(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "Something is wrong")
+        }
+        PlatformError::Unauthorized => error(
             StatusCode::UNAUTHORIZED,
             "scope_not_authorized",
             "The client did not authorize the scope required for completing this request: research.data.basic",
@@ -110,24 +114,24 @@ fn refused(refused: Refused) -> Reply {
     }
 }
 
-fn error(status: StatusCode, code: &str, message: &str) -> Reply {
-    Reply::new(
+fn error(status: StatusCode, code: &str, message: &str) -> JsonResponse {
+    JsonResponse::new(
         status,
         json!({"data": {}, "error": {"code": code, "message": message, "log_id": "2026sandbox"}}),
     )
 }
 
-fn invalid(message: &str) -> Reply {
+fn invalid(message: &str) -> JsonResponse {
     error(StatusCode::BAD_REQUEST, "invalid_params", message)
 }
 
-fn good(data: Value) -> Reply {
-    Reply::ok(json!({"data": data, "error": {"code": "ok", "message": "", "log_id": "2026sandbox"}}))
+fn success(data: Value) -> JsonResponse {
+    JsonResponse::ok(json!({"data": data, "error": {"code": "ok", "message": "", "log_id": "2026sandbox"}}))
 }
 
-fn user(world: &World, fields: &str, body: &Value) -> Reply {
+fn user(world: &World, fields: &str, body: &Value) -> JsonResponse {
     let username = body.get("username").and_then(Value::as_str).unwrap_or_default();
-    let Some(seen) = world.find(Platform::Tiktok, username) else {
+    let Some(seen) = world.find_by_username(Platform::Tiktok, username) else {
         return invalid(&format!("cannot find the user {username}"));
     };
     let account = seen.account;
@@ -150,10 +154,10 @@ fn user(world: &World, fields: &str, body: &Value) -> Reply {
             _ => return invalid(&format!("the fields query param is invalid: {field}")),
         }
     }
-    good(Value::Object(data))
+    success(Value::Object(data))
 }
 
-fn videos(world: &World, fields: &str, body: &Value) -> Reply {
+fn videos(world: &World, fields: &str, body: &Value) -> JsonResponse {
     let day = |name: &str| {
         body.get(name).and_then(Value::as_str).and_then(|text| NaiveDate::parse_from_str(text, "%Y%m%d").ok())
     };
@@ -181,7 +185,7 @@ fn videos(world: &World, fields: &str, body: &Value) -> Reply {
         None if cursor > 0 => return invalid("Invalid count or cursor"),
         _ => {}
     }
-    let found = match matches(world, body.get("query")) {
+    let found = match find_videos(world, body.get("query")) {
         Ok(found) => found,
         Err(said) => return invalid(said),
     };
@@ -215,20 +219,20 @@ fn videos(world: &World, fields: &str, body: &Value) -> Reply {
         }
         page.push(Value::Object(kept));
     }
-    let search = search.map_or_else(|| world.issue("7", SEARCH_LIFE, question), str::to_owned);
-    good(json!({"videos": page, "cursor": cursor + count, "has_more": has_more, "search_id": search}))
+    let search = search.map_or_else(|| world.issue_token("7", SEARCH_LIFE, question), str::to_owned);
+    success(json!({"videos": page, "cursor": cursor + count, "has_more": has_more, "search_id": search}))
 }
 
 /// A video that a query found.
-struct Found {
+struct MatchedVideo {
     account: usize,
     username: String,
-    post: SandboxPost,
+    post: SimulatedPost,
     counters: Counters,
 }
 
 /// Every video that a query means, by username or by id, newest first.
-fn matches(world: &World, query: Option<&Value>) -> Result<Vec<Found>, &'static str> {
+fn find_videos(world: &World, query: Option<&Value>) -> Result<Vec<MatchedVideo>, &'static str> {
     let conditions =
         query.and_then(|query| query.get("and")).and_then(Value::as_array).ok_or("the query is invalid")?;
     let [condition] = conditions.as_slice() else {
@@ -242,13 +246,15 @@ fn matches(world: &World, query: Option<&Value>) -> Result<Vec<Found>, &'static 
     let mut found = Vec::new();
     for value in values.iter().filter_map(Value::as_str) {
         let (seen, id) = match text("field_name") {
-            "username" => (world.find(Platform::Tiktok, value), None),
-            "video_id" => (ids::tiktok_post_account(value).and_then(|index| world.show(index)), Some(value)),
+            "username" => (world.find_by_username(Platform::Tiktok, value), None),
+            "video_id" => {
+                (ids::parse_tiktok_post_account(value).and_then(|index| world.account_at(index)), Some(value))
+            }
             _ => return Err("the field_name is invalid"),
         };
         let Some(seen) = seen else { continue };
         let meant = seen.posts().filter(|(post, _)| id.is_none_or(|id| post.id == id));
-        found.extend(meant.map(|(post, counters)| Found {
+        found.extend(meant.map(|(post, counters)| MatchedVideo {
             account: seen.account.index,
             username: seen.username.clone(),
             post,
@@ -258,8 +264,8 @@ fn matches(world: &World, query: Option<&Value>) -> Result<Vec<Found>, &'static 
     Ok(found)
 }
 
-fn row(video: &Found) -> Value {
-    let Found { account, username, post, counters } = video;
+fn row(video: &MatchedVideo) -> Value {
+    let MatchedVideo { account, username, post, counters } = video;
     let even = post.number.is_multiple_of(2);
     let id = match post.id.parse::<u64>() {
         Ok(number) if even => json!(number),

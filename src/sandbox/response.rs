@@ -13,26 +13,26 @@ use crate::model::platform::Platform;
 
 /// An answer before it is sent.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct JsonResponse {
     pub status: StatusCode,
     pub body: Value,
     pub headers: Vec<(&'static str, String)>,
 }
 
-impl Reply {
+impl JsonResponse {
     /// An answer of this status without headers of its own.
     pub fn new(status: StatusCode, body: Value) -> Self {
-        Reply { status, body, headers: Vec::new() }
+        JsonResponse { status, body, headers: Vec::new() }
     }
 
     /// A good answer.
     pub fn ok(body: Value) -> Self {
-        Reply::new(StatusCode::OK, body)
+        JsonResponse::new(StatusCode::OK, body)
     }
 
     /// Adds a header.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+    pub fn with_header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
     }
@@ -50,7 +50,7 @@ impl Reply {
     }
 
     /// Sends the first half of the answer and breaks the connection off.
-    fn send_half(self, res: &mut Response) {
+    fn send_truncated(self, res: &mut Response) {
         let body = self.body.to_string().into_bytes();
         let half = Bytes::copy_from_slice(&body[..body.len() / 2]);
         res.status_code(self.status);
@@ -62,23 +62,23 @@ impl Reply {
 
 /// Answers a request to a platform: rightly, or with the failure that is due. `right` is only run when it is asked
 /// for, and `wrong` puts a refusal into the platform's own words.
-pub async fn answer(
+pub async fn respond(
     world: &World,
     platform: Platform,
     res: &mut Response,
-    right: impl Future<Output = Reply>,
-    wrong: impl FnOnce(Refused) -> Reply,
+    right: impl Future<Output = JsonResponse>,
+    wrong: impl FnOnce(PlatformError) -> JsonResponse,
 ) {
     match world.next_fault(platform) {
         None => right.await.send(res),
-        Some(Fault::Truncate) => right.await.send_half(res),
-        Some(Fault::RateLimit) => wrong(Refused::RateLimit).send(res),
-        Some(Fault::Error) => wrong(Refused::Error).send(res),
-        Some(Fault::Unauthorized) => wrong(Refused::Unauthorized).send(res),
+        Some(Fault::Truncate) => right.await.send_truncated(res),
+        Some(Fault::RateLimit) => wrong(PlatformError::RateLimit).send(res),
+        Some(Fault::Error) => wrong(PlatformError::Error).send(res),
+        Some(Fault::Unauthorized) => wrong(PlatformError::Unauthorized).send(res),
         Some(Fault::Hang) => {
             // Longer than anyone waits; whoever gives up ends it.
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            wrong(Refused::Error).send(res);
+            wrong(PlatformError::Error).send(res);
         }
         Some(Fault::Html) => {
             res.status_code(StatusCode::OK);
@@ -92,14 +92,14 @@ pub async fn answer(
 
 /// A refusal that every platform has words of its own for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum PlatformError {
     RateLimit,
     Error,
     Unauthorized,
 }
 
 /// The bearer token of a request.
-pub fn bearer(req: &Request) -> Option<String> {
+pub fn bearer_token(req: &Request) -> Option<String> {
     let text = req.headers().get("authorization")?.to_str().ok()?;
     let (scheme, token) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())

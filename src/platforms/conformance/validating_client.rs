@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use super::{Collector, schema};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
-use crate::platforms::lenient;
-use crate::platforms::outbound::{Answer, Outbound};
-use crate::platforms::source::Refusal;
+use crate::platforms::coerce;
+use crate::platforms::http_client::{HttpClient, HttpResponse};
+use crate::platforms::source::SourceError;
 
 /// No check asks more often.
 const MOST_REQUESTS: usize = 150;
@@ -50,7 +50,7 @@ impl Said {
 /// One conversation with a collector about one platform.
 pub(super) struct Asker<'a> {
     collector: &'a Collector,
-    outbound: Outbound,
+    outbound: HttpClient,
     platform: Platform,
     requests: usize,
     /// What was wrong with answers, by what answers have to be.
@@ -61,7 +61,7 @@ pub(super) struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     pub(super) fn new(collector: &'a Collector, platform: Platform) -> Result<Self, String> {
-        let outbound = Outbound::new("http", &collector.base, collector.limits)?;
+        let outbound = HttpClient::new("http", &collector.base, collector.limits)?;
         Ok(Asker {
             collector,
             outbound,
@@ -113,7 +113,7 @@ impl<'a> Asker<'a> {
         }
         let began = Instant::now();
         let answer = self.outbound.send(request).await;
-        self.hold(TIMELY, &asked, answer.as_ref().err().map(Refusal::to_string));
+        self.hold(TIMELY, &asked, answer.as_ref().err().map(SourceError::to_string));
         let answer = match answer {
             Ok(answer) => answer,
             Err(refusal) => return Said::Nothing(refusal.to_string()),
@@ -122,7 +122,7 @@ impl<'a> Asker<'a> {
         self.read(&answer, &asked, schema)
     }
 
-    fn read(&mut self, answer: &Answer, asked: &str, schema: &str) -> Said {
+    fn read(&mut self, answer: &HttpResponse, asked: &str, schema: &str) -> Said {
         let status = answer.status.as_u16();
         let body = answer.json(Utc::now()).ok().filter(Value::is_object);
         let content_type =
@@ -134,7 +134,7 @@ impl<'a> Asker<'a> {
         let fault = match (&body, is_json) {
             (None, _) => Some(format!(
                 "HTTP {status} whose body is no JSON object but \"{}\"",
-                lenient::excerpt(&String::from_utf8_lossy(&answer.body[..answer.body.len().min(80)]))
+                coerce::excerpt(&String::from_utf8_lossy(&answer.body[..answer.body.len().min(80)]))
             )),
             (Some(_), false) => Some(format!("HTTP {status} with the content type \"{content_type}\"")),
             _ => None,

@@ -2,13 +2,13 @@
 
 /// One field of an expression, as `media.after(x).limit(50){id,caption}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct GraphField {
     pub name: String,
     pub arguments: Vec<(String, String)>,
-    pub fields: Vec<Field>,
+    pub fields: Vec<GraphField>,
 }
 
-impl Field {
+impl GraphField {
     /// The argument of this name.
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.arguments.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -16,20 +16,20 @@ impl Field {
 }
 
 /// Reads an expression, or nothing when it is none.
-pub fn parse(text: &str) -> Option<Vec<Field>> {
+pub fn parse_fields(text: &str) -> Option<Vec<GraphField>> {
     let mut rest = text;
-    let fields = list(&mut rest, 0)?;
+    let fields = parse_list(&mut rest, 0)?;
     rest.is_empty().then_some(fields)
 }
 
-fn list(rest: &mut &str, depth: usize) -> Option<Vec<Field>> {
+fn parse_list(rest: &mut &str, depth: usize) -> Option<Vec<GraphField>> {
     // Deeper than any question that is asked here.
     if depth > 8 {
         return None;
     }
     let mut fields = Vec::new();
     loop {
-        fields.push(field(rest, depth)?);
+        fields.push(parse_field(rest, depth)?);
         match rest.strip_prefix(',') {
             Some(after) => *rest = after,
             None => return Some(fields),
@@ -37,24 +37,24 @@ fn list(rest: &mut &str, depth: usize) -> Option<Vec<Field>> {
     }
 }
 
-fn field(rest: &mut &str, depth: usize) -> Option<Field> {
-    let mut field = Field { name: word(rest)?, arguments: Vec::new(), fields: Vec::new() };
+fn parse_field(rest: &mut &str, depth: usize) -> Option<GraphField> {
+    let mut field = GraphField { name: parse_name(rest)?, arguments: Vec::new(), fields: Vec::new() };
     while let Some(after) = rest.strip_prefix('.') {
         *rest = after;
-        let name = word(rest)?;
+        let name = parse_name(rest)?;
         let (value, after) = rest.strip_prefix('(')?.split_once(')')?;
         field.arguments.push((name, value.to_owned()));
         *rest = after;
     }
     if let Some(after) = rest.strip_prefix('{') {
         *rest = after;
-        field.fields = list(rest, depth + 1)?;
+        field.fields = parse_list(rest, depth + 1)?;
         *rest = rest.strip_prefix('}')?;
     }
     Some(field)
 }
 
-fn word(rest: &mut &str) -> Option<String> {
+fn parse_name(rest: &mut &str) -> Option<String> {
     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
     *rest = after;
@@ -67,9 +67,10 @@ mod tests {
 
     #[test]
     fn expressions_nest() {
-        let fields =
-            parse("business_discovery.username(some.one){id,media.after(QVFI_x).limit(5){id,caption}}")
-                .unwrap();
+        let fields = parse_fields(
+            "business_discovery.username(some.one){id,media.after(QVFI_x).limit(5){id,caption}}",
+        )
+        .unwrap();
         assert_eq!(fields[0].argument("username"), Some("some.one"));
         let media = &fields[0].fields[1];
         assert_eq!((media.argument("after"), media.argument("limit")), (Some("QVFI_x"), Some("5")));
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn what_is_no_expression_is_refused() {
         for text in ["", "a,", "a{", "a{}", "a.b", "a.b(c", "a}", "a b", &"a{".repeat(50)] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(parse_fields(text), None, "{text}");
         }
     }
 }

@@ -7,9 +7,9 @@ use salvo::prelude::*;
 use serde_json::{Value, json};
 
 use super::ids;
-use super::population::SandboxPost;
-use super::reply::{Refused, Reply, answer, bearer};
-use super::world::{Seen, World};
+use super::population::SimulatedPost;
+use super::response::{JsonResponse, PlatformError, bearer_token, respond};
+use super::world::{VisibleAccount, World};
 use crate::model::counters::Counters;
 use crate::model::identifier::video_url;
 use crate::model::platform::Platform;
@@ -19,10 +19,10 @@ pub const TOKEN: &str = "sandbox-http-token";
 const PAGE: usize = 100;
 
 /// Answers `GET /http/v1/{platform}/accounts/{username}`.
-pub struct Accounts(pub Arc<World>);
+pub struct AccountHandler(pub Arc<World>);
 
 #[handler]
-impl Accounts {
+impl AccountHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
         let Some(platform) = platform(req) else { return unknown_platform().send(res) };
         let right = async {
@@ -31,15 +31,15 @@ impl Accounts {
                 Err(refusal) => refusal,
             }
         };
-        answer(&self.0, platform, res, right, |how| refused(&self.0, how)).await;
+        respond(&self.0, platform, res, right, |how| refused(&self.0, how)).await;
     }
 }
 
 /// Answers `GET /http/v1/{platform}/posts`.
-pub struct Posts(pub Arc<World>);
+pub struct PostHandler(pub Arc<World>);
 
 #[handler]
-impl Posts {
+impl PostHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
         let Some(platform) = platform(req) else { return unknown_platform().send(res) };
         let right = async {
@@ -48,7 +48,7 @@ impl Posts {
                 Err(refusal) => refusal,
             }
         };
-        answer(&self.0, platform, res, right, |how| refused(&self.0, how)).await;
+        respond(&self.0, platform, res, right, |how| refused(&self.0, how)).await;
     }
 }
 
@@ -56,12 +56,12 @@ fn platform(req: &Request) -> Option<Platform> {
     req.param::<String>("platform")?.parse().ok()
 }
 
-fn unknown_platform() -> Reply {
+fn unknown_platform() -> JsonResponse {
     error(StatusCode::NOT_FOUND, "not_found", "the platform is neither instagram nor tiktok")
 }
 
-fn authorized(req: &Request) -> Result<(), Reply> {
-    match bearer(req) {
+fn authorized(req: &Request) -> Result<(), JsonResponse> {
+    match bearer_token(req) {
         Some(token) if token != TOKEN => {
             Err(error(StatusCode::UNAUTHORIZED, "unauthorized", "the token is not one of this collector"))
         }
@@ -69,31 +69,33 @@ fn authorized(req: &Request) -> Result<(), Reply> {
     }
 }
 
-fn error(status: StatusCode, code: &str, message: &str) -> Reply {
-    Reply::new(status, json!({"error": {"code": code, "message": message}}))
+fn error(status: StatusCode, code: &str, message: &str) -> JsonResponse {
+    JsonResponse::new(status, json!({"error": {"code": code, "message": message}}))
 }
 
-fn refused(world: &World, how: Refused) -> Reply {
+fn refused(world: &World, how: PlatformError) -> JsonResponse {
     match how {
-        Refused::RateLimit => {
+        PlatformError::RateLimit => {
             let retry_at = (world.now() + TimeDelta::minutes(1)).to_rfc3339_opts(SecondsFormat::Secs, true);
             let message = "too many requests";
             let body = json!({"error": {"code": "rate_limited", "message": message, "retry_at": retry_at}});
-            Reply::new(StatusCode::TOO_MANY_REQUESTS, body).with("retry-after", 60)
+            JsonResponse::new(StatusCode::TOO_MANY_REQUESTS, body).with_header("retry-after", 60)
         }
-        Refused::Error => {
+        PlatformError::Error => {
             error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the collector is out of order")
         }
-        Refused::Unauthorized => error(StatusCode::UNAUTHORIZED, "unauthorized", "the token was revoked"),
+        PlatformError::Unauthorized => {
+            error(StatusCode::UNAUTHORIZED, "unauthorized", "the token was revoked")
+        }
     }
 }
 
-fn account(world: &World, platform: Platform, req: &mut Request) -> Reply {
+fn account(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
     let username = req.param::<String>("username").unwrap_or_default();
     // An id says who is meant, whatever the account is called by now.
     let seen = match req.query::<String>("id") {
         Some(id) => world.find_by_id(platform, &id),
-        None => world.find(platform, &username),
+        None => world.find_by_username(platform, &username),
     };
     let Some(seen) = seen else {
         return error(StatusCode::NOT_FOUND, "not_found", &format!("there is no account @{username}"));
@@ -114,32 +116,33 @@ fn account(world: &World, platform: Platform, req: &mut Request) -> Reply {
         _ => Value::Null,
     };
     let posts: Vec<Value> = page.iter().map(|(post, counters)| row(&seen, post, counters)).collect();
-    Reply::ok(json!({"profile": profile(&seen), "posts": posts, "next": next}))
+    JsonResponse::ok(json!({"profile": profile(&seen), "posts": posts, "next": next}))
 }
 
-fn post(world: &World, platform: Platform, req: &mut Request) -> Reply {
+fn post(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
     let (id, shortcode) = (req.query::<String>("id"), req.query::<String>("shortcode"));
     let index = match (platform, &id, &shortcode) {
-        (Platform::Instagram, Some(id), _) => ids::instagram_post_of(id).map(|(account, _)| account),
-        (Platform::Instagram, None, Some(code)) => ids::shortcode_account(code),
-        (Platform::Tiktok, Some(id), _) => ids::tiktok_post_account(id),
+        (Platform::Instagram, Some(id), _) => ids::parse_instagram_post_id(id).map(|(account, _)| account),
+        (Platform::Instagram, None, Some(code)) => ids::parse_shortcode_account(code),
+        (Platform::Tiktok, Some(id), _) => ids::parse_tiktok_post_account(id),
         _ => None,
     };
-    let seen = index.and_then(|index| world.show(index)).filter(|seen| seen.account.platform == platform);
+    let seen =
+        index.and_then(|index| world.account_at(index)).filter(|seen| seen.account.platform == platform);
     let found = seen.as_ref().and_then(|seen| {
-        let is_meant = |post: &SandboxPost| match &id {
+        let is_meant = |post: &SimulatedPost| match &id {
             Some(id) => post.id == *id,
             None => post.shortcode == shortcode,
         };
         Some((seen, seen.posts().find(|(post, _)| is_meant(post))?))
     });
     match found {
-        Some((seen, (post, counters))) => Reply::ok(json!({"post": row(seen, &post, &counters)})),
+        Some((seen, (post, counters))) => JsonResponse::ok(json!({"post": row(seen, &post, &counters)})),
         None => error(StatusCode::NOT_FOUND, "not_found", "there is no such post"),
     }
 }
 
-fn profile(seen: &Seen<'_>) -> Value {
+fn profile(seen: &VisibleAccount<'_>) -> Value {
     json!({
         "id": seen.account.id,
         "username": seen.username,
@@ -154,7 +157,7 @@ fn profile(seen: &Seen<'_>) -> Value {
     })
 }
 
-fn row(seen: &Seen<'_>, post: &SandboxPost, counters: &Counters) -> Value {
+fn row(seen: &VisibleAccount<'_>, post: &SimulatedPost, counters: &Counters) -> Value {
     let platform = seen.account.platform;
     let mut row = json!({
         "id": post.id,

@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::model::counters::Counters;
 
 /// The longest text that is kept of a description, caption or URL, in characters.
-const MAX_TEXT: usize = 10_000;
+const MAX_TEXT_CHARS: usize = 10_000;
 /// The largest `platform_data` that is kept, in bytes of JSON.
-const MAX_PLATFORM_DATA: usize = 16 * 1024;
+const MAX_PLATFORM_DATA_BYTES: usize = 16 * 1024;
 
 /// Fields whose counters were not believed; of each the log speaks once.
 static DOUBTED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -45,7 +45,7 @@ pub fn count(value: Option<&Value>) -> Option<i64> {
     let number = match value? {
         Value::Number(number) => match number.as_i64() {
             Some(whole) => whole,
-            None => whole(number.as_f64()?)?,
+            None => exact_integer(number.as_f64()?)?,
         },
         Value::String(text) => text.trim().parse().ok()?,
         _ => return None,
@@ -54,7 +54,7 @@ pub fn count(value: Option<&Value>) -> Option<i64> {
 }
 
 /// A float that is a whole number small enough to be exact.
-fn whole(float: f64) -> Option<i64> {
+fn exact_integer(float: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (float.fract() == 0.0 && float.abs() < EXACT).then_some(float as i64)
 }
@@ -74,16 +74,16 @@ pub fn id(value: Option<&Value>) -> Option<String> {
 
 /// Reads a text; an empty one counts as said.
 pub fn text(value: Option<&Value>) -> Option<String> {
-    value?.as_str().map(clean)
+    value?.as_str().map(sanitize_text)
 }
 
 /// Reads a text that is unknown when empty, as names and URLs are.
-pub fn filled_text(value: Option<&Value>) -> Option<String> {
+pub fn non_empty_text(value: Option<&Value>) -> Option<String> {
     text(value).filter(|text| !text.trim().is_empty())
 }
 
 /// Reads a truth value.
-pub fn truth(value: Option<&Value>) -> Option<bool> {
+pub fn boolean(value: Option<&Value>) -> Option<bool> {
     value?.as_bool()
 }
 
@@ -104,13 +104,13 @@ pub fn time(value: Option<&Value>) -> Option<DateTime<Utc>> {
         && let Ok(time) = DateTime::parse_from_rfc3339(text)
             .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%z"))
     {
-        return sensible(time.to_utc());
+        return plausible_time(time.to_utc());
     }
-    sensible(DateTime::from_timestamp(count(Some(value))?, 0)?)
+    plausible_time(DateTime::from_timestamp(count(Some(value))?, 0)?)
 }
 
 /// A time that a post can have: not before the platforms, and one that every store can hold.
-fn sensible(time: DateTime<Utc>) -> Option<DateTime<Utc>> {
+fn plausible_time(time: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let seconds = time.timestamp();
     // 2005 to 2100.
     (1_104_537_600..4_102_444_800).contains(&seconds).then_some(time)
@@ -121,7 +121,11 @@ pub fn platform_data(mut rest: serde_json::Map<String, Value>) -> Value {
     rest.retain(|_, value| !value.is_null());
     let mut data = Value::Object(rest);
     scrub(&mut data);
-    if data.to_string().len() > MAX_PLATFORM_DATA { Value::Object(serde_json::Map::new()) } else { data }
+    if data.to_string().len() > MAX_PLATFORM_DATA_BYTES {
+        Value::Object(serde_json::Map::new())
+    } else {
+        data
+    }
 }
 
 fn scrub(value: &mut Value) {
@@ -142,8 +146,8 @@ fn scrub(value: &mut Value) {
 }
 
 /// A text without NUL characters, of bounded length.
-pub fn clean(text: &str) -> String {
-    text.chars().filter(|&character| character != '\0').take(MAX_TEXT).collect()
+pub fn sanitize_text(text: &str) -> String {
+    text.chars().filter(|&character| character != '\0').take(MAX_TEXT_CHARS).collect()
 }
 
 /// The beginning of a text that a service said, for use in an error: one line, not too long.
@@ -213,13 +217,13 @@ mod tests {
     fn texts_hold_nothing_that_a_store_refuses() {
         assert_eq!(text(Some(&json!("a\u{0}b"))).as_deref(), Some("ab"));
         assert_eq!(
-            text(Some(&json!("é".repeat(MAX_TEXT + 5)))).map(|text| text.chars().count()),
-            Some(MAX_TEXT)
+            text(Some(&json!("é".repeat(MAX_TEXT_CHARS + 5)))).map(|text| text.chars().count()),
+            Some(MAX_TEXT_CHARS)
         );
-        assert_eq!(filled_text(Some(&json!("  "))), None);
+        assert_eq!(non_empty_text(Some(&json!("  "))), None);
         let data = json!({"a\u{0}": ["x\u{0}y"], "gone": null});
         assert_eq!(platform_data(data.as_object().cloned().unwrap_or_default()), json!({"a": ["xy"]}));
-        let large = json!({"a": "x".repeat(MAX_PLATFORM_DATA)});
+        let large = json!({"a": "x".repeat(MAX_PLATFORM_DATA_BYTES)});
         assert_eq!(platform_data(large.as_object().cloned().unwrap_or_default()), json!({}));
     }
 }
