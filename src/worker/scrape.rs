@@ -355,8 +355,6 @@ impl Scrape<'_> {
 
 /// Shortens an interval by up to a twentieth, so that a daily target is seen every day and not all come at once.
 fn jittered(interval: TimeDelta) -> TimeDelta {
-    let random = Uuid::now_v7();
-    let share = f64::from(u16::from_le_bytes([random.as_bytes()[14], random.as_bytes()[15]]));
-    let shorter = interval.num_milliseconds() as f64 * (1.0 - share / f64::from(u16::MAX) / 20.0);
-    TimeDelta::milliseconds(shorter as i64)
+    let factor = 1.0 - fastrand::f64() / 20.0;
+    TimeDelta::milliseconds((interval.num_milliseconds() as f64 * factor) as i64)
 }

@@ -400,7 +400,7 @@ impl Scheduler<'_> {
 /// Which end of an organization's queue is served, by lot: in strict alternation it could fall in step with the turns,
 /// and one organization would always be served from the same end.
 fn either_end() -> End {
-    if Uuid::now_v7().as_bytes()[15] & 1 == 0 { End::LongestDue } else { End::NewestDue }
+    if fastrand::bool() { End::LongestDue } else { End::NewestDue }
 }
 
 /// Brings targets together that one answer of the platform serves.
