@@ -165,8 +165,8 @@ pub fn service(app: &App) -> Service {
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Stores::for_requests(&args.stores)?;
     let following = Stores { pg: pool::for_search_follower(&args.stores.postgres)?, ..stores.clone() };
-    let ledger = RequestBudget::Postgres(stores.pg.clone());
-    let readable = Sources::from_args(&args.sources, &ledger)?.readable();
+    let budget = RequestBudget::Postgres(stores.pg.clone());
+    let readable = Sources::from_args(&args.sources, &budget)?.readable();
     let schema = migrate::SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;
     let listener = listen(args.listen)?;
     let limits = args.limits();

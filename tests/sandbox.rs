@@ -156,7 +156,7 @@ async fn sandbox(state: Option<PathBuf>) -> SandboxServer {
 
 fn client() -> reqwest::Client {
     let base = url::Url::parse("http://127.0.0.1/").expect("a URL");
-    HttpClient::new("test", &base, RequestLimits::default()).expect("a client").client().clone()
+    HttpClient::for_service("test", &base, RequestLimits::default()).expect("a client").client().clone()
 }
 
 async fn get(sandbox: &SandboxServer, path: &str) -> Value {

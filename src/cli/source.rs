@@ -10,7 +10,7 @@ use super::answer::AnswerArgs;
 use super::{Failure, word};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
-use crate::platforms::args::source_url;
+use crate::platforms::args::parse_source_url;
 use crate::platforms::conformance::{Collector, RuleOutcome, Samples, check};
 use crate::platforms::http_client::RequestLimits;
 
@@ -65,7 +65,7 @@ const FINDING: [&str; 5] = ["platform", "outcome", "rule", "means", "detail"];
 
 pub(super) async fn run(args: SourceCommandArgs) -> Result<ExitCode, Failure> {
     let SourceCommand::Check(args) = args.command;
-    let base: Url = source_url("URL", &args.url)?;
+    let base: Url = parse_source_url("URL", &args.url)?;
     let limits =
         RequestLimits { timeout: Duration::from_secs(args.timeout_seconds), ..RequestLimits::default() };
     let collector = Collector { base, token: args.token.filter(|token| !token.is_empty()), limits };

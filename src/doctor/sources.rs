@@ -17,8 +17,8 @@ pub(super) async fn check(
     now: Option<DateTime<Utc>>,
     ask: bool,
 ) {
-    let ledger = pg.map_or_else(RequestBudget::in_memory, |pg| RequestBudget::Postgres(pg.clone()));
-    let sources = match Sources::from_args(args, &ledger) {
+    let budget = pg.map_or_else(RequestBudget::in_memory, |pg| RequestBudget::Postgres(pg.clone()));
+    let sources = match Sources::from_args(args, &budget) {
         Ok(sources) => sources,
         Err(error) => return report.fail("sources", error.to_string()),
     };

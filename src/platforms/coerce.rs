@@ -1,7 +1,7 @@
-//! Reading what platforms really send: numbers as strings, ids as numbers, counters that cannot be.
+//! Reads JSON values leniently: platforms send numbers as strings, ids as numbers, and impossible counters.
 //!
-//! A field that makes no sense is read as unknown instead of failing the whole answer; a text is made fit for
-//! every store (no NUL character, a bounded length).
+//! A value that cannot be valid is `None` (unknown) instead of an error for the whole response. Texts are made safe for
+//! every store: no NUL characters, bounded length.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -11,25 +11,24 @@ use serde_json::Value;
 
 use crate::model::counters::Counters;
 
-/// The longest text that is kept of a description, caption or URL, in characters.
+/// The longest description, caption or URL that is stored.
 const MAX_TEXT_CHARS: usize = 10_000;
-/// The largest `platform_data` that is kept, in bytes of JSON.
-const MAX_PLATFORM_DATA_BYTES: usize = 16 * 1024;
+/// The largest `platform_data` that is stored, as JSON.
+pub(super) const MAX_PLATFORM_DATA_BYTES: usize = 16 * 1024;
 
-/// Fields whose counters were not believed; of each the log speaks once.
-static DOUBTED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+/// Fields with an impossible counter that has been logged; each is logged once.
+static LOGGED_FIELDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// Reads a counter of an account or a post. A number that cannot be one, as the overflows that platforms have
-/// answered, is unknown.
-pub fn counter(field: &'static str, value: Option<&Value>) -> Option<i64> {
-    let believed = count(value).filter(|number| *number <= Counters::MAX);
-    if believed.is_none()
-        && let Some(said) = value.filter(|value| is_numeric(value))
-        && DOUBTED.lock().unwrap_or_else(PoisonError::into_inner).insert(field)
+/// Reads a counter of an account or a post. Impossible numbers are unknown: platforms have sent overflows.
+pub(super) fn counter(field: &'static str, value: Option<&Value>) -> Option<i64> {
+    let counter = count(value).filter(|number| *number <= Counters::MAX);
+    if counter.is_none()
+        && let Some(value) = value.filter(|value| is_numeric(value))
+        && LOGGED_FIELDS.lock().unwrap_or_else(PoisonError::into_inner).insert(field)
     {
-        tracing::warn!(field, %said, "a platform answers a counter that cannot be; such counters count as unknown");
+        tracing::warn!(field, %value, "a platform sent an impossible counter; stored as unknown");
     }
-    believed
+    counter
 }
 
 fn is_numeric(value: &Value) -> bool {
@@ -40,8 +39,8 @@ fn is_numeric(value: &Value) -> bool {
     }
 }
 
-/// Reads a whole number of at least zero, written as a number or as a string.
-pub fn count(value: Option<&Value>) -> Option<i64> {
+/// Reads a non-negative integer from a number or a string.
+pub(super) fn count(value: Option<&Value>) -> Option<i64> {
     let number = match value? {
         Value::Number(number) => match number.as_i64() {
             Some(whole) => whole,
@@ -53,14 +52,14 @@ pub fn count(value: Option<&Value>) -> Option<i64> {
     (number >= 0).then_some(number)
 }
 
-/// A float that is a whole number small enough to be exact.
+/// Converts a float without a fraction, if it is small enough to be exact.
 fn exact_integer(float: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (float.fract() == 0.0 && float.abs() < EXACT).then_some(float as i64)
 }
 
-/// Reads an id: a whole number or a text without blanks in it.
-pub fn id(value: Option<&Value>) -> Option<String> {
+/// Reads an id: a non-negative integer, or 1 to 128 ASCII characters without blanks.
+pub(super) fn id(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::Number(number) if number.is_u64() => Some(number.to_string()),
         Value::String(text) => {
@@ -72,23 +71,23 @@ pub fn id(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Reads a text; an empty one counts as said.
-pub fn text(value: Option<&Value>) -> Option<String> {
+/// Reads a text; an empty one is a value.
+pub(super) fn text(value: Option<&Value>) -> Option<String> {
     value?.as_str().map(sanitize_text)
 }
 
-/// Reads a text that is unknown when empty, as names and URLs are.
-pub fn non_empty_text(value: Option<&Value>) -> Option<String> {
+/// Reads a text for which empty means unknown, such as a URL.
+pub(super) fn non_empty_text(value: Option<&Value>) -> Option<String> {
     text(value).filter(|text| !text.trim().is_empty())
 }
 
-/// Reads a truth value.
-pub fn boolean(value: Option<&Value>) -> Option<bool> {
+/// Reads a boolean.
+pub(super) fn boolean(value: Option<&Value>) -> Option<bool> {
     value?.as_bool()
 }
 
-/// Reads a length of time in seconds.
-pub fn seconds(value: Option<&Value>) -> Option<f64> {
+/// Reads a duration in seconds.
+pub(super) fn seconds(value: Option<&Value>) -> Option<f64> {
     let number = match value? {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => text.trim().parse().ok()?,
@@ -97,8 +96,8 @@ pub fn seconds(value: Option<&Value>) -> Option<f64> {
     (number.is_finite() && (0.0..1e7).contains(&number)).then_some(number)
 }
 
-/// Reads a time: RFC 3339, the same with an offset without colon, or seconds since 1970.
-pub fn time(value: Option<&Value>) -> Option<DateTime<Utc>> {
+/// Reads a time: RFC 3339, also with an offset without colon, or Unix seconds.
+pub(super) fn time(value: Option<&Value>) -> Option<DateTime<Utc>> {
     let value = value?;
     if let Some(text) = value.as_str()
         && let Ok(time) = DateTime::parse_from_rfc3339(text)
@@ -109,18 +108,18 @@ pub fn time(value: Option<&Value>) -> Option<DateTime<Utc>> {
     plausible_time(DateTime::from_timestamp(count(Some(value))?, 0)?)
 }
 
-/// A time that a post can have: not before the platforms, and one that every store can hold.
+/// Accepts the times that a post can have and that every store can represent.
 fn plausible_time(time: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let seconds = time.timestamp();
     // 2005 to 2100.
     (1_104_537_600..4_102_444_800).contains(&seconds).then_some(time)
 }
 
-/// Returns what is left of an object, made fit to be stored, or `{}` when it is too large to keep.
-pub fn platform_data(mut rest: serde_json::Map<String, Value>) -> Value {
-    rest.retain(|_, value| !value.is_null());
-    let mut data = Value::Object(rest);
-    scrub(&mut data);
+/// Makes the remaining fields of a response safe to store; `{}` if they are too large.
+pub(super) fn platform_data(mut fields: serde_json::Map<String, Value>) -> Value {
+    fields.retain(|_, value| !value.is_null());
+    let mut data = Value::Object(fields);
+    strip_nul(&mut data);
     if data.to_string().len() > MAX_PLATFORM_DATA_BYTES {
         Value::Object(serde_json::Map::new())
     } else {
@@ -128,10 +127,10 @@ pub fn platform_data(mut rest: serde_json::Map<String, Value>) -> Value {
     }
 }
 
-fn scrub(value: &mut Value) {
+fn strip_nul(value: &mut Value) {
     match value {
         Value::String(text) if text.contains('\0') => *text = text.replace('\0', ""),
-        Value::Array(items) => items.iter_mut().for_each(scrub),
+        Value::Array(items) => items.iter_mut().for_each(strip_nul),
         Value::Object(fields) => {
             if fields.keys().any(|key| key.contains('\0')) {
                 *fields = std::mem::take(fields)
@@ -139,19 +138,19 @@ fn scrub(value: &mut Value) {
                     .map(|(key, value)| (key.replace('\0', ""), value))
                     .collect();
             }
-            fields.values_mut().for_each(scrub);
+            fields.values_mut().for_each(strip_nul);
         }
         _ => {}
     }
 }
 
-/// A text without NUL characters, of bounded length.
-pub fn sanitize_text(text: &str) -> String {
+/// Removes NUL characters and limits the length.
+fn sanitize_text(text: &str) -> String {
     text.chars().filter(|&character| character != '\0').take(MAX_TEXT_CHARS).collect()
 }
 
-/// The beginning of a text that a service said, for use in an error: one line, not too long.
-pub fn excerpt(text: &str) -> String {
+/// Shortens a service's message to one line for an error.
+pub(super) fn excerpt(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
     line.trim().to_owned()
 }
@@ -162,7 +161,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn counters_are_whole_not_negative_and_believable() {
+    fn counter_is_an_integer_from_zero_to_max() {
         for (value, expected) in [
             (json!(0), Some(0)),
             (json!(1_000_000_000_000_000_i64), Some(Counters::MAX)),
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_keep_all_their_digits() {
+    fn id_keeps_all_digits() {
         assert_eq!(id(Some(&json!(7_490_171_845_942_152_470_u64))).as_deref(), Some("7490171845942152470"));
         assert_eq!(id(Some(&json!("7490171845942152470"))).as_deref(), Some("7490171845942152470"));
         for value in
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn times_come_in_three_spellings() {
+    fn time_accepts_three_formats() {
         let expected = DateTime::from_timestamp(1_629_226_842, 0);
         for value in [
             json!("2021-08-17T19:00:42+0000"),
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_hold_nothing_that_a_store_refuses() {
+    fn text_and_platform_data_are_safe_to_store() {
         assert_eq!(text(Some(&json!("a\u{0}b"))).as_deref(), Some("ab"));
         assert_eq!(
             text(Some(&json!("é".repeat(MAX_TEXT_CHARS + 5)))).map(|text| text.chars().count()),

@@ -1,7 +1,7 @@
-//! Our own open contract: a small JSON API that any collector or reseller can be put behind.
+//! The source named `http`: a small JSON API that any collector or reseller can implement, defined by
+//! `docs/http-source.openapi.json` and explained in `docs/http-source.md`.
 //!
-//! `docs/http-source.md` explains it and `docs/http-source.openapi.json` defines it. It can do everything that the
-//! service may ask: accounts and posts by id, posts by shortcode, all nine counters.
+//! It supports every operation: accounts and posts by id, posts by shortcode, all nine counters.
 
 use std::collections::HashSet;
 
@@ -13,9 +13,10 @@ use url::Url;
 
 use super::args::SourceKind;
 use super::coerce;
-use super::http_client::{Cooldown, HttpClient, HttpResponse, RequestLimits};
+use super::cooldown::Cooldown;
+use super::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, RequestLimits, extend_url};
 use super::source::{
-    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Price, Profile, Source, SourceError,
+    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
 };
 use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
@@ -25,19 +26,19 @@ use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
 const NAME: &str = SourceKind::Http.as_str();
-/// The wait when a limit is hit and nothing says how long it lasts.
-const LIMITED: TimeDelta = TimeDelta::minutes(1);
-/// The most pages of one account: a collector with pages of ten still reaches the deepest account read.
+/// The most pages of one account: with pages of ten posts, enough for the deepest read.
 const MAX_PAGES: usize = 500;
+/// The page size that the cost estimate assumes; the contract leaves it to the collector.
+const ASSUMED_PAGE_SIZE: u32 = 100;
 
 /// Where the collector is.
 #[derive(Debug, Clone)]
 pub struct HttpSourceConfig {
-    /// The address below which `/v1/…` lies.
+    /// The URL that `/v1/…` is appended to.
     pub base: Url,
-    /// Sent as a bearer token when there is one.
+    /// Sent as a bearer token.
     pub token: Option<Secret>,
-    /// How much may be asked, of both platforms together.
+    /// Shared by both platforms.
     pub throttle: RateThrottle,
     pub limits: RequestLimits,
 }
@@ -46,28 +47,28 @@ pub struct HttpSourceConfig {
 pub struct HttpSource {
     config: HttpSourceConfig,
     platform: Platform,
-    outbound: HttpClient,
-    gate: Cooldown,
+    client: HttpClient,
+    cooldown: Cooldown,
 }
 
 impl HttpSource {
-    /// Makes the source for a platform; says what is wrong with its configuration otherwise.
+    /// Creates the source for a platform; the error names what is wrong with the configuration.
     pub fn new(config: HttpSourceConfig, platform: Platform) -> Result<Self, String> {
-        let outbound = HttpClient::new(NAME, &config.base, config.limits)?;
-        Ok(HttpSource { config, platform, outbound, gate: Cooldown::default() })
+        let client = HttpClient::for_service(NAME, &config.base, config.limits)?;
+        Ok(HttpSource { config, platform, client, cooldown: Cooldown::default() })
     }
 
-    async fn read(
+    async fn read_account(
         &self,
         key: &AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Result<FetchedAccount, SourceError> {
-        self.gate.check(now)?;
+        self.cooldown.check(now)?;
         let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
         let mut profile = None;
         let mut posts: Vec<Post> = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen_ids = HashSet::new();
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let mut query = vec![
@@ -76,22 +77,21 @@ impl HttpSource {
             ];
             query.extend(key.platform_id.clone().map(|id| ("id", id)));
             query.extend(cursor.clone().map(|cursor| ("cursor", cursor)));
-            let mut answer = self.get(&["accounts", &key.username], &query, now).await?;
+            let mut page = self.get(&["accounts", &key.username], &query, now).await?;
             if profile.is_none() {
-                profile = Some(self.read_profile(answer.get("profile"), &key.username)?);
+                profile = Some(self.parse_profile(page.get("profile"), &key.username)?);
             }
-            let Some(Value::Array(rows)) = answer.remove("posts") else {
-                return Err(SourceError::Malformed("the answer has no list of posts".to_owned()));
+            let Some(Value::Array(rows)) = page.remove("posts") else {
+                return Err(SourceError::Malformed("the response has no list of posts".to_owned()));
             };
             for row in rows {
-                let post = self.read_post(row, Some(&key.username))?;
+                let post = self.parse_post(row, Some(&key.username))?;
                 let in_depth = post.create_time.is_none_or(|time| time >= oldest);
-                if in_depth && posts.len() < depth.max_posts && seen.insert(post.external_id.clone()) {
+                if in_depth && posts.len() < depth.max_posts && seen_ids.insert(post.external_id.clone()) {
                     posts.push(post);
                 }
             }
-            let next = coerce::non_empty_text(answer.get("next"));
-            match next {
+            match coerce::non_empty_text(page.get("next")) {
                 Some(next) if posts.len() < depth.max_posts => {
                     if cursor.as_ref() == Some(&next) {
                         return Err(SourceError::Malformed("the paging cursor repeats itself".to_owned()));
@@ -102,13 +102,12 @@ impl HttpSource {
             }
         }
         posts.sort_by_key(|post| std::cmp::Reverse(post.create_time));
-        let profile =
-            profile.ok_or_else(|| SourceError::Malformed("the answer has no profile".to_owned()))?;
+        let profile = profile.ok_or_else(no_profile)?;
         Ok(FetchedAccount { profile, posts })
     }
 
-    async fn read_one(&self, key: &PostKey, now: DateTime<Utc>) -> Result<Post, SourceError> {
-        self.gate.check(now)?;
+    async fn read_post(&self, key: &PostKey, now: DateTime<Utc>) -> Result<Post, SourceError> {
+        self.cooldown.check(now)?;
         let mut query = Vec::new();
         query.extend(key.external_id.clone().map(|id| ("id", id)));
         query.extend(key.shortcode.clone().map(|code| ("shortcode", code)));
@@ -116,9 +115,9 @@ impl HttpSource {
             return Err(SourceError::Unsupported);
         }
         query.extend(key.username.clone().map(|name| ("username", name)));
-        let mut answer = self.get(&["posts"], &query, now).await?;
-        let row = answer.remove("post").unwrap_or_default();
-        self.read_post(row, key.username.as_deref())
+        let mut body = self.get(&["posts"], &query, now).await?;
+        let row = body.remove("post").unwrap_or_default();
+        self.parse_post(row, key.username.as_deref())
     }
 
     async fn get(
@@ -127,71 +126,64 @@ impl HttpSource {
         query: &[(&str, String)],
         now: DateTime<Utc>,
     ) -> Result<Map<String, Value>, SourceError> {
-        let mut url = self.config.base.clone();
-        url.path_segments_mut()
-            .map_err(|()| SourceError::Malformed("the source's URL cannot be extended".to_owned()))?
-            .pop_if_empty()
-            .extend(["v1", self.platform.as_str()])
-            .extend(path);
-        let mut request = self.outbound.client().get(url).query(query);
+        let prefix = ["v1", self.platform.as_str()];
+        let url = extend_url(&self.config.base, prefix.iter().chain(path).copied())?;
+        let mut request = self.client.client().get(url).query(query);
         if let Some(token) = &self.config.token {
             request = request.bearer_auth(token.reveal());
         }
-        let turn = self.config.throttle.acquire(now).await?;
-        let answer = self.outbound.send(request).await?;
-        drop(turn);
-        let body = answer.json(now)?;
-        match body {
+        let permit = self.config.throttle.acquire(now).await?;
+        let response = self.client.send(request).await?;
+        drop(permit);
+        match response.json(now)? {
             Value::Object(body)
-                if answer.status.is_success() && body.get("error").is_none_or(Value::is_null) =>
+                if response.status.is_success() && body.get("error").is_none_or(Value::is_null) =>
             {
                 Ok(body)
             }
-            body => Err(self.refusal(body.get("error"), &answer, now)),
+            body => Err(self.parse_error(body.get("error"), &response, now)),
         }
     }
 
-    /// Says what an error means for us: by its code, or by the status when the code is none of ours.
-    fn refusal(&self, error: Option<&Value>, answer: &HttpResponse, now: DateTime<Utc>) -> SourceError {
+    /// Reads an error by its code, or by the status if the contract does not have the code.
+    fn parse_error(&self, error: Option<&Value>, response: &HttpResponse, now: DateTime<Utc>) -> SourceError {
         let text =
             |name: &str| error.and_then(|error| error.get(name)).and_then(Value::as_str).unwrap_or_default();
-        let code = text("code");
-        let status = answer.status.as_u16();
-        let mut said = coerce::excerpt(text("message"));
+        let status = response.status.as_u16();
+        let mut message = coerce::excerpt(text("message"));
         if let Some(token) = &self.config.token {
-            said = token.scrub(&said);
+            message = token.scrub(&message);
         }
-        if said.is_empty() {
-            said = format!("HTTP {status}");
+        if message.is_empty() {
+            message = format!("HTTP {status}");
         }
-        match (code, status) {
-            ("not_found", _) => SourceError::NotFound(said),
+        match (text("code"), status) {
+            ("not_found", _) => SourceError::NotFound(message),
             ("rate_limited", _) | (_, 429) => {
-                let told = error.and_then(|error| coerce::time(error.get("retry_at")));
-                let wait = answer.retry_after().unwrap_or(LIMITED);
-                let until = told.unwrap_or(now + wait);
+                let retry_at = error.and_then(|error| coerce::time(error.get("retry_at")));
+                let until =
+                    retry_at.unwrap_or_else(|| now + response.retry_after().unwrap_or(DEFAULT_COOLDOWN));
                 SourceError::RateLimited { until: until.clamp(now, now + TimeDelta::days(1)) }
             }
-            ("unauthorized", _) | (_, 401) => SourceError::Credentials(said),
+            ("unauthorized", _) | (_, 401) => SourceError::Credentials(message),
             ("unsupported", _) => SourceError::Unsupported,
-            ("unavailable", _) | (_, 500..=599) => SourceError::Transient(said),
-            _ => SourceError::Malformed(format!(
-                "the collector answered HTTP {status} without a code of the contract"
-            )),
+            ("unavailable", _) | (_, 500..=599) => SourceError::Transient(message),
+            _ => SourceError::Malformed(format!("HTTP {status} without an error code of the contract")),
         }
     }
 
-    fn read_profile(&self, profile: Option<&Value>, asked: &str) -> Result<Profile, SourceError> {
-        let Some(Value::Object(profile)) = profile else {
-            return Err(SourceError::Malformed("the answer has no profile".to_owned()));
-        };
+    fn parse_profile(
+        &self,
+        profile: Option<&Value>,
+        requested_username: &str,
+    ) -> Result<Profile, SourceError> {
+        let Some(Value::Object(profile)) = profile else { return Err(no_profile()) };
         let get = |name: &str| profile.get(name);
         let username =
             coerce::text(get("username")).and_then(|name| Username::parse(self.platform, &name).ok());
-        let username = username.map(Username::into_string);
         Ok(Profile {
             platform_id: coerce::id(get("id")),
-            username: username.unwrap_or_else(|| asked.to_owned()),
+            username: username.map_or_else(|| requested_username.to_owned(), Username::into_string),
             name: coerce::text(get("name")),
             description: coerce::text(get("description")),
             profile_pic_url: coerce::non_empty_text(get("profile_pic_url")),
@@ -203,11 +195,11 @@ impl HttpSource {
         })
     }
 
-    fn read_post(&self, row: Value, username: Option<&str>) -> Result<Post, SourceError> {
-        let malformed = || SourceError::Malformed("a post of the answer has no id".to_owned());
-        let Value::Object(mut row) = row else { return Err(malformed()) };
+    fn parse_post(&self, row: Value, username: Option<&str>) -> Result<Post, SourceError> {
+        let no_id = || SourceError::Malformed("a post in the response has no id".to_owned());
+        let Value::Object(mut row) = row else { return Err(no_id()) };
         let mut take = |name: &str| row.remove(name);
-        let external_id = coerce::id(take("id").as_ref()).ok_or_else(malformed)?;
+        let external_id = coerce::id(take("id").as_ref()).ok_or_else(no_id)?;
         let shortcode = coerce::id(take("shortcode").as_ref());
         let url = coerce::non_empty_text(take("url").as_ref()).or_else(|| {
             username
@@ -215,7 +207,7 @@ impl HttpSource {
         });
         let counters =
             Counters::from_array(Counters::NAMES.map(|name| coerce::counter(name, take(name).as_ref())));
-        let data = match take("platform_data") {
+        let platform_data = match take("platform_data") {
             Some(Value::Object(data)) => data,
             _ => Map::new(),
         };
@@ -230,9 +222,13 @@ impl HttpSource {
             video_url: coerce::non_empty_text(take("video_url").as_ref()),
             create_time: coerce::time(take("create_time").as_ref()),
             counters: counters.on(self.platform),
-            platform_data: coerce::platform_data(data),
+            platform_data: coerce::platform_data(platform_data),
         })
     }
+}
+
+fn no_profile() -> SourceError {
+    SourceError::Malformed("the response has no profile".to_owned())
 }
 
 impl Source for HttpSource {
@@ -248,12 +244,16 @@ impl Source for HttpSource {
         Capabilities { account_by_id: true, post_by_id: true, post_by_shortcode: true }
     }
 
-    fn price(&self) -> Price {
-        Price { paging: Paging::Pages(100), daily_limit: self.config.throttle.daily_limit() }
+    fn paging(&self) -> Paging {
+        Paging::Pages(ASSUMED_PAGE_SIZE)
+    }
+
+    fn daily_limit(&self) -> Option<u32> {
+        self.config.throttle.daily_limit()
     }
 
     fn paused_until(&self) -> Option<DateTime<Utc>> {
-        self.gate.paused_until()
+        self.cooldown.paused_until()
     }
 
     fn fetch_account<'a>(
@@ -262,7 +262,7 @@ impl Source for HttpSource {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
-        async move { self.gate.record(self.read(account, depth, now).await) }.boxed()
+        async move { self.cooldown.record(self.read_account(account, depth, now).await) }.boxed()
     }
 
     fn fetch_post<'a>(
@@ -270,6 +270,6 @@ impl Source for HttpSource {
         post: &'a PostKey,
         now: DateTime<Utc>,
     ) -> BoxFuture<'a, Result<Post, SourceError>> {
-        async move { self.gate.record(self.read_one(post, now).await) }.boxed()
+        async move { self.cooldown.record(self.read_post(post, now).await) }.boxed()
     }
 }

@@ -1,22 +1,22 @@
-//! Where data about accounts and posts comes from: the sources behind one trait, chosen per platform.
+//! Reads accounts and posts of the platforms through configured sources, and resolves short links.
 //!
-//! Each platform has an ordered list of sources; the first that can do an operation does it. Short links are asked
-//! of the platform itself, within the request that names one.
+//! Each platform has an ordered list of sources; the first that can do an operation does it.
 
 pub mod args;
-mod request_telemetry;
+mod coerce;
 pub mod conformance;
+mod cooldown;
+pub mod http_client;
 pub mod http_source;
 pub mod instagram_graph;
-mod request_budget;
-pub mod coerce;
-pub mod http_client;
 mod pausable_timeout;
+mod request_budget;
+mod request_telemetry;
+mod setup;
 pub mod short_links;
 pub mod source;
 pub mod sources;
-pub mod throttle;
-mod tiktok_call;
+mod throttle;
 pub mod tiktok_research;
 
 pub use args::{ConfigError, SourceArgs};

@@ -1,5 +1,7 @@
-//! How long a source may take for one account or post, all its pages together. What a read waits in line behind others of its
-//! own process is nobody's time: it would lose the pages that it has, and the requests spent on them.
+//! A timeout that stops counting while the work waits for a permit of its own process.
+//!
+//! It bounds one read of an account or post, all pages together. If queueing counted, a busy process would drop
+//! pages that it has already spent requests on.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,52 +9,52 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 tokio::task_local! {
-    static SPENT: Mutex<Spent>;
+    static STOPWATCH: Mutex<Stopwatch>;
 }
 
-/// The time of one read.
-struct Spent {
-    before: Duration,
-    /// Since when it runs, unless the read is in line.
-    since: Option<Instant>,
+struct Stopwatch {
+    /// The time counted before `running_since`.
+    counted: Duration,
+    /// `None` while paused.
+    running_since: Option<Instant>,
 }
 
-impl Spent {
-    fn whole(&self) -> Duration {
-        self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+impl Stopwatch {
+    fn elapsed(&self) -> Duration {
+        self.counted + self.running_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 }
 
-fn locked(spent: &Mutex<Spent>) -> MutexGuard<'_, Spent> {
-    spent.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(stopwatch: &Mutex<Stopwatch>) -> MutexGuard<'_, Stopwatch> {
+    stopwatch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for what a source says; nothing when it takes longer.
-pub(super) async fn within<T>(patience: Duration, asking: impl Future<Output = T>) -> Option<T> {
-    let spent = Mutex::new(Spent { before: Duration::ZERO, since: Some(Instant::now()) });
+/// Runs work with a timeout; returns `None` when it is exceeded.
+pub(super) async fn run_with_timeout<T>(timeout: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let stopwatch = Mutex::new(Stopwatch { counted: Duration::ZERO, running_since: Some(Instant::now()) });
     let bounded = async {
-        tokio::pin!(asking);
+        tokio::pin!(work);
         loop {
-            let left = patience.saturating_sub(SPENT.with(|spent| locked(spent).whole()));
+            let left = timeout.saturating_sub(STOPWATCH.with(|stopwatch| lock(stopwatch).elapsed()));
             if left.is_zero() {
                 return None;
             }
-            // In line none of it is spent meanwhile.
-            if let Ok(answer) = tokio::time::timeout(left, asking.as_mut()).await {
-                return Some(answer);
+            // If this runs out while the stopwatch is paused, some time is still left in the next round.
+            if let Ok(output) = tokio::time::timeout(left, work.as_mut()).await {
+                return Some(output);
             }
         }
     };
-    SPENT.scope(spent, bounded).await
+    STOPWATCH.scope(stopwatch, bounded).await
 }
 
-/// Waits in line. Outside of [`within`] nobody counts.
-pub(super) async fn in_line<T>(turn: impl Future<Output = T>) -> T {
-    let _ = SPENT.try_with(|spent| {
-        let mut spent = locked(spent);
-        (spent.before, spent.since) = (spent.whole(), None);
+/// Waits without counting against the timeout of [`run_with_timeout`], if there is one.
+pub(super) async fn exclude_from_timeout<T>(wait: impl Future<Output = T>) -> T {
+    let _ = STOPWATCH.try_with(|stopwatch| {
+        let mut stopwatch = lock(stopwatch);
+        (stopwatch.counted, stopwatch.running_since) = (stopwatch.elapsed(), None);
     });
-    let turn = turn.await;
-    let _ = SPENT.try_with(|spent| locked(spent).since = Some(Instant::now()));
-    turn
+    let output = wait.await;
+    let _ = STOPWATCH.try_with(|stopwatch| lock(stopwatch).running_since = Some(Instant::now()));
+    output
 }

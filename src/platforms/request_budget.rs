@@ -1,5 +1,5 @@
-//! The book in which a source with a daily budget writes its requests down: shared by all processes and kept over
-//! their ends, or, where there is no database, one process's own.
+//! The requests that a source with a daily limit has used: counted in Postgres for all processes together, or in memory
+//! where there is no database.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +11,10 @@ use sqlx::PgPool;
 use super::source::SourceError;
 use crate::store::tracking::source_budgets;
 
-/// How long Postgres may take to write one down.
+/// How long Postgres may take to count a request.
 const SPEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where requests are written down.
+/// Counts requests by source and UTC day.
 #[derive(Debug, Clone)]
 pub enum RequestBudget {
     InMemory(Arc<Mutex<BTreeMap<(&'static str, NaiveDate), u32>>>),
@@ -22,13 +22,13 @@ pub enum RequestBudget {
 }
 
 impl RequestBudget {
-    /// A book of this process alone.
+    /// Creates a budget of this process alone.
     pub fn in_memory() -> Self {
         RequestBudget::InMemory(Arc::default())
     }
 
-    /// Takes one request from a source's day, if there is one left. A book that cannot be written in is nobody's fault
-    /// but ours: [`Refusal::Uncounted`].
+    /// Takes one request from a source's day and returns whether one was left. If that cannot be counted, the error is
+    /// [`SourceError::BudgetUnavailable`], for which the source is not to blame.
     pub(super) async fn try_spend(
         &self,
         source: &'static str,
@@ -36,19 +36,17 @@ impl RequestBudget {
         limit: u32,
     ) -> Result<bool, SourceError> {
         match self {
-            RequestBudget::InMemory(book) => {
-                let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
-                let spent = book.entry((source, day)).or_default();
-                let left = *spent < limit;
-                *spent += u32::from(left);
-                Ok(left)
+            RequestBudget::InMemory(counts) => {
+                let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+                let spent = counts.entry((source, day)).or_default();
+                let has_left = *spent < limit;
+                *spent += u32::from(has_left);
+                Ok(has_left)
             }
             RequestBudget::Postgres(pg) => {
-                let spent =
-                    tokio::time::timeout(SPEND_TIMEOUT, source_budgets::try_spend(pg, source, day, limit))
-                        .await;
-                match spent {
-                    Ok(Ok(left)) => Ok(left),
+                let spend = source_budgets::try_spend(pg, source, day, limit);
+                match tokio::time::timeout(SPEND_TIMEOUT, spend).await {
+                    Ok(Ok(has_left)) => Ok(has_left),
                     Ok(Err(error)) => Err(SourceError::BudgetUnavailable(error.to_string())),
                     Err(_) => {
                         Err(SourceError::BudgetUnavailable("postgres does not answer in time".to_owned()))

@@ -1,5 +1,5 @@
-//! A request to a platform as traces and metrics see it: who was asked, how long it took and with which status. Nothing
-//! of what was asked or answered is told, and no address.
+//! The span and the metric of one HTTP request to a platform: service, duration and status. Neither contains the URL,
+//! the request or the response.
 
 use std::time::Instant;
 
@@ -9,34 +9,35 @@ use tracing::{Instrument, Span};
 
 use crate::telemetry::{metrics, names, trace};
 
-/// A request on its way.
-pub(super) struct Call {
+/// A request that is being measured.
+pub(super) struct RequestTelemetry {
     service: &'static str,
     span: Span,
-    began: Instant,
+    started: Instant,
 }
 
-impl Call {
-    /// Begins a call, and has the service that is asked continue the trace.
-    pub(super) fn begin(service: &'static str, request: RequestBuilder) -> (Self, RequestBuilder) {
+impl RequestTelemetry {
+    /// Starts measuring, and adds the headers with which the service can continue the trace.
+    pub(super) fn start(service: &'static str, request: RequestBuilder) -> (Self, RequestBuilder) {
         let span = crate::traced!(
             "platform",
-            otel.name = format!("ask {service}"),
+            otel.name = format!("request {service}"),
             otel.kind = "client",
             tidemark.source = service,
             http.response.status_code = tracing::field::Empty,
             otel.status_code = tracing::field::Empty,
         );
         let request = request.headers(trace::headers_of(&span));
-        (Call { service, span, began: Instant::now() }, request)
+        (RequestTelemetry { service, span, started: Instant::now() }, request)
     }
 
-    pub(super) fn watch<T>(&self, work: impl Future<Output = T>) -> impl Future<Output = T> {
-        work.instrument(self.span.clone())
+    /// Runs the request inside the span.
+    pub(super) fn instrument<T>(&self, request: impl Future<Output = T>) -> impl Future<Output = T> {
+        request.instrument(self.span.clone())
     }
 
-    /// Ends it with the status of a whole answer, if there was one.
-    pub(super) fn end<E>(self, status: Result<StatusCode, E>) {
+    /// Records the status of a complete response, or that there was none.
+    pub(super) fn finish<E>(self, status: Result<StatusCode, E>) {
         let status = status.ok().map(|status| i64::from(status.as_u16()));
         match status {
             Some(status) => _ = self.span.record("http.response.status_code", status),
@@ -48,7 +49,7 @@ impl Call {
                 None => KeyValue::new(names::ERROR, "no_answer"),
             };
             let labels = [KeyValue::new(names::SOURCE, self.service), outcome];
-            metrics::took(&metrics.source_request, self.began.elapsed(), &labels);
+            metrics::took(&metrics.source_request, self.started.elapsed(), &labels);
         }
     }
 }

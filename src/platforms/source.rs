@@ -1,7 +1,7 @@
-//! The one trait that every collector of platform data implements, and what it can answer.
+//! The trait that every source of platform data implements, and its results.
 //!
-//! A source speaks one wire format to one service. What it learned comes back as plain values in which every
-//! counter is optional; why it learned nothing comes back as a [`Refusal`] that says what to do about it.
+//! A source speaks one wire format to one service. Fields that it does not report are `None`. When it returns no data, the
+//! [`SourceError`] says what to do about it.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use futures_util::future::BoxFuture;
@@ -10,10 +10,10 @@ use crate::model::cost::Paging;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
-/// What a platform says of an account; `None` where it says nothing.
+/// An account as the platform reports it; `None` is unknown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
-    /// The platform's own id of the account, which a rename does not change.
+    /// The platform's id of the account, which a rename does not change.
     pub platform_id: Option<String>,
     pub username: String,
     pub name: Option<String>,
@@ -26,7 +26,7 @@ pub struct Profile {
     pub post_count: Option<i64>,
 }
 
-/// What a platform says of one post.
+/// A post as the platform reports it; `None` is unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Post {
     pub external_id: String,
@@ -34,13 +34,13 @@ pub struct Post {
     pub url: Option<String>,
     pub description: Option<String>,
     pub media_type: Option<String>,
-    /// Seconds.
+    /// In seconds.
     pub duration: Option<f64>,
     pub cover_image_url: Option<String>,
     pub video_url: Option<String>,
     pub create_time: Option<DateTime<Utc>>,
     pub counters: Counters,
-    /// What the platform said beyond these: a JSON object.
+    /// Further fields of the response, a JSON object.
     pub platform_data: serde_json::Value,
 }
 
@@ -51,14 +51,14 @@ pub struct FetchedAccount {
     pub posts: Vec<Post>,
 }
 
-/// Which account is meant: by the platform's id where the source can, else by its username.
+/// Identifies an account: by the platform's id if it is known and the source supports that, else by username.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AccountKey {
     pub username: String,
     pub platform_id: Option<String>,
 }
 
-/// Which post is meant; a source uses the name it understands.
+/// Identifies a post: a source uses the field that it supports.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PostKey {
     pub external_id: Option<String>,
@@ -66,17 +66,17 @@ pub struct PostKey {
     pub username: Option<String>,
 }
 
-/// How far back an account's posts are read: whichever limit is reached first ends the walk.
+/// How far back an account's posts are read: until either limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depth {
     pub max_posts: usize,
     pub not_before: NaiveDate,
 }
 
-/// What a source can do.
+/// The operations that a source supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Finds an account by the platform's id, and so follows a rename.
+    /// Finds an account by the platform's id, even after a rename.
     pub account_by_id: bool,
     /// Reads one post by the platform's id.
     pub post_by_id: bool,
@@ -84,39 +84,32 @@ pub struct Capabilities {
     pub post_by_shortcode: bool,
 }
 
-/// What a source's requests buy, and how many there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Price {
-    pub paging: Paging,
-    /// Requests allowed in a UTC day, where that is known.
-    pub daily_limit: Option<u32>,
-}
-
-/// Why a source learned nothing, in the terms of what to do next.
+/// Why a source returned no data, by what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// The thing does not exist or is private; platforms do not tell which.
+    /// The account or post does not exist or is private; platforms do not say which.
     #[error("not found, or private: {0}")]
     NotFound(String),
     #[error("rate limited until {until}")]
     RateLimited { until: DateTime<Utc> },
-    /// A credential is missing, expired, revoked or lacks a permission: nothing will work until it is mended.
-    #[error("credentials refused: {0}")]
+    /// A credential is missing, expired, revoked or lacks a permission. Retrying does not help until it is replaced.
+    #[error("credentials rejected: {0}")]
     Credentials(String),
     #[error("temporary failure: {0}")]
     Transient(String),
-    /// The answer is not of the form that the service documents.
-    #[error("malformed answer: {0}")]
+    /// The response does not have the format that the service documents.
+    #[error("malformed response: {0}")]
     Malformed(String),
-    #[error("this source cannot do that")]
+    #[error("this source does not support the request")]
     Unsupported,
-    /// Our own store could not note the request, so that it was not made. It says nothing of the thing or the source.
+    /// The request could not be counted against the daily budget and was not made. Neither the source nor the account
+    /// or post is to blame.
     #[error("requests cannot be counted: {0}")]
     BudgetUnavailable(String),
 }
 
 impl SourceError {
-    /// The word by which metrics know it.
+    /// Returns the label value in metrics.
     pub fn label(&self) -> &'static str {
         match self {
             SourceError::NotFound(_) => "not_found",
@@ -130,23 +123,32 @@ impl SourceError {
     }
 }
 
-/// A collector for one platform.
+/// A source of data of one platform. `now` is the service's clock.
 pub trait Source: Send + Sync {
-    /// The name under which configuration and metrics know the source.
+    /// Returns the name in configuration and metrics.
     fn name(&self) -> &'static str;
+
     fn platform(&self) -> Platform;
+
     fn capabilities(&self) -> Capabilities;
-    fn price(&self) -> Price;
-    /// Reads a profile and the newest posts, down to `depth`. `now` is the service's clock.
+
+    /// Returns how many requests an account's posts take.
+    fn paging(&self) -> Paging;
+
+    /// Returns how many requests are allowed in a UTC day, if there is a limit.
+    fn daily_limit(&self) -> Option<u32>;
+
+    /// Returns the end of the latest cooldown, which may be over.
+    fn paused_until(&self) -> Option<DateTime<Utc>>;
+
+    /// Reads a profile and the newest posts, down to `depth`.
     fn fetch_account<'a>(
         &'a self,
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
     ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>>;
-    /// Until when the source asks nothing, if it was told to slow down.
-    fn paused_until(&self) -> Option<DateTime<Utc>>;
-    /// Reads one post.
+
     fn fetch_post<'a>(
         &'a self,
         post: &'a PostKey,

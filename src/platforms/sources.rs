@@ -1,4 +1,4 @@
-//! The configured sources of every platform, asked in their order.
+//! The configured sources of every platform, tried in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,118 +6,96 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use opentelemetry::KeyValue;
 
-use super::args::{ConfigError, SourceArgs, SourceKind};
-use super::http_source::{HttpSource, HttpSourceConfig};
-use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
-use super::pausable_timeout;
+use super::args::{ConfigError, SourceArgs};
+use super::pausable_timeout::run_with_timeout;
 use super::request_budget::RequestBudget;
+use super::setup::create_sources;
 use super::source::{AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Source, SourceError};
-use super::throttle::RateThrottle;
-use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use crate::model::platform::{Platform, Readable};
-use crate::model::secret::Secret;
 use crate::telemetry::{metrics, names};
 
-/// How long one source may take for one account or post, all its pages together, besides what it waits in line.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// How long one source may take for one account or post, all pages together, waiting for permits excluded.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Per platform, the sources in the order in which they are asked.
+/// The sources of each platform, in the order in which they are tried.
 #[derive(Clone)]
 pub struct Sources {
     instagram: Vec<Arc<dyn Source>>,
     tiktok: Vec<Arc<dyn Source>>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Sources {
-    /// Sets up what the options name; a source that is not named and lacks its credentials is left out.
-    pub fn from_args(args: &SourceArgs, ledger: &RequestBudget) -> Result<Sources, ConfigError> {
-        let mut sources = Vec::new();
-        // One collector serves both platforms, with one budget.
-        let collector = args.throttle(SourceKind::Http, ledger);
-        for platform in Platform::ALL {
-            let (order, named) = args.source_order(platform)?;
-            let list = SourceArgs::list_variable(platform);
-            for kind in order {
-                match build(kind, platform, args, ledger, &collector)? {
-                    Built::Ready(source) => sources.push(source),
-                    Built::Lacks(variable) if named => {
-                        return Err(ConfigError::MissingVariable { list, kind, variable });
-                    }
-                    Built::Lacks(_) => {}
-                }
-            }
-        }
-        Ok(Sources::new(sources))
+    /// Creates the sources that the options name; see [`create_sources`].
+    pub fn from_args(args: &SourceArgs, budget: &RequestBudget) -> Result<Sources, ConfigError> {
+        Ok(Sources::new(create_sources(args, budget)?))
     }
 
-    /// Orders sources by platform; within one, their order stays.
+    /// Groups sources by platform, preserving their order.
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Sources {
         let (instagram, tiktok) =
             sources.into_iter().partition(|source| source.platform() == Platform::Instagram);
-        Sources { instagram, tiktok, patience: PATIENCE }
+        Sources { instagram, tiktok, timeout: FETCH_TIMEOUT }
     }
 
-    /// The same sources, each of which may take so long for one account or post.
-    pub fn with_timeout(self, patience: Duration) -> Sources {
-        Sources { patience, ..self }
+    /// Replaces the timeout of one source for one account or post.
+    pub fn with_timeout(self, timeout: Duration) -> Sources {
+        Sources { timeout, ..self }
     }
 
-    /// Whether anything can be read from a platform.
     pub fn has_source(&self, platform: Platform) -> bool {
         !self.of(platform).is_empty()
     }
 
-    /// Until when a source asks nothing of itself, because the platform's hints say to slow down.
+    /// Returns the end of a source's latest cooldown in this process, which may be over.
     pub fn paused_until(&self, platform: Platform, source: &str) -> Option<DateTime<Utc>> {
         self.of(platform).iter().find(|known| known.name() == source)?.paused_until()
     }
 
-    /// The names of the sources that can read something of a platform, in their order.
-    pub fn readers(&self, platform: Platform, posts: bool) -> Vec<&'static str> {
-        let reads = |source: &&Arc<dyn Source>| !posts || reads_posts(source.capabilities());
-        self.of(platform).iter().filter(reads).map(|source| source.name()).collect()
-    }
-
-    /// What the sources together can read.
+    /// Returns what the sources together can read.
     pub fn readable(&self) -> Readable {
-        let where_one = |can: fn(Capabilities) -> bool| {
+        let platforms_where = |can: fn(Capabilities) -> bool| {
             let reads =
                 |platform: &Platform| self.of(*platform).iter().any(|source| can(source.capabilities()));
             Platform::ALL.into_iter().filter(reads).collect()
         };
         Readable {
-            accounts: where_one(|_| true),
-            posts_by_id: where_one(|can| can.post_by_id),
-            posts_by_shortcode: where_one(|can| can.post_by_shortcode),
+            accounts: platforms_where(|_| true),
+            posts_by_id: platforms_where(|can| can.post_by_id),
+            posts_by_shortcode: platforms_where(|can| can.post_by_shortcode),
         }
     }
 
-    /// The sources of a platform that allow only so many requests a day, and how many.
+    /// Returns the names of a platform's sources that have a daily limit, and the limits.
     pub fn daily_limits(&self, platform: Platform) -> impl Iterator<Item = (&'static str, u32)> {
-        self.of(platform).iter().filter_map(|source| Some((source.name(), source.price().daily_limit?)))
+        self.of(platform).iter().filter_map(|source| Some((source.name(), source.daily_limit()?)))
     }
 
-    /// The names of a platform's sources in their order.
+    /// Returns the names of a platform's sources.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
         self.of(platform).iter().map(|source| source.name()).collect()
     }
 
-    /// The source that reads accounts of a platform.
+    /// Returns the names of a platform's sources that can read single posts.
+    pub fn post_source_names(&self, platform: Platform) -> Vec<&'static str> {
+        self.of(platform).iter().filter(|source| reads_posts(source)).map(|source| source.name()).collect()
+    }
+
+    /// Returns the first source, which reads the accounts of a platform.
     pub fn account_source(&self, platform: Platform) -> Option<&dyn Source> {
         self.of(platform).first().map(AsRef::as_ref)
     }
 
-    /// The source that reads single posts of a platform.
+    /// Returns the first source that can read single posts of a platform.
     pub fn post_source(&self, platform: Platform) -> Option<&dyn Source> {
-        self.of(platform).iter().find(|source| reads_posts(source.capabilities())).map(AsRef::as_ref)
+        self.of(platform).iter().find(|source| reads_posts(source)).map(AsRef::as_ref)
     }
 
-    /// Reads an account by the first source that can; those in `skip` are not asked.
+    /// Reads an account from the first source that can, without those in `skip`.
     ///
-    /// A source that may not be asked for a while, or whose credentials are refused, leaves its place to the next one. A
-    /// source that knows usernames only cannot follow a rename: where it finds nothing, or somebody else, a later
-    /// source that can look up by id is asked whether the account goes by another name now.
+    /// The next source takes over for one that is rate-limited or whose credentials are rejected. A source that
+    /// knows only usernames cannot follow a rename: if it finds nothing or another account, a later source that can
+    /// look up by id decides.
     pub async fn fetch_account(
         &self,
         platform: Platform,
@@ -126,50 +104,41 @@ impl Sources {
         now: DateTime<Utc>,
         skip: &[&'static str],
     ) -> FetchOutcome<FetchedAccount> {
-        let mut reading = FetchOutcome::new();
-        let mut sources = self.of(platform).iter();
-        let skipped = |source: &Arc<dyn Source>| skip.contains(&source.name());
-        for source in sources.by_ref().filter(|source| !skipped(source)) {
-            let first = self.asked(source, "account", source.fetch_account(account, depth, now)).await;
-            if !reading.settles(source.name(), &first) {
+        let mut outcome = FetchOutcome::new();
+        let sources = self.of(platform);
+        let is_skipped = |source: &Arc<dyn Source>| skip.contains(&source.name());
+        for (position, source) in sources.iter().enumerate().filter(|(_, source)| !is_skipped(source)) {
+            let by_name = self.fetch(source, "account", source.fetch_account(account, depth, now)).await;
+            if !outcome.record(source.name(), &by_name) {
                 continue;
             }
-            let by_name_only = account.platform_id.is_some() && !source.capabilities().account_by_id;
-            let lost = match &first {
-                Err(SourceError::NotFound(_)) => by_name_only,
-                Ok(answer) => {
-                    by_name_only
-                        && answer.profile.platform_id.is_some()
-                        && answer.profile.platform_id != account.platform_id
-                }
-                Err(_) => false,
+            let by_id = sources[position + 1..].iter().find(|later| later.capabilities().account_by_id);
+            let Some(by_id) = by_id.filter(|_| may_be_renamed(source, account, &by_name)) else {
+                return outcome.with_result(by_name);
             };
-            let by_id = sources.find(|later| later.capabilities().account_by_id).filter(|_| lost);
-            let Some(later) = by_id else { return reading.with(first) };
-            let mut followed = None;
-            if !skipped(later) {
-                let said = self.asked(later, "account", later.fetch_account(account, depth, now)).await;
-                reading.settles(later.name(), &said);
-                followed = Some(said);
+            let mut renamed = None;
+            if !is_skipped(by_id) {
+                let result = self.fetch(by_id, "account", by_id.fetch_account(account, depth, now)).await;
+                outcome.record(by_id.name(), &result);
+                renamed = Some(result);
             }
-            return match followed {
-                // While the one that could tell cannot be asked, nothing is concluded.
+            return outcome.with_result(match renamed {
                 None
                 | Some(Err(
                     SourceError::Transient(_) | SourceError::RateLimited { .. } | SourceError::Credentials(_),
-                )) => reading.with(Err(SourceError::Transient(format!(
-                    "{} does not find the account, and {} cannot say now whether it was renamed",
+                )) => Err(SourceError::Transient(format!(
+                    "{} does not find the account, and {} is unavailable to check for a rename",
                     source.name(),
-                    later.name()
-                )))),
-                Some(Err(refusal @ SourceError::BudgetUnavailable(_))) => reading.with(Err(refusal)),
-                Some(followed) => reading.with(followed.or(first)),
-            };
+                    by_id.name()
+                ))),
+                Some(Err(error @ SourceError::BudgetUnavailable(_))) => Err(error),
+                Some(renamed) => renamed.or(by_name),
+            });
         }
-        reading.or_later(self.of(platform).iter().any(skipped))
+        outcome.or_retry_later(sources.iter().any(is_skipped))
     }
 
-    /// Reads a post by the first source that can; those in `skip` are not asked.
+    /// Reads a post from the first source that can, without those in `skip`.
     pub async fn fetch_post(
         &self,
         platform: Platform,
@@ -177,34 +146,43 @@ impl Sources {
         now: DateTime<Utc>,
         skip: &[&'static str],
     ) -> FetchOutcome<Post> {
-        let mut reading = FetchOutcome::new();
-        let able = |source: &&Arc<dyn Source>| {
-            understands(source.capabilities(), post) && !skip.contains(&source.name())
-        };
-        for source in self.of(platform).iter().filter(able) {
-            let answer = self.asked(source, "video", source.fetch_post(post, now)).await;
-            if reading.settles(source.name(), &answer) {
-                return reading.with(answer);
+        let mut outcome = FetchOutcome::new();
+        let mut has_skipped = false;
+        for source in self.of(platform).iter().filter(|source| supports(source, post)) {
+            if skip.contains(&source.name()) {
+                has_skipped = true;
+                continue;
+            }
+            let result = self.fetch(source, "video", source.fetch_post(post, now)).await;
+            if outcome.record(source.name(), &result) {
+                return outcome.with_result(result);
             }
         }
-        let rests = |source: &Arc<dyn Source>| {
-            understands(source.capabilities(), post) && skip.contains(&source.name())
-        };
-        reading.or_later(self.of(platform).iter().any(rests))
+        outcome.or_retry_later(has_skipped)
     }
 
-    /// Waits for what a source says, for as long as it may take, and counts it.
-    async fn asked<T>(
+    /// Runs a source's read with the timeout, and counts its result.
+    async fn fetch<T>(
         &self,
         source: &Arc<dyn Source>,
         target: &'static str,
-        asking: impl Future<Output = Result<T, SourceError>>,
+        read: impl Future<Output = Result<T, SourceError>>,
     ) -> Result<T, SourceError> {
-        let answer = pausable_timeout::within(self.patience, asking).await.unwrap_or_else(|| {
-            let seconds = self.patience.as_secs_f64();
-            Err(SourceError::Transient(format!("no whole answer, with all its pages, within {seconds} s")))
+        let result = run_with_timeout(self.timeout, read).await.unwrap_or_else(|| {
+            let seconds = self.timeout.as_secs_f64();
+            Err(SourceError::Transient(format!("not all pages were read within {seconds} s")))
         });
-        told(source.as_ref(), target, answer)
+        if let Some(metrics) = metrics::on() {
+            let outcome = result.as_ref().err().map_or("ok", SourceError::label);
+            let labels = [
+                KeyValue::new(names::PLATFORM, source.platform().as_str()),
+                KeyValue::new(names::SOURCE, source.name()),
+                KeyValue::new(names::TARGET, target),
+                KeyValue::new(names::OUTCOME, outcome),
+            ];
+            metrics.source_answers.add(1, &labels);
+        }
+        result
     }
 
     fn of(&self, platform: Platform) -> &[Arc<dyn Source>] {
@@ -215,13 +193,13 @@ impl Sources {
     }
 }
 
-/// What came of asking the sources of a platform in their order.
+/// The result of trying a platform's sources in order.
 #[derive(Debug)]
 pub struct FetchOutcome<T> {
     pub result: Result<T, SourceError>,
-    /// The sources that answered, be it that there is nothing.
+    /// The sources that returned data or `NotFound`.
     pub responded: Vec<&'static str>,
-    /// Those that may not be asked for a while, each with its refusal.
+    /// The sources that must not be requested for a while, with the reason.
     pub paused: Vec<(&'static str, SourceError)>,
 }
 
@@ -230,14 +208,14 @@ impl<T> FetchOutcome<T> {
         FetchOutcome { result: Err(SourceError::Unsupported), responded: Vec::new(), paused: Vec::new() }
     }
 
-    /// Notes what a source said, and whether that settles the matter; else the next source has its turn.
-    fn settles(&mut self, source: &'static str, said: &Result<T, SourceError>) -> bool {
-        match said {
+    /// Records a source's result. Returns whether it is final; if not, the next source is tried.
+    fn record(&mut self, source: &'static str, result: &Result<T, SourceError>) -> bool {
+        match result {
             Ok(_) | Err(SourceError::NotFound(_)) => self.responded.push(source),
-            Err(refusal @ (SourceError::RateLimited { .. } | SourceError::Credentials(_))) => {
-                self.paused.push((source, refusal.clone()));
+            Err(error @ (SourceError::RateLimited { .. } | SourceError::Credentials(_))) => {
+                self.paused.push((source, error.clone()));
                 if matches!(self.result, Err(SourceError::Unsupported)) {
-                    self.result = Err(refusal.clone());
+                    self.result = Err(error.clone());
                 }
                 return false;
             }
@@ -249,105 +227,44 @@ impl<T> FetchOutcome<T> {
         true
     }
 
-    /// What no source could do is put off when one that rests might have.
-    fn or_later(self, one_rests: bool) -> Self {
+    /// Turns `Unsupported` into a temporary error if a source that was skipped might support the request.
+    fn or_retry_later(self, has_skipped: bool) -> Self {
         match self.result {
-            Err(SourceError::Unsupported) if one_rests => {
-                self.with(Err(SourceError::Transient("the only source that can read it rests".to_owned())))
-            }
+            Err(SourceError::Unsupported) if has_skipped => self.with_result(Err(SourceError::Transient(
+                "the only source that supports the request is paused".to_owned(),
+            ))),
             _ => self,
         }
     }
 
-    fn with(mut self, answer: Result<T, SourceError>) -> Self {
-        self.result = answer;
+    fn with_result(mut self, result: Result<T, SourceError>) -> Self {
+        self.result = result;
         self
     }
 }
 
-fn reads_posts(can: Capabilities) -> bool {
+fn reads_posts(source: &Arc<dyn Source>) -> bool {
+    let can = source.capabilities();
     can.post_by_id || can.post_by_shortcode
 }
 
-/// Counts what a source said.
-fn told<T>(
-    source: &dyn Source,
-    target: &'static str,
-    answer: Result<T, SourceError>,
-) -> Result<T, SourceError> {
-    if let Some(metrics) = metrics::on() {
-        let labels = [
-            KeyValue::new(names::PLATFORM, source.platform().as_str()),
-            KeyValue::new(names::SOURCE, source.name()),
-            KeyValue::new(names::TARGET, target),
-            KeyValue::new(names::OUTCOME, answer.as_ref().err().map_or("ok", SourceError::label)),
-        ];
-        metrics.source_answers.add(1, &labels);
-    }
-    answer
-}
-
-/// Whether a source can read a post by one of the names that are known of it.
-fn understands(can: Capabilities, post: &PostKey) -> bool {
+/// Whether a source can read a post by one of its known keys.
+fn supports(source: &Arc<dyn Source>, post: &PostKey) -> bool {
+    let can = source.capabilities();
     (can.post_by_id && post.external_id.is_some()) || (can.post_by_shortcode && post.shortcode.is_some())
 }
 
-/// A source, or the variable that it lacks.
-enum Built {
-    Ready(Arc<dyn Source>),
-    Lacks(&'static str),
-}
-
-fn build(
-    kind: SourceKind,
-    platform: Platform,
-    args: &SourceArgs,
-    ledger: &RequestBudget,
-    collector: &RateThrottle,
-) -> Result<Built, ConfigError> {
-    let limits = args.limits();
-    let filled = |secret: &Option<Secret>| secret.clone().filter(|secret| !secret.is_empty());
-    let setup = |reason| ConfigError::Setup { kind, reason };
-    let source: Arc<dyn Source> = match kind {
-        SourceKind::InstagramGraph => {
-            let user_id = args.instagram_graph_user_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
-            let Some(user_id) = user_id else { return Ok(Built::Lacks("TIDEMARK_INSTAGRAM_GRAPH_USER_ID")) };
-            let Some(token) = filled(&args.instagram_graph_token) else {
-                return Ok(Built::Lacks("TIDEMARK_INSTAGRAM_GRAPH_TOKEN"));
-            };
-            let config = InstagramGraphConfig {
-                base: args.graph_url()?,
-                user_id: user_id.to_owned(),
-                token,
-                page_size: 50,
-                throttle: args.throttle(kind, ledger),
-                limits,
-            };
-            Arc::new(InstagramGraph::new(config).map_err(setup)?)
-        }
-        SourceKind::TiktokResearch => {
-            let Some(key) = filled(&args.tiktok_research_client_key) else {
-                return Ok(Built::Lacks("TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY"));
-            };
-            let Some(client_secret) = filled(&args.tiktok_research_client_secret) else {
-                return Ok(Built::Lacks("TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET"));
-            };
-            let config = TiktokResearchConfig {
-                base: args.research_url()?,
-                client_key: key.reveal().to_owned(),
-                client_secret,
-                page_size: 100,
-                throttle: args.throttle(kind, ledger),
-                limits,
-            };
-            Arc::new(TiktokResearch::new(config).map_err(setup)?)
-        }
-        SourceKind::Http => {
-            let Some(base) = args.http_url()? else { return Ok(Built::Lacks("TIDEMARK_HTTP_SOURCE_URL")) };
-            let token = filled(&args.http_source_token);
-            let config = HttpSourceConfig { base, token, throttle: collector.clone(), limits };
-            Arc::new(HttpSource::new(config, platform).map_err(setup)?)
-        }
-    };
-    Ok(Built::Ready(source))
+/// Whether a lookup by username found nothing, or another account than the one with the known id.
+fn may_be_renamed(
+    source: &Arc<dyn Source>,
+    account: &AccountKey,
+    result: &Result<FetchedAccount, SourceError>,
+) -> bool {
+    if account.platform_id.is_none() || source.capabilities().account_by_id {
+        return false;
+    }
+    match result {
+        Ok(found) => found.profile.platform_id.is_some() && found.profile.platform_id != account.platform_id,
+        Err(error) => matches!(error, SourceError::NotFound(_)),
+    }
 }

@@ -1,18 +1,16 @@
-//! What one source may be asked: so many requests at the same time, and so many in a UTC day.
-//!
-//! A source that serves both platforms has one throttle for both. Requests in flight are counted in each process, those
-//! of a day by all processes together.
+//! Limits the requests to one source: how many at the same time in this process, and how many in a UTC day in all
+//! processes together. A source that serves both platforms has one throttle for both.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::pausable_timeout;
+use super::pausable_timeout::exclude_from_timeout;
 use super::request_budget::RequestBudget;
 use super::source::SourceError;
 
-/// The limits of one source, shared by all that ask it.
+/// The limits of one source; clones share them.
 #[derive(Debug, Clone)]
 pub struct RateThrottle {
     source: &'static str,
@@ -21,33 +19,33 @@ pub struct RateThrottle {
     budget: RequestBudget,
 }
 
-/// One request that may be made; its place is free again when this is dropped.
+/// Permission to make one request, held until its response is read.
 pub(super) struct RequestPermit {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl RateThrottle {
-    /// Sets the limits of a source; without a number of requests a day, they are not counted.
+    /// Creates a throttle; without a daily limit, the requests of a day are not counted.
     pub fn new(
         source: &'static str,
-        in_flight: usize,
-        daily_requests: Option<u32>,
-        ledger: RequestBudget,
+        concurrency: usize,
+        daily_limit: Option<u32>,
+        budget: RequestBudget,
     ) -> Self {
-        let in_flight = Arc::new(Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS)));
-        RateThrottle { source, concurrency: in_flight, daily_limit: daily_requests, budget: ledger }
+        let concurrency = Arc::new(Semaphore::new(concurrency.clamp(1, Semaphore::MAX_PERMITS)));
+        RateThrottle { source, concurrency, daily_limit, budget }
     }
 
-    /// Requests allowed in a UTC day.
+    /// Returns how many requests are allowed in a UTC day.
     pub fn daily_limit(&self) -> Option<u32> {
         self.daily_limit
     }
 
-    /// Waits until the source may be asked, and takes one request from its day. The wait is bounded by the time that
-    /// requests in flight may take.
+    /// Waits for a permit, and takes one request from the day's budget. The wait is bounded by the timeouts of the
+    /// requests in flight.
     pub(super) async fn acquire(&self, now: DateTime<Utc>) -> Result<RequestPermit, SourceError> {
-        // Nobody closes it.
-        let permit = pausable_timeout::in_line(Arc::clone(&self.concurrency).acquire_owned()).await.ok();
+        // An error would mean that the semaphore is closed, which never happens.
+        let permit = exclude_from_timeout(Arc::clone(&self.concurrency).acquire_owned()).await.ok();
         if let Some(limit) = self.daily_limit
             && !self.budget.try_spend(self.source, now.date_naive(), limit).await?
         {
@@ -57,7 +55,7 @@ impl RateThrottle {
     }
 }
 
-/// The first moment of the next UTC day, when a day's budget is full again.
+/// Returns when the next UTC day starts, and with it the next daily budget.
 pub(super) fn next_utc_midnight(now: DateTime<Utc>) -> DateTime<Utc> {
     now.date_naive().and_time(NaiveTime::MIN).and_utc() + TimeDelta::days(1)
 }

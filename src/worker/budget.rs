@@ -36,7 +36,7 @@ pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Resul
     for platform in Platform::ALL {
         if let Some(source) = sources.account_source(platform) {
             let accounts = queues::accounts(pg, platform, now).await?;
-            let paging = source.price().paging;
+            let paging = source.paging();
             let budget = entry(&mut budgets, platform, source);
             budget.accounts = accounts.len();
             budget.requests_per_day +=
@@ -71,7 +71,7 @@ fn entry<'a>(
         accounts: 0,
         videos: 0,
         requests_per_day: 0.0,
-        daily_limit: source.price().daily_limit,
+        daily_limit: source.daily_limit(),
         requests_today: None,
     })
 }

@@ -1,4 +1,4 @@
-//! What a platform's answer says of an account and its posts, as observations of one moment.
+//! Maps a source's profiles and posts to observations at the time of the scrape.
 
 use chrono::{DateTime, Utc};
 

@@ -48,9 +48,9 @@ pub struct Rest {
 }
 
 impl Ended {
-    fn new<T>(outcome: Outcome, reading: &FetchOutcome<T>, now: DateTime<Utc>) -> Self {
-        let resting = reading.paused.iter().filter_map(|(source, refusal)| rest(source, refusal, now));
-        Ended { outcome, answered: reading.responded.clone(), resting: resting.collect() }
+    fn new<T>(outcome: Outcome, fetched: &FetchOutcome<T>, now: DateTime<Utc>) -> Self {
+        let resting = fetched.paused.iter().filter_map(|(source, error)| rest(source, error, now));
+        Ended { outcome, answered: fetched.responded.clone(), resting: resting.collect() }
     }
 
     fn not_asked() -> Self {
@@ -111,9 +111,9 @@ async fn account(
         not_before: one.not_before.min(other.not_before),
     });
     let deepest = deepest.unwrap_or_else(|| depth(known));
-    let reading = tracker.sources.fetch_account(first.target.platform, &key, deepest, now, skip).await;
-    let outcome = ended(&reading);
-    match &reading.result {
+    let fetched = tracker.sources.fetch_account(first.target.platform, &key, deepest, now, skip).await;
+    let outcome = ended(&fetched);
+    match &fetched.result {
         Ok(answer) => {
             for (member, account) in &members {
                 let recorded = recording(|| member.record_account(account, answer)).await;
@@ -123,14 +123,14 @@ async fn account(
         Err(_) if outcome == Outcome::Rest => {}
         // Nobody is blamed for a store that is out: the leases are left to run out.
         Err(SourceError::BudgetUnavailable(_)) => {}
-        Err(refusal) => {
+        Err(error) => {
             for (member, account) in &members {
-                let recorded = recording(|| member.refused(refusal, Some(&account.username))).await;
+                let recorded = recording(|| member.refused(error, Some(&account.username))).await;
                 member.conclude(recorded).await?;
             }
         }
     }
-    Ok(Ended::new(outcome, &reading, now))
+    Ok(Ended::new(outcome, &fetched, now))
 }
 
 async fn video(
@@ -147,21 +147,21 @@ async fn video(
     let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
     let key =
         PostKey { external_id: known.external_id, shortcode: known.shortcode, username: known.username };
-    let reading = tracker.sources.fetch_post(target.platform, &key, now, skip).await;
-    let outcome = ended(&reading);
-    match &reading.result {
+    let fetched = tracker.sources.fetch_post(target.platform, &key, now, skip).await;
+    let outcome = ended(&fetched);
+    match &fetched.result {
         Ok(post) => {
             let recorded = recording(|| scrape.record_video(&key, post)).await;
             scrape.conclude(recorded).await?;
         }
         Err(_) if outcome == Outcome::Rest => {}
         Err(SourceError::BudgetUnavailable(_)) => {}
-        Err(refusal) => {
-            let recorded = recording(|| scrape.refused(refusal, None)).await;
+        Err(error) => {
+            let recorded = recording(|| scrape.refused(error, None)).await;
             scrape.conclude(recorded).await?;
         }
     }
-    Ok(Ended::new(outcome, &reading, now))
+    Ok(Ended::new(outcome, &fetched, now))
 }
 
 /// Records what was learned, again while others are in the way.
@@ -187,8 +187,8 @@ pub async fn broke_off(tracker: &Tracker, targets: &[Leased]) -> Result<(), Erro
 }
 
 /// What only concerns a source is not held against the target.
-fn rest(source: &'static str, refusal: &SourceError, now: DateTime<Utc>) -> Option<Rest> {
-    let (until, cause) = match refusal {
+fn rest(source: &'static str, error: &SourceError, now: DateTime<Utc>) -> Option<Rest> {
+    let (until, cause) = match error {
         SourceError::RateLimited { until } => (*until, PauseCause::RateLimit),
         SourceError::Credentials(_) => (now + CREDENTIALS_PAUSE, PauseCause::Credentials),
         SourceError::NotFound(_)
@@ -199,15 +199,15 @@ fn rest(source: &'static str, refusal: &SourceError, now: DateTime<Utc>) -> Opti
             return None;
         }
     };
-    Some(Rest { source, until, cause, reason: refusal.to_string() })
+    Some(Rest { source, until, cause, reason: error.to_string() })
 }
 
-fn ended<T>(reading: &FetchOutcome<T>) -> Outcome {
-    match &reading.result {
+fn ended<T>(fetched: &FetchOutcome<T>) -> Outcome {
+    match &fetched.result {
         Ok(_) | Err(SourceError::NotFound(_)) => Outcome::Answered,
         Err(SourceError::RateLimited { .. } | SourceError::Credentials(_)) => Outcome::Rest,
         Err(SourceError::Unsupported) => Outcome::NotAsked,
-        Err(refusal) => Outcome::Failed(refusal.clone()),
+        Err(error) => Outcome::Failed(error.clone()),
     }
 }
 
@@ -269,14 +269,14 @@ impl Scrape<'_> {
     }
 
     /// Records why nothing was learned, unless that was said of a name that the account had before.
-    async fn refused(&self, refusal: &SourceError, asked: Option<&str>) -> Result<(), Error> {
+    async fn refused(&self, error: &SourceError, asked: Option<&str>) -> Result<(), Error> {
         let mut write = self.begin().await?;
         if let Some(asked) = asked
             && !scrapes::still_asked_as(&mut write, self.target.id, asked).await?
         {
             return self.give_back(write).await;
         }
-        let not_found = matches!(refusal, SourceError::NotFound(_));
+        let not_found = matches!(error, SourceError::NotFound(_));
         let runs = if not_found { self.target.not_found_runs + 1 } else { self.target.not_found_runs };
         if not_found && runs >= RUNS_UNTIL_UNAVAILABLE {
             match self.target.kind {
@@ -284,7 +284,7 @@ impl Scrape<'_> {
                 Kind::Video => _ = scrapes::set_video_unavailable(&mut write, self.target.id, true).await?,
             }
         }
-        let attempt = self.failed(refusal.to_string(), runs);
+        let attempt = self.failed(error.to_string(), runs);
         self.finish(write, self.target.id, attempt).await
     }
 

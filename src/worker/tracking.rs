@@ -168,8 +168,8 @@ impl Tracker {
         within(BRIEF, self.heard(first.platform, round, &ended)).await?;
         match ended.outcome {
             Outcome::Answered | Outcome::NotAsked => Ok(()),
-            Outcome::Failed(refusal) => {
-                self.tell(first, &refusal);
+            Outcome::Failed(error) => {
+                self.tell(first, &error);
                 Ok(())
             }
             // They stay as long due as they are.
@@ -229,11 +229,11 @@ impl Tracker {
 
     /// Says what a platform fails with, of each kind once an hour; what an account or a video failed with stands in
     /// its own record.
-    fn tell(&self, target: &Leased, refusal: &SourceError) {
-        if self.is_news(target.platform, Trouble::Refused(std::mem::discriminant(refusal))) {
-            tracing::warn!(platform = %target.platform, target = %target.id, %refusal, "scrapes fail");
+    fn tell(&self, target: &Leased, error: &SourceError) {
+        if self.is_news(target.platform, Trouble::Refused(std::mem::discriminant(error))) {
+            tracing::warn!(platform = %target.platform, target = %target.id, %error, "scrapes fail");
         } else {
-            tracing::debug!(platform = %target.platform, target = %target.id, %refusal, "a scrape failed");
+            tracing::debug!(platform = %target.platform, target = %target.id, %error, "a scrape failed");
         }
     }
 }
@@ -316,11 +316,19 @@ impl Scheduler<'_> {
         Ok(stays_free)
     }
 
+    /// Returns the names of the sources that can read targets of this kind.
+    fn readers(&self, platform: Platform, kind: Kind) -> Vec<&'static str> {
+        match kind {
+            Kind::Account => self.tracker.sources.names(platform),
+            Kind::Video => self.tracker.sources.post_source_names(platform),
+        }
+    }
+
     /// What may be taken in hand of a platform: everything while some source can read accounts and some source posts;
     /// of a kind that only sources can read whose rest is just over, one target to try them with.
     fn demands(&self, platform: Platform, resting: &[&str], rested: &[&str]) -> Vec<Demanded> {
         let most = |kind: Kind| {
-            let readers = self.tracker.sources.readers(platform, kind == Kind::Video);
+            let readers = self.readers(platform, kind);
             let open = |source: &&str| !resting.contains(source) && !rested.contains(source);
             // What no source can read at all is tried, and says so in its record.
             if readers.is_empty() || readers.iter().any(open) {
@@ -346,8 +354,8 @@ impl Scheduler<'_> {
 
     /// Which sources the next attempt asks.
     fn round(&self, platform: Platform, kind: Kind, resting: &[&str], rested: &[&str]) -> Round {
-        let readers = self.tracker.sources.readers(platform, false);
-        let able = self.tracker.sources.readers(platform, kind == Kind::Video);
+        let readers = self.tracker.sources.names(platform);
+        let able = self.readers(platform, kind);
         let probes =
             |source: &&'static str| able.contains(source) && self.may_probe(platform, source, rested);
         let probes: Vec<_> = readers.iter().copied().filter(probes).collect();

@@ -43,7 +43,7 @@ async fn an_endless_answer_is_cut_at_the_limit() {
     for (name, refusal) in refusals(&server.url, limits).await {
         assert_eq!(
             refusal,
-            SourceError::Malformed("the answer is larger than 100000 bytes".to_owned()),
+            SourceError::Malformed("the response is larger than 100000 bytes".to_owned()),
             "{name}"
         );
     }
@@ -62,7 +62,7 @@ async fn an_answer_is_measured_after_it_was_unpacked() {
     {
         assert_eq!(
             refusal,
-            SourceError::Malformed("the answer is larger than 100000 bytes".to_owned()),
+            SourceError::Malformed("the response is larger than 100000 bytes".to_owned()),
             "{name}"
         );
     }
@@ -89,7 +89,7 @@ async fn https_is_spoken_in_earnest() {
     });
     for (name, refusal) in refusals(&Url::parse(&base).expect("a URL"), LIMITS).await {
         assert!(
-            matches!(&refusal, SourceError::Transient(said) if said.contains("cannot be reached")),
+            matches!(&refusal, SourceError::Transient(said) if said.contains("cannot connect")),
             "{name}: {refusal}"
         );
     }
@@ -104,7 +104,7 @@ async fn an_answer_that_never_ends_in_time_is_given_up() {
         for (name, refusal) in refusals(&server.url, limits).await {
             assert_eq!(
                 refusal,
-                SourceError::Transient("no complete answer within 0.2 s".to_owned()),
+                SourceError::Transient("no complete response within 0.2 s".to_owned()),
                 "{name}"
             );
         }

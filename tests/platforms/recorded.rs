@@ -229,7 +229,8 @@ fn keys(value: &Value) -> Vec<String> {
 #[tokio::test]
 async fn the_sandbox_answers_in_the_form_of_the_recordings() {
     let sandbox = sandbox().await;
-    let client = HttpClient::new("sandbox", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
+    let client =
+        HttpClient::for_service("sandbox", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
     // What is empty is left out, so somebody is asked for who fills in everything.
     let mut accounts = sandbox.world.population().accounts().iter();
     let filled = accounts.find(|account| account.platform == Platform::Instagram && !account.bio.is_empty());

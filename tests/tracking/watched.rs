@@ -10,7 +10,7 @@ use tidemark::model::cost::Paging;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::Sources;
 use tidemark::platforms::source::{
-    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Price, Profile, Source, SourceError,
+    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
 };
 
 /// What was seen.
@@ -52,8 +52,12 @@ impl Source for Watched {
         Capabilities { account_by_id: false, post_by_id: true, post_by_shortcode: false }
     }
 
-    fn price(&self) -> Price {
-        Price { paging: Paging::Pages(100), daily_limit: None }
+    fn paging(&self) -> Paging {
+        Paging::Pages(100)
+    }
+
+    fn daily_limit(&self) -> Option<u32> {
+        None
     }
 
     fn paused_until(&self) -> Option<DateTime<Utc>> {

@@ -61,7 +61,7 @@ pub(super) struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     pub(super) fn new(collector: &'a Collector, platform: Platform) -> Result<Self, String> {
-        let outbound = HttpClient::new("http", &collector.base, collector.limits)?;
+        let outbound = HttpClient::for_service("http", &collector.base, collector.limits)?;
         Ok(Asker {
             collector,
             outbound,

@@ -1,4 +1,4 @@
-//! Sources that may not be asked for a while: until when, and why. Every tracker process obeys them, a restarted one too.
+//! Pauses of sources: until when no tracker process may send requests, and why.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use crate::model::platform::Platform;
 use crate::store::Error;
 
-/// Why a source rests.
+/// Why a source is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
@@ -16,7 +16,7 @@ pub enum PauseCause {
     Credentials,
 }
 
-/// The rest of a source on a platform. Once it is over, one attempt shows whether it may be asked again.
+/// A pause of a source on a platform. After its end, one attempt decides whether the source is resumed.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct SourcePause {
     pub platform: Platform,
@@ -27,22 +27,23 @@ pub struct SourcePause {
 }
 
 impl SourcePause {
-    /// Whether the source rests: at its limit until then, without credentials until it has answered.
+    /// Whether the source is still paused: a rate limit ends at `until`, rejected credentials only with a success.
     pub fn is_active(&self, now: DateTime<Utc>) -> bool {
         self.cause == PauseCause::Credentials || self.until > now
     }
 }
 
-/// The sources that rest, or rested and have not answered since.
+/// Returns all pauses, including those that are over but not resumed yet.
 pub async fn fetch_all(pg: &PgPool) -> Result<Vec<SourcePause>, Error> {
     Ok(sqlx::query_as("select platform, source, until, cause, reason from source_pauses")
         .fetch_all(pg)
         .await?)
 }
 
-/// Lets a source rest until then, or longer if it was to rest longer. Says whether it went on until now.
+/// Pauses a source, or prolongs its pause; never shortens it. Returns whether the pause is new.
 pub async fn start(pg: &PgPool, pause: &SourcePause, now: DateTime<Utc>) -> Result<bool, Error> {
-    let begun = sqlx::query_scalar(
+    // `xmax = 0` holds for an inserted row, not for an updated one.
+    let is_new = sqlx::query_scalar(
         "insert into source_pauses as p (platform, source, until, cause, reason, since) values ($1, $2, $3, $4, $5, $6)
          on conflict (platform, source) do update set until = greatest(p.until, excluded.until),
             cause = case when p.until > excluded.until then p.cause else excluded.cause end,
@@ -57,10 +58,10 @@ pub async fn start(pg: &PgPool, pause: &SourcePause, now: DateTime<Utc>) -> Resu
     .bind(now)
     .fetch_one(pg)
     .await?;
-    Ok(begun)
+    Ok(is_new)
 }
 
-/// Lets a source go on after its rest. Says whether it had rested.
+/// Resumes a source whose pause is over. Returns whether it was paused.
 pub async fn end(pg: &PgPool, platform: Platform, source: &str, now: DateTime<Utc>) -> Result<bool, Error> {
     let ended = sqlx::query("delete from source_pauses where platform = $1 and source = $2 and until <= $3")
         .bind(platform)
@@ -71,7 +72,7 @@ pub async fn end(pg: &PgPool, platform: Platform, source: &str, now: DateTime<Ut
     Ok(ended.rows_affected() > 0)
 }
 
-/// Lets sources try at once whose credentials were refused: a process that starts may bring new ones.
+/// Ends the pauses for rejected credentials now: a process that starts may have new ones.
 pub async fn expire_credential_pauses(pg: &PgPool, now: DateTime<Utc>) -> Result<(), Error> {
     sqlx::query("update source_pauses set until = least(until, $1) where cause = 'credentials'")
         .bind(now)
