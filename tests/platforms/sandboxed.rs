@@ -301,7 +301,8 @@ async fn the_open_contract_is_what_its_document_says() {
     };
     let sandbox = sandbox().await;
     let name = someone(&sandbox, Platform::Instagram).username;
-    let client = HttpClient::new("test", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
+    let client =
+        HttpClient::for_service("test", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
     let get = async |path: String| -> Value {
         let answer = client.get(format!("{}/http{path}", sandbox.url)).send().await.expect("an answer");
         answer.json().await.expect("JSON")
@@ -311,7 +312,7 @@ async fn the_open_contract_is_what_its_document_says() {
     };
 
     let account = get(format!("/v1/instagram/accounts/{name}?max_posts=3")).await;
-    assert_eq!(keys(&account), fields("AccountAnswer"));
+    assert_eq!(keys(&account), fields("AccountResponse"));
     assert_eq!(keys(&account["profile"]), fields("Profile"));
     let optional = BTreeSet::from(["video_url".to_owned(), "platform_data".to_owned()]);
     let mut post = keys(&account["posts"][0]);
@@ -320,10 +321,10 @@ async fn the_open_contract_is_what_its_document_says() {
     assert_eq!(post, fields("Post"));
     assert!(Counters::NAMES.iter().all(|name| post.contains(*name)));
     let id = account["posts"][0]["id"].as_str().expect("an id");
-    assert_eq!(keys(&get(format!("/v1/instagram/posts?id={id}")).await), fields("PostAnswer"));
+    assert_eq!(keys(&get(format!("/v1/instagram/posts?id={id}")).await), fields("PostResponse"));
     let error = get("/v1/instagram/posts?id=1".to_owned()).await;
-    assert_eq!(keys(&error), fields("ErrorAnswer"));
-    let codes = document.pointer("/components/schemas/ErrorAnswer/properties/error/properties/code/enum");
+    assert_eq!(keys(&error), fields("ErrorResponse"));
+    let codes = document.pointer("/components/schemas/ErrorResponse/properties/error/properties/code/enum");
     assert!(codes.and_then(Value::as_array).is_some_and(|codes| codes.contains(&error["error"]["code"])));
     sandbox.stop().await;
 }

@@ -1,353 +1,261 @@
-//! The rules of reading an account: who it is, its paging and depth, its values, and its id. Those of single posts and
-//! of the token stand in `posts`.
+//! The rules of reading an account: its identity, paging, depth, values and id; and the rule of the token.
 
-use std::collections::BTreeSet;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
 
-use chrono::{DateTime, NaiveDate, Utc};
-use serde_json::{Map, Value};
-
-use super::post_rules::posts;
-use super::validating_client::{Asker, Said};
-use super::{Findings, Samples, Verdict};
+use super::account_reader::{ACCOUNT_SCHEMA, AccountPages, ReadFailure, depth_query, first_day};
+use super::collector::Samples;
+use super::report::{Report, Verdict};
+use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::model::counters::Counters;
+use crate::model::secret::Secret;
 use crate::platforms::coerce;
 
-pub(super) const ACCOUNT: &str = "AccountAnswer";
-/// How far the account is read: enough to see pages, not enough to be a burden.
-const MOST_POSTS: usize = 300;
-const MOST_PAGES: usize = 40;
-/// The largest `platform_data` that is kept, in bytes.
-const MAX_PLATFORM_DATA: usize = 16 * 1024;
-/// A name that nobody has.
-pub(super) const NOBODY: &str = "tm.nobody.of.this.name";
+/// How deep the account is read: enough for several pages, with little load.
+const MAX_POSTS: usize = 300;
+/// The most invalid values that are reported.
+const MAX_REPORTED_VALUES: usize = 4;
+/// A username that no account has.
+const UNKNOWN_USERNAME: &str = "tm.nobody.of.this.name";
 
-/// An account as it was read, page by page.
-pub(super) struct Walk {
-    profile: Map<String, Value>,
-    pub(super) posts: Vec<Map<String, Value>>,
-    pages: usize,
-    /// Ids that came more than once.
-    twice: BTreeSet<String>,
-    /// Whether pages spoke of different accounts.
-    strayed: bool,
-}
+/// The rules that need an existing account.
+const ACCOUNT_RULES: [(&str, &str); 7] = [
+    ("account", "an account has its profile and a list of posts"),
+    ("paging", "`next` leads to the next page and is null on the last; no post appears twice"),
+    ("values", "ids, counters, times, durations and `platform_data` are within the bounds of the contract"),
+    ("newest", "with a low `max_posts`, the response has the newest posts"),
+    ("not-before", "with `not_before`, no post of that day or later is missing"),
+    ("account-by-id", "with `id` and the right username, the response is that account"),
+    ("rename", "`id` decides whatever the username: the same account or `not_found`, never another account"),
+];
 
-impl Walk {
-    fn id(&self) -> Option<String> {
-        coerce::id(self.profile.get("id"))
-    }
-
-    /// The posts whose id and time can be read.
-    fn timed(&self) -> Vec<(String, DateTime<Utc>)> {
-        let read = |post: &Map<String, Value>| {
-            Some((coerce::id(post.get("id"))?, coerce::time(post.get("create_time"))?))
-        };
-        self.posts.iter().filter_map(read).collect()
-    }
-}
-
-/// Why a walk did not come to its end.
-enum Lost {
-    Account(String),
-    Paging(String),
-}
-
-async fn walk(
-    asker: &mut Asker<'_>,
-    username: &str,
-    id: Option<&str>,
-    max_posts: usize,
-    not_before: NaiveDate,
-) -> Result<Walk, Lost> {
-    let mut found: Option<Walk> = None;
-    let mut cursors = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    loop {
-        let posts = found.as_ref().map_or(0, |walk| walk.posts.len());
-        let mut query = vec![
-            ("max_posts", max_posts.saturating_sub(posts).to_string()),
-            ("not_before", not_before.to_string()),
-        ];
-        query.extend(id.map(|id| ("id", id.to_owned())));
-        let pages = found.as_ref().map_or(0, |walk| walk.pages);
-        query.extend(cursors.last().map(|(_, cursor): &(usize, String)| ("cursor", cursor.clone())));
-        let page = match asker.ask(&["accounts", username], &query, ACCOUNT).await {
-            Said::Good(page) => page,
-            other if pages == 0 => return Err(Lost::Account(other.in_words())),
-            other => return Err(Lost::Paging(format!("page {}: {}", pages + 1, other.in_words()))),
-        };
-        let profile = page.get("profile").and_then(Value::as_object).cloned().unwrap_or_default();
-        let rows: Vec<_> =
-            page.get("posts").and_then(Value::as_array).into_iter().flatten().cloned().collect();
-        let walk = found.get_or_insert_with(|| Walk {
-            profile: profile.clone(),
-            posts: Vec::new(),
-            pages: 0,
-            twice: BTreeSet::new(),
-            strayed: false,
-        });
-        walk.pages += 1;
-        walk.strayed |= coerce::id(profile.get("id")) != walk.id();
-        for row in rows {
-            let Value::Object(post) = row else { continue };
-            if let Some(id) = coerce::id(post.get("id"))
-                && !seen.insert(id.clone())
-            {
-                walk.twice.insert(id);
-            }
-            walk.posts.push(post);
-        }
-        let next = coerce::non_empty_text(page.get("next"));
-        let Some(next) = next.filter(|_| walk.posts.len() < max_posts) else { break };
-        if cursors.iter().any(|(_, known)| *known == next) {
-            return Err(Lost::Paging(format!("page {} leads back to the cursor \"{next}\"", walk.pages)));
-        }
-        if walk.pages == MOST_PAGES {
-            return Err(Lost::Paging(format!(
-                "there is no end after {MOST_PAGES} pages with {} posts: make the pages larger",
-                walk.posts.len()
-            )));
-        }
-        cursors.insert((walk.pages, next));
-    }
-    found.ok_or_else(|| Lost::Account("no answer".to_owned()))
-}
-
-pub(super) fn since_ever() -> NaiveDate {
-    NaiveDate::from_ymd_opt(2010, 1, 1).unwrap_or_default()
-}
-
-pub(super) async fn accounts(asker: &mut Asker<'_>, known: &Samples, findings: &mut Findings) {
-    let unknown = asker.ask(&["accounts", NOBODY], &depth(9, since_ever()), ACCOUNT).await;
-    findings.add(
+/// Checks the rules of accounts, and returns the sample account if it was read to its end.
+pub(super) async fn check_accounts(
+    client: &mut ValidatingClient<'_>,
+    samples: &Samples,
+    report: &mut Report,
+) -> Option<AccountPages> {
+    let unknown =
+        client.get(&["accounts", UNKNOWN_USERNAME], &depth_query(9, first_day()), ACCOUNT_SCHEMA).await;
+    report.add(
         "unknown-account",
         "an account that does not exist is answered with 404 and `not_found`",
-        refused(&unknown, &["not_found", "unsupported"]),
+        unknown.expect_error("not_found", &["unsupported"]),
     );
-    let Some(username) = &known.username else {
-        for (rule, means) in OF_AN_ACCOUNT {
-            findings.add(
-                rule,
-                means,
-                Verdict::Untried("name an account that it has with --username".to_owned()),
-            );
+    let Some(username) = &samples.username else {
+        for (rule, means) in ACCOUNT_RULES {
+            report.add(rule, means, Verdict::Skip("name an account that it has with --username".to_owned()));
         }
-        return posts(asker, known, None, findings).await;
+        return None;
     };
-    let read = walk(asker, username, None, MOST_POSTS, since_ever()).await;
-    let means =
-        |rule: &str| OF_AN_ACCOUNT.iter().find(|(name, _)| *name == rule).map_or("", |(_, means)| means);
-    let mut add = |rule: &'static str, verdict| findings.add(rule, means(rule), verdict);
-    let walk = match read {
-        Ok(walk) => walk,
-        Err(lost) => {
-            let (account, paging) = match lost {
-                Lost::Account(why) => {
-                    (Verdict::Broken(why), Verdict::Untried("the account was not read".to_owned()))
+    let mut add = |rule: &'static str, verdict| {
+        let means = ACCOUNT_RULES.iter().find(|(name, _)| *name == rule).map_or("", |(_, means)| means);
+        report.add(rule, means, verdict);
+    };
+    let account = match AccountPages::read(client, username, None, MAX_POSTS, first_day()).await {
+        Ok(account) => account,
+        Err(failure) => {
+            let (account, paging) = match failure {
+                ReadFailure::FirstPage(reason) => {
+                    (Verdict::Fail(reason), Verdict::Skip("the account was not read".to_owned()))
                 }
-                Lost::Paging(why) => (Verdict::Kept, Verdict::Broken(why)),
+                ReadFailure::Paging(reason) => (Verdict::Pass, Verdict::Fail(reason)),
             };
             add("account", account);
             add("paging", paging);
-            for (rule, _) in OF_AN_ACCOUNT.iter().skip(2) {
-                add(rule, Verdict::Untried("the account was not read to its end".to_owned()));
+            for (rule, _) in ACCOUNT_RULES.iter().skip(2) {
+                add(rule, Verdict::Skip("the account was not read to its end".to_owned()));
             }
-            return posts(asker, known, None, findings).await;
+            return None;
         }
     };
-    add("account", identity(&walk, username, known));
-    add("paging", paging(&walk));
-    add("values", values(&walk));
-    add("newest", newest(asker, username, &walk).await);
-    add("not-before", not_before(asker, username, &walk).await);
-    let id = known.account_id.clone().or_else(|| walk.id());
-    add("account-by-id", by_id(asker, username, id.as_deref()).await);
-    add("rename", rename(asker, id.as_deref()).await);
-    posts(asker, known, Some(&walk), findings).await;
-}
-
-/// What is checked of an account that is known to be there.
-const OF_AN_ACCOUNT: [(&str, &str); 7] = [
-    ("account", "an account is answered with its profile and a list of posts"),
-    ("paging", "`next` leads to the following page and is null on the last; no post comes twice"),
-    ("values", "counters, times, ids and `platform_data` are within the contract's bounds"),
-    ("newest", "with few posts wanted, the newest are answered"),
-    ("not-before", "with `not_before`, no post of that day or after it is missing"),
-    ("account-by-id", "with `id` and the right username, that account is answered"),
-    ("rename", "`id` decides whatever the username: the same account, or `not_found`, never another one"),
-];
-
-pub(super) fn depth(max_posts: usize, not_before: NaiveDate) -> [(&'static str, String); 2] {
-    [("max_posts", max_posts.to_string()), ("not_before", not_before.to_string())]
-}
-
-pub(super) fn refused(said: &Said, codes: &[&str]) -> Verdict {
-    match said {
-        Said::No(code) if code == codes[0] => Verdict::Kept,
-        Said::No(code) if codes.contains(&code.as_str()) => Verdict::But(format!("it answers `{code}`")),
-        other => Verdict::Broken(other.in_words()),
-    }
-}
-
-fn identity(walk: &Walk, username: &str, known: &Samples) -> Verdict {
-    let said = coerce::text(walk.profile.get("username"));
-    if said.as_ref().is_some_and(|said| !said.eq_ignore_ascii_case(username)) {
-        return Verdict::Broken(format!("asked for @{username}, it answers @{}", said.unwrap_or_default()));
-    }
-    match (walk.id(), &known.account_id) {
-        (Some(id), Some(meant)) if id != *meant => {
-            Verdict::Broken(format!("its id is {id} instead of {meant}"))
+    add("account", check_identity(&account, username, samples));
+    add("paging", check_paging(&account));
+    add("values", check_values(&account));
+    add("newest", check_newest(client, username, &account).await);
+    add("not-before", check_not_before(client, username, &account).await);
+    if let Some(id) = samples.account_id.clone().or_else(|| account.id()) {
+        add("account-by-id", check_by_id(client, username, &id).await);
+        add("rename", check_rename(client, &id).await);
+    } else {
+        for rule in ["account-by-id", "rename"] {
+            add(rule, Verdict::Skip("no id is known: give one with --id".to_owned()));
         }
-        (None, Some(meant)) => Verdict::Broken(format!("the profile has no id; it should be {meant}")),
-        (None, None) => Verdict::But(
-            "the profile has no id: a rename cannot be followed, nor a new owner of the name be noticed"
-                .to_owned(),
+    }
+    Some(account)
+}
+
+/// Checks that a wrong token is rejected.
+pub(super) async fn check_token(client: &mut ValidatingClient<'_>, report: &mut Report) {
+    let verdict = if client.has_token() {
+        let wrong = Secret::new("not-the-token-of-this-collector");
+        let (path, query) = (["accounts", UNKNOWN_USERNAME], depth_query(2, first_day()));
+        let response = client.get_with_token(Some(&wrong), &path, &query, ACCOUNT_SCHEMA).await;
+        response.expect_error("unauthorized", &[])
+    } else {
+        Verdict::Skip("no token is given, so none is required".to_owned())
+    };
+    report.add("token", "a wrong token is answered with 401 and `unauthorized`", verdict);
+}
+
+fn check_identity(account: &AccountPages, username: &str, samples: &Samples) -> Verdict {
+    if let Some(found) = coerce::text(account.profile.get("username"))
+        && !found.eq_ignore_ascii_case(username)
+    {
+        return Verdict::Fail(format!("requested @{username}, got @{found}"));
+    }
+    match (account.id(), &samples.account_id) {
+        (Some(id), Some(expected)) if id != *expected => {
+            Verdict::Fail(format!("its id is {id} instead of {expected}"))
+        }
+        (None, Some(expected)) => Verdict::Fail(format!("the profile has no id; it should be {expected}")),
+        (None, None) => Verdict::PassWithRemark(
+            "the profile has no id: renames and new owners of a username cannot be detected".to_owned(),
         ),
-        _ => Verdict::Kept,
+        _ => Verdict::Pass,
     }
 }
 
-fn paging(walk: &Walk) -> Verdict {
-    if walk.strayed {
-        return Verdict::Broken("the pages name different profile ids".to_owned());
+fn check_paging(account: &AccountPages) -> Verdict {
+    if account.has_other_profiles {
+        return Verdict::Fail("the profiles of the pages have different ids".to_owned());
     }
-    if let Some(id) = walk.twice.first() {
-        return Verdict::Broken(format!("the post {id} comes more than once, and {} do", walk.twice.len()));
+    let duplicates = &account.duplicate_ids;
+    if let Some(id) = duplicates.first() {
+        return Verdict::Fail(format!("{} posts appear more than once, such as {id}", duplicates.len()));
     }
-    let (posts, pages) = (walk.posts.len(), walk.pages);
-    match pages {
-        1 => Verdict::But(format!("all {posts} posts came on one page, so paging was not seen")),
-        _ => Verdict::But(format!("{posts} posts on {pages} pages")),
+    let posts = account.posts.len();
+    match account.page_count {
+        1 => Verdict::PassWithRemark(format!("all {posts} posts are on one page: paging was not checked")),
+        pages => Verdict::PassWithRemark(format!("{posts} posts on {pages} pages")),
     }
 }
 
-fn values(walk: &Walk) -> Verdict {
-    let mut faults = Vec::new();
-    let mut counter = |place: String, value: Option<&Value>| {
-        if let Some(value) = value.filter(|value| !value.is_null())
-            && coerce::count(Some(value)).is_none_or(|count| count > Counters::MAX)
-        {
-            faults.push(format!("{place} is {value}: it will count as unknown"));
-        }
-    };
+fn check_values(account: &AccountPages) -> Verdict {
+    let mut invalid = Vec::new();
     for name in ["follower_count", "following_count", "post_count"] {
-        counter(format!("profile.{name}"), walk.profile.get(name));
+        invalid.extend(invalid_counter(&format!("profile.{name}"), account.profile.get(name)));
     }
-    for post in &walk.posts {
+    for post in &account.posts {
         let id = coerce::id(post.get("id")).unwrap_or_default();
         for name in Counters::NAMES {
-            counter(format!("{name} of post {id}"), post.get(name));
+            invalid.extend(invalid_counter(&format!("{name} of post {id}"), post.get(name)));
         }
     }
-    for post in &walk.posts {
-        let given = post.get("id").cloned().unwrap_or_default();
-        if coerce::id(Some(&given)).is_none() {
-            faults.push(format!("{given} is no id: 1 to 128 characters without blanks"));
+    for post in &account.posts {
+        let id = post.get("id").cloned().unwrap_or_default();
+        if coerce::id(Some(&id)).is_none() {
+            invalid.push(format!("{id} is not an id: 1 to 128 characters without blanks"));
         }
-        let stated = |name: &str| post.get(name).filter(|value| !value.is_null());
-        if let Some(time) = stated("create_time")
+        let value = |name: &str| post.get(name).filter(|value| !value.is_null());
+        if let Some(time) = value("create_time")
             && coerce::time(Some(time)).is_none()
         {
-            faults.push(format!("create_time of post {given} is {time}: RFC 3339, or seconds since 1970"));
+            invalid.push(format!("create_time of post {id} is {time}: not RFC 3339 or Unix seconds"));
         }
-        if let Some(duration) = stated("duration")
+        if let Some(duration) = value("duration")
             && coerce::seconds(Some(duration)).is_none()
         {
-            faults.push(format!("duration of post {given} is {duration}: seconds, not negative"));
+            invalid.push(format!("duration of post {id} is {duration}: not a number of seconds"));
         }
-        if let Some(data) = stated("platform_data")
-            && data.to_string().len() > MAX_PLATFORM_DATA
+        if let Some(data) = value("platform_data")
+            && data.to_string().len() > coerce::MAX_PLATFORM_DATA_BYTES
         {
-            faults.push(format!("platform_data of post {given} is larger than 16 KiB and will not be kept"));
+            invalid.push(format!("platform_data of post {id} is larger than 16 KiB and will not be stored"));
         }
     }
-    let more = faults.len().saturating_sub(4);
-    faults.truncate(4);
-    match (faults.is_empty(), more) {
-        (true, _) => Verdict::Kept,
-        (false, 0) => Verdict::Broken(faults.join("; ")),
-        (false, more) => Verdict::Broken(format!("{}; and {more} more", faults.join("; "))),
+    let omitted = invalid.len().saturating_sub(MAX_REPORTED_VALUES);
+    invalid.truncate(MAX_REPORTED_VALUES);
+    match (invalid.is_empty(), omitted) {
+        (true, _) => Verdict::Pass,
+        (false, 0) => Verdict::Fail(invalid.join("; ")),
+        (false, omitted) => Verdict::Fail(format!("{}; and {omitted} more", invalid.join("; "))),
     }
 }
 
-async fn newest(asker: &mut Asker<'_>, username: &str, read: &Walk) -> Verdict {
-    let mut posts = read.timed();
+fn invalid_counter(name: &str, value: Option<&Value>) -> Option<String> {
+    let value = value.filter(|value| !value.is_null())?;
+    let is_valid = coerce::count(Some(value)).is_some_and(|count| count <= Counters::MAX);
+    (!is_valid).then(|| format!("{name} is {value}: it will be unknown"))
+}
+
+async fn check_newest(client: &mut ValidatingClient<'_>, username: &str, account: &AccountPages) -> Verdict {
+    let mut posts = account.create_times();
     if posts.len() < 3 {
-        return Verdict::Untried("it takes an account with three posts whose create_time is told".to_owned());
+        return Verdict::Skip("it takes an account with three posts that have a create_time".to_owned());
     }
     posts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    match walk(asker, username, None, 2, since_ever()).await {
-        Ok(few) => {
-            let few: BTreeSet<_> = few.posts.iter().filter_map(|post| coerce::id(post.get("id"))).collect();
-            match posts[..2].iter().find(|(id, _)| !few.contains(id)) {
-                Some((id, time)) => Verdict::Broken(format!(
-                    "with max_posts=2, the post {id} of {time} is missing, though no other two are newer"
+    match AccountPages::read(client, username, None, 2, first_day()).await {
+        Ok(newest) => {
+            let ids = newest.post_ids();
+            match posts[..2].iter().find(|(id, _)| !ids.contains(id)) {
+                Some((id, time)) => Verdict::Fail(format!(
+                    "with max_posts=2, the post {id} of {time} is missing, one of the two newest"
                 )),
-                None => Verdict::Kept,
+                None => Verdict::Pass,
             }
         }
-        Err(Lost::Account(why) | Lost::Paging(why)) => Verdict::Broken(why),
+        Err(failure) => Verdict::Fail(failure.into_reason()),
     }
 }
 
-async fn not_before(asker: &mut Asker<'_>, username: &str, read: &Walk) -> Verdict {
-    let mut posts = read.timed();
+async fn check_not_before(
+    client: &mut ValidatingClient<'_>,
+    username: &str,
+    account: &AccountPages,
+) -> Verdict {
+    let mut posts = account.create_times();
     posts.sort_by_key(|(_, time)| *time);
     let Some((_, middle)) = posts.get(posts.len() / 2) else {
-        return Verdict::Untried("it takes an account with posts whose create_time is told".to_owned());
+        return Verdict::Skip("it takes an account with posts that have a create_time".to_owned());
     };
     let day = middle.date_naive();
-    match walk(asker, username, None, MOST_POSTS, day).await {
+    match AccountPages::read(client, username, None, MAX_POSTS, day).await {
         Ok(recent) => {
-            let recent: BTreeSet<_> =
-                recent.posts.iter().filter_map(|post| coerce::id(post.get("id"))).collect();
-            let missing =
-                |(id, time): &&(String, DateTime<Utc>)| time.date_naive() >= day && !recent.contains(id);
-            match posts.iter().find(missing) {
+            let ids = recent.post_ids();
+            let is_missing =
+                |(id, time): &&(String, DateTime<Utc>)| time.date_naive() >= day && !ids.contains(id);
+            match posts.iter().find(is_missing) {
                 Some((id, time)) => {
-                    Verdict::Broken(format!("with not_before={day}, the post {id} of {time} is missing"))
+                    Verdict::Fail(format!("with not_before={day}, the post {id} of {time} is missing"))
                 }
-                None => Verdict::Kept,
+                None => Verdict::Pass,
             }
         }
-        Err(Lost::Account(why) | Lost::Paging(why)) => Verdict::Broken(why),
+        Err(failure) => Verdict::Fail(failure.into_reason()),
     }
 }
 
-async fn by_id(asker: &mut Asker<'_>, username: &str, id: Option<&str>) -> Verdict {
-    let Some(id) = id else { return Verdict::Untried("no id is known: give one with --id".to_owned()) };
-    match walk(asker, username, Some(id), 2, since_ever()).await {
-        Ok(walk) if walk.id().as_deref() == Some(id) => Verdict::Kept,
-        Ok(walk) => Verdict::Broken(format!(
-            "asked for the id {id}, it answers {}",
-            walk.id().map_or("no id".to_owned(), |id| format!("the id {id}"))
-        )),
-        Err(Lost::Account(why) | Lost::Paging(why)) => Verdict::Broken(why),
+async fn check_by_id(client: &mut ValidatingClient<'_>, username: &str, id: &str) -> Verdict {
+    match AccountPages::read(client, username, Some(id), 2, first_day()).await {
+        Ok(account) if account.id().as_deref() == Some(id) => Verdict::Pass,
+        Ok(account) => Verdict::Fail(format!("requested the id {id}, got {}", describe_id(account.id()))),
+        Err(failure) => Verdict::Fail(failure.into_reason()),
     }
 }
 
-async fn rename(asker: &mut Asker<'_>, id: Option<&str>) -> Verdict {
-    let Some(id) = id else { return Verdict::Untried("no id is known: give one with --id".to_owned()) };
-    let mut query = depth(2, since_ever()).to_vec();
+async fn check_rename(client: &mut ValidatingClient<'_>, id: &str) -> Verdict {
+    let mut query = depth_query(2, first_day()).to_vec();
     query.push(("id", id.to_owned()));
-    match asker.ask(&["accounts", NOBODY], &query, ACCOUNT).await {
-        Said::Good(answer) => {
-            let said = answer.get("profile").and_then(|profile| coerce::id(profile.get("id")));
-            let name = answer.get("profile").and_then(|profile| coerce::text(profile.get("username")));
-            match (said, name) {
-                (Some(said), Some(name)) if said == id && !name.eq_ignore_ascii_case(NOBODY) => Verdict::Kept,
-                (Some(said), _) if said == id => Verdict::Broken(
-                    "it finds the account by its id but does not say its username of now".to_owned(),
-                ),
-                (said, _) => Verdict::Broken(format!(
-                    "asked for the id {id} under another username, it answers {}",
-                    said.map_or("a profile without id".to_owned(), |id| format!("the id {id}"))
-                )),
+    match client.get(&["accounts", UNKNOWN_USERNAME], &query, ACCOUNT_SCHEMA).await {
+        ContractResponse::Data(body) => {
+            let found = coerce::id(body.pointer("/profile/id"));
+            if found.as_deref() != Some(id) {
+                let found = describe_id(found);
+                return Verdict::Fail(format!("requested the id {id} with another username, got {found}"));
+            }
+            match coerce::text(body.pointer("/profile/username")) {
+                Some(name) if !name.eq_ignore_ascii_case(UNKNOWN_USERNAME) => Verdict::Pass,
+                _ => Verdict::Fail("the account is found by id, but has no current username".to_owned()),
             }
         }
-        Said::No(code) if code == "not_found" => Verdict::But(
-            "it looks up by username alone: an account that is renamed turns unavailable".to_owned(),
+        ContractResponse::Error(code) if code == "not_found" => Verdict::PassWithRemark(
+            "accounts are looked up by username alone: a renamed account becomes unavailable".to_owned(),
         ),
-        other => Verdict::Broken(other.in_words()),
+        other => Verdict::Fail(other.describe()),
     }
+}
+
+fn describe_id(id: Option<String>) -> String {
+    id.map_or("a profile without id".to_owned(), |id| format!("the id {id}"))
 }

@@ -1,113 +1,98 @@
-//! The rules of reading single posts by each of their names, and of the token.
+//! The rules of reading single posts, by id and by shortcode.
 
 use chrono::TimeDelta;
 use serde_json::{Map, Value};
 
-use super::account_rules::{ACCOUNT, NOBODY, Walk, depth, refused, since_ever};
-use super::validating_client::{Asker, Said};
-use super::{Collector, Findings, Samples, Verdict};
+use super::account_reader::AccountPages;
+use super::collector::Samples;
+use super::report::{Report, Verdict};
+use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::model::platform::Platform;
-use crate::model::secret::Secret;
 use crate::platforms::coerce;
 
-const POST: &str = "PostAnswer";
-/// Names that no post has.
-const NO_POST: &str = "1";
-const NO_SHORTCODE: &str = "TidemarkNone";
+const POST_SCHEMA: &str = "PostResponse";
+/// An id and a shortcode that no post has.
+const UNKNOWN_ID: &str = "1";
+const UNKNOWN_SHORTCODE: &str = "TidemarkNone";
+/// How much `create_time` may differ between the post and the account's list.
+const CREATE_TIME_TOLERANCE: TimeDelta = TimeDelta::seconds(1);
 
-/// Posts by each of their names.
-pub(super) async fn posts(
-    asker: &mut Asker<'_>,
-    known: &Samples,
-    read: Option<&Walk>,
-    findings: &mut Findings,
+pub(super) async fn check_posts(
+    client: &mut ValidatingClient<'_>,
+    samples: &Samples,
+    account: Option<&AccountPages>,
+    report: &mut Report,
 ) {
-    let unknown = asker.ask(&["posts"], &[("id", NO_POST.to_owned())], POST).await;
-    findings.add(
+    let unknown = client.get(&["posts"], &[("id", UNKNOWN_ID.to_owned())], POST_SCHEMA).await;
+    report.add(
         "unknown-post",
         "a post that does not exist is answered with 404 and `not_found`",
-        refused(&unknown, &["not_found", "unsupported"]),
+        unknown.expect_error("not_found", &["unsupported"]),
     );
-    let listed = read.and_then(|walk| walk.posts.first());
-    let id = known.post_id.clone().or_else(|| coerce::id(listed?.get("id")));
-    let verdict = one_post(asker, "id", id.as_deref(), listed).await;
-    findings.add(
+    let listed = account.and_then(|account| account.posts.first());
+    let id = samples.post_id.clone().or_else(|| coerce::id(listed?.get("id")));
+    let verdict = check_post(client, "id", id.as_deref(), listed).await;
+    report.add(
         "post-by-id",
-        "a post is found by the platform's id, as it stands in its account's list",
+        "a post is found by the platform's id, equal to that in the account's list",
         verdict,
     );
-    let means = "a post is found by its shortcode, and one that no post has is answered with `not_found`";
-    if asker.platform() == Platform::Tiktok {
-        let verdict = Verdict::Untried("posts of TikTok have no shortcodes".to_owned());
-        return findings.add("post-by-shortcode", means, verdict);
+
+    let means = "a post is found by its shortcode; an unknown shortcode is answered with `not_found`";
+    if client.platform() == Platform::Tiktok {
+        let verdict = Verdict::Skip("posts of TikTok have no shortcodes".to_owned());
+        return report.add("post-by-shortcode", means, verdict);
     }
-    let code = known.shortcode.clone().or_else(|| coerce::id(listed?.get("shortcode")));
-    let verdict = match one_post(asker, "shortcode", code.as_deref(), listed).await {
-        Verdict::Kept => {
-            let nobody = asker.ask(&["posts"], &[("shortcode", NO_SHORTCODE.to_owned())], POST).await;
-            refused(&nobody, &["not_found"])
-        }
-        other => other,
-    };
-    findings.add("post-by-shortcode", means, verdict);
+    let code = samples.shortcode.clone().or_else(|| coerce::id(listed?.get("shortcode")));
+    let mut verdict = check_post(client, "shortcode", code.as_deref(), listed).await;
+    if matches!(verdict, Verdict::Pass) {
+        let query = [("shortcode", UNKNOWN_SHORTCODE.to_owned())];
+        let unknown = client.get(&["posts"], &query, POST_SCHEMA).await;
+        verdict = unknown.expect_error("not_found", &[]);
+    }
+    report.add("post-by-shortcode", means, verdict);
 }
 
-async fn one_post(
-    asker: &mut Asker<'_>,
-    by: &'static str,
-    name: Option<&str>,
+/// Reads a post by one of its keys, `id` or `shortcode`, and compares it with the account's list.
+async fn check_post(
+    client: &mut ValidatingClient<'_>,
+    key: &'static str,
+    value: Option<&str>,
     listed: Option<&Map<String, Value>>,
 ) -> Verdict {
-    let Some(name) = name else {
-        let option = if by == "id" { "--post" } else { "--shortcode" };
-        return Verdict::Untried(format!("name a post that it has with {option}"));
+    let Some(value) = value else {
+        let option = if key == "id" { "--post" } else { "--shortcode" };
+        return Verdict::Skip(format!("name a post that it has with {option}"));
     };
-    let said = asker.ask(&["posts"], &[(by, name.to_owned())], POST).await;
-    let post = match said {
-        Said::Good(answer) => answer.get("post").and_then(Value::as_object).cloned().unwrap_or_default(),
-        Said::No(code) if code == "unsupported" => {
-            return Verdict::But(format!(
-                "it cannot look posts up by {by}: another source of the list has to"
+    let body = match client.get(&["posts"], &[(key, value.to_owned())], POST_SCHEMA).await {
+        ContractResponse::Data(body) => body,
+        ContractResponse::Error(code) if code == "unsupported" => {
+            return Verdict::PassWithRemark(format!(
+                "posts cannot be looked up by {key}: configure another source that can"
             ));
         }
-        other => return Verdict::Broken(other.in_words()),
+        other => return Verdict::Fail(other.describe()),
     };
-    let same = |field: &str| match (
-        coerce::id(post.get(field)),
-        listed.and_then(|listed| coerce::id(listed.get(field))),
-    ) {
-        (Some(said), Some(listed)) => said == listed,
-        _ => true,
-    };
-    let told = coerce::id(post.get(by));
-    if told.as_deref().is_some_and(|told| told != name) || (by == "id" && told.is_none()) {
-        return Verdict::Broken(format!(
-            "asked for {name}, it answers the post {}",
-            told.unwrap_or_default()
-        ));
+    let post = body.get("post").and_then(Value::as_object).cloned().unwrap_or_default();
+    let found = coerce::id(post.get(key));
+    let is_other = found.as_deref().map_or(key == "id", |found| found != value);
+    if is_other {
+        return Verdict::Fail(format!("requested {value}, got the post {}", found.unwrap_or_default()));
     }
-    let is_listed = listed.is_some_and(|listed| coerce::id(listed.get(by)).as_deref() == Some(name));
-    let times = [Some(&post), listed].map(|post| post.and_then(|post| coerce::time(post.get("create_time"))));
-    let apart = match times {
-        [Some(one), Some(other)] => (one - other).abs() > TimeDelta::seconds(1),
-        _ => false,
-    };
-    if is_listed && (!same("id") || !same("shortcode") || apart) {
-        return Verdict::Broken(format!(
-            "the post {name} differs from the one in its account's list: id, shortcode or create_time"
-        ));
+    match listed.filter(|listed| coerce::id(listed.get(key)).as_deref() == Some(value)) {
+        Some(listed) if differs(&post, listed) => Verdict::Fail(format!(
+            "the post {value} differs from the one in its account's list: id, shortcode or create_time"
+        )),
+        _ => Verdict::Pass,
     }
-    Verdict::Kept
 }
 
-/// A token that is not the collector's.
-pub(super) async fn token(asker: &mut Asker<'_>, collector: &Collector, findings: &mut Findings) {
-    let verdict = if collector.token.is_some() {
-        let wrong = Secret::new("not-the-token-of-this-collector");
-        let said = asker.ask_as(Some(&wrong), &["accounts", NOBODY], &depth(2, since_ever()), ACCOUNT).await;
-        refused(&said, &["unauthorized"])
-    } else {
-        Verdict::Untried("no token is given, so none is asked for".to_owned())
-    };
-    findings.add("token", "a wrong token is answered with 401 and `unauthorized`", verdict);
+/// Whether two versions of a post disagree on a field that both have.
+fn differs(post: &Map<String, Value>, listed: &Map<String, Value>) -> bool {
+    let has_other_key = ["id", "shortcode"].into_iter().any(|key| {
+        let ids = (coerce::id(post.get(key)), coerce::id(listed.get(key)));
+        matches!(ids, (Some(a), Some(b)) if a != b)
+    });
+    let times = (coerce::time(post.get("create_time")), coerce::time(listed.get("create_time")));
+    has_other_key || matches!(times, (Some(a), Some(b)) if (a - b).abs() > CREATE_TIME_TOLERANCE)
 }

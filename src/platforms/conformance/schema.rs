@@ -1,5 +1,4 @@
-//! Answers held against the contract's OpenAPI document: the part of JSON Schema that the document uses, and what is
-//! wrong told in words.
+//! Validates responses against the contract's OpenAPI document: the subset of JSON Schema that the document uses.
 
 use std::sync::LazyLock;
 
@@ -9,83 +8,83 @@ use serde_json::Value;
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../docs/http-source.openapi.json")).unwrap_or_default()
 });
-/// Faults are told of so many places at most.
-const MOST: usize = 5;
+/// The most violations that are reported for one response.
+const MAX_VIOLATIONS: usize = 5;
 
-/// What of a value is not as the schema of this name says, each fault with its place.
-pub(super) fn faults(schema: &str, value: &Value) -> Vec<String> {
-    let mut faults = Vec::new();
-    match component(schema) {
-        Some(schema) => compare(schema, value, "", &mut faults),
-        None => faults.push(format!("the document has no schema {schema}")),
+/// Describes how a value violates the schema of this name, with the path of each violation.
+pub(super) fn violations(schema: &str, value: &Value) -> Vec<String> {
+    let mut violations = Vec::new();
+    match find_schema(schema) {
+        Some(schema) => validate(schema, value, "", &mut violations),
+        None => violations.push(format!("the document has no schema {schema}")),
     }
-    faults.truncate(MOST);
-    faults
+    violations.truncate(MAX_VIOLATIONS);
+    violations
 }
 
-fn component(name: &str) -> Option<&'static Value> {
+fn find_schema(name: &str) -> Option<&'static Value> {
     DOCUMENT.pointer(&format!("/components/schemas/{name}"))
 }
 
-fn compare(schema: &Value, value: &Value, place: &str, faults: &mut Vec<String>) {
-    if faults.len() >= MOST {
+fn validate(schema: &Value, value: &Value, path: &str, violations: &mut Vec<String>) {
+    if violations.len() >= MAX_VIOLATIONS {
         return;
     }
     if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        if let Some(schema) = target.strip_prefix("#/components/schemas/").and_then(component) {
-            compare(schema, value, place, faults);
+        if let Some(schema) = target.strip_prefix("#/components/schemas/").and_then(find_schema) {
+            validate(schema, value, path, violations);
         }
         return;
     }
-    let at = || if place.is_empty() { "the answer".to_owned() } else { format!("`{place}`") };
+    let subject = || if path.is_empty() { "the response".to_owned() } else { format!("`{path}`") };
     let types: Vec<&str> = match schema.get("type") {
-        Some(Value::String(one)) => vec![one],
-        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
-    if !types.is_empty() && !types.iter().any(|of| is(value, of)) {
-        faults.push(format!("{} is {} instead of {}", at(), kind(value), types.join(" or ")));
+    if !types.is_empty() && !types.iter().any(|name| has_type(value, name)) {
+        violations.push(format!("{} is {} instead of {}", subject(), describe(value), types.join(" or ")));
         return;
     }
-    if let Some(words) = schema.get("enum").and_then(Value::as_array)
-        && !words.contains(value)
+    if let Some(variants) = schema.get("enum").and_then(Value::as_array)
+        && !variants.contains(value)
     {
-        let words: Vec<_> = words.iter().filter_map(Value::as_str).collect();
-        faults.push(format!("{} is {value}, which is none of {}", at(), words.join(", ")));
+        let variants: Vec<_> = variants.iter().filter_map(Value::as_str).collect();
+        violations.push(format!("{} is {value}, which is none of {}", subject(), variants.join(", ")));
     }
-    if let (Some(least), Some(number)) = (schema.get("minimum").and_then(Value::as_f64), value.as_f64())
-        && number < least
+    if let (Some(minimum), Some(number)) = (schema.get("minimum").and_then(Value::as_f64), value.as_f64())
+        && number < minimum
     {
-        faults.push(format!("{} is {value}, less than {least}", at()));
+        violations.push(format!("{} is {value}, less than {minimum}", subject()));
     }
     if let (Some("date-time"), Some(text)) = (schema.get("format").and_then(Value::as_str), value.as_str())
         && DateTime::parse_from_rfc3339(text).is_err()
     {
-        faults.push(format!("{} is \"{text}\", which is no time of RFC 3339", at()));
+        violations.push(format!("{} is \"{text}\", which is not an RFC 3339 time", subject()));
     }
     if let Value::Object(fields) = value {
         for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
             if name.as_str().is_some_and(|name| !fields.contains_key(name)) {
-                faults.push(format!("{} lacks {name}", at()));
+                violations.push(format!("{} lacks {name}", subject()));
             }
         }
         for (name, schema) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             if let Some(value) = fields.get(name) {
-                let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
-                compare(schema, value, &place, faults);
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                validate(schema, value, &path, violations);
             }
         }
     }
     if let (Some(schema), Some(items)) = (schema.get("items"), value.as_array()) {
-        for (number, item) in items.iter().enumerate() {
-            compare(schema, item, &format!("{place}[{number}]"), faults);
+        for (index, item) in items.iter().enumerate() {
+            validate(schema, item, &format!("{path}[{index}]"), violations);
         }
     }
 }
 
-fn is(value: &Value, of: &str) -> bool {
-    match of {
-        // A number as 12.0 is a whole one too.
+fn has_type(value: &Value, name: &str) -> bool {
+    match name {
+        // 12.0 is an integer in JSON Schema.
         "integer" => {
             value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|float| float.fract() == 0.0)
         }
@@ -98,12 +97,12 @@ fn is(value: &Value, of: &str) -> bool {
     }
 }
 
-fn kind(value: &Value) -> String {
+fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        Value::Bool(_) => "a truth value".to_owned(),
+        Value::Bool(_) => "a boolean".to_owned(),
         Value::Number(number) => format!("the number {number}"),
-        Value::String(text) => format!("the text \"{}\"", text.chars().take(40).collect::<String>()),
+        Value::String(text) => format!("the string \"{}\"", text.chars().take(40).collect::<String>()),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     }
@@ -115,8 +114,8 @@ mod tests {
 
     use super::*;
 
-    /// Keywords that say something to be held against an answer, and those that explain only.
-    const KNOWN: [&str; 11] = [
+    /// The keywords that are validated, and those that only explain.
+    const SUPPORTED: [&str; 11] = [
         "$ref",
         "type",
         "enum",
@@ -131,10 +130,10 @@ mod tests {
     ];
 
     #[test]
-    fn the_document_uses_no_keyword_that_is_not_understood() {
+    fn document_uses_only_supported_keywords() {
         fn walk(schema: &Value, seen: &mut usize) {
             for (keyword, inner) in schema.as_object().into_iter().flatten() {
-                assert!(KNOWN.contains(&keyword.as_str()), "{keyword}");
+                assert!(SUPPORTED.contains(&keyword.as_str()), "{keyword}");
                 *seen += 1;
                 match keyword.as_str() {
                     "properties" => {
@@ -154,22 +153,24 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_their_place() {
+    fn violations_name_their_path() {
         let post = json!({"id": "1", "view_count": -1, "like_count": "5", "duration": 1.5});
         let answer = json!({"profile": {"is_verified": 1}, "posts": [post, {}], "next": null});
         assert_eq!(
-            faults("AccountAnswer", &answer),
+            violations("AccountResponse", &answer),
             [
-                "`posts[0].like_count` is the text \"5\" instead of integer or null",
+                "`posts[0].like_count` is the string \"5\" instead of integer or null",
                 "`posts[0].view_count` is -1, less than 0",
                 "`posts[1]` lacks \"id\"",
                 "`profile.is_verified` is the number 1 instead of boolean or null",
             ]
         );
-        assert_eq!(faults("AccountAnswer", &json!({"posts": []})), ["the answer lacks \"profile\""]);
+        assert_eq!(violations("AccountResponse", &json!({"posts": []})), ["the response lacks \"profile\""]);
         let error = json!({"error": {"code": "odd", "retry_at": "soon"}});
-        assert_eq!(faults("ErrorAnswer", &error).len(), 2);
-        assert_eq!(faults("ErrorAnswer", &json!([])), ["the answer is a list instead of object"]);
-        assert!(faults("PostAnswer", &json!({"post": {"id": 7, "like_count": null, "more": 1}})).is_empty());
+        assert_eq!(violations("ErrorResponse", &error).len(), 2);
+        assert_eq!(violations("ErrorResponse", &json!([])), ["the response is a list instead of object"]);
+        assert!(
+            violations("PostResponse", &json!({"post": {"id": 7, "like_count": null, "more": 1}})).is_empty()
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Asks a collector, and holds what every answer has to be against what it answered: in time, JSON, of the document's
-//! shape, and an error in the contract's words.
+//! A client of the collector that validates every response: received in time, JSON, of the documented shape, errors with a
+//! code of the contract.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -7,187 +7,215 @@ use std::time::Instant;
 use chrono::Utc;
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Collector, schema};
+use super::collector::Collector;
+use super::report::{Report, Verdict};
+use super::schema;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
+use crate::platforms::args::SourceKind;
 use crate::platforms::coerce;
-use crate::platforms::http_client::{HttpClient, HttpResponse};
+use crate::platforms::http_client::{HttpClient, HttpResponse, extend_url};
 use crate::platforms::source::SourceError;
 
-/// No check asks more often.
-const MOST_REQUESTS: usize = 150;
-/// Of so many answers it is said what is wrong with them.
-const MOST_TOLD: usize = 4;
+const MAX_REQUESTS: usize = 150;
+/// The most violations of one rule that are reported.
+const MAX_REPORTED_VIOLATIONS: usize = 4;
 
-/// What every answer has to be; the checks of single operations stand in `rules`.
-pub(super) const TIMELY: &str = "answers";
-pub(super) const JSON: &str = "json";
-pub(super) const DOCUMENTED: &str = "schema";
-pub(super) const CODES: &str = "errors";
+const RECEIVED: &str = "answers";
+const JSON: &str = "json";
+const SCHEMA: &str = "schema";
+const ERROR_CODE: &str = "errors";
 
-/// What was answered, as far as it can be worked with.
-pub(super) enum Said {
-    Good(Map<String, Value>),
-    /// A refusal, by its code.
-    No(String),
-    /// Nothing that can be understood; why.
-    Nothing(String),
+/// What every response has to be. The rules of single operations are in `account_rules` and `post_rules`.
+const RESPONSE_RULES: [(&str, &str); 4] = [
+    (RECEIVED, "every response arrives in time, has at most 16 MiB and is no redirect"),
+    (JSON, "every response is a JSON object with the content type application/json"),
+    (SCHEMA, "every response with data has the shape of http-source.openapi.json"),
+    (ERROR_CODE, "every error has a code of the contract, the status of that code, and a message"),
+];
+
+/// A validated response.
+pub(super) enum ContractResponse {
+    /// A JSON object.
+    Data(Value),
+    /// An error, by its code.
+    Error(String),
+    /// A response that cannot be read, or none; why.
+    Invalid(String),
 }
 
-impl Said {
-    /// The answer in a few words, for whoever expected another.
-    pub(super) fn in_words(&self) -> String {
+impl ContractResponse {
+    /// Describes the response for a verdict that expected another.
+    pub(super) fn describe(&self) -> String {
         match self {
-            Said::Good(_) => "it answers with data".to_owned(),
-            Said::No(code) => format!("it answers `{code}`"),
-            Said::Nothing(why) => why.clone(),
+            ContractResponse::Data(_) => "the response has data".to_owned(),
+            ContractResponse::Error(code) => format!("the response is the error `{code}`"),
+            ContractResponse::Invalid(reason) => reason.clone(),
+        }
+    }
+
+    /// Passes if the response is the error `expected`, with a remark if it is one of the `tolerated`.
+    pub(super) fn expect_error(&self, expected: &str, tolerated: &[&str]) -> Verdict {
+        match self {
+            ContractResponse::Error(code) if code == expected => Verdict::Pass,
+            ContractResponse::Error(code) if tolerated.contains(&code.as_str()) => {
+                Verdict::PassWithRemark(self.describe())
+            }
+            other => Verdict::Fail(other.describe()),
         }
     }
 }
 
-/// One conversation with a collector about one platform.
-pub(super) struct Asker<'a> {
+/// A client for one platform that records how responses violate the rules.
+pub(super) struct ValidatingClient<'a> {
     collector: &'a Collector,
-    outbound: HttpClient,
+    client: HttpClient,
     platform: Platform,
     requests: usize,
-    /// What was wrong with answers, by what answers have to be.
-    faults: BTreeMap<&'static str, Vec<String>>,
-    /// How many answers each of these was held against.
-    held: BTreeMap<&'static str, usize>,
+    /// The violations of each response rule that was checked.
+    violations: BTreeMap<&'static str, Vec<String>>,
 }
 
-impl<'a> Asker<'a> {
-    pub(super) fn new(collector: &'a Collector, platform: Platform) -> Result<Self, String> {
-        let outbound = HttpClient::for_service("http", &collector.base, collector.limits)?;
-        Ok(Asker {
-            collector,
-            outbound,
-            platform,
-            requests: 0,
-            faults: BTreeMap::new(),
-            held: BTreeMap::new(),
-        })
+impl<'a> ValidatingClient<'a> {
+    pub(super) fn for_platform(collector: &'a Collector, platform: Platform) -> Result<Self, String> {
+        let client = HttpClient::for_service(SourceKind::Http.as_str(), &collector.base, collector.limits)?;
+        Ok(ValidatingClient { collector, client, platform, requests: 0, violations: BTreeMap::new() })
     }
 
     pub(super) fn platform(&self) -> Platform {
         self.platform
     }
 
-    /// How often something was held against answers, and what was wrong.
-    pub(super) fn told(&self, rule: &str) -> (usize, &[String]) {
-        (self.held.get(rule).copied().unwrap_or(0), self.faults.get(rule).map_or(&[], Vec::as_slice))
+    pub(super) fn has_token(&self) -> bool {
+        self.collector.token.is_some()
     }
 
-    /// Asks with the collector's own token.
-    pub(super) async fn ask(&mut self, path: &[&str], query: &[(&str, String)], schema: &str) -> Said {
-        let token = self.collector.token.clone();
-        self.ask_as(token.as_ref(), path, query, schema).await
+    /// Reports the rules that hold for every response.
+    pub(super) fn report_response_rules(self, report: &mut Report) {
+        for (rule, means) in RESPONSE_RULES {
+            let verdict = match self.violations.get(rule) {
+                None => Verdict::Skip("there was no such response".to_owned()),
+                Some(violations) if violations.is_empty() => Verdict::Pass,
+                Some(violations) => Verdict::Fail(violations.join("; ")),
+            };
+            report.add(rule, means, verdict);
+        }
     }
 
-    pub(super) async fn ask_as(
+    /// Sends a request with the collector's token, and validates the response against a schema.
+    pub(super) async fn get(
+        &mut self,
+        path: &[&str],
+        query: &[(&str, String)],
+        schema: &str,
+    ) -> ContractResponse {
+        let collector = self.collector;
+        self.get_with_token(collector.token.as_ref(), path, query, schema).await
+    }
+
+    pub(super) async fn get_with_token(
         &mut self,
         token: Option<&Secret>,
         path: &[&str],
         query: &[(&str, String)],
         schema: &str,
-    ) -> Said {
+    ) -> ContractResponse {
         self.requests += 1;
-        if self.requests > MOST_REQUESTS {
-            return Said::Nothing(format!("the check ends after {MOST_REQUESTS} requests"));
+        if self.requests > MAX_REQUESTS {
+            return ContractResponse::Invalid(format!("the check stops after {MAX_REQUESTS} requests"));
         }
-        let mut url = self.collector.base.clone();
-        match url.path_segments_mut() {
-            Ok(mut segments) => {
-                segments.pop_if_empty().extend(["v1", self.platform.as_str()]).extend(path);
-            }
-            Err(()) => return Said::Nothing("the collector's URL cannot be extended".to_owned()),
-        }
+        let prefix = ["v1", self.platform.as_str()];
+        let mut url = match extend_url(&self.collector.base, prefix.iter().chain(path).copied()) {
+            Ok(url) => url,
+            Err(error) => return ContractResponse::Invalid(error.to_string()),
+        };
         url.query_pairs_mut().extend_pairs(query);
-        let asked = format!("{}?{}", url.path(), url.query().unwrap_or_default());
-        let mut request = self.outbound.client().get(url);
+        let request_target = format!("{}?{}", url.path(), url.query().unwrap_or_default());
+        let mut request = self.client.client().get(url);
         if let Some(token) = token {
             request = request.bearer_auth(token.reveal());
         }
-        let began = Instant::now();
-        let answer = self.outbound.send(request).await;
-        self.hold(TIMELY, &asked, answer.as_ref().err().map(SourceError::to_string));
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(refusal) => return Said::Nothing(refusal.to_string()),
+        let started = Instant::now();
+        let response = self.client.send(request).await;
+        self.record_check(RECEIVED, &request_target, response.as_ref().err().map(SourceError::to_string));
+        let response = match response {
+            Ok(response) => response,
+            Err(error) => return ContractResponse::Invalid(error.to_string()),
         };
-        tracing::debug!(asked, status = answer.status.as_u16(), took = ?began.elapsed(), "asked the collector");
-        self.read(&answer, &asked, schema)
+        let status = response.status.as_u16();
+        tracing::debug!(request_target, status, duration = ?started.elapsed(), "collector responded");
+        self.validate(&response, &request_target, schema)
     }
 
-    fn read(&mut self, answer: &HttpResponse, asked: &str, schema: &str) -> Said {
-        let status = answer.status.as_u16();
-        let body = answer.json(Utc::now()).ok().filter(Value::is_object);
-        let content_type =
-            answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-        let is_json = content_type
-            .split(';')
-            .next()
-            .is_some_and(|of| of.trim().eq_ignore_ascii_case("application/json"));
-        let fault = match (&body, is_json) {
-            (None, _) => Some(format!(
-                "HTTP {status} whose body is no JSON object but \"{}\"",
-                coerce::excerpt(&String::from_utf8_lossy(&answer.body[..answer.body.len().min(80)]))
-            )),
-            (Some(_), false) => Some(format!("HTTP {status} with the content type \"{content_type}\"")),
-            _ => None,
+    fn validate(&mut self, response: &HttpResponse, request_target: &str, schema: &str) -> ContractResponse {
+        let status = response.status.as_u16();
+        let body = response.json(Utc::now()).ok().filter(Value::is_object);
+        self.record_check(JSON, request_target, json_violation(response, body.is_some()));
+        let Some(body) = body else {
+            return ContractResponse::Invalid(format!("HTTP {status} without a JSON object"));
         };
-        self.hold(JSON, asked, fault);
-        let Some(body) = body else { return Said::Nothing(format!("HTTP {status} without a JSON object")) };
-        let refuses = !answer.status.is_success() || body.get("error").is_some_and(|error| !error.is_null());
-        if !refuses {
-            self.hold(DOCUMENTED, asked, first(schema::faults(schema, &body)));
-            return match body {
-                Value::Object(body) => Said::Good(body),
-                _ => Said::Nothing("no JSON object".to_owned()),
-            };
+        let is_error =
+            !response.status.is_success() || body.get("error").is_some_and(|error| !error.is_null());
+        if is_error {
+            return self.validate_error(response.status, &body, request_target);
         }
+        let violations = schema::violations(schema, &body);
+        self.record_check(SCHEMA, request_target, (!violations.is_empty()).then(|| violations.join(", ")));
+        ContractResponse::Data(body)
+    }
+
+    fn validate_error(&mut self, status: StatusCode, body: &Value, request_target: &str) -> ContractResponse {
         let code = body.pointer("/error/code").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let faults = schema::faults("ErrorAnswer", &body);
-        let expected = status_of(&code);
-        let fault = if let Some(fault) = first(faults) {
-            Some(format!("HTTP {status}: {fault}"))
-        } else if expected != Some(answer.status) {
+        let message = body.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+        let violations = schema::violations("ErrorResponse", body);
+        let expected = contract_status(&code);
+        let status_code = status.as_u16();
+        let violation = if !violations.is_empty() {
+            Some(format!("HTTP {status_code}: {}", violations.join(", ")))
+        } else if expected != Some(status) {
             let expected = expected.map_or("another".to_owned(), |status| status.as_u16().to_string());
-            Some(format!("`{code}` comes with HTTP {status} instead of {expected}"))
-        } else if body.pointer("/error/message").and_then(Value::as_str).is_none_or(str::is_empty) {
-            Some(format!("`{code}` comes without a message"))
+            Some(format!("`{code}` has HTTP {status_code} instead of {expected}"))
+        } else if message.is_empty() {
+            Some(format!("`{code}` has no message"))
         } else {
             None
         };
-        let understood = expected.is_some();
-        self.hold(CODES, asked, fault);
-        if understood {
-            Said::No(code)
+        self.record_check(ERROR_CODE, request_target, violation);
+        if expected.is_some() {
+            ContractResponse::Error(code)
         } else {
-            Said::Nothing(format!("HTTP {status} without a code of the contract"))
+            ContractResponse::Invalid(format!("HTTP {status_code} without an error code of the contract"))
         }
     }
 
-    /// Notes that an answer was held against a rule, and what was wrong.
-    fn hold(&mut self, rule: &'static str, asked: &str, fault: Option<String>) {
-        *self.held.entry(rule).or_default() += 1;
-        let Some(fault) = fault else { return };
-        let faults = self.faults.entry(rule).or_default();
-        if faults.len() < MOST_TOLD {
-            faults.push(format!("{asked}: {fault}"));
+    fn record_check(&mut self, rule: &'static str, request_target: &str, violation: Option<String>) {
+        let violations = self.violations.entry(rule).or_default();
+        if let Some(violation) = violation
+            && violations.len() < MAX_REPORTED_VIOLATIONS
+        {
+            violations.push(format!("{request_target}: {violation}"));
         }
     }
 }
 
-fn first(faults: Vec<String>) -> Option<String> {
-    (!faults.is_empty()).then(|| faults.join(", "))
+fn json_violation(response: &HttpResponse, has_object: bool) -> Option<String> {
+    let status = response.status.as_u16();
+    if !has_object {
+        let start = &response.body[..response.body.len().min(80)];
+        let start = coerce::excerpt(&String::from_utf8_lossy(start));
+        return Some(format!("HTTP {status}, and the body is not a JSON object: \"{start}\""));
+    }
+    let content_type =
+        response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    (!media_type.eq_ignore_ascii_case("application/json"))
+        .then(|| format!("HTTP {status} with the content type \"{content_type}\""))
 }
 
-/// The status that belongs to a code of the contract.
-fn status_of(code: &str) -> Option<StatusCode> {
+/// Returns the status that the contract requires for an error code.
+fn contract_status(code: &str) -> Option<StatusCode> {
     Some(match code {
         "not_found" => StatusCode::NOT_FOUND,
         "rate_limited" => StatusCode::TOO_MANY_REQUESTS,

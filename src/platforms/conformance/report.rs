@@ -1,0 +1,57 @@
+//! The result of every rule.
+
+use serde::Serialize;
+
+use crate::model::platform::Platform;
+
+/// Whether a collector follows a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleOutcome {
+    Pass,
+    Fail,
+    /// The rule could not be checked or does not apply.
+    Skip,
+}
+
+/// The result of one rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuleResult {
+    pub platform: Platform,
+    pub rule: &'static str,
+    pub outcome: RuleOutcome,
+    /// What the rule requires.
+    pub means: &'static str,
+    /// Why the rule failed or was skipped, or a remark.
+    pub detail: Option<String>,
+}
+
+/// An outcome with its detail.
+pub(super) enum Verdict {
+    Pass,
+    PassWithRemark(String),
+    Fail(String),
+    Skip(String),
+}
+
+/// The results of one platform.
+pub(super) struct Report {
+    platform: Platform,
+    pub(super) results: Vec<RuleResult>,
+}
+
+impl Report {
+    pub(super) fn new(platform: Platform) -> Self {
+        Report { platform, results: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, rule: &'static str, means: &'static str, verdict: Verdict) {
+        let (outcome, detail) = match verdict {
+            Verdict::Pass => (RuleOutcome::Pass, None),
+            Verdict::PassWithRemark(detail) => (RuleOutcome::Pass, Some(detail)),
+            Verdict::Fail(detail) => (RuleOutcome::Fail, Some(detail)),
+            Verdict::Skip(detail) => (RuleOutcome::Skip, Some(detail)),
+        };
+        self.results.push(RuleResult { platform: self.platform, rule, outcome, means, detail });
+    }
+}
