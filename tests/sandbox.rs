@@ -63,7 +63,7 @@ fn a_population_is_one_that_the_platforms_could_have() {
         assert!((46..=50).contains(&within_a_year), "{within_a_year} posts in a year");
         assert!(newest.is_sorted_by(|a, b| a.create_time > b.create_time), "newest first");
         for post in newest {
-            assert!(post.create_time <= now && post.create_time >= account.began);
+            assert!(post.create_time <= now && post.create_time >= account.created_at);
             assert!(posts.insert((account.platform, post.id.clone())), "post {} twice", post.id);
             assert_eq!(post.shortcode.is_some(), account.platform == Platform::Instagram);
             if account.platform == Platform::Tiktok {

@@ -86,7 +86,7 @@ fn made_up() -> Vec<String> {
     let mut texts = Vec::new();
     for (number, caption) in phrases::CAPTIONS.iter().chain(&phrases::BIOS).enumerate() {
         for (topic, emoji, tags) in &phrases::TOPICS {
-            for (place, (_, name)) in phrases::GIVEN.iter().enumerate() {
+            for (place, (_, name)) in phrases::GIVEN_NAMES.iter().enumerate() {
                 let n = (number * 37 + place * 11).to_string();
                 let caption = caption.replace("{n}", &n).replace("{emoji}", emoji).replace("{topic}", topic);
                 texts.push(format!(

@@ -254,7 +254,7 @@ fn supports(source: &Arc<dyn Source>, post: &PostKey) -> bool {
     (can.post_by_id && post.external_id.is_some()) || (can.post_by_shortcode && post.shortcode.is_some())
 }
 
-/// Whether a lookup by username found nothing, or another account than the one with the known id.
+/// Whether a lookup by username found nothing, or an account whose id is not the known one.
 fn may_be_renamed(
     source: &Arc<dyn Source>,
     account: &AccountKey,

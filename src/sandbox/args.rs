@@ -1,4 +1,4 @@
-//! The sandbox on the command line: serving, and writing a past for the demo.
+//! The subcommand `tidemark sandbox`: serves the simulated platforms, or writes history for the demo.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -13,81 +13,79 @@ use super::population::Population;
 use super::server;
 use super::world::{OpenError, World};
 
-/// Serves imitations of the platforms' APIs with a population that grows by itself.
+/// Simulate the platforms' APIs with accounts that grow on their own
 ///
-/// Short links are among them: https://vm.tiktok.com/ZM with the id of a video behind it leads to that video.
+/// Short links are included: https://vm.tiktok.com/ZM followed by a video's id leads to that video.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SandboxArgs {
-    /// Where to answer; port 0 takes a free one
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, env = "TIDEMARK_SANDBOX_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8480")]
     pub listen: SocketAddr,
-    /// Which population: the same seed is the same people with the same numbers
+    /// Seed of the population: the same seed gives the same accounts with the same numbers
     #[arg(long, env = "TIDEMARK_SANDBOX_SEED", value_name = "N", default_value_t = 1, global = true)]
     pub seed: u64,
-    /// How many accounts there are, over both platforms
+    /// Number of accounts on both platforms together
     #[arg(long, env = "TIDEMARK_SANDBOX_SIZE", value_name = "N", default_value_t = 330, global = true,
           value_parser = clap::value_parser!(u16).range(1..=8000))]
     pub size: u16,
-    /// The file that keeps the clock and everything that was changed by hand over a restart
+    /// File that stores the clock and all changes by control commands across restarts
     #[arg(long, env = "TIDEMARK_SANDBOX_STATE", value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// The time at which a new sandbox's clock starts, instead of now
+    /// Start of a new sandbox's clock [default: now]
     #[arg(long, env = "TIDEMARK_SANDBOX_START", value_name = "RFC3339")]
     pub start: Option<DateTime<Utc>>,
     #[command(subcommand)]
     pub command: Option<SandboxCommand>,
 }
 
-/// What else the sandbox can do.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum SandboxCommand {
-    /// Writes the past of the population's first accounts as CSV files for `tidemark import`
+    /// Write history of the first accounts as CSV files for `tidemark import`
     History(HistoryArgs),
 }
 
-/// Which past is written where.
+/// Options of `tidemark sandbox history`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct HistoryArgs {
-    /// How many accounts, from the first of the population
+    /// Number of accounts, from the first of the population
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub accounts: usize,
-    /// How many days
+    /// Number of days
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
     pub days: u32,
-    /// The last day; yesterday by default
+    /// Last day [default: yesterday]
     #[arg(long, value_name = "DATE")]
     pub until: Option<NaiveDate>,
-    /// Which counters of Instagram's posts: those of the Graph API, or all that the sandbox knows
+    /// Counters of Instagram's posts
     #[arg(long, value_enum, default_value_t)]
     pub instagram: InstagramCounters,
-    /// The directory for accounts.csv and videos.csv
+    /// Directory for accounts.csv and videos.csv
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }
 
-/// Why the sandbox does not run.
+/// Why the sandbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error("the sandbox cannot listen on {0}: {1}; choose another address with --listen")]
     Listen(SocketAddr, String),
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("the population has {size} accounts, not {asked}: pass a larger --size, or fewer --accounts")]
-    TooFew { size: usize, asked: usize },
-    #[error("the history cannot be written into {0}: {1}; check the directory given with --out")]
+    #[error("the population has {size} accounts, not {requested}: pass a larger --size, or fewer --accounts")]
+    TooFew { size: usize, requested: usize },
+    #[error("cannot write the history to {0}: {1}; check the directory given with --out")]
     History(PathBuf, std::io::Error),
-    #[error("standard output cannot be written: {0}")]
+    #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 
-/// Runs the command: serves until the process is told to stop, or writes a past. One line of JSON on standard
-/// output says that it answers, or what it wrote.
+/// Serves until the process is terminated, or writes history. Prints one line of JSON when it is ready, or what it wrote.
 pub async fn run(args: SandboxArgs) -> Result<(), SandboxError> {
     let population = Population::new(args.seed, usize::from(args.size));
     if let Some(SandboxCommand::History(history)) = args.command {
         let size = population.accounts().len();
         if history.accounts > size {
-            return Err(SandboxError::TooFew { size, asked: history.accounts });
+            return Err(SandboxError::TooFew { size, requested: history.accounts });
         }
         let yesterday = Utc::now().date_naive() - Days::new(1);
         let options = HistoryOptions {
@@ -98,39 +96,39 @@ pub async fn run(args: SandboxArgs) -> Result<(), SandboxError> {
         };
         let summary = write_history(&population, &options, &history.out)
             .map_err(|error| SandboxError::History(history.out.clone(), error))?;
-        return say(&json!({"event": "written", "history": summary}));
+        return print_line(&json!({"event": "written", "history": summary}));
     }
     let world = Arc::new(World::open(population, args.state, args.start)?);
-    let mut running = server::start(args.listen, world)
+    let mut server = server::start(args.listen, world)
         .await
         .map_err(|reason| SandboxError::Listen(args.listen, reason))?;
-    say(&json!({"event": "ready", "url": running.url}))?;
+    print_line(&json!({"event": "ready", "url": server.url}))?;
     tokio::select! {
-        () = told_to_stop() => running.stop().await,
-        () = running.wait() => {}
+        () = termination_signal() => server.stop().await,
+        () = server.wait() => {}
     }
     Ok(())
 }
 
-fn say(what: &serde_json::Value) -> Result<(), SandboxError> {
+fn print_line(event: &serde_json::Value) -> Result<(), SandboxError> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{what}")?;
+    writeln!(out, "{event}")?;
     Ok(out.flush()?)
 }
 
-/// Waits for Ctrl-C or a request to terminate.
-async fn told_to_stop() {
-    let interrupted = tokio::signal::ctrl_c();
+/// Waits for Ctrl-C or SIGTERM.
+async fn termination_signal() {
+    let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
     match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        Ok(mut terminated) => {
+        Ok(mut terminate) => {
             tokio::select! {
-                _ = interrupted => {}
-                _ = terminated.recv() => {}
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
             }
         }
-        Err(_) => drop(interrupted.await),
+        Err(_) => drop(interrupt.await),
     }
     #[cfg(not(unix))]
-    drop(interrupted.await);
+    drop(interrupt.await);
 }

@@ -1,4 +1,5 @@
-//! The hand behind the scenes: what the sandbox knows, its clock, and orders to change or to break something.
+//! The sandbox's control API: shows the accounts and the clock, and takes commands that change accounts or order
+//! faults.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::world::{Fault, World, WorldError};
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
-/// An order, as `POST /_control` takes it.
+/// A command of `POST /_control`.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 enum ControlCommand {
@@ -24,7 +25,7 @@ enum ControlCommand {
     Advance { hours: f64 },
 }
 
-/// Answers `GET /_control`, narrowed by `platform` and `username` where given.
+/// Handles `GET /_control`, filtered by `platform` and `username`.
 pub struct ControlStateHandler(pub Arc<World>);
 
 #[handler]
@@ -33,18 +34,18 @@ impl ControlStateHandler {
         let platform = match req.query::<String>("platform").map(|name| name.parse::<Platform>()).transpose()
         {
             Ok(platform) => platform,
-            Err(error) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()).send(res),
+            Err(error) => return error_response(StatusCode::BAD_REQUEST, &error.to_string()).send(res),
         };
         let username = req.query::<String>("username").map(|name| name.to_lowercase());
         let mut accounts = Vec::new();
-        for seen in self.0.visible_accounts() {
-            let account = seen.account;
-            let is_meant = platform.is_none_or(|platform| platform == account.platform)
-                && username.as_ref().is_none_or(|name| *name == seen.username);
-            if !is_meant {
+        for visible in self.0.visible_accounts() {
+            let account = visible.account;
+            let matches = platform.is_none_or(|platform| platform == account.platform)
+                && username.as_ref().is_none_or(|name| *name == visible.username);
+            if !matches {
                 continue;
             }
-            let posts: Vec<Value> = seen
+            let posts: Vec<Value> = visible
                 .posts()
                 .map(|(post, counters)| {
                     let mut row = json!({
@@ -60,9 +61,9 @@ impl ControlStateHandler {
                 .collect();
             accounts.push(json!({
                 "platform": account.platform,
-                "username": seen.username,
+                "username": visible.username,
                 "id": account.id,
-                "followers": seen.profile.follower_count,
+                "followers": visible.profile.follower_count,
                 "posts": posts,
             }));
         }
@@ -71,18 +72,18 @@ impl ControlStateHandler {
     }
 }
 
-/// Answers `POST /_control`.
+/// Handles `POST /_control`.
 pub struct ControlCommandHandler(pub Arc<World>);
 
 #[handler]
 impl ControlCommandHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
-        let order = match req.payload().await.map(|bytes| serde_json::from_slice(bytes)) {
-            Ok(Ok(order)) => order,
-            Ok(Err(error)) => return refuse(StatusCode::BAD_REQUEST, &error.to_string()).send(res),
-            Err(_) => return refuse(StatusCode::BAD_REQUEST, "the body cannot be read").send(res),
+        let command = match req.payload().await.map(|bytes| serde_json::from_slice(bytes)) {
+            Ok(Ok(command)) => command,
+            Ok(Err(error)) => return error_response(StatusCode::BAD_REQUEST, &error.to_string()).send(res),
+            Err(_) => return error_response(StatusCode::BAD_REQUEST, "cannot read the body").send(res),
         };
-        match apply(&self.0, order) {
+        match apply(&self.0, command) {
             Ok(()) => JsonResponse::ok(json!({"ok": true, "now": now(&self.0)})).send(res),
             Err(error) => {
                 let status = match error {
@@ -91,13 +92,13 @@ impl ControlCommandHandler {
                     WorldError::Save(..) => StatusCode::INTERNAL_SERVER_ERROR,
                     _ => StatusCode::BAD_REQUEST,
                 };
-                refuse(status, &error.to_string()).send(res);
+                error_response(status, &error.to_string()).send(res);
             }
         }
     }
 }
 
-/// Answers `GET /_clock`: the time that `TIDEMARK_CLOCK_URL` gives to every process.
+/// Handles `GET /_clock`: the clock that processes read through `TIDEMARK_CLOCK_URL`.
 pub struct ClockHandler(pub Arc<World>);
 
 #[handler]
@@ -111,32 +112,32 @@ fn now(world: &World) -> String {
     world.now().to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
-fn refuse(status: StatusCode, said: &str) -> JsonResponse {
-    JsonResponse::new(status, json!({"error": said}))
+fn error_response(status: StatusCode, message: &str) -> JsonResponse {
+    JsonResponse::new(status, json!({"error": message}))
 }
 
-/// The post that an order names. Ids are texts, but whoever writes one by hand writes a number.
-fn name_of(post: Option<Value>) -> Option<String> {
+/// Returns the id or shortcode of a post, which may be written as a number.
+fn post_key(post: Option<Value>) -> Option<String> {
     match post {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text),
-        Some(other) => Some(other.to_string()),
+        Some(value) => Some(value.to_string()),
     }
 }
 
-fn apply(world: &World, order: ControlCommand) -> Result<(), WorldError> {
-    match order {
+fn apply(world: &World, command: ControlCommand) -> Result<(), WorldError> {
+    match command {
         ControlCommand::Rename { platform, username, to } => world.rename(platform, &username, &to),
-        ControlCommand::Lose { platform, username, post } => match name_of(post) {
+        ControlCommand::Lose { platform, username, post } => match post_key(post) {
             Some(post) => world.set_post_deleted(platform, &username, &post, true),
             None => world.set_account_deleted(platform, &username, true),
         },
-        ControlCommand::Restore { platform, username, post } => match name_of(post) {
+        ControlCommand::Restore { platform, username, post } => match post_key(post) {
             Some(post) => world.set_post_deleted(platform, &username, &post, false),
             None => world.set_account_deleted(platform, &username, false),
         },
         ControlCommand::Set { platform, username, post, counter, value } => {
-            world.set_counter(platform, &username, name_of(post).as_deref(), &counter, value)
+            world.set_counter(platform, &username, post_key(post).as_deref(), &counter, value)
         }
         ControlCommand::Fail { platform, kind, count } => {
             world.fail_next(platform, kind, count);

@@ -1,4 +1,6 @@
-//! The Graph API's field expressions: names with arguments and fields of their own, nested.
+//! Parses the Graph API's field expressions: nested names with arguments.
+
+const MAX_DEPTH: usize = 8;
 
 /// One field of an expression, as `media.after(x).limit(50){id,caption}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,13 +11,12 @@ pub struct GraphField {
 }
 
 impl GraphField {
-    /// The argument of this name.
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.arguments.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Reads an expression, or nothing when it is none.
+/// Parses an expression; `None` if it is invalid.
 pub fn parse_fields(text: &str) -> Option<Vec<GraphField>> {
     let mut rest = text;
     let fields = parse_list(&mut rest, 0)?;
@@ -23,8 +24,7 @@ pub fn parse_fields(text: &str) -> Option<Vec<GraphField>> {
 }
 
 fn parse_list(rest: &mut &str, depth: usize) -> Option<Vec<GraphField>> {
-    // Deeper than any question that is asked here.
-    if depth > 8 {
+    if depth > MAX_DEPTH {
         return None;
     }
     let mut fields = Vec::new();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_nest() {
+    fn nested_expression_is_parsed() {
         let fields = parse_fields(
             "business_discovery.username(some.one){id,media.after(QVFI_x).limit(5){id,caption}}",
         )
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_refused() {
+    fn invalid_expression_is_rejected() {
         for text in ["", "a,", "a{", "a{}", "a.b", "a.b(c", "a}", "a b", &"a{".repeat(50)] {
             assert_eq!(parse_fields(text), None, "{text}");
         }

@@ -1,7 +1,7 @@
-//! A past for the demo: daily snapshots of the population's first accounts, as files for `tidemark import`.
+//! Writes history for the demo: daily snapshots of the population's first accounts, as CSV files for `tidemark import`.
 //!
-//! The numbers come from the same functions that the sandbox's server answers with, so whoever imports the past
-//! and then tracks the same accounts sees one unbroken curve.
+//! The server of the sandbox computes its numbers with the same functions, so imported history and later scrapes lie on
+//! one curve.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -15,26 +15,29 @@ use super::rng::SeededRng;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
-/// The newest posts of each account that its history holds.
-pub const POSTS_PER_ACCOUNT: usize = 50;
+/// How many of each account's newest posts are written at least.
+const MIN_POSTS_PER_ACCOUNT: usize = 50;
+/// The random streams of an account's hour and of a day's jitter.
+const HOUR_STREAM: u64 = 4;
+const JITTER_STREAM: u64 = 5;
 
-/// Which counters of Instagram's posts the history holds: as many as the source that will track them reports.
+/// Which counters of Instagram's posts are written; those of the source that will track them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum InstagramCounters {
-    /// Views, likes and comments, as the Graph API does.
+    /// Views, likes and comments, as in the Graph API
     #[default]
     Graph,
-    /// Everything that the sandbox knows, as the `http` source does.
+    /// All counters, as in the http source
     Http,
 }
 
-/// Which past is written.
+/// Which history is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryOptions {
-    /// How many of the population's accounts, from the first.
+    /// The first so many accounts of the population.
     pub accounts: usize,
     pub days: u32,
-    /// The last day of the history.
+    /// The last day.
     pub until: NaiveDate,
     pub instagram: InstagramCounters,
 }
@@ -74,7 +77,7 @@ const ACCOUNT_COLUMNS: [&str; 11] = [
     "creator",
 ];
 
-/// Writes `accounts.csv` and `videos.csv` into a directory, which is made when missing.
+/// Writes `accounts.csv` and `videos.csv` to a directory, which is created if missing.
 pub fn write_history(
     population: &Population,
     options: &HistoryOptions,
@@ -114,17 +117,18 @@ pub fn write_rows(
     let mut creators = std::collections::HashSet::new();
     for account in population.accounts().iter().take(options.accounts) {
         let observations = observations(account, options);
-        let Some(&(last, _)) = observations.last() else { continue };
+        let Some(last) = observations.last() else { continue };
         summary.accounts += 1;
         creators.insert(account.creator.as_str());
-        for (time, text) in &observations {
-            write_account(&mut account_rows, account, options.instagram, *time, text, *time == last)?;
+        for observation in &observations {
+            write_account(&mut account_rows, account, options.instagram, observation)?;
             summary.account_rows += 1;
         }
-        for post in posts(account, options, last) {
+        for post in posts(account, options, last.time) {
             summary.videos += 1;
-            for (time, text) in observations.iter().filter(|(time, _)| post.create_time <= *time) {
-                write_video(&mut video_rows, account, &post, options.instagram, *time, text, *time == last)?;
+            for observation in observations.iter().filter(|observation| post.create_time <= observation.time)
+            {
+                write_video(&mut video_rows, account, &post, options.instagram, observation)?;
                 summary.video_rows += 1;
             }
         }
@@ -135,104 +139,114 @@ pub fn write_rows(
     Ok(summary)
 }
 
-/// When an account was observed: once a day, at an hour of its own that wanders by some minutes.
-fn observations(account: &SimulatedAccount, options: &HistoryOptions) -> Vec<(DateTime<Utc>, String)> {
-    let hour = SeededRng::new(0, &[4, account.index as u64]).below(22 * 3600);
-    (0..options.days)
-        .rev()
-        .filter_map(|back| options.until.checked_sub_days(Days::new(u64::from(back))))
-        .map(|day| {
-            let minutes =
-                SeededRng::new(0, &[5, account.index as u64, day.to_epoch_days() as u64]).below(3600);
-            let time = day.and_time(NaiveTime::MIN).and_utc() + TimeDelta::seconds((hour + minutes) as i64);
-            (time, time.to_rfc3339_opts(SecondsFormat::Secs, true))
-        })
-        .filter(|(time, _)| *time >= account.began)
-        .collect()
+struct Observation {
+    time: DateTime<Utc>,
+    /// `time` as it is written.
+    text: String,
+    is_last: bool,
 }
 
-/// The fifty newest posts at the end, and whatever else was published since the first day.
+impl Observation {
+    /// Texts are in the last row only: an import stores the latest value.
+    fn if_last<'a>(&self, text: &'a str) -> &'a str {
+        if self.is_last { text } else { "" }
+    }
+}
+
+/// Returns the daily observations of an account, at an hour of its own with up to an hour of jitter.
+fn observations(account: &SimulatedAccount, options: &HistoryOptions) -> Vec<Observation> {
+    let index = account.index as u64;
+    let hour = SeededRng::new(0, &[HOUR_STREAM, index]).below(22 * 3600);
+    let mut observations: Vec<_> = (0..options.days)
+        .rev()
+        .filter_map(|days| options.until.checked_sub_days(Days::new(u64::from(days))))
+        .map(|day| {
+            let parts = [JITTER_STREAM, index, day.to_epoch_days() as u64];
+            let seconds = hour + SeededRng::new(0, &parts).below(3600);
+            day.and_time(NaiveTime::MIN).and_utc() + TimeDelta::seconds(seconds as i64)
+        })
+        .filter(|time| *time >= account.created_at)
+        .map(|time| {
+            let text = time.to_rfc3339_opts(SecondsFormat::Secs, true);
+            Observation { time, text, is_last: false }
+        })
+        .collect();
+    if let Some(last) = observations.last_mut() {
+        last.is_last = true;
+    }
+    observations
+}
+
+/// Returns the newest posts at the end, and all others that were published since the first day.
 fn posts(
     account: &SimulatedAccount,
     options: &HistoryOptions,
-    last: DateTime<Utc>,
+    end: DateTime<Utc>,
 ) -> impl Iterator<Item = SimulatedPost> {
     let first_day = options.until - TimeDelta::days(i64::from(options.days) - 1);
     account
-        .posts_at(last)
+        .posts_at(end)
         .enumerate()
-        .take_while(move |(place, post)| {
-            *place < POSTS_PER_ACCOUNT || post.create_time.date_naive() >= first_day
+        .take_while(move |(index, post)| {
+            *index < MIN_POSTS_PER_ACCOUNT || post.create_time.date_naive() >= first_day
         })
         .map(|(_, post)| post)
 }
 
-/// Writes one row; the words stand in the last row only, for the latest observation decides them.
+/// Whether only the fields of the Graph API are written.
+fn is_graph_only(account: &SimulatedAccount, instagram: InstagramCounters) -> bool {
+    account.platform == Platform::Instagram && instagram == InstagramCounters::Graph
+}
+
 fn write_account(
     rows: &mut csv::Writer<impl Write>,
     account: &SimulatedAccount,
     instagram: InstagramCounters,
-    time: DateTime<Utc>,
-    observed_at: &str,
-    last: bool,
+    observation: &Observation,
 ) -> io::Result<()> {
-    let profile = account.profile_at(time);
-    let words = |text: &'static str| if last { text } else { "" };
-    let own = |text: &String| if last { text.clone() } else { String::new() };
+    let profile = account.profile_at(observation.time);
+    let is_verified = if account.is_verified { "true" } else { "false" };
     rows.write_record([
         account.platform.as_str(),
         &account.username,
-        observed_at,
-        &own(&account.name),
-        &own(&account.bio),
-        // Business Discovery does not say who is verified.
-        match (account.platform, instagram) {
-            (Platform::Instagram, InstagramCounters::Graph) => "",
-            _ => words(if account.is_verified { "true" } else { "false" }),
-        },
+        &observation.text,
+        observation.if_last(&account.name),
+        observation.if_last(&account.bio),
+        if is_graph_only(account, instagram) { "" } else { observation.if_last(is_verified) },
         &profile.follower_count.to_string(),
         &profile.following_count.to_string(),
         &profile.post_count.to_string(),
-        words(account.category),
-        &own(&account.creator),
+        observation.if_last(account.category),
+        observation.if_last(&account.creator),
     ])?;
     Ok(())
 }
 
-/// Writes one row; see [`write_account`].
 fn write_video(
     rows: &mut csv::Writer<impl Write>,
     account: &SimulatedAccount,
     post: &SimulatedPost,
     instagram: InstagramCounters,
-    time: DateTime<Utc>,
-    observed_at: &str,
-    last: bool,
+    observation: &Observation,
 ) -> io::Result<()> {
-    let counters = match (account.platform, instagram) {
-        (Platform::Instagram, InstagramCounters::Graph) => graph_counters(post.counters_at(time)),
-        _ => post.counters_at(time),
-    };
-    for text in [account.platform.as_str(), &account.username, &post.id, observed_at] {
+    let is_graph_only = is_graph_only(account, instagram);
+    let counters = post.counters_at(observation.time);
+    let counters = if is_graph_only { graph_counters(counters) } else { counters };
+    let duration = post.duration.filter(|_| !is_graph_only).map(|seconds| seconds.to_string());
+    for text in [
+        account.platform.as_str(),
+        &account.username,
+        &post.id,
+        &observation.text,
+        &post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true),
+        observation.if_last(&post.caption),
+        observation.if_last(post.media_type),
+        observation.if_last(duration.as_deref().unwrap_or_default()),
+    ] {
         rows.write_field(text)?;
     }
-    rows.write_field(post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true))?;
-    rows.write_field(if last { post.caption.as_str() } else { "" })?;
-    rows.write_field(if last { post.media_type } else { "" })?;
-    match post.duration {
-        // The Graph API does not say how long a reel is.
-        Some(seconds)
-            if last && (account.platform, instagram) != (Platform::Instagram, InstagramCounters::Graph) =>
-        {
-            rows.write_field(seconds.to_string())?
-        }
-        _ => rows.write_field("")?,
-    }
     for counter in counters.to_array() {
-        match counter {
-            Some(count) => rows.write_field(count.to_string())?,
-            None => rows.write_field("")?,
-        }
+        rows.write_field(counter.map(|count| count.to_string()).unwrap_or_default())?;
     }
     rows.write_record(None::<&[u8]>)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! The open contract of `docs/http-source.md`, served: what a team's own collector would answer.
+//! Simulates a collector that implements `docs/http-source.md`.
 
 use std::sync::Arc;
 
@@ -14,112 +14,112 @@ use crate::model::counters::Counters;
 use crate::model::identifier::video_url;
 use crate::model::platform::Platform;
 
-/// The token that is accepted; none at all is accepted too.
+/// The accepted token; requests without a token are accepted too.
 pub const TOKEN: &str = "sandbox-http-token";
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
-/// Answers `GET /http/v1/{platform}/accounts/{username}`.
+/// Handles `GET /http/v1/{platform}/accounts/{username}`.
 pub struct AccountHandler(pub Arc<World>);
 
 #[handler]
 impl AccountHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
-        let Some(platform) = platform(req) else { return unknown_platform().send(res) };
-        let right = async {
-            match authorized(req) {
-                Ok(()) => account(&self.0, platform, req),
-                Err(refusal) => refusal,
+        let Some(platform) = parse_platform(req) else { return unknown_platform().send(res) };
+        let success = async {
+            match authorize(req) {
+                Ok(()) => account_response(&self.0, platform, req),
+                Err(response) => response,
             }
         };
-        respond(&self.0, platform, res, right, |how| refused(&self.0, how)).await;
+        respond(&self.0, platform, res, success, |error| failure(&self.0, error)).await;
     }
 }
 
-/// Answers `GET /http/v1/{platform}/posts`.
+/// Handles `GET /http/v1/{platform}/posts`.
 pub struct PostHandler(pub Arc<World>);
 
 #[handler]
 impl PostHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
-        let Some(platform) = platform(req) else { return unknown_platform().send(res) };
-        let right = async {
-            match authorized(req) {
-                Ok(()) => post(&self.0, platform, req),
-                Err(refusal) => refusal,
+        let Some(platform) = parse_platform(req) else { return unknown_platform().send(res) };
+        let success = async {
+            match authorize(req) {
+                Ok(()) => post_response(&self.0, platform, req),
+                Err(response) => response,
             }
         };
-        respond(&self.0, platform, res, right, |how| refused(&self.0, how)).await;
+        respond(&self.0, platform, res, success, |error| failure(&self.0, error)).await;
     }
 }
 
-fn platform(req: &Request) -> Option<Platform> {
+fn parse_platform(req: &Request) -> Option<Platform> {
     req.param::<String>("platform")?.parse().ok()
 }
 
 fn unknown_platform() -> JsonResponse {
-    error(StatusCode::NOT_FOUND, "not_found", "the platform is neither instagram nor tiktok")
+    error_response(StatusCode::NOT_FOUND, "not_found", "the platform is neither instagram nor tiktok")
 }
 
-fn authorized(req: &Request) -> Result<(), JsonResponse> {
+fn authorize(req: &Request) -> Result<(), JsonResponse> {
     match bearer_token(req) {
         Some(token) if token != TOKEN => {
-            Err(error(StatusCode::UNAUTHORIZED, "unauthorized", "the token is not one of this collector"))
+            Err(error_response(StatusCode::UNAUTHORIZED, "unauthorized", "the token is wrong"))
         }
         _ => Ok(()),
     }
 }
 
-fn error(status: StatusCode, code: &str, message: &str) -> JsonResponse {
+fn error_response(status: StatusCode, code: &str, message: &str) -> JsonResponse {
     JsonResponse::new(status, json!({"error": {"code": code, "message": message}}))
 }
 
-fn refused(world: &World, how: PlatformError) -> JsonResponse {
-    match how {
+fn failure(world: &World, error: PlatformError) -> JsonResponse {
+    match error {
         PlatformError::RateLimit => {
             let retry_at = (world.now() + TimeDelta::minutes(1)).to_rfc3339_opts(SecondsFormat::Secs, true);
             let message = "too many requests";
             let body = json!({"error": {"code": "rate_limited", "message": message, "retry_at": retry_at}});
             JsonResponse::new(StatusCode::TOO_MANY_REQUESTS, body).with_header("retry-after", 60)
         }
-        PlatformError::Error => {
-            error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the collector is out of order")
+        PlatformError::Internal => {
+            error_response(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the collector is unavailable")
         }
         PlatformError::Unauthorized => {
-            error(StatusCode::UNAUTHORIZED, "unauthorized", "the token was revoked")
+            error_response(StatusCode::UNAUTHORIZED, "unauthorized", "the token was revoked")
         }
     }
 }
 
-fn account(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
+fn account_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
     let username = req.param::<String>("username").unwrap_or_default();
-    // An id says who is meant, whatever the account is called by now.
-    let seen = match req.query::<String>("id") {
+    // An id takes precedence: the account may be renamed.
+    let visible = match req.query::<String>("id") {
         Some(id) => world.find_by_id(platform, &id),
         None => world.find_by_username(platform, &username),
     };
-    let Some(seen) = seen else {
-        return error(StatusCode::NOT_FOUND, "not_found", &format!("there is no account @{username}"));
+    let Some(visible) = visible else {
+        return error_response(StatusCode::NOT_FOUND, "not_found", &format!("no account @{username}"));
     };
-    let max_posts = req.query::<usize>("max_posts").unwrap_or(PAGE);
+    let max_posts = req.query::<usize>("max_posts").unwrap_or(PAGE_SIZE);
     let not_before = req.query::<String>("not_before").and_then(|day| day.parse::<NaiveDate>().ok());
     let not_before = not_before.map(|day| day.and_time(NaiveTime::MIN).and_utc());
     let before = req.query::<usize>("cursor").unwrap_or(usize::MAX);
-    let mut rest = seen
+    let mut rest = visible
         .posts()
         .take_while(|(post, _)| not_before.is_none_or(|oldest| post.create_time >= oldest))
         .filter(|(post, _)| post.number < before)
         .take(max_posts)
         .peekable();
-    let page: Vec<_> = rest.by_ref().take(PAGE).collect();
+    let page: Vec<_> = rest.by_ref().take(PAGE_SIZE).collect();
     let next = match (rest.peek(), page.last()) {
         (Some(_), Some((last, _))) => json!(last.number.to_string()),
         _ => Value::Null,
     };
-    let posts: Vec<Value> = page.iter().map(|(post, counters)| row(&seen, post, counters)).collect();
-    JsonResponse::ok(json!({"profile": profile(&seen), "posts": posts, "next": next}))
+    let posts: Vec<Value> = page.iter().map(|(post, counters)| post_json(&visible, post, counters)).collect();
+    JsonResponse::ok(json!({"profile": profile_json(&visible), "posts": posts, "next": next}))
 }
 
-fn post(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
+fn post_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
     let (id, shortcode) = (req.query::<String>("id"), req.query::<String>("shortcode"));
     let index = match (platform, &id, &shortcode) {
         (Platform::Instagram, Some(id), _) => ids::parse_instagram_post_id(id).map(|(account, _)| account),
@@ -127,42 +127,44 @@ fn post(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
         (Platform::Tiktok, Some(id), _) => ids::parse_tiktok_post_account(id),
         _ => None,
     };
-    let seen =
-        index.and_then(|index| world.account_at(index)).filter(|seen| seen.account.platform == platform);
-    let found = seen.as_ref().and_then(|seen| {
-        let is_meant = |post: &SimulatedPost| match &id {
+    let visible = index.and_then(|index| world.account_at(index));
+    let visible = visible.filter(|visible| visible.account.platform == platform);
+    let found = visible.as_ref().and_then(|visible| {
+        let matches = |post: &SimulatedPost| match &id {
             Some(id) => post.id == *id,
             None => post.shortcode == shortcode,
         };
-        Some((seen, seen.posts().find(|(post, _)| is_meant(post))?))
+        Some((visible, visible.posts().find(|(post, _)| matches(post))?))
     });
     match found {
-        Some((seen, (post, counters))) => JsonResponse::ok(json!({"post": row(seen, &post, &counters)})),
-        None => error(StatusCode::NOT_FOUND, "not_found", "there is no such post"),
+        Some((visible, (post, counters))) => {
+            JsonResponse::ok(json!({"post": post_json(visible, &post, &counters)}))
+        }
+        None => error_response(StatusCode::NOT_FOUND, "not_found", "no such post"),
     }
 }
 
-fn profile(seen: &VisibleAccount<'_>) -> Value {
+fn profile_json(visible: &VisibleAccount<'_>) -> Value {
     json!({
-        "id": seen.account.id,
-        "username": seen.username,
-        "name": seen.account.name,
-        "description": seen.account.bio,
-        "profile_pic_url": format!("https://images.example/{}.jpg", seen.account.id),
-        "link_in_bio": seen.account.link,
-        "is_verified": seen.account.is_verified,
-        "follower_count": seen.profile.follower_count,
-        "following_count": seen.profile.following_count,
-        "post_count": seen.profile.post_count,
+        "id": visible.account.id,
+        "username": visible.username,
+        "name": visible.account.name,
+        "description": visible.account.bio,
+        "profile_pic_url": format!("https://images.example/{}.jpg", visible.account.id),
+        "link_in_bio": visible.account.link,
+        "is_verified": visible.account.is_verified,
+        "follower_count": visible.profile.follower_count,
+        "following_count": visible.profile.following_count,
+        "post_count": visible.profile.post_count,
     })
 }
 
-fn row(seen: &VisibleAccount<'_>, post: &SimulatedPost, counters: &Counters) -> Value {
-    let platform = seen.account.platform;
+fn post_json(visible: &VisibleAccount<'_>, post: &SimulatedPost, counters: &Counters) -> Value {
+    let platform = visible.account.platform;
     let mut row = json!({
         "id": post.id,
         "shortcode": post.shortcode,
-        "url": video_url(platform, Some(&seen.username), post.shortcode.as_deref(), Some(&post.id)),
+        "url": video_url(platform, Some(&visible.username), post.shortcode.as_deref(), Some(&post.id)),
         "description": post.caption,
         "media_type": post.media_type,
         "duration": post.duration,

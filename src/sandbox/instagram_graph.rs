@@ -1,4 +1,4 @@
-//! The Instagram Graph API's Business Discovery, imitated: field expressions, cursors, `+0000`, hidden likes.
+//! Simulates the Instagram Graph API's Business Discovery: field expressions, cursors, `+0000`, hidden likes.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use super::world::{VisibleAccount, World};
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
-/// The account through which others are discovered, and its token.
+/// The id of the account through which others are looked up, and its token.
 pub const USER_ID: &str = "17841400000000001";
 pub const TOKEN: &str = "sandbox-graph-token";
 
-/// Answers `GET /graph/{version}/{user_id}`.
+/// Handles `GET /graph/{version}/{user_id}`.
 pub struct GraphHandler(pub Arc<World>);
 
 #[handler]
 impl GraphHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
-        let right = async {
+        let success = async {
             let user = req.param::<String>("user_id").unwrap_or_default();
             let token = bearer_token(req).or_else(|| req.query::<String>("access_token"));
             let fields = req.query::<String>("fields").unwrap_or_default();
-            discover(&self.0, &user, token.as_deref(), &fields)
+            discovery_response(&self.0, &user, token.as_deref(), &fields)
         };
-        respond(&self.0, Platform::Instagram, res, right, refused).await;
+        respond(&self.0, Platform::Instagram, res, success, failure).await;
     }
 }
 
-fn refused(refused: PlatformError) -> JsonResponse {
-    match refused {
-        PlatformError::RateLimit => error(
+fn failure(error: PlatformError) -> JsonResponse {
+    match error {
+        PlatformError::RateLimit => error_response(
             StatusCode::FORBIDDEN,
             4,
             0,
@@ -49,14 +49,14 @@ fn refused(refused: PlatformError) -> JsonResponse {
             json!({USER_ID: [{"type": "instagram", "call_count": 100, "total_cputime": 38, "total_time": 41,
                     "estimated_time_to_regain_access": 1}]}),
         ),
-        PlatformError::Error => error(
+        PlatformError::Internal => error_response(
             StatusCode::INTERNAL_SERVER_ERROR,
             2,
             0,
             "An unexpected error has occurred. Please retry your request later.",
             None,
         ),
-        PlatformError::Unauthorized => error(
+        PlatformError::Unauthorized => error_response(
             StatusCode::BAD_REQUEST,
             190,
             460,
@@ -66,7 +66,7 @@ fn refused(refused: PlatformError) -> JsonResponse {
     }
 }
 
-fn error(
+fn error_response(
     status: StatusCode,
     code: u32,
     subcode: u32,
@@ -81,78 +81,90 @@ fn error(
     if code == 2 {
         error["is_transient"] = json!(true);
     }
-    if let Some(said) = user_message {
+    if let Some(user_message) = user_message {
         error["error_user_title"] = json!("Cannot find User");
-        error["error_user_msg"] = json!(said);
+        error["error_user_msg"] = json!(user_message);
     }
     JsonResponse::new(status, json!({"error": error}))
 }
 
 fn bad_field() -> JsonResponse {
-    error(StatusCode::BAD_REQUEST, 100, 0, "(#100) Please read documentation for supported fields.", None)
+    error_response(
+        StatusCode::BAD_REQUEST,
+        100,
+        0,
+        "(#100) Please read documentation for supported fields.",
+        None,
+    )
 }
 
-fn discover(world: &World, user: &str, token: Option<&str>, fields: &str) -> JsonResponse {
+fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &str) -> JsonResponse {
     if token != Some(TOKEN) {
-        return error(StatusCode::BAD_REQUEST, 190, 0, "The access token could not be decrypted", None);
+        return error_response(
+            StatusCode::BAD_REQUEST,
+            190,
+            0,
+            "The access token could not be decrypted",
+            None,
+        );
     }
     if user != USER_ID {
         let message =
             "(#100) Object does not exist, cannot be loaded due to missing permission or reviewable feature";
-        return error(StatusCode::BAD_REQUEST, 100, 33, message, None);
+        return error_response(StatusCode::BAD_REQUEST, 100, 33, message, None);
     }
-    let Some(asked) = parse_fields(fields) else { return bad_field() };
-    let Some(discovery) = asked.iter().find(|field| field.name == "business_discovery") else {
+    let Some(expression) = parse_fields(fields) else { return bad_field() };
+    let Some(discovery) = expression.iter().find(|field| field.name == "business_discovery") else {
         return bad_field();
     };
     let Some(username) = discovery.argument("username") else { return bad_field() };
-    let Some(seen) = world.find_by_username(Platform::Instagram, username) else {
-        let said = format!("The user with username: {username} cannot be found.");
-        return error(StatusCode::BAD_REQUEST, 110, 2_207_013, "Invalid user id", Some(said));
+    let Some(visible) = world.find_by_username(Platform::Instagram, username) else {
+        let message = format!("The user with username: {username} cannot be found.");
+        return error_response(StatusCode::BAD_REQUEST, 110, 2_207_013, "Invalid user id", Some(message));
     };
     let mut discovered = Map::new();
     for field in &discovery.fields {
-        match profile_field(&seen, field) {
+        match profile_field_json(&visible, field) {
             Ok(Some(value)) => drop(discovered.insert(field.name.clone(), value)),
             Ok(None) => {}
             Err(()) => return bad_field(),
         }
     }
-    // Asked for or not, the id is always there.
-    discovered.insert("id".to_owned(), json!(seen.account.id));
+    // The id is always returned.
+    discovered.insert("id".to_owned(), json!(visible.account.id));
     JsonResponse::ok(json!({"business_discovery": discovered, "id": USER_ID}))
         .with_header("x-app-usage", r#"{"call_count":3,"total_time":2,"total_cputime":1}"#)
 }
 
-/// A field of a profile; an empty one is absent, and one that does not exist an error.
-fn profile_field(seen: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
-    let account = seen.account;
+/// Returns the value of a profile field: `None` if it is empty, an error if the field does not exist.
+fn profile_field_json(visible: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
+    let account = visible.account;
     Ok(match field.name.as_str() {
         "id" => Some(json!(account.id)),
         "ig_id" => Some(json!(354_000_000 + account.index)),
-        "username" => Some(json!(seen.username)),
+        "username" => Some(json!(visible.username)),
         "name" => Some(json!(account.name)),
         "biography" => Some(json!(account.bio)).filter(|_| !account.bio.is_empty()),
         "website" => account.link.as_ref().map(|link| json!(link)),
         "profile_picture_url" => {
             Some(json!(format!("https://scontent.example/{}.jpg?oe=6121FCC2", account.id)))
         }
-        "followers_count" => Some(json!(seen.profile.follower_count)),
-        "follows_count" => Some(json!(seen.profile.following_count)),
-        "media_count" => Some(json!(seen.profile.post_count)),
-        "media" => media(seen, field)?,
+        "followers_count" => Some(json!(visible.profile.follower_count)),
+        "follows_count" => Some(json!(visible.profile.following_count)),
+        "media_count" => Some(json!(visible.profile.post_count)),
+        "media" => media(visible, field)?,
         _ => return Err(()),
     })
 }
 
-fn media(seen: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
+fn media(visible: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
     let limit = field.argument("limit").and_then(|limit| limit.parse().ok()).unwrap_or(25).clamp(1, 50);
-    // A cursor names a post, so posts that appear meanwhile shift nothing.
+    // The cursor identifies a post, so new posts do not shift the pages.
     let before = match field.argument("after") {
-        Some(cursor) => cursor_number(cursor).ok_or(())?,
+        Some(cursor) => decode_cursor(cursor).ok_or(())?,
         None => usize::MAX,
     };
-    let mut rest = seen.posts().filter(|(post, _)| post.number < before).peekable();
+    let mut rest = visible.posts().filter(|(post, _)| post.number < before).peekable();
     if rest.peek().is_none() && before == usize::MAX {
         return Ok(None);
     }
@@ -160,15 +172,15 @@ fn media(seen: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>,
     let mut numbers = Vec::new();
     for (post, counters) in rest.by_ref().take(limit) {
         numbers.push(post.number);
-        data.push(media_row(seen, &post, graph_counters(counters), &field.fields)?);
+        data.push(media_json(visible, &post, graph_counters(counters), &field.fields)?);
     }
-    // The first page leads on only, the last one back only.
+    // The first page has no `before`, the last one no `after`.
     let mut cursors = Map::new();
     if let Some(first) = numbers.first().filter(|_| before != usize::MAX) {
-        cursors.insert("before".to_owned(), json!(cursor(*first)));
+        cursors.insert("before".to_owned(), json!(encode_cursor(*first)));
     }
     if let Some(last) = numbers.last().filter(|_| rest.peek().is_some()) {
-        cursors.insert("after".to_owned(), json!(cursor(*last)));
+        cursors.insert("after".to_owned(), json!(encode_cursor(*last)));
     }
     let mut media = json!({"data": data});
     if !cursors.is_empty() {
@@ -177,14 +189,14 @@ fn media(seen: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>,
     Ok(Some(media))
 }
 
-fn media_row(
-    seen: &VisibleAccount<'_>,
+fn media_json(
+    visible: &VisibleAccount<'_>,
     post: &SimulatedPost,
     counters: Counters,
     fields: &[GraphField],
 ) -> Result<Value, ()> {
     let mut row = Map::from_iter([("id".to_owned(), json!(post.id))]);
-    let plays = post.duration.is_some();
+    let is_video = post.duration.is_some();
     for field in fields {
         let value = match field.name.as_str() {
             "id" => continue,
@@ -197,18 +209,18 @@ fn media_row(
                 "carousel" => "CAROUSEL_ALBUM",
                 _ => "IMAGE",
             })),
-            "media_product_type" => Some(json!(if plays { "REELS" } else { "FEED" })),
+            "media_product_type" => Some(json!(if is_video { "REELS" } else { "FEED" })),
             "media_url" => Some(json!(format!(
                 "https://scontent.example/{}.{}",
                 post.id,
-                if plays { "mp4" } else { "jpg" }
+                if is_video { "mp4" } else { "jpg" }
             ))),
             "permalink" => post.shortcode.as_ref().map(|code| {
-                json!(format!("https://www.instagram.com/{}/{code}/", if plays { "reel" } else { "p" }))
+                json!(format!("https://www.instagram.com/{}/{code}/", if is_video { "reel" } else { "p" }))
             }),
             "timestamp" => Some(json!(post.create_time.format("%Y-%m-%dT%H:%M:%S+0000").to_string())),
             "children" if post.media_type == "carousel" => {
-                Some(json!({"data": [{"id": format!("{}1", seen.account.id), "media_type": "IMAGE"}]}))
+                Some(json!({"data": [{"id": format!("{}1", visible.account.id), "media_type": "IMAGE"}]}))
             }
             "children" => None,
             _ => return Err(()),
@@ -218,11 +230,11 @@ fn media_row(
     Ok(Value::Object(row))
 }
 
-fn cursor(number: usize) -> String {
+fn encode_cursor(number: usize) -> String {
     format!("QVFI{}", URL_SAFE_NO_PAD.encode(number.to_string()))
 }
 
-fn cursor_number(cursor: &str) -> Option<usize> {
+fn decode_cursor(cursor: &str) -> Option<usize> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.strip_prefix("QVFI")?).ok()?;
     String::from_utf8(bytes).ok()?.parse().ok()
 }

@@ -1,6 +1,6 @@
-//! The platforms in a box: a server that imitates their wire formats with a population of its own.
+//! A server that imitates the platforms' APIs with simulated accounts, for the demo and the tests.
 //!
-//! The demo and the tests run the real clients against it. It is a leaf: only the command line uses it.
+//! The real clients run against it. Only the command line uses this module.
 
 pub mod args;
 pub mod control;
@@ -14,6 +14,7 @@ pub mod http_source;
 pub mod phrases;
 pub mod population;
 pub mod response;
+mod saved_state;
 pub mod server;
 pub mod short_links;
 pub mod tiktok_research;

@@ -1,9 +1,9 @@
-//! The words of the sandbox's people: names, biographies and captions in several languages and scripts.
+//! Names, biographies and captions of simulated accounts, in several languages and scripts.
 //!
-//! Some contain quotes, commas, line breaks and emoji on purpose, as real ones do.
+//! Some contain quotes, commas, line breaks and emoji, as real ones do.
 
-/// Given names: as in a handle, and as displayed.
-pub const GIVEN: [(&str, &str); 36] = [
+/// Given names: as in a username, and as displayed.
+pub const GIVEN_NAMES: [(&str, &str); 36] = [
     ("mara", "Mara"),
     ("linh", "Linh"),
     ("omar", "عمر"),
@@ -42,8 +42,8 @@ pub const GIVEN: [(&str, &str); 36] = [
     ("wei", "伟"),
 ];
 
-/// Family names: as in a handle, and as displayed.
-pub const FAMILY: [(&str, &str); 29] = [
+/// Family names: as in a username, and as displayed.
+pub const FAMILY_NAMES: [(&str, &str); 29] = [
     ("lindqvist", "Lindqvist"),
     ("tran", "Trần"),
     ("haddad", "Haddad"),
@@ -75,7 +75,7 @@ pub const FAMILY: [(&str, &str); 29] = [
     ("lopez", "López"),
 ];
 
-/// What an account is about: the category, its emoji and its hashtags.
+/// Topics of accounts: category, emoji and hashtags.
 pub const TOPICS: [(&str, &str, [&str; 4]); 10] = [
     ("Food", "🍜", ["recipe", "streetfood", "homecooking", "foodtok"]),
     ("Beauty", "💄", ["makeup", "skincare", "grwm", "beautytips"]),
@@ -89,7 +89,7 @@ pub const TOPICS: [(&str, &str, [&str; 4]); 10] = [
     ("Home & DIY", "🪴", ["diy", "plants", "renovation", "woodworking"]),
 ];
 
-/// Biographies; `{emoji}` and `{topic}` are filled in.
+/// Biographies; `{emoji}` and `{topic}` come from the account's topic.
 pub const BIOS: [&str; 12] = [
     "{emoji} {topic} every week, \"no filter\"",
     "{topic} · Lisboa ↔ Berlin\nbusiness: link below",

@@ -1,7 +1,7 @@
-//! The people of the sandbox: accounts on both platforms and the posts that they go on publishing.
+//! The simulated accounts on both platforms, and the posts that they publish over time.
 //!
-//! A population is a pure function of its seed: the same account has the same name, the same ids and the same
-//! posts with the same numbers at a given time, whenever and in whatever order they are asked for.
+//! A population is a pure function of its seed: at a given time, an account has the same names, ids, posts and numbers,
+//! in whatever order they are computed.
 
 use std::collections::HashSet;
 
@@ -9,52 +9,55 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::growth::{Audience, CounterCurve, PostKind};
 use super::ids;
-use super::phrases::{BIOS, CAPTIONS, FAMILY, GIVEN, TOPICS};
+use super::phrases::{BIOS, CAPTIONS, FAMILY_NAMES, GIVEN_NAMES, TOPICS};
 use super::rng::SeededRng;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
-/// How many accounts one person has, over both platforms.
+/// How many accounts a creator has, on both platforms together.
 pub const ACCOUNTS_PER_CREATOR: usize = 5;
-/// 2023-01-01: the first accounts began on this day, the last ones seventeen months later.
-const FIRST_DAY: i64 = 1_672_531_200;
-const BEGINNINGS_SECONDS: u64 = 517 * 86_400;
-/// An account posts once in every such stretch of time, in its first part. The numbers see to it that the fifty
-/// newest posts always reach back a year, so a year's history of fifty posts lacks none of that year.
-const STRETCH_SECONDS: i64 = 648_000;
-const POSTING_SECONDS: u64 = 518_400;
+/// Accounts are created from 2023-01-01 on, in Unix seconds, during seventeen months.
+const FIRST_CREATION: i64 = 1_672_531_200;
+const CREATION_PERIOD_SECONDS: u64 = 517 * 86_400;
+/// An account publishes one post per interval of 7.5 days, in its first six days. So the 50 newest posts always cover
+/// more than a year, and a year of history with 50 posts per account is complete.
+const POST_INTERVAL_SECONDS: i64 = 648_000;
+const POST_WINDOW_SECONDS: u64 = 518_400;
+/// The random streams of an account, of a post's time, and of a post.
+const ACCOUNT_STREAM: u64 = 1;
+const POST_TIME_STREAM: u64 = 2;
+const POST_STREAM: u64 = 3;
 
-/// Every account of a sandbox.
+/// All accounts of a sandbox.
 #[derive(Debug, Clone)]
 pub struct Population {
     seed: u64,
     accounts: Vec<SimulatedAccount>,
 }
 
-/// One account; what changes with time is computed for a time.
+/// One account. What changes over time is computed for a given time.
 #[derive(Debug, Clone)]
 pub struct SimulatedAccount {
-    /// Its place in the population.
+    /// Position in the population.
     pub index: usize,
     pub platform: Platform,
     /// The platform's id of the account.
     pub id: String,
     pub username: String,
-    /// The displayed name.
+    /// The display name.
     pub name: String,
     pub bio: String,
     pub link: Option<String>,
     pub is_verified: bool,
     pub category: &'static str,
-    /// Who is behind it.
     pub creator: String,
-    pub began: DateTime<Utc>,
+    pub created_at: DateTime<Utc>,
     seed: u64,
     topic: usize,
     audience: Audience,
 }
 
-/// An account's profile at a time.
+/// The counters of a profile at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileCounts {
     pub follower_count: i64,
@@ -65,22 +68,22 @@ pub struct ProfileCounts {
 /// One post.
 #[derive(Debug, Clone)]
 pub struct SimulatedPost {
-    /// Its number within the account, from 0.
+    /// Position within the account, from 0.
     pub number: usize,
     pub id: String,
-    /// Instagram's short name of it.
+    /// On Instagram only.
     pub shortcode: Option<String>,
     pub create_time: DateTime<Utc>,
     pub caption: String,
     /// `reel`, `image` or `carousel` on Instagram, `video` on TikTok.
     pub media_type: &'static str,
-    /// Seconds, for what plays.
+    /// In seconds, for videos.
     pub duration: Option<u32>,
     curve: CounterCurve,
 }
 
 impl Population {
-    /// Makes the population of this seed; a larger one begins with the same accounts as a smaller one.
+    /// Creates the population of a seed. A larger one starts with the accounts of a smaller one.
     pub fn new(seed: u64, size: usize) -> Self {
         let mut taken = HashSet::new();
         let accounts = (0..size).map(|index| SimulatedAccount::new(seed, index, &mut taken)).collect();
@@ -91,44 +94,45 @@ impl Population {
         self.seed
     }
 
-    /// Every account, Instagram and TikTok in turn.
+    /// Returns all accounts, alternating between Instagram and TikTok.
     pub fn accounts(&self) -> &[SimulatedAccount] {
         &self.accounts
     }
 
-    /// Accounts that exist beyond the first `tracked`: the ones that a demo leaves to be added by hand.
-    pub fn after_first(&self, tracked: usize) -> &[SimulatedAccount] {
-        self.accounts.get(tracked..).unwrap_or_default()
+    /// Returns the accounts after the first `count`.
+    pub fn after_first(&self, count: usize) -> &[SimulatedAccount] {
+        self.accounts.get(count..).unwrap_or_default()
     }
 }
 
 impl SimulatedAccount {
     fn new(seed: u64, index: usize, taken: &mut HashSet<(Platform, String)>) -> Self {
         let platform = if index.is_multiple_of(2) { Platform::Instagram } else { Platform::Tiktok };
-        let person = index / ACCOUNTS_PER_CREATOR;
-        let (given, family) =
-            (GIVEN[person % GIVEN.len()], FAMILY[(person * 7 + person / GIVEN.len()) % FAMILY.len()]);
+        let creator_index = index / ACCOUNTS_PER_CREATOR;
+        let given = GIVEN_NAMES[creator_index % GIVEN_NAMES.len()];
+        let family =
+            FAMILY_NAMES[(creator_index * 7 + creator_index / GIVEN_NAMES.len()) % FAMILY_NAMES.len()];
         let creator = format!("{} {}", given.1, family.1);
-        let mut dice = SeededRng::new(seed, &[1, index as u64]);
-        let topic = (person + dice.below(2) as usize) % TOPICS.len();
+        let mut rng = SeededRng::new(seed, &[ACCOUNT_STREAM, index as u64]);
+        let topic = (creator_index + rng.below(2) as usize) % TOPICS.len();
         let (category, emoji, tags) = TOPICS[topic];
         let mut username = match index % ACCOUNTS_PER_CREATOR {
             0 | 1 => format!("{}{}", given.0, family.0),
-            2 => format!("{}.{}", given.0, tags[dice.below(4) as usize]),
-            3 => format!("{}_{}", family.0, tags[dice.below(4) as usize]),
-            _ => format!("its{}{}", given.0, dice.below(90) + 10),
+            2 => format!("{}.{}", given.0, tags[rng.below(4) as usize]),
+            3 => format!("{}_{}", family.0, tags[rng.below(4) as usize]),
+            _ => format!("its{}{}", given.0, rng.below(90) + 10),
         };
-        // Short enough for TikTok's 24 characters, should a number have to follow.
+        // TikTok allows 24 characters; five are left for a number.
         username.truncate(19);
         if !taken.insert((platform, username.clone())) {
             username = format!("{username}_{index}");
         }
-        let began = FIRST_DAY + dice.below(BEGINNINGS_SECONDS) as i64;
+        let created_seconds = FIRST_CREATION + rng.below(CREATION_PERIOD_SECONDS) as i64;
         let id = match platform {
             Platform::Instagram => ids::instagram_account_id(index),
-            Platform::Tiktok => ids::tiktok_id(began, dice.next_u64() as u32),
+            Platform::Tiktok => ids::tiktok_id(created_seconds, rng.next_u64() as u32),
         };
-        let bio = dice.choose(&BIOS).replace("{emoji}", emoji).replace("{topic}", &category.to_lowercase());
+        let bio = rng.choose(&BIOS).replace("{emoji}", emoji).replace("{topic}", &category.to_lowercase());
         let name = match index % ACCOUNTS_PER_CREATOR {
             0..=2 => creator.clone(),
             3 => format!("{creator} | {category}"),
@@ -138,23 +142,23 @@ impl SimulatedAccount {
             index,
             platform,
             id,
-            link: dice.chance(0.5).then(|| format!("https://example.com/{username}")),
+            link: rng.chance(0.5).then(|| format!("https://example.com/{username}")),
             username,
             name,
             bio,
-            is_verified: dice.chance(0.15),
+            is_verified: rng.chance(0.15),
             category,
             creator,
-            began: at(began),
+            created_at: DateTime::from_timestamp(created_seconds, 0).unwrap_or_default(),
             seed,
             topic,
-            audience: Audience::draw(&mut dice),
+            audience: Audience::random(&mut rng),
         }
     }
 
-    /// The numbers of its profile at a time.
+    /// Returns the counters of the profile at a time.
     pub fn profile_at(&self, time: DateTime<Utc>) -> ProfileCounts {
-        let days = self.days(time);
+        let days = self.age_days(time);
         ProfileCounts {
             follower_count: self.audience.followers(days),
             following_count: self.audience.following(days),
@@ -162,50 +166,51 @@ impl SimulatedAccount {
         }
     }
 
-    /// How many posts it has published by a time.
+    /// Returns how many posts are published by a time.
     pub fn post_count(&self, time: DateTime<Utc>) -> usize {
-        let since = (time - self.began).num_seconds();
-        if since < 0 {
+        let age_seconds = (time - self.created_at).num_seconds();
+        if age_seconds < 0 {
             return 0;
         }
-        // Every earlier stretch has its post for certain; the current one may have it already.
-        let stretch = (since / STRETCH_SECONDS) as usize;
-        stretch + usize::from(self.create_time(stretch) <= time)
+        // Every past interval has its post; the current one may have it already.
+        let interval = (age_seconds / POST_INTERVAL_SECONDS) as usize;
+        interval + usize::from(self.create_time(interval) <= time)
     }
 
-    /// Its posts by a time, newest first.
+    /// Returns the posts published by a time, newest first.
     pub fn posts_at(&self, time: DateTime<Utc>) -> impl Iterator<Item = SimulatedPost> + '_ {
         (0..self.post_count(time)).rev().map(|number| self.post(number))
     }
 
-    /// When a post was published, or will be.
+    /// Returns when a post is published, which may be in the future.
     pub fn create_time(&self, number: usize) -> DateTime<Utc> {
-        let offset = SeededRng::new(self.seed, &[2, self.index as u64, number as u64]).below(POSTING_SECONDS);
-        self.began + TimeDelta::seconds(number as i64 * STRETCH_SECONDS + offset as i64)
+        let parts = [POST_TIME_STREAM, self.index as u64, number as u64];
+        let offset = SeededRng::new(self.seed, &parts).below(POST_WINDOW_SECONDS);
+        self.created_at + TimeDelta::seconds(number as i64 * POST_INTERVAL_SECONDS + offset as i64)
     }
 
-    /// A post by its number.
+    /// Returns a post by its number.
     pub fn post(&self, number: usize) -> SimulatedPost {
         let create_time = self.create_time(number);
-        let mut dice = SeededRng::new(self.seed, &[3, self.index as u64, number as u64]);
-        let (kind, media_type) = match (self.platform, dice.below(10)) {
+        let mut rng = SeededRng::new(self.seed, &[POST_STREAM, self.index as u64, number as u64]);
+        let (kind, media_type) = match (self.platform, rng.below(10)) {
             (Platform::Tiktok, _) => (PostKind::Tiktok, "video"),
             (Platform::Instagram, 0..6) => (PostKind::Reel, "reel"),
             (Platform::Instagram, 6..8) => (PostKind::Still, "image"),
             (Platform::Instagram, _) => (PostKind::Still, "carousel"),
         };
-        let curve = CounterCurve::draw(&mut dice, kind, self.audience.reach(self.days(create_time)));
+        let curve = CounterCurve::random(&mut rng, kind, self.audience.reach(self.age_days(create_time)));
         let (id, shortcode) = match self.platform {
             Platform::Instagram => (
                 ids::instagram_post_id(self.index, number),
                 Some(ids::shortcode(create_time, self.index, number)),
             ),
-            Platform::Tiktok => (ids::tiktok_post_id(create_time, self.index, dice.next_u64() as u16), None),
+            Platform::Tiktok => (ids::tiktok_post_id(create_time, self.index, rng.next_u64() as u16), None),
         };
         let (_, emoji, tags) = TOPICS[self.topic];
-        let first = dice.below(4) as usize;
+        let first = rng.below(4) as usize;
         let hashtags = format!("#{} #{}", tags[first], tags[(first + 1) % 4]);
-        let caption = dice
+        let caption = rng
             .choose(&CAPTIONS)
             .replace("{n}", &(number + 1).to_string())
             .replace("{emoji}", emoji)
@@ -217,24 +222,24 @@ impl SimulatedAccount {
             create_time,
             caption,
             media_type,
-            duration: (kind != PostKind::Still).then(|| 6 + dice.below(170) as u32),
+            duration: (kind != PostKind::Still).then(|| 6 + rng.below(170) as u32),
             curve,
         }
     }
 
-    fn days(&self, time: DateTime<Utc>) -> f64 {
-        ((time - self.began).num_seconds() as f64 / 86_400.0).max(0.0)
+    fn age_days(&self, time: DateTime<Utc>) -> f64 {
+        ((time - self.created_at).num_seconds() as f64 / 86_400.0).max(0.0)
     }
 }
 
 impl SimulatedPost {
-    /// Everything that its platform counts of it at a time, published or not.
+    /// Returns all counters of the platform at a time.
     pub fn counters_at(&self, time: DateTime<Utc>) -> Counters {
         self.curve.counters_at(self.create_time, time)
     }
 }
 
-/// The counters of which Instagram's Graph API speaks: views, likes and comments.
+/// Returns the counters that Instagram's Graph API has: views, likes and comments.
 pub fn graph_counters(counters: Counters) -> Counters {
     Counters {
         view_count: counters.view_count,
@@ -242,8 +247,4 @@ pub fn graph_counters(counters: Counters) -> Counters {
         comment_count: counters.comment_count,
         ..Counters::default()
     }
-}
-
-fn at(seconds: i64) -> DateTime<Utc> {
-    DateTime::from_timestamp(seconds, 0).unwrap_or_default()
 }

@@ -1,6 +1,5 @@
-//! How an answer leaves the sandbox: as its platform would send it, or broken in the way that was ordered.
+//! Responses of the simulated platforms: as a platform sends them, or with an ordered fault.
 
-use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +10,10 @@ use serde_json::Value;
 use super::world::{Fault, World};
 use crate::model::platform::Platform;
 
-/// An answer before it is sent.
+/// Longer than the timeout of any client.
+const HANG_TIME: Duration = Duration::from_secs(3600);
+
+/// A JSON response before it is sent.
 #[derive(Debug, Clone)]
 pub struct JsonResponse {
     pub status: StatusCode,
@@ -20,24 +22,20 @@ pub struct JsonResponse {
 }
 
 impl JsonResponse {
-    /// An answer of this status without headers of its own.
     pub fn new(status: StatusCode, body: Value) -> Self {
         JsonResponse { status, body, headers: Vec::new() }
     }
 
-    /// A good answer.
     pub fn ok(body: Value) -> Self {
         JsonResponse::new(StatusCode::OK, body)
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
     }
 
-    /// Sends the answer.
     pub fn send(self, res: &mut Response) {
         for (name, value) in &self.headers {
             if let Ok(value) = HeaderValue::from_str(value) {
@@ -49,36 +47,43 @@ impl JsonResponse {
         res.body(self.body.to_string());
     }
 
-    /// Sends the first half of the answer and breaks the connection off.
+    /// Sends the first half of the body and closes the connection.
     fn send_truncated(self, res: &mut Response) {
         let body = self.body.to_string().into_bytes();
         let half = Bytes::copy_from_slice(&body[..body.len() / 2]);
         res.status_code(self.status);
         res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let broken = std::io::Error::other("the sandbox breaks off here");
+        let broken = std::io::Error::other("truncated by order");
         res.stream(futures_util::stream::iter([Ok(half), Err(broken)]));
     }
 }
 
-/// Answers a request to a platform: rightly, or with the failure that is due. `right` is only run when it is asked
-/// for, and `wrong` puts a refusal into the platform's own words.
+/// An error that every platform words in its own way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlatformError {
+    RateLimit,
+    Internal,
+    Unauthorized,
+}
+
+/// Responds to a request to a platform: with `success`, or with the next ordered fault. `success` runs only if it is
+/// sent; `failure` creates the platform's response to an error.
 pub async fn respond(
     world: &World,
     platform: Platform,
     res: &mut Response,
-    right: impl Future<Output = JsonResponse>,
-    wrong: impl FnOnce(PlatformError) -> JsonResponse,
+    success: impl Future<Output = JsonResponse>,
+    failure: impl FnOnce(PlatformError) -> JsonResponse,
 ) {
     match world.next_fault(platform) {
-        None => right.await.send(res),
-        Some(Fault::Truncate) => right.await.send_truncated(res),
-        Some(Fault::RateLimit) => wrong(PlatformError::RateLimit).send(res),
-        Some(Fault::Error) => wrong(PlatformError::Error).send(res),
-        Some(Fault::Unauthorized) => wrong(PlatformError::Unauthorized).send(res),
+        None => success.await.send(res),
+        Some(Fault::Truncate) => success.await.send_truncated(res),
+        Some(Fault::RateLimit) => failure(PlatformError::RateLimit).send(res),
+        Some(Fault::Error) => failure(PlatformError::Internal).send(res),
+        Some(Fault::Unauthorized) => failure(PlatformError::Unauthorized).send(res),
         Some(Fault::Hang) => {
-            // Longer than anyone waits; whoever gives up ends it.
-            tokio::time::sleep(Duration::from_secs(3600)).await;
-            wrong(PlatformError::Error).send(res);
+            tokio::time::sleep(HANG_TIME).await;
+            failure(PlatformError::Internal).send(res);
         }
         Some(Fault::Html) => {
             res.status_code(StatusCode::OK);
@@ -90,15 +95,7 @@ pub async fn respond(
     }
 }
 
-/// A refusal that every platform has words of its own for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlatformError {
-    RateLimit,
-    Error,
-    Unauthorized,
-}
-
-/// The bearer token of a request.
+/// Returns the bearer token of a request.
 pub fn bearer_token(req: &Request) -> Option<String> {
     let text = req.headers().get("authorization")?.to_str().ok()?;
     let (scheme, token) = text.split_once(' ')?;

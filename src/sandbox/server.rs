@@ -1,4 +1,4 @@
-//! The sandbox as a server: three wire formats, TikTok's short links, the control and the clock on one port.
+//! The sandbox's server: three wire formats, TikTok's short links, the control API and the clock on one port.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::tiktok_research::{ResearchEndpoint, ResearchHandler, TokenHandler};
 use super::world::World;
 use super::{http_source, instagram_graph, tiktok_research};
 
-/// A sandbox that answers; it stops when told to, or with the process.
+/// A running sandbox.
 pub struct SandboxServer {
     pub url: String,
     pub world: Arc<World>,
@@ -28,28 +28,28 @@ pub struct SandboxServer {
 }
 
 impl SandboxServer {
-    /// The variables with which the service's processes find the sandbox and its clock.
+    /// Returns the variables that point Tidemark's processes to this sandbox.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         environment(&self.url)
     }
 
-    /// Stops answering, and waits until everything is closed.
+    /// Stops the server, and waits until it has ended.
     pub async fn stop(self) {
         self.handle.stop_graceful(Duration::from_millis(500));
         if let Err(error) = self.task.await {
-            tracing::warn!("the sandbox did not stop in order: {error}");
+            tracing::warn!(%error, "sandbox server failed while stopping");
         }
     }
 
-    /// Waits until the server ends by itself.
+    /// Waits until the server ends on its own.
     pub async fn wait(&mut self) {
         if let Err(error) = (&mut self.task).await {
-            tracing::error!("the sandbox broke off: {error}");
+            tracing::error!(%error, "sandbox server failed");
         }
     }
 }
 
-/// The variables with which the service's processes find the sandbox at this URL, and its clock.
+/// Returns the variables that point Tidemark's processes to the sandbox at this URL, and to its clock.
 pub fn environment(url: &str) -> Vec<(&'static str, String)> {
     vec![
         ("TIDEMARK_INSTAGRAM_GRAPH_URL", format!("{url}/graph/v25.0")),
@@ -65,7 +65,7 @@ pub fn environment(url: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Opens the port and answers on it from now on.
+/// Starts the server.
 pub async fn start(listen: SocketAddr, world: Arc<World>) -> Result<SandboxServer, String> {
     let acceptor = TcpListener::new(listen).try_bind().await.map_err(|error| error.to_string())?;
     let bound = acceptor.holdings().iter().find_map(|holding| holding.local_addr.clone().into_std());
@@ -89,11 +89,11 @@ fn routes(world: &Arc<World>) -> Router {
                 .push(Router::with_path("oauth/token").post(TokenHandler(world())))
                 .push(
                     Router::with_path("research/user/info")
-                        .post(ResearchHandler(world(), ResearchEndpoint::User)),
+                        .post(ResearchHandler(world(), ResearchEndpoint::UserInfo)),
                 )
                 .push(
                     Router::with_path("research/video/query")
-                        .post(ResearchHandler(world(), ResearchEndpoint::Videos)),
+                        .post(ResearchHandler(world(), ResearchEndpoint::VideoQuery)),
                 ),
         )
         .push(
@@ -110,10 +110,10 @@ fn routes(world: &Arc<World>) -> Router {
         .push(Router::with_path("_clock").get(ClockHandler(world())))
 }
 
-/// Answers what has no route.
+/// Responds to requests without a route.
 #[handler]
 async fn not_found(res: &mut Response, ctrl: &mut FlowCtrl) {
     let status = res.status_code.unwrap_or(StatusCode::NOT_FOUND);
-    JsonResponse::new(status, json!({"error": "the sandbox has nothing here; see GET /_control"})).send(res);
+    JsonResponse::new(status, json!({"error": "not found; GET /_control lists the accounts"})).send(res);
     ctrl.skip_rest();
 }

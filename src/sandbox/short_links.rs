@@ -1,5 +1,5 @@
-//! TikTok's short links, served: a link `ZM` and the id of a video leads to it, `ZU` and a username to a profile, and
-//! any other, as TikTok does it, to the front page. Links of `vt.` and `/t/` lead to `vm.` first.
+//! Simulates TikTok's short links: `ZM` and a video's id redirects to the video, `ZU` and a username to the profile,
+//! anything else to the front page, as on TikTok. Links of `vt.` and `/t/` redirect to `vm.` first.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::world::World;
 use crate::model::identifier::video_url;
 use crate::model::platform::Platform;
 
-/// Answers `GET /short/{host}/{**path}`.
+/// Handles `GET /short/{host}/{**path}`.
 pub struct ShortLinkHandler(pub Arc<World>);
 
 #[handler]
@@ -20,40 +20,41 @@ impl ShortLinkHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
         let host = req.param::<String>("host").unwrap_or_default();
         let path = req.param::<String>("path").unwrap_or_default();
-        let right = async { redirect(&self.0, &host, path.trim_matches('/')) };
-        respond(&self.0, Platform::Tiktok, res, right, refused).await;
+        let success = async { redirect(&self.0, &host, path.trim_matches('/')) };
+        respond(&self.0, Platform::Tiktok, res, success, failure).await;
     }
 }
 
 fn redirect(world: &World, host: &str, path: &str) -> JsonResponse {
-    let to = match (host, path) {
-        ("vm.tiktok.com", code) => behind(world, code),
+    let target = match (host, path) {
+        ("vm.tiktok.com", code) => resolve(world, code),
         ("vt.tiktok.com", code) => Some(format!("https://vm.tiktok.com/{code}/")),
         ("www.tiktok.com", path) => {
             path.strip_prefix("t/").map(|code| format!("https://vm.tiktok.com/{code}/"))
         }
         _ => return JsonResponse::new(StatusCode::NOT_FOUND, Value::Null),
     };
-    let to = to.unwrap_or_else(|| "https://www.tiktok.com/?_r=1".to_owned());
-    JsonResponse::new(StatusCode::MOVED_PERMANENTLY, Value::Null).with_header("location", to)
+    let target = target.unwrap_or_else(|| "https://www.tiktok.com/?_r=1".to_owned());
+    JsonResponse::new(StatusCode::MOVED_PERMANENTLY, Value::Null).with_header("location", target)
 }
 
-/// What a code stands for.
-fn behind(world: &World, code: &str) -> Option<String> {
+/// Returns the URL of the video or profile that a code stands for.
+fn resolve(world: &World, code: &str) -> Option<String> {
     if let Some(username) = code.strip_prefix("ZU") {
-        let seen = world.find_by_username(Platform::Tiktok, username)?;
-        return Some(format!("https://www.tiktok.com/@{}?_r=1", seen.username));
+        let visible = world.find_by_username(Platform::Tiktok, username)?;
+        return Some(format!("https://www.tiktok.com/@{}?_r=1", visible.username));
     }
     let id = code.strip_prefix("ZM")?;
-    let seen = world.account_at(ids::parse_tiktok_post_account(id)?)?;
-    let (post, _) = seen.posts().find(|(post, _)| post.id == id)?;
-    video_url(Platform::Tiktok, Some(&seen.username), None, Some(&post.id)).map(|url| format!("{url}?_r=1"))
+    let visible = world.account_at(ids::parse_tiktok_post_account(id)?)?;
+    let (post, _) = visible.posts().find(|(post, _)| post.id == id)?;
+    video_url(Platform::Tiktok, Some(&visible.username), None, Some(&post.id))
+        .map(|url| format!("{url}?_r=1"))
 }
 
-fn refused(how: PlatformError) -> JsonResponse {
-    let status = match how {
+fn failure(error: PlatformError) -> JsonResponse {
+    let status = match error {
         PlatformError::RateLimit => StatusCode::TOO_MANY_REQUESTS,
-        PlatformError::Error => StatusCode::BAD_GATEWAY,
+        PlatformError::Internal => StatusCode::BAD_GATEWAY,
         PlatformError::Unauthorized => StatusCode::FORBIDDEN,
     };
     JsonResponse::new(status, Value::Null)

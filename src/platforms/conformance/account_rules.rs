@@ -39,7 +39,7 @@ pub(super) async fn check_accounts(
         client.get(&["accounts", UNKNOWN_USERNAME], &depth_query(9, first_day()), ACCOUNT_SCHEMA).await;
     report.add(
         "unknown-account",
-        "an account that does not exist is answered with 404 and `not_found`",
+        "an unknown account returns 404 and `not_found`",
         unknown.expect_error("not_found", &["unsupported"]),
     );
     let Some(username) = &samples.username else {
@@ -95,7 +95,7 @@ pub(super) async fn check_token(client: &mut ValidatingClient<'_>, report: &mut 
     } else {
         Verdict::Skip("no token is given, so none is required".to_owned())
     };
-    report.add("token", "a wrong token is answered with 401 and `unauthorized`", verdict);
+    report.add("token", "a wrong token returns 401 and `unauthorized`", verdict);
 }
 
 fn check_identity(account: &AccountPages, username: &str, samples: &Samples) -> Verdict {

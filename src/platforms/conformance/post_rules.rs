@@ -26,7 +26,7 @@ pub(super) async fn check_posts(
     let unknown = client.get(&["posts"], &[("id", UNKNOWN_ID.to_owned())], POST_SCHEMA).await;
     report.add(
         "unknown-post",
-        "a post that does not exist is answered with 404 and `not_found`",
+        "an unknown post returns 404 and `not_found`",
         unknown.expect_error("not_found", &["unsupported"]),
     );
     let listed = account.and_then(|account| account.posts.first());
@@ -38,7 +38,7 @@ pub(super) async fn check_posts(
         verdict,
     );
 
-    let means = "a post is found by its shortcode; an unknown shortcode is answered with `not_found`";
+    let means = "a post is found by its shortcode; an unknown shortcode returns `not_found`";
     if client.platform() == Platform::Tiktok {
         let verdict = Verdict::Skip("posts of TikTok have no shortcodes".to_owned());
         return report.add("post-by-shortcode", means, verdict);
