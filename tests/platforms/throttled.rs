@@ -66,9 +66,9 @@ async fn a_source_is_asked_by_as_many_at_a_time_as_it_allows_on_both_platforms_t
 #[tokio::test]
 async fn each_source_has_a_day_of_its_own_and_the_next_one_takes_its_place() {
     let sandbox = sandbox().await;
-    let ledger = RequestBudget::in_memory();
+    let budget = RequestBudget::in_memory();
     let limited = |platform, name, daily| {
-        let throttle = RateThrottle::new(name, 4, daily, ledger.clone());
+        let throttle = RateThrottle::new(name, 4, daily, budget.clone());
         collector(&base(&sandbox, "/http"), platform, &throttle)
     };
     // Two collectors of one platform, under names of their own.
