@@ -25,36 +25,36 @@ pub(super) fn create_sources(
         let (order, is_explicit) = args.source_order(platform)?;
         for kind in order {
             let source = match kind {
-                SourceKind::InstagramGraph => instagram_graph(args, budget)?,
-                SourceKind::TiktokResearch => tiktok_research(args, budget)?,
-                SourceKind::Http => http_source(args, platform, &collector_throttle)?,
+                SourceKind::InstagramGraph => set_up_instagram_graph(args, budget)?,
+                SourceKind::TiktokResearch => set_up_tiktok_research(args, budget)?,
+                SourceKind::Http => set_up_http_source(args, platform, &collector_throttle)?,
             };
             match source {
-                Created::Source(source) => sources.push(source),
-                Created::MissingVariable(variable) if is_explicit => {
+                SourceSetup::Ready(source) => sources.push(source),
+                SourceSetup::MissingVariable(variable) if is_explicit => {
                     let list = SourceArgs::list_variable(platform);
                     return Err(ConfigError::MissingVariable { list, kind, variable });
                 }
-                Created::MissingVariable(_) => {}
+                SourceSetup::MissingVariable(_) => {}
             }
         }
     }
     Ok(sources)
 }
 
-enum Created {
-    Source(Arc<dyn Source>),
+enum SourceSetup {
+    Ready(Arc<dyn Source>),
     MissingVariable(&'static str),
 }
 
-fn instagram_graph(args: &SourceArgs, budget: &RequestBudget) -> Result<Created, ConfigError> {
+fn set_up_instagram_graph(args: &SourceArgs, budget: &RequestBudget) -> Result<SourceSetup, ConfigError> {
     let kind = SourceKind::InstagramGraph;
     let user_id = args.instagram_graph_user_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
     let Some(user_id) = user_id else {
-        return Ok(Created::MissingVariable("TIDEMARK_INSTAGRAM_GRAPH_USER_ID"));
+        return Ok(SourceSetup::MissingVariable("TIDEMARK_INSTAGRAM_GRAPH_USER_ID"));
     };
     let Some(token) = non_empty(&args.instagram_graph_token) else {
-        return Ok(Created::MissingVariable("TIDEMARK_INSTAGRAM_GRAPH_TOKEN"));
+        return Ok(SourceSetup::MissingVariable("TIDEMARK_INSTAGRAM_GRAPH_TOKEN"));
     };
     let config = InstagramGraphConfig {
         base: args.graph_url()?,
@@ -64,16 +64,16 @@ fn instagram_graph(args: &SourceArgs, budget: &RequestBudget) -> Result<Created,
         throttle: args.throttle(kind, budget),
         limits: args.limits(),
     };
-    created(kind, InstagramGraph::new(config))
+    ready(kind, InstagramGraph::new(config))
 }
 
-fn tiktok_research(args: &SourceArgs, budget: &RequestBudget) -> Result<Created, ConfigError> {
+fn set_up_tiktok_research(args: &SourceArgs, budget: &RequestBudget) -> Result<SourceSetup, ConfigError> {
     let kind = SourceKind::TiktokResearch;
     let Some(key) = non_empty(&args.tiktok_research_client_key) else {
-        return Ok(Created::MissingVariable("TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY"));
+        return Ok(SourceSetup::MissingVariable("TIDEMARK_TIKTOK_RESEARCH_CLIENT_KEY"));
     };
     let Some(client_secret) = non_empty(&args.tiktok_research_client_secret) else {
-        return Ok(Created::MissingVariable("TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET"));
+        return Ok(SourceSetup::MissingVariable("TIDEMARK_TIKTOK_RESEARCH_CLIENT_SECRET"));
     };
     let config = TiktokResearchConfig {
         base: args.research_url()?,
@@ -83,25 +83,28 @@ fn tiktok_research(args: &SourceArgs, budget: &RequestBudget) -> Result<Created,
         throttle: args.throttle(kind, budget),
         limits: args.limits(),
     };
-    created(kind, TiktokResearch::new(config))
+    ready(kind, TiktokResearch::new(config))
 }
 
-fn http_source(
+fn set_up_http_source(
     args: &SourceArgs,
     platform: Platform,
     throttle: &RateThrottle,
-) -> Result<Created, ConfigError> {
+) -> Result<SourceSetup, ConfigError> {
     let Some(base) = args.http_url()? else {
-        return Ok(Created::MissingVariable("TIDEMARK_HTTP_SOURCE_URL"));
+        return Ok(SourceSetup::MissingVariable("TIDEMARK_HTTP_SOURCE_URL"));
     };
     let token = non_empty(&args.http_source_token);
     let config = HttpSourceConfig { base, token, throttle: throttle.clone(), limits: args.limits() };
-    created(SourceKind::Http, HttpSource::new(config, platform))
+    ready(SourceKind::Http, HttpSource::new(config, platform))
 }
 
-fn created<S: Source + 'static>(kind: SourceKind, source: Result<S, String>) -> Result<Created, ConfigError> {
+fn ready<S: Source + 'static>(
+    kind: SourceKind,
+    source: Result<S, String>,
+) -> Result<SourceSetup, ConfigError> {
     let source = source.map_err(|reason| ConfigError::Setup { kind, reason })?;
-    Ok(Created::Source(Arc::new(source)))
+    Ok(SourceSetup::Ready(Arc::new(source)))
 }
 
 fn non_empty(secret: &Option<Secret>) -> Option<Secret> {

@@ -28,11 +28,11 @@ impl Audience {
     pub fn random(rng: &mut SeededRng) -> Self {
         Audience {
             base: (9.6 + 1.9 * rng.next_normal()).clamp(6.2, 15.2).exp(),
-            trend: rng.range(-0.05, 0.8),
-            wobble: rng.range(0.001, 0.006),
-            period_days: rng.range(9.0, 40.0),
+            trend: rng.next_range(-0.05, 0.8),
+            wobble: rng.next_range(0.001, 0.006),
+            period_days: rng.next_range(9.0, 40.0),
             phase: rng.next_f64() * std::f64::consts::TAU,
-            following: 20 + rng.below(1900) as i64,
+            following: 20 + rng.next_below(1900) as i64,
         }
     }
 
@@ -102,27 +102,28 @@ struct Purge {
 
 impl CounterCurve {
     pub fn random(rng: &mut SeededRng, kind: PostKind, reach: f64) -> Self {
-        let viral = rng.chance(0.025);
-        let luck = (0.9 * rng.next_normal() - 0.9).exp() * if viral { rng.range(8.0, 30.0) } else { 1.0 };
-        let wave = (viral || rng.chance(0.06)).then(|| Wave {
-            at_day: rng.range(12.0, 90.0),
-            width_days: rng.range(1.0, 4.0),
-            size: rng.range(0.2, 1.2),
+        let viral = rng.next_bool(0.025);
+        let luck =
+            (0.9 * rng.next_normal() - 0.9).exp() * if viral { rng.next_range(8.0, 30.0) } else { 1.0 };
+        let wave = (viral || rng.next_bool(0.06)).then(|| Wave {
+            at_day: rng.next_range(12.0, 90.0),
+            width_days: rng.next_range(1.0, 4.0),
+            size: rng.next_range(0.2, 1.2),
         });
         CounterCurve {
             kind,
             total: (reach * luck).clamp(40.0, 4.0e8),
-            tau: rng.range(0.8, 5.0),
+            tau: rng.next_range(0.8, 5.0),
             wave,
             purge: rng
-                .chance(0.04)
-                .then(|| Purge { at_day: rng.range(3.0, 60.0), remaining: rng.range(0.9, 0.985) }),
-            like_rate: rng.range(0.03, 0.14),
-            comment_rate: rng.range(0.0008, 0.008),
-            share_rate: rng.range(0.001, 0.015),
-            save_rate: rng.range(0.002, 0.02),
-            hidden_likes: kind != PostKind::Tiktok && rng.chance(0.05),
-            facebook_share: (kind == PostKind::Reel && rng.chance(0.3)).then(|| rng.range(0.05, 0.3)),
+                .next_bool(0.04)
+                .then(|| Purge { at_day: rng.next_range(3.0, 60.0), remaining: rng.next_range(0.9, 0.985) }),
+            like_rate: rng.next_range(0.03, 0.14),
+            comment_rate: rng.next_range(0.0008, 0.008),
+            share_rate: rng.next_range(0.001, 0.015),
+            save_rate: rng.next_range(0.002, 0.02),
+            hidden_likes: kind != PostKind::Tiktok && rng.next_bool(0.05),
+            facebook_share: (kind == PostKind::Reel && rng.next_bool(0.3)).then(|| rng.next_range(0.05, 0.3)),
         }
     }
 

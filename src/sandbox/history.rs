@@ -156,13 +156,13 @@ impl Observation {
 /// Returns the daily observations of an account, at an hour of its own with up to an hour of jitter.
 fn observations(account: &SimulatedAccount, options: &HistoryOptions) -> Vec<Observation> {
     let index = account.index as u64;
-    let hour = SeededRng::new(0, &[HOUR_STREAM, index]).below(22 * 3600);
+    let hour = SeededRng::new(0, &[HOUR_STREAM, index]).next_below(22 * 3600);
     let mut observations: Vec<_> = (0..options.days)
         .rev()
         .filter_map(|days| options.until.checked_sub_days(Days::new(u64::from(days))))
         .map(|day| {
             let parts = [JITTER_STREAM, index, day.to_epoch_days() as u64];
-            let seconds = hour + SeededRng::new(0, &parts).below(3600);
+            let seconds = hour + SeededRng::new(0, &parts).next_below(3600);
             day.and_time(NaiveTime::MIN).and_utc() + TimeDelta::seconds(seconds as i64)
         })
         .filter(|time| *time >= account.created_at)

@@ -152,12 +152,12 @@ fn profile_field_json(visible: &VisibleAccount<'_>, field: &GraphField) -> Resul
         "followers_count" => Some(json!(visible.profile.follower_count)),
         "follows_count" => Some(json!(visible.profile.following_count)),
         "media_count" => Some(json!(visible.profile.post_count)),
-        "media" => media(visible, field)?,
+        "media" => media_page_json(visible, field)?,
         _ => return Err(()),
     })
 }
 
-fn media(visible: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
+fn media_page_json(visible: &VisibleAccount<'_>, field: &GraphField) -> Result<Option<Value>, ()> {
     let limit = field.argument("limit").and_then(|limit| limit.parse().ok()).unwrap_or(25).clamp(1, 50);
     // The cursor identifies a post, so new posts do not shift the pages.
     let before = match field.argument("after") {

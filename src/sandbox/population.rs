@@ -114,20 +114,20 @@ impl SimulatedAccount {
             FAMILY_NAMES[(creator_index * 7 + creator_index / GIVEN_NAMES.len()) % FAMILY_NAMES.len()];
         let creator = format!("{} {}", given.1, family.1);
         let mut rng = SeededRng::new(seed, &[ACCOUNT_STREAM, index as u64]);
-        let topic = (creator_index + rng.below(2) as usize) % TOPICS.len();
+        let topic = (creator_index + rng.next_below(2) as usize) % TOPICS.len();
         let (category, emoji, tags) = TOPICS[topic];
         let mut username = match index % ACCOUNTS_PER_CREATOR {
             0 | 1 => format!("{}{}", given.0, family.0),
-            2 => format!("{}.{}", given.0, tags[rng.below(4) as usize]),
-            3 => format!("{}_{}", family.0, tags[rng.below(4) as usize]),
-            _ => format!("its{}{}", given.0, rng.below(90) + 10),
+            2 => format!("{}.{}", given.0, tags[rng.next_below(4) as usize]),
+            3 => format!("{}_{}", family.0, tags[rng.next_below(4) as usize]),
+            _ => format!("its{}{}", given.0, rng.next_below(90) + 10),
         };
         // TikTok allows 24 characters; five are left for a number.
         username.truncate(19);
         if !taken.insert((platform, username.clone())) {
             username = format!("{username}_{index}");
         }
-        let created_seconds = FIRST_CREATION + rng.below(CREATION_PERIOD_SECONDS) as i64;
+        let created_seconds = FIRST_CREATION + rng.next_below(CREATION_PERIOD_SECONDS) as i64;
         let id = match platform {
             Platform::Instagram => ids::instagram_account_id(index),
             Platform::Tiktok => ids::tiktok_id(created_seconds, rng.next_u64() as u32),
@@ -142,11 +142,11 @@ impl SimulatedAccount {
             index,
             platform,
             id,
-            link: rng.chance(0.5).then(|| format!("https://example.com/{username}")),
+            link: rng.next_bool(0.5).then(|| format!("https://example.com/{username}")),
             username,
             name,
             bio,
-            is_verified: rng.chance(0.15),
+            is_verified: rng.next_bool(0.15),
             category,
             creator,
             created_at: DateTime::from_timestamp(created_seconds, 0).unwrap_or_default(),
@@ -185,7 +185,7 @@ impl SimulatedAccount {
     /// Returns when a post is published, which may be in the future.
     pub fn create_time(&self, number: usize) -> DateTime<Utc> {
         let parts = [POST_TIME_STREAM, self.index as u64, number as u64];
-        let offset = SeededRng::new(self.seed, &parts).below(POST_WINDOW_SECONDS);
+        let offset = SeededRng::new(self.seed, &parts).next_below(POST_WINDOW_SECONDS);
         self.created_at + TimeDelta::seconds(number as i64 * POST_INTERVAL_SECONDS + offset as i64)
     }
 
@@ -193,7 +193,7 @@ impl SimulatedAccount {
     pub fn post(&self, number: usize) -> SimulatedPost {
         let create_time = self.create_time(number);
         let mut rng = SeededRng::new(self.seed, &[POST_STREAM, self.index as u64, number as u64]);
-        let (kind, media_type) = match (self.platform, rng.below(10)) {
+        let (kind, media_type) = match (self.platform, rng.next_below(10)) {
             (Platform::Tiktok, _) => (PostKind::Tiktok, "video"),
             (Platform::Instagram, 0..6) => (PostKind::Reel, "reel"),
             (Platform::Instagram, 6..8) => (PostKind::Still, "image"),
@@ -208,7 +208,7 @@ impl SimulatedAccount {
             Platform::Tiktok => (ids::tiktok_post_id(create_time, self.index, rng.next_u64() as u16), None),
         };
         let (_, emoji, tags) = TOPICS[self.topic];
-        let first = rng.below(4) as usize;
+        let first = rng.next_below(4) as usize;
         let hashtags = format!("#{} #{}", tags[first], tags[(first + 1) % 4]);
         let caption = rng
             .choose(&CAPTIONS)
@@ -222,7 +222,7 @@ impl SimulatedAccount {
             create_time,
             caption,
             media_type,
-            duration: (kind != PostKind::Still).then(|| 6 + rng.below(170) as u32),
+            duration: (kind != PostKind::Still).then(|| 6 + rng.next_below(170) as u32),
             curve,
         }
     }

@@ -27,23 +27,23 @@ impl SeededRng {
     }
 
     /// Draws from [low, high).
-    pub fn range(&mut self, low: f64, high: f64) -> f64 {
+    pub fn next_range(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.next_f64()
     }
 
     /// Draws an integer below `bound`, at least 1.
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub fn next_below(&mut self, bound: u64) -> u64 {
         self.next_u64() % bound.max(1)
     }
 
     /// Returns true with this probability.
-    pub fn chance(&mut self, probability: f64) -> bool {
+    pub fn next_bool(&mut self, probability: f64) -> bool {
         self.next_f64() < probability
     }
 
     /// Draws an item.
     pub fn choose<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        &items[self.below(items.len() as u64) as usize]
+        &items[self.next_below(items.len() as u64) as usize]
     }
 
     /// Draws from a standard normal distribution, approximately.
@@ -78,6 +78,6 @@ mod tests {
         let mean = draws.iter().sum::<f64>() / 10_000.0;
         let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / 10_000.0;
         assert!(mean.abs() < 0.05 && (variance - 1.0).abs() < 0.05, "mean {mean}, variance {variance}");
-        assert!((0..1000).all(|_| rng.below(3) < 3 && (0.0..1.0).contains(&rng.next_f64())));
+        assert!((0..1000).all(|_| rng.next_below(3) < 3 && (0.0..1.0).contains(&rng.next_f64())));
     }
 }

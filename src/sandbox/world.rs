@@ -158,7 +158,7 @@ impl World {
 
     /// Changes the username of an account.
     pub fn rename(&self, platform: Platform, username: &str, to: &str) -> Result<(), WorldError> {
-        let index = self.index(platform, username)?;
+        let index = self.find_index(platform, username)?;
         let parsed =
             Username::parse(platform, to).map_err(|_| WorldError::BadUsername(to.to_owned(), platform))?;
         self.change(|saved| {
@@ -179,7 +179,7 @@ impl World {
         username: &str,
         deleted: bool,
     ) -> Result<(), WorldError> {
-        let index = self.index(platform, username)?;
+        let index = self.find_index(platform, username)?;
         self.change(|saved| {
             set_member(&mut saved.lost, index, deleted);
             Ok(())
@@ -194,8 +194,8 @@ impl World {
         post: &str,
         deleted: bool,
     ) -> Result<(), WorldError> {
-        let index = self.index(platform, username)?;
-        let post = self.post(index, username, post)?;
+        let index = self.find_index(platform, username)?;
+        let post = self.find_post(index, username, post)?;
         self.change(|saved| {
             set_member(saved.lost_posts.entry(index).or_default(), post.id, deleted);
             Ok(())
@@ -203,7 +203,7 @@ impl World {
     }
 
     /// Returns a post of an account by id or shortcode, deleted or not.
-    fn post(&self, index: usize, username: &str, key: &str) -> Result<SimulatedPost, WorldError> {
+    fn find_post(&self, index: usize, username: &str, key: &str) -> Result<SimulatedPost, WorldError> {
         let account = &self.population.accounts()[index];
         let matches = |post: &SimulatedPost| post.id == key || post.shortcode.as_deref() == Some(key);
         let post = account.posts_at(self.now()).find(matches);
@@ -219,7 +219,7 @@ impl World {
         counter: &str,
         value: Option<i64>,
     ) -> Result<(), WorldError> {
-        let index = self.index(platform, username)?;
+        let index = self.find_index(platform, username)?;
         let Some(post) = post else {
             if !matches!(counter, "followers" | "follower_count") {
                 return Err(WorldError::NoCounter(counter.to_owned()));
@@ -233,7 +233,7 @@ impl World {
         if !Counters::NAMES.contains(&counter) {
             return Err(WorldError::NoCounter(counter.to_owned()));
         }
-        let post = self.post(index, username, post)?;
+        let post = self.find_post(index, username, post)?;
         self.change(|saved| {
             let posts = saved.counters.entry(index).or_default();
             posts.entry(post.id).or_default().insert(counter.to_owned(), value);
@@ -333,7 +333,7 @@ impl World {
         owners().find(|index| !saved.lost.contains(index)).or_else(|| owners().next())
     }
 
-    fn index(&self, platform: Platform, username: &str) -> Result<usize, WorldError> {
+    fn find_index(&self, platform: Platform, username: &str) -> Result<usize, WorldError> {
         let name = username.trim_start_matches('@').to_lowercase();
         let owner = self.username_owner(&self.state().saved, platform, &name);
         owner.ok_or_else(|| WorldError::NoAccount(platform, username.to_owned()))

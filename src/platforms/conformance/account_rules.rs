@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::account_reader::{ACCOUNT_SCHEMA, AccountPages, ReadFailure, depth_query, first_day};
 use super::collector::Samples;
-use super::report::{Report, Verdict};
+use super::report::{RuleReport, Verdict};
 use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::model::counters::Counters;
 use crate::model::secret::Secret;
@@ -33,7 +33,7 @@ const ACCOUNT_RULES: [(&str, &str); 7] = [
 pub(super) async fn check_accounts(
     client: &mut ValidatingClient<'_>,
     samples: &Samples,
-    report: &mut Report,
+    report: &mut RuleReport,
 ) -> Option<AccountPages> {
     let unknown =
         client.get(&["accounts", UNKNOWN_USERNAME], &depth_query(9, first_day()), ACCOUNT_SCHEMA).await;
@@ -86,7 +86,7 @@ pub(super) async fn check_accounts(
 }
 
 /// Checks that a wrong token is rejected.
-pub(super) async fn check_token(client: &mut ValidatingClient<'_>, report: &mut Report) {
+pub(super) async fn check_token(client: &mut ValidatingClient<'_>, report: &mut RuleReport) {
     let verdict = if client.has_token() {
         let wrong = Secret::new("not-the-token-of-this-collector");
         let (path, query) = (["accounts", UNKNOWN_USERNAME], depth_query(2, first_day()));

@@ -12,7 +12,7 @@ mod schema;
 mod validating_client;
 
 pub use self::collector::{Collector, Samples};
-use self::report::Report;
+use self::report::RuleReport;
 pub use self::report::{RuleOutcome, RuleResult};
 use self::validating_client::ValidatingClient;
 use crate::model::platform::Platform;
@@ -24,11 +24,11 @@ pub async fn check(
     samples: &Samples,
 ) -> Result<Vec<RuleResult>, String> {
     let mut client = ValidatingClient::for_platform(collector, platform)?;
-    let mut operations = Report::new(platform);
+    let mut operations = RuleReport::new(platform);
     let account = account_rules::check_accounts(&mut client, samples, &mut operations).await;
     post_rules::check_posts(&mut client, samples, account.as_ref(), &mut operations).await;
     account_rules::check_token(&mut client, &mut operations).await;
-    let mut report = Report::new(platform);
+    let mut report = RuleReport::new(platform);
     client.report_response_rules(&mut report);
     report.results.append(&mut operations.results);
     Ok(report.results)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::account_reader::AccountPages;
 use super::collector::Samples;
-use super::report::{Report, Verdict};
+use super::report::{RuleReport, Verdict};
 use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::model::platform::Platform;
 use crate::platforms::coerce;
@@ -21,7 +21,7 @@ pub(super) async fn check_posts(
     client: &mut ValidatingClient<'_>,
     samples: &Samples,
     account: Option<&AccountPages>,
-    report: &mut Report,
+    report: &mut RuleReport,
 ) {
     let unknown = client.get(&["posts"], &[("id", UNKNOWN_ID.to_owned())], POST_SCHEMA).await;
     report.add(

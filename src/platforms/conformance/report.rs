@@ -35,14 +35,14 @@ pub(super) enum Verdict {
 }
 
 /// The results of one platform.
-pub(super) struct Report {
+pub(super) struct RuleReport {
     platform: Platform,
     pub(super) results: Vec<RuleResult>,
 }
 
-impl Report {
+impl RuleReport {
     pub(super) fn new(platform: Platform) -> Self {
-        Report { platform, results: Vec::new() }
+        RuleReport { platform, results: Vec::new() }
     }
 
     pub(super) fn add(&mut self, rule: &'static str, means: &'static str, verdict: Verdict) {

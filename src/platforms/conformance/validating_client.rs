@@ -10,7 +10,7 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::collector::Collector;
-use super::report::{Report, Verdict};
+use super::report::{RuleReport, Verdict};
 use super::schema;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
@@ -93,7 +93,7 @@ impl<'a> ValidatingClient<'a> {
     }
 
     /// Reports the rules that hold for every response.
-    pub(super) fn report_response_rules(self, report: &mut Report) {
+    pub(super) fn report_response_rules(self, report: &mut RuleReport) {
         for (rule, means) in RESPONSE_RULES {
             let verdict = match self.violations.get(rule) {
                 None => Verdict::Skip("there was no such response".to_owned()),
