@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -16,7 +15,7 @@ use super::coerce;
 use super::cooldown::Cooldown;
 use super::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, RequestLimits, extend_url};
 use super::source::{
-    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
+    AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
 };
 use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
@@ -261,15 +260,11 @@ impl Source for HttpSource {
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
+    ) -> Fetch<'a, FetchedAccount> {
         async move { self.cooldown.record(self.read_account(account, depth, now).await) }.boxed()
     }
 
-    fn fetch_post<'a>(
-        &'a self,
-        post: &'a PostKey,
-        now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<Post, SourceError>> {
+    fn fetch_post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> Fetch<'a, Post> {
         async move { self.cooldown.record(self.read_post(post, now).await) }.boxed()
     }
 }

@@ -123,6 +123,9 @@ impl SourceError {
     }
 }
 
+/// A running read of a source.
+pub type Fetch<'a, T> = BoxFuture<'a, Result<T, SourceError>>;
+
 /// A source of data of one platform. `now` is the service's clock.
 pub trait Source: Send + Sync {
     /// Returns the name in configuration and metrics.
@@ -147,11 +150,7 @@ pub trait Source: Send + Sync {
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>>;
+    ) -> Fetch<'a, FetchedAccount>;
 
-    fn fetch_post<'a>(
-        &'a self,
-        post: &'a PostKey,
-        now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<Post, SourceError>>;
+    fn fetch_post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> Fetch<'a, Post>;
 }

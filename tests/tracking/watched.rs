@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use tidemark::model::cost::Paging;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::Sources;
 use tidemark::platforms::source::{
-    AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
+    AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
 };
 
 /// What was seen.
@@ -69,7 +68,7 @@ impl Source for Watched {
         account: &'a AccountKey,
         _: Depth,
         _: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
+    ) -> Fetch<'a, FetchedAccount> {
         async move {
             let name = &account.username;
             assert!(self.panics_at.as_ref() != Some(name), "the source panics, as the test wants it");
@@ -91,11 +90,7 @@ impl Source for Watched {
         .boxed()
     }
 
-    fn fetch_post<'a>(
-        &'a self,
-        _: &'a PostKey,
-        _: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<Post, SourceError>> {
+    fn fetch_post<'a>(&'a self, _: &'a PostKey, _: DateTime<Utc>) -> Fetch<'a, Post> {
         async { Err(SourceError::NotFound("there are no posts".to_owned())) }.boxed()
     }
 }

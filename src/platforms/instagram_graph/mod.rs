@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
@@ -23,7 +22,9 @@ use super::args::SourceKind;
 use super::coerce;
 use super::cooldown::Cooldown;
 use super::http_client::{HttpClient, HttpResponse, RequestLimits, extend_url};
-use super::source::{AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Source, SourceError};
+use super::source::{
+    AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError,
+};
 use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
 use crate::model::platform::Platform;
@@ -267,15 +268,11 @@ impl Source for InstagramGraph {
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
+    ) -> Fetch<'a, FetchedAccount> {
         async move { self.cooldown.record(self.read_account(&account.username, depth, now).await) }.boxed()
     }
 
-    fn fetch_post<'a>(
-        &'a self,
-        _: &'a PostKey,
-        _: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<Post, SourceError>> {
+    fn fetch_post<'a>(&'a self, _: &'a PostKey, _: DateTime<Utc>) -> Fetch<'a, Post> {
         async { Err(SourceError::Unsupported) }.boxed()
     }
 }

@@ -11,7 +11,6 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -21,7 +20,9 @@ use super::args::SourceKind;
 use super::coerce;
 use super::cooldown::Cooldown;
 use super::http_client::RequestLimits;
-use super::source::{AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Source, SourceError};
+use super::source::{
+    AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError,
+};
 use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
 use crate::model::platform::Platform;
@@ -243,15 +244,11 @@ impl Source for TiktokResearch {
         account: &'a AccountKey,
         depth: Depth,
         now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<FetchedAccount, SourceError>> {
+    ) -> Fetch<'a, FetchedAccount> {
         async move { self.cooldown.record(self.read_account(&account.username, depth, now).await) }.boxed()
     }
 
-    fn fetch_post<'a>(
-        &'a self,
-        post: &'a PostKey,
-        now: DateTime<Utc>,
-    ) -> BoxFuture<'a, Result<Post, SourceError>> {
+    fn fetch_post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> Fetch<'a, Post> {
         async move {
             let Some(id) = &post.external_id else { return Err(SourceError::Unsupported) };
             self.cooldown.record(self.read_post(id, now).await)
