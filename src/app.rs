@@ -14,8 +14,8 @@ use crate::config::StoreArgs;
 use crate::model::network::Network;
 use crate::model::platform::Readable;
 use crate::running::Running;
-use crate::store::analytics::History;
-use crate::store::clickhouse::connect;
+use crate::store::analytics::HistoryReader;
+use crate::store::clickhouse::client;
 use crate::store::migrate::SchemaCheck;
 use crate::store::postgres::pool::{self, DatabaseUrlError};
 use crate::store::search::SearchIndex;
@@ -27,7 +27,7 @@ pub struct App {
     pub pg: PgPool,
     /// Whether Postgres has the tables of this version.
     pub schema: SchemaCheck,
-    pub history: History,
+    pub history: HistoryReader,
     pub clock: Clock,
     pub search: SearchIndex,
     pub answers: Answers,
@@ -90,7 +90,7 @@ impl Default for Settings {
 impl App {
     pub fn new(stores: Stores, search: SearchIndex, readable: Readable, settings: Settings) -> Self {
         let Stores { pg, clickhouse, clock } = stores;
-        let history = History::new(&clickhouse, settings.analytics_concurrency);
+        let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency);
         let answers = Answers::new(settings.answer_cache);
         let (settings, running) = (Arc::new(settings), Running::default());
         App {
@@ -127,7 +127,7 @@ impl Stores {
     }
 
     fn over(pg: PgPool, args: &StoreArgs) -> Result<Self, ConnectError> {
-        let clickhouse = connect::clickhouse(&args.clickhouse);
+        let clickhouse = client::connect(&args.clickhouse);
         let clock = args.clock_url.clone().map_or(Ok(Clock::of_machine()), Clock::of_sandbox)?;
         Ok(Stores { pg, clickhouse, clock })
     }

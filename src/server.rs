@@ -227,7 +227,7 @@ async fn ready(app: App, began: Instant) -> Result<(), String> {
         return Err("the process is stopping".to_owned());
     }
     health::postgres_in_time(&app.pg, &app.schema).await?;
-    if app.search.behind().is_none() && began.elapsed() < INDEXING {
+    if app.search.lag().is_none() && began.elapsed() < INDEXING {
         return Err("the search index is being built".to_owned());
     }
     Ok(())

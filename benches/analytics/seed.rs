@@ -8,7 +8,7 @@ use clickhouse::{Client, Row};
 use serde::Serialize;
 use sqlx::PgPool;
 use tidemark::app::Stores;
-use tidemark::store::clickhouse::history_writer::{self, Days};
+use tidemark::store::clickhouse::history_writer::{self, RecomputeMode};
 use uuid::Uuid;
 
 use crate::layout::{self, Account, Layout};
@@ -119,7 +119,7 @@ async fn history(clickhouse: &Client, layout: &Layout, last_day: NaiveDate) {
             .map(|account| (layout::organization_id(account.organization), account.subject))
             .collect();
         for few in of_some.chunks(300) {
-            history_writer::recompute(clickhouse, few, 1, Days::Changed).await.unwrap();
+            history_writer::recompute_rollup(clickhouse, few, 1, RecomputeMode::ChangedDays).await.unwrap();
         }
         subjects += some.len();
     }

@@ -7,7 +7,7 @@ use clickhouse::{Client, Row};
 use serde::Deserialize;
 use tidemark::model::counters::Counters;
 use tidemark::model::snapshot::VideoSnapshot;
-use tidemark::store::clickhouse::history_writer::{self, Days};
+use tidemark::store::clickhouse::history_writer::{self, RecomputeMode};
 use uuid::Uuid;
 
 use crate::layout::{self, Layout};
@@ -28,11 +28,16 @@ pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
         let snapshots: Vec<_> = (0..POSTS.min(account.videos))
             .map(|n| (organization, snapshot(account.subject, account.first_video + n, now)))
             .collect();
-        history_writer::insert_videos(&clickhouse, &snapshots).await.unwrap();
+        history_writer::insert_video_snapshots(&clickhouse, &snapshots).await.unwrap();
         let subjects = [(organization, account.subject)];
-        history_writer::recompute(&clickhouse, &subjects, now.timestamp_micros(), Days::Changed)
-            .await
-            .unwrap();
+        history_writer::recompute_rollup(
+            &clickhouse,
+            &subjects,
+            now.timestamp_micros(),
+            RecomputeMode::ChangedDays,
+        )
+        .await
+        .unwrap();
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -106,8 +111,8 @@ pub async fn insert_rate(clickhouse: &Client, layout: &Layout) {
         let (one, other) = (batch(number), batch(number + 1));
         let began = Instant::now();
         let (one, other) = tokio::join!(
-            history_writer::insert_videos(&into, &one),
-            history_writer::insert_videos(&into, &other)
+            history_writer::insert_video_snapshots(&into, &one),
+            history_writer::insert_video_snapshots(&into, &other)
         );
         one.and(other).unwrap();
         times.push(began.elapsed().as_secs_f64());

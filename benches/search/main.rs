@@ -92,7 +92,7 @@ async fn built(pg: &PgPool, index: &SearchIndex, folder: &std::path::Path, took:
     .fetch_one(pg)
     .await
     .unwrap();
-    let (documents, bytes) = (index.documents() as f64, process::bytes_in(folder) as f64);
+    let (documents, bytes) = (index.document_count() as f64, process::bytes_in(folder) as f64);
     println!("\n| Index | |\n|---|---|");
     println!("| documents | {documents:.0} |");
     println!(

@@ -66,9 +66,9 @@ impl Api {
     /// Rebuilds the index during queries; returns the peak memory and the duration.
     pub async fn reindex(&self, pg: &PgPool, key: &str) -> (f64, Duration) {
         let began = Instant::now();
-        let generation = changes::ask_for_rebuild(pg).await.unwrap();
+        let generation = changes::request_rebuild(pg).await.unwrap();
         let mut most = self.memory();
-        while changes::followers(pg, generation).await.unwrap().1 > 0 {
+        while changes::count_followers(pg, generation).await.unwrap().1 > 0 {
             self.search(key, "a", 25).await;
             most = most.max(self.memory());
             tokio::time::sleep(Duration::from_millis(100)).await;

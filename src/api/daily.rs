@@ -16,8 +16,8 @@ use crate::http::window::{WindowMeta, WindowParams};
 use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
 use crate::model::counters::Counters;
 use crate::model::period::{Manner, Window};
-use crate::store::analytics::days::{self, Day, Days};
-use crate::store::analytics::{Scope, accounts, videos};
+use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
+use crate::store::analytics::{SubjectScope, accounts, videos};
 use crate::store::outbox::data_version::Basis;
 
 const VALUES: &str =
@@ -104,7 +104,7 @@ pub(super) async fn of_video(
     let about = (video_id, window, window.complete_through(now), values);
     kept(&app, &caller, "getVideoAnalytics", &about, basis, async {
         let video = videos::get(&app.pg, caller.organization, video_id).await?;
-        let days = days::of_video(&app.history, caller.organization, video, window).await?;
+        let days = days::fetch_video(&app.history, caller.organization, video, window).await?;
         Ok(answer(video_id, WindowMeta::new(window, now, days.as_of), values, &days, video_day))
     })
     .await
@@ -126,7 +126,7 @@ pub(super) async fn of_account(
     let about = (account_id, window, window.complete_through(now), values);
     kept(&app, &caller, "getAccountAnalytics", &about, basis, async {
         let days = days_of(&app, &caller, Some(account_id), None, window).await?;
-        let day = |day: &Day, values| AccountDay {
+        let day = |day: &HistoryDay, values| AccountDay {
             counters: video_day(day, values),
             follower_count: day.followers,
         };
@@ -162,25 +162,25 @@ async fn days_of(
     account: Option<Uuid>,
     creator: Option<Uuid>,
     window: Window,
-) -> Result<Days, Problem> {
-    let subjects = accounts::subjects(&app.pg, caller.organization, account, creator).await?;
-    let scope = Scope::accounts(caller.organization, None, subjects);
-    Ok(days::of_accounts(&app.history, &scope, window).await?)
+) -> Result<DailyHistory, Problem> {
+    let subjects = accounts::fetch_subject_ids(&app.pg, caller.organization, account, creator).await?;
+    let scope = SubjectScope::for_subjects(caller.organization, None, subjects);
+    Ok(days::fetch_subjects(&app.history, &scope, window).await?)
 }
 
 fn answer<Row>(
     id: Uuid,
     window: WindowMeta,
     values: Values,
-    days: &Days,
-    row: impl Fn(&Day, Values) -> Row,
+    days: &DailyHistory,
+    row: impl Fn(&HistoryDay, Values) -> Row,
 ) -> Answer<Row> {
     let data = days.days.iter().map(|day| row(day, values)).collect();
     let totals = Counters::from_array(days.totals().map(Some));
     WithMeta { data, meta: DailyMeta { id, window, values, totals } }
 }
 
-fn video_day(day: &Day, values: Values) -> VideoDay {
+fn video_day(day: &HistoryDay, values: Values) -> VideoDay {
     let counters = match values {
         Values::Gains => Counters::from_array(day.gains.map(Some)),
         Values::Cumulative => day.counts,

@@ -119,7 +119,7 @@ async fn get_deltas(app: App, caller: Caller, query: Query<Deltas>) -> Result<Ke
 async fn deltas(app: &App, caller: &Caller, batch: Deltas, today: NaiveDate) -> Result<Answer, Problem> {
     let Deltas { ids, windows } = batch;
     let found = videos::find(&app.pg, caller.organization, &ids).await?;
-    let gains = videos::deltas(&app.history, caller.organization, &found, today, &windows).await?;
+    let gains = videos::fetch_view_deltas(&app.history, caller.organization, &found, today, &windows).await?;
     let data: BTreeMap<_, _> = found
         .iter()
         .map(|video| {

@@ -21,9 +21,9 @@ use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
-use crate::store::analytics::subjects::{self, Shown};
+use crate::store::analytics::subjects::{self, GainColumns};
 use crate::store::analytics::videos::{self, VideoRef};
-use crate::store::analytics::{Scope, accounts};
+use crate::store::analytics::{SubjectScope, accounts};
 use crate::store::outbox::data_version::Basis;
 
 const INTERNAL_IDS: &str = "Internal ids of videos that were found on accounts, as `internal_id` tells them.";
@@ -133,10 +133,10 @@ async fn account_totals(
 ) -> Result<Totals<Uuid, AccountTotals>, Problem> {
     let found = accounts::find(&app.pg, caller.organization, &asked).await?;
     let ids = found.iter().map(|account| account.internal_id).collect();
-    let scope = Scope::accounts(caller.organization, None, ids);
-    let totals = subjects::totals(&app.history, &scope, window, Shown::Everything).await?;
+    let scope = SubjectScope::for_subjects(caller.organization, None, ids);
+    let totals = subjects::fetch_totals(&app.history, &scope, window, GainColumns::All).await?;
     let latest = totals.iter().map(|totals| totals.as_of).max();
-    let data_as_of = subjects::as_of(&app.history, &scope, window, latest).await?;
+    let data_as_of = subjects::resolve_as_of(&app.history, &scope, window, latest).await?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
     let data = found.iter().map(|account| {
         let totals = totals.get(&account.internal_id);
@@ -270,7 +270,7 @@ async fn account_video_totals(
     window: Window,
     now: DateTime<Utc>,
 ) -> Result<Totals<i64, Gains>, Problem> {
-    let discovered = |platform, ids| videos::discovered(&app.pg, caller.organization, platform, ids);
+    let discovered = |platform, ids| videos::find_discovered(&app.pg, caller.organization, platform, ids);
     let (mut found, on_tiktok) = tokio::try_join!(
         discovered(Platform::Instagram, instagram.as_slice()),
         discovered(Platform::Tiktok, tiktok.as_slice()),
@@ -288,7 +288,7 @@ async fn gains_by<Id: Ord>(
     window: Window,
     id: impl Fn(&VideoRef) -> Id,
 ) -> Result<(BTreeMap<Id, Gains>, Option<DateTime<Utc>>), Problem> {
-    let totals = videos::totals(&app.history, caller.organization, found, window).await?;
+    let totals = videos::fetch_totals(&app.history, caller.organization, found, window).await?;
     let gains = |video: &VideoRef| totals.of.get(&video.internal_id).copied().unwrap_or_default();
     Ok((found.iter().map(|video| (id(video), gains(video))).collect(), totals.as_of))
 }

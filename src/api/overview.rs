@@ -16,9 +16,9 @@ use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
-use crate::store::analytics::Scope;
-use crate::store::analytics::overview::{Holdings, holdings, new_posts};
-use crate::store::analytics::subjects::{self, Shown};
+use crate::store::analytics::SubjectScope;
+use crate::store::analytics::overview::{self, RecordCounts};
+use crate::store::analytics::subjects::{self, GainColumns};
 use crate::store::outbox::data_version::Basis;
 
 pub(super) fn router() -> Router {
@@ -29,7 +29,7 @@ pub(super) fn router() -> Router {
 #[derive(Serialize, JsonSchema)]
 struct Overview {
     /// What there is now, whatever the window.
-    totals: Holdings,
+    totals: RecordCounts,
     /// Gain in views.
     views: Change<i64>,
     /// Gain in plays; on TikTok a play is a view.
@@ -93,15 +93,15 @@ async fn overview(
     let previous = window.previous();
     let both = Window { start: previous.start, ..window };
     let history = async {
-        let scope = Scope::whole(pg, organization, platform).await?;
+        let scope = SubjectScope::for_organization(pg, organization, platform).await?;
         tokio::try_join!(
-            subjects::daily(&app.history, &scope, both, Shown::Everything),
-            subjects::levels(&app.history, &scope, window)
+            subjects::fetch_daily(&app.history, &scope, both, GainColumns::All),
+            subjects::fetch_levels(&app.history, &scope, window)
         )
     };
     let (totals, (posts, previous_posts), (days, levels)) = tokio::try_join!(
-        holdings(pg, organization, platform),
-        new_posts(pg, organization, platform, window),
+        overview::count_records(pg, organization, platform),
+        overview::count_new_posts(pg, organization, platform, window),
         history,
     )?;
     let (mut current, mut before) = (Gains::default(), Gains::default());

@@ -156,7 +156,7 @@ async fn tracker(app: &App) -> Result<Found, store::Error> {
 
 /// Whether the search index keeps up with the records, and how far it is behind them.
 fn search(app: &App) -> Found {
-    match app.search.behind() {
+    match app.search.lag() {
         Some(behind) if behind < SEARCH_BEHIND => Found::Good,
         Some(behind) => Found::Wrong(format!(
             "the search index is {} s behind the records: what was written since is not found",
@@ -164,7 +164,7 @@ fn search(app: &App) -> Found {
         )),
         None => Found::Wrong(format!(
             "the search index is being built: {} records can be found so far",
-            app.search.documents()
+            app.search.document_count()
         )),
     }
 }

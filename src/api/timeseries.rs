@@ -16,8 +16,8 @@ use crate::http::window::{WindowMeta, WindowParams};
 use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
-use crate::store::analytics::subjects::{self, Shown};
-use crate::store::analytics::{Scope, accounts};
+use crate::store::analytics::subjects::{self, GainColumns};
+use crate::store::analytics::{SubjectScope, accounts};
 use crate::store::outbox::data_version::Basis;
 
 pub(super) fn router() -> Router {
@@ -69,12 +69,12 @@ async fn of_organization(
     let about = (window, window.complete_through(now), platform, account_id, creator_id);
     kept(&app, &caller, "getTimeseries", &about, up_to(window), async {
         let scope = if account_id.is_none() && creator_id.is_none() {
-            Scope::whole(&app.pg, organization, platform).await?
+            SubjectScope::for_organization(&app.pg, organization, platform).await?
         } else {
-            let subjects = accounts::subjects(&app.pg, organization, account_id, creator_id).await?;
-            Scope::accounts(organization, platform, subjects)
+            let subjects = accounts::fetch_subject_ids(&app.pg, organization, account_id, creator_id).await?;
+            SubjectScope::for_subjects(organization, platform, subjects)
         };
-        let (days, meta) = series(&app, &scope, window, now, Shown::Everything).await?;
+        let (days, meta) = series(&app, &scope, window, now, GainColumns::All).await?;
         let data = days.into_iter().map(|(date, gains)| SeriesDay { date, gains }).collect();
         Ok(WithMeta { data, meta })
     })
@@ -111,9 +111,10 @@ pub(super) async fn of_creator(
     let window = window.at(now)?;
     let about = (creator_id, window, window.complete_through(now));
     kept(&app, &caller, "getCreatorTimeseries", &about, up_to(window), async {
-        let subjects = accounts::subjects(&app.pg, caller.organization, None, Some(creator_id)).await?;
-        let scope = Scope::accounts(caller.organization, None, subjects);
-        let (days, meta) = series(&app, &scope, window, now, Shown::Engagement).await?;
+        let subjects =
+            accounts::fetch_subject_ids(&app.pg, caller.organization, None, Some(creator_id)).await?;
+        let scope = SubjectScope::for_subjects(caller.organization, None, subjects);
+        let (days, meta) = series(&app, &scope, window, now, GainColumns::Engagement).await?;
         let day =
             |(date, gains): (_, Gains)| CreatorDay { date, views: gains.views, engagement: gains.engagement };
         Ok(WithMeta { data: days.into_iter().map(day).collect(), meta })
@@ -124,14 +125,14 @@ pub(super) async fn of_creator(
 /// The gains of every day of the window, ascending.
 async fn series(
     app: &App,
-    scope: &Scope,
+    scope: &SubjectScope,
     window: Window,
     now: DateTime<Utc>,
-    shown: Shown,
+    columns: GainColumns,
 ) -> Result<(Vec<(NaiveDate, Gains)>, WindowMeta), Problem> {
-    let days = subjects::daily(&app.history, scope, window, shown).await?;
+    let days = subjects::fetch_daily(&app.history, scope, window, columns).await?;
     let latest = days.values().filter_map(|day| day.as_of).max();
-    let data_as_of = subjects::as_of(&app.history, scope, window, latest).await?;
+    let data_as_of = subjects::resolve_as_of(&app.history, scope, window, latest).await?;
     let gains = |date| days.get(&date).map_or_else(Gains::default, |day| day.gains);
     let days = window.iter_days().map(|date| (date, gains(date))).collect();
     Ok((days, WindowMeta::new(window, now, data_as_of)))

@@ -19,9 +19,9 @@ use crate::model::gains::Gains;
 use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
-use crate::store::analytics::Scope;
-use crate::store::analytics::creators::{self, Ranked};
-use crate::store::analytics::subjects::{self, Shown};
+use crate::store::analytics::SubjectScope;
+use crate::store::analytics::creators::{self, CreatorSubjects};
+use crate::store::analytics::subjects::{self, GainColumns};
 use crate::store::outbox::data_version::Basis;
 
 /// What a leaderboard is of, and how long it is.
@@ -87,14 +87,15 @@ async fn top(
     now: DateTime<Utc>,
 ) -> Result<WithMeta<Vec<TopCreator>, WindowMeta>, Problem> {
     let totals = async {
-        let scope = Scope::whole(&app.pg, organization, platform).await?;
-        subjects::totals(&app.history, &scope, window, Shown::Engagement).await
+        let scope = SubjectScope::for_organization(&app.pg, organization, platform).await?;
+        subjects::fetch_totals(&app.history, &scope, window, GainColumns::Engagement).await
     };
-    let (creators, totals) = tokio::try_join!(creators::ranked(&app.pg, organization, platform), totals)?;
+    let (creators, totals) =
+        tokio::try_join!(creators::list_with_subjects(&app.pg, organization, platform), totals)?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
 
     let mut latest = None::<DateTime<Utc>>;
-    let mut ranked: Vec<(Gains, Ranked)> = Vec::with_capacity(creators.len());
+    let mut ranked: Vec<(Gains, CreatorSubjects)> = Vec::with_capacity(creators.len());
     for creator in creators {
         let mut gains = Gains::default();
         for totals in creator.subjects.iter().filter_map(|subject| totals.get(subject)) {
@@ -107,8 +108,8 @@ async fn top(
         (others.views, &creator.name_key, creator.id).cmp(&(gains.views, &other.name_key, other.id))
     });
     let linked = ranked.iter().flat_map(|(_, creator)| creator.subjects.iter().copied()).collect();
-    let scope = Scope::accounts(organization, platform, linked);
-    let data_as_of = subjects::as_of(&app.history, &scope, window, latest).await?;
+    let scope = SubjectScope::for_subjects(organization, platform, linked);
+    let data_as_of = subjects::resolve_as_of(&app.history, &scope, window, latest).await?;
     let data = ranked.into_iter().take(limit).map(|(gains, creator)| TopCreator {
         id: creator.id,
         r#type: "creator",

@@ -8,7 +8,7 @@ use super::Failure;
 use super::answer::{self, AnswerArgs};
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::Error;
-use crate::store::clickhouse::connect;
+use crate::store::clickhouse::client;
 use crate::store::clickhouse::users::{self, ClickhouseUser, NewUser};
 use crate::store::postgres::pool;
 use crate::store::records::organizations;
@@ -80,11 +80,11 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
         ClickhouseUserCommand::Create { which, sql, answer, postgres, clickhouse } => {
             organizations::require(&pool::connect(&postgres)?, which.org).await?;
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
-            let new = NewUser::prepare(database, &public, which.org, &which.name)?;
+            let new = NewUser::generate(database, &public, which.org, &which.name)?;
             if !sql {
                 let client = client(&clickhouse);
-                users::run(&client, database, &new.statements).await?;
-                if let Some(warning) = users::warning(&client).await? {
+                users::execute_all(&client, database, &new.statements).await?;
+                if let Some(warning) = users::security_warning(&client).await? {
                     eprintln!("warning: {warning}");
                 }
             }
@@ -94,15 +94,15 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
             answer.many(&users::list(&client(&clickhouse), org).await?, &["user", "name"])
         }
         ClickhouseUserCommand::Drop { which, sql, answer, clickhouse } => {
-            let user = ClickhouseUser::named(which.org, &which.name);
+            let user = ClickhouseUser::new(which.org, &which.name);
             let database = &clickhouse.clickhouse_database;
             let statements = users::drop_statements(database, &user);
             if sql {
                 return script(&statements);
             }
             let client = client(&clickhouse);
-            let was_there = users::is_there(&client, &user).await?;
-            users::run(&client, database, &statements).await?;
+            let was_there = users::exists(&client, &user).await?;
+            users::execute_all(&client, database, &statements).await?;
             if !was_there {
                 return Err(Error::NotFound("user").into());
             }
@@ -113,7 +113,7 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
 
 /// A client that does not need the service's database to be there.
 fn client(args: &ClickhouseArgs) -> clickhouse::Client {
-    connect::clickhouse(args).with_database("default")
+    client::connect(args).with_database("default")
 }
 
 fn created(new: &NewUser, sql: bool, answer: AnswerArgs) -> Result<(), Failure> {

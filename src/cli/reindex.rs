@@ -22,10 +22,10 @@ pub(super) struct ReindexArgs {
 
 pub(super) async fn run(args: ReindexArgs) -> Result<(), Failure> {
     let pg = pool::connect(&args.postgres)?;
-    let generation = changes::ask_for_rebuild(&pg).await?;
+    let generation = changes::request_rebuild(&pg).await?;
     let mut told = None;
     loop {
-        let (living, behind) = changes::followers(&pg, generation).await?;
+        let (living, behind) = changes::count_followers(&pg, generation).await?;
         match (living, behind) {
             (0, _) => {
                 eprintln!("no API process runs: each makes its search index anew when it starts");

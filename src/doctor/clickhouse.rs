@@ -5,7 +5,7 @@ use clickhouse::error::Error;
 
 use super::{PATIENCE, Report, bytes, within};
 use crate::config::ClickhouseArgs;
-use crate::store::clickhouse::connect;
+use crate::store::clickhouse::client;
 use crate::store::clickhouse::diagnosis;
 use crate::store::migrate::{self, SchemaState};
 
@@ -20,7 +20,7 @@ const MANY_PARTS: u64 = 300;
 /// Returns a client for what else is to be looked at, where ClickHouse has our tables.
 pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<Client> {
     let place = place(&args.clickhouse_url);
-    let client = connect::clickhouse(args);
+    let client = client::connect(args);
     let server = client.clone().with_database("default");
     match within(diagnosis::version(&server)).await {
         Some(Ok((version, now))) => {
@@ -56,7 +56,7 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
         return None;
     }
     rights(report, args, &client).await;
-    if let Some(Ok(parts)) = within(diagnosis::parts(&client)).await {
+    if let Some(Ok(parts)) = within(diagnosis::max_parts_per_partition(&client)).await {
         if parts > MANY_PARTS {
             report.warn(
                 "clickhouse-parts",
@@ -124,12 +124,12 @@ fn of_disk(report: &mut Report, name: &str, free: u64, total: u64) {
 async fn rights(report: &mut Report, args: &ClickhouseArgs, client: &Client) {
     let user = &args.clickhouse_user;
     let mut closed = Vec::new();
-    for table in diagnosis::WRITTEN {
-        if !matches!(within(diagnosis::may_write(client, table)).await, Some(Ok(()))) {
+    for table in diagnosis::WRITTEN_TABLES {
+        if !matches!(within(diagnosis::check_insert_privilege(client, table)).await, Some(Ok(()))) {
             closed.push(table);
         }
     }
-    let looks = matches!(within(diagnosis::may_look(client)).await, Some(Ok(())));
+    let looks = matches!(within(diagnosis::check_processes_privilege(client)).await, Some(Ok(())));
     if closed.is_empty() && looks {
         report.ok("clickhouse-rights", format!("the user {user} may read and write every table"));
     }

@@ -46,7 +46,7 @@ pub(super) async fn check(report: &mut Report, folder: &Path, pg: Option<&PgPool
         Some(Ok(position)) => position,
     };
     let Some(pg) = pg else { return };
-    match within(changes::can_follow(pg, &position)).await {
+    match within(changes::can_resume(pg, &position)).await {
         Some(Ok(true)) => report.ok("search-index", "the index is of this version and follows this database"),
         Some(Ok(false)) => report.warn(
             "search-index",
@@ -61,7 +61,7 @@ struct Found {
     exists: bool,
     written: io::Result<()>,
     free: Option<u64>,
-    index: Option<Result<changes::Position, String>>,
+    index: Option<Result<changes::IndexPosition, String>>,
 }
 
 fn look(folder: &Path) -> Found {
@@ -70,7 +70,7 @@ fn look(folder: &Path) -> Found {
     let mut above = folder.ancestors().filter(|folder| folder.as_os_str().is_empty() || folder.exists());
     let nearest = above.next().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let free = statvfs(nearest).ok().map(|disk| disk.blocks_available() * disk.fragment_size());
-    let index = exists.then(|| search::look(folder));
+    let index = exists.then(|| search::read_position(folder));
     Found { exists, written: try_writing(nearest), free, index }
 }
 

@@ -72,8 +72,8 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
         report.fail("history", missing.to_string());
     }
     let applied = outbox::applied(pg).await?;
-    let recorded = history_writer::recorded(clickhouse).await?;
-    let has = recorded.delivery;
+    let recorded = history_writer::last_delivery(clickhouse).await?;
+    let has = recorded.number;
     let remembered = outbox::remembered(pg).await?;
     if has > remembered {
         report.fail(
@@ -134,7 +134,7 @@ async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error> {
 /// Whether somebody answers.
 async fn api(pg: &PgPool) -> Result<Report, Error> {
     let mut report = Report::default();
-    match changes::followers(pg, 0).await?.0 {
+    match changes::count_followers(pg, 0).await?.0 {
         0 => report.warn("api", "no API process runs: start `tidemark serve`"),
         living => report.ok("api", format!("{living} API processes keep a search index")),
     }

@@ -264,7 +264,7 @@ impl<'ex> Extractible<'ex> for App {
         let app = app.map_err(|_| Problem::internal("the application was not handed to the request"))?;
         let comment = format!("{} {} /{}", RequestId::of(depot), req.method(), req.matched_path());
         let since = depot.get_typed::<Caller>().ok().and_then(|caller| caller.history_since);
-        Ok(App { history: app.history.named(comment).since(since), ..app.clone() })
+        Ok(App { history: app.history.with_log_comment(comment).with_history_since(since), ..app.clone() })
     }
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::expected::{COUNTERS, Day};
 use crate::model::counters::Counters;
-use crate::store::clickhouse::rollup::{AccountRecord, KnownSubject, StoredDay, VideoRecord};
+use crate::store::clickhouse::rollup::{AccountRecord, StoredDay, SubjectRecord, VideoRecord};
 
 /// Something that is not as it follows from the facts or from Postgres.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,9 +61,9 @@ pub struct Named {
 }
 
 impl Named {
-    pub fn of(subject_id: i64, known: Option<&KnownSubject>, video: Option<Uuid>) -> Self {
+    pub fn of(subject_id: i64, known: Option<&SubjectRecord>, video: Option<Uuid>) -> Self {
         let name = match known {
-            Some(KnownSubject { account_id: Some(id), username: Some(username), platform, .. }) => {
+            Some(SubjectRecord { account_id: Some(id), username: Some(username), platform, .. }) => {
                 format!("account {id} (@{username} on {platform})")
             }
             Some(_) => video.map_or_else(|| format!("subject {subject_id}"), |id| format!("video {id}")),

@@ -27,13 +27,13 @@ pub async fn rebuild(stores: &Stores, organizations: &[Uuid], progress: bool) ->
     let mut summary = Summary::default();
     for &organization in organizations {
         organizations::require(&stores.pg, organization).await?;
-        rollup::outrank(&stores.pg, &stores.clickhouse, organization).await?;
-        let subjects = rollup::subjects(&stores.pg, &stores.clickhouse, organization).await?;
+        rollup::outrank_stored_versions(&stores.pg, &stores.clickhouse, organization).await?;
+        let subjects = rollup::list_subjects(&stores.pg, &stores.clickhouse, organization).await?;
         let bar = progress_bar(progress, subjects.len());
         bar.set_message(organization.to_string());
         for some in subjects.chunks(SUBJECTS) {
             let committed = retry_on_conflict(|| async {
-                let (accounts, videos) = rollup::records(&stores.pg, organization, some).await?;
+                let (accounts, videos) = rollup::list_record_ids(&stores.pg, organization, some).await?;
                 let mut write = Write::begin(&stores.pg, organization).await?;
                 write.rebuilt(some.to_vec(), accounts, videos);
                 write.commit().await

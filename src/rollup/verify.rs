@@ -12,7 +12,7 @@ use super::compare::{Difference, Named};
 use super::expected::Expected;
 use super::{Error, progress_bar};
 use crate::app::Stores;
-use crate::store::clickhouse::rollup::{self, KnownSubject, StoredDay, VideoRecord};
+use crate::store::clickhouse::rollup::{self, StoredDay, SubjectRecord, VideoRecord};
 use crate::store::outbox::applied;
 use crate::store::records::organizations;
 
@@ -37,7 +37,7 @@ pub struct Report {
 pub async fn verify(stores: &Stores, organization: Uuid, progress: bool) -> Result<Report, Error> {
     organizations::require(&stores.pg, organization).await?;
     settle(stores, organization).await?;
-    let subjects = rollup::subjects(&stores.pg, &stores.clickhouse, organization).await?;
+    let subjects = rollup::list_subjects(&stores.pg, &stores.clickhouse, organization).await?;
     let bar = progress_bar(progress, subjects.len());
     let mut report =
         Report { organization_id: organization, subjects: 0, snapshots: 0, days: 0, differences: Vec::new() };
@@ -86,12 +86,12 @@ struct Look {
 impl Look {
     async fn at(stores: &Stores, organization: Uuid, subjects: &[i64]) -> Result<Self, Error> {
         let (pg, client) = (&stores.pg, &stores.clickhouse);
-        let known: HashMap<i64, KnownSubject> = rollup::known(pg, organization, subjects)
+        let known: HashMap<i64, SubjectRecord> = rollup::fetch_subjects(pg, organization, subjects)
             .await?
             .into_iter()
             .map(|subject| (subject.subject_id, subject))
             .collect();
-        let videos = rollup::videos(pg, organization, subjects).await?;
+        let videos = rollup::fetch_postgres_videos(pg, organization, subjects).await?;
         let alone: HashMap<u64, Uuid> = videos.iter().map(|video| (video.subject_id, video.id)).collect();
         let mut look = Look::default();
         let named: BTreeMap<i64, Named> = subjects
@@ -104,7 +104,7 @@ impl Look {
         look.records(stores, organization, subjects, &videos, &named).await?;
 
         let starts: HashMap<u64, NaiveDate> =
-            rollup::starts(client, organization, subjects).await?.into_iter().collect();
+            rollup::fetch_tracking_starts(client, organization, subjects).await?.into_iter().collect();
         let videos: HashMap<(u64, u64), &VideoRecord> =
             videos.iter().map(|video| ((video.subject_id, video.video_id), video)).collect();
         let mut expected: HashMap<u64, Expected> = starts
@@ -112,16 +112,16 @@ impl Look {
             .filter(|(subject, _)| known.contains_key(&subject.cast_signed()))
             .map(|(subject, start)| (*subject, Expected::new(*start)))
             .collect();
-        let mut rows = rollup::profiles(client, organization, subjects)?;
-        while let Some(row) = rollup::next(&mut rows).await? {
+        let mut rows = rollup::stream_account_snapshots(client, organization, subjects)?;
+        while let Some(row) = rollup::next_row(&mut rows).await? {
             look.snapshots += 1;
             if let Some(subject) = expected.get_mut(&row.subject_id) {
                 subject.profile(&row);
             }
         }
         let mut strays: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-        let mut rows = rollup::snapshots(client, organization, subjects)?;
-        while let Some(row) = rollup::next(&mut rows).await? {
+        let mut rows = rollup::stream_video_snapshots(client, organization, subjects)?;
+        while let Some(row) = rollup::next_row(&mut rows).await? {
             look.snapshots += 1;
             let video = videos.get(&(row.subject_id, row.video_id));
             if video.is_none() {
@@ -138,8 +138,8 @@ impl Look {
         }
 
         let mut stored: BTreeMap<(u64, NaiveDate), StoredDay> = BTreeMap::new();
-        let mut rows = rollup::days(client, organization, subjects)?;
-        while let Some(row) = rollup::next(&mut rows).await? {
+        let mut rows = rollup::stream_days(client, organization, subjects)?;
+        while let Some(row) = rollup::next_row(&mut rows).await? {
             look.days += 1;
             stored.insert((row.subject_id, row.date), row);
         }
@@ -174,18 +174,18 @@ impl Look {
         let client = &stores.clickhouse;
         let name = |subject: u64| named.get(&subject.cast_signed());
         let mut brought = HashMap::new();
-        let mut rows = rollup::brought_accounts(client, organization, subjects)?;
-        while let Some(row) = rollup::next(&mut rows).await? {
+        let mut rows = rollup::stream_accounts(client, organization, subjects)?;
+        while let Some(row) = rollup::next_row(&mut rows).await? {
             brought.insert(row.subject_id, row);
         }
-        for account in rollup::accounts(&stores.pg, organization, subjects).await? {
+        for account in rollup::fetch_postgres_accounts(&stores.pg, organization, subjects).await? {
             let found = name(account.subject_id)
                 .and_then(|named| named.account(brought.get(&account.subject_id), &account));
             self.differences.extend(found);
         }
         let mut brought = HashMap::new();
-        let mut rows = rollup::brought_videos(client, organization, subjects)?;
-        while let Some(row) = rollup::next(&mut rows).await? {
+        let mut rows = rollup::stream_videos(client, organization, subjects)?;
+        while let Some(row) = rollup::next_row(&mut rows).await? {
             brought.insert(row.video_id, row);
         }
         for video in videos {

@@ -11,7 +11,7 @@ use super::{BRIEF, within};
 use crate::app::Stores;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
-use crate::store::analytics::History;
+use crate::store::analytics::HistoryReader;
 use crate::store::records::organizations;
 use crate::store::search::{SearchIndex, changes};
 use crate::store::tracking::queues;
@@ -167,7 +167,7 @@ fn platform(platform: Platform) -> KeyValue {
 }
 
 /// Shows what an API process's metrics tell of the stores and its index, until told to stop.
-pub async fn of_api(stores: Stores, history: History, search: SearchIndex, stop: CancellationToken) {
+pub async fn of_api(stores: Stores, history: HistoryReader, search: SearchIndex, stop: CancellationToken) {
     if metrics::on().is_none() {
         return;
     }
@@ -178,14 +178,14 @@ pub async fn of_api(stores: Stores, history: History, search: SearchIndex, stop:
     connections(&stores, Some(history));
     let index = search.clone();
     observe(&names::SEARCH_LAG, move || {
-        index.behind().map(|behind| (behind.as_secs_f64(), Vec::new())).into_iter().collect()
+        index.lag().map(|lag| (lag.as_secs_f64(), Vec::new())).into_iter().collect()
     });
     let index = search.clone();
-    observe(&names::SEARCH_DOCUMENTS, move || vec![(index.documents() as f64, Vec::new())]);
+    observe(&names::SEARCH_DOCUMENTS, move || vec![(index.document_count() as f64, Vec::new())]);
     let (pending, sizes) = (Seen::every(EVERY), Seen::every(COUNT_ACCOUNTS));
     one(&names::SEARCH_PENDING, &pending, |pending: &i64| *pending as f64);
     let look = || async {
-        pending.put(within(BRIEF, changes::pending(&stores.pg, search.applied_txid())).await?);
+        pending.put(within(BRIEF, changes::count_pending(&stores.pg, search.applied_txid())).await?);
         if sizes.is_time() {
             tenants::remember(within(BRIEF, organizations::sizes(&stores.pg)).await?);
             sizes.put(());
@@ -196,7 +196,7 @@ pub async fn of_api(stores: Stores, history: History, search: SearchIndex, stop:
 }
 
 /// Shows the connections to Postgres and, where questions are asked of ClickHouse, the places for them.
-fn connections(stores: &Stores, history: Option<History>) {
+fn connections(stores: &Stores, history: Option<HistoryReader>) {
     let pool = |name| KeyValue::new(names::POOL, name);
     // A count that begins with its first event would not show that event as one.
     if let Some(metrics) = metrics::on() {
@@ -205,7 +205,7 @@ fn connections(stores: &Stores, history: Option<History>) {
         }
     }
     let most = f64::from(stores.pg.options().get_max_connections());
-    let places = history.as_ref().map(History::places);
+    let places = history.as_ref().map(HistoryReader::max_concurrency);
     observe(&names::CONNECTIONS_MAX, move || {
         let places = places.map(|places| (places as f64, vec![pool(PLACES)]));
         [(most, vec![pool(POOL)])].into_iter().chain(places).collect()
@@ -216,7 +216,7 @@ fn connections(stores: &Stores, history: Option<History>) {
         let of_postgres = (POOL, idle, (pg.size() as usize).saturating_sub(idle));
         let of_clickhouse = history.as_ref().map(|history| {
             let used = history.load().0;
-            (PLACES, history.places().saturating_sub(used), used)
+            (PLACES, history.max_concurrency().saturating_sub(used), used)
         });
         let values = |(name, idle, used): (&'static str, usize, usize)| {
             let value =

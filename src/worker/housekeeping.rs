@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LONG, within};
 use crate::store::Error;
-use crate::store::analytics::overview;
 use crate::store::lifecycle::vacuum;
 use crate::store::records::idempotency;
+use crate::store::records::post_days;
 use crate::store::records::rate_limits;
 
 /// How often there is a look for what can go.
@@ -55,7 +55,7 @@ impl Housekeeping {
             *removed += batch;
         }
         while within(LONG, rate_limits::remove_ended(pg, BATCH as i64)).await? == BATCH {}
-        while within(LONG, overview::add_up_post_days(pg, BATCH as i64)).await? == BATCH {}
+        while within(LONG, post_days::compact(pg, BATCH as i64)).await? == BATCH {}
         if *removed > 0 && vacuumed.is_none_or(|at| at.elapsed() >= VACUUM_EVERY) {
             vacuum::idempotency_keys(pg).await?;
             (*removed, *vacuumed) = (0, Some(Instant::now()));

@@ -16,8 +16,8 @@ use super::schedule::Schedule;
 use crate::app::{Clock, Stores};
 use crate::failpoint;
 use crate::store::Error;
-use crate::store::search::changes::{self, Batch, Position};
-use crate::store::search::{SearchIndex, Written};
+use crate::store::search::changes::{self, ChangeBatch, IndexPosition};
+use crate::store::search::{DiskIndex, SearchIndex};
 
 /// How often Postgres is asked for changes: a write can be found after this and a commit of the index.
 const POLL: Duration = Duration::from_millis(150);
@@ -50,7 +50,7 @@ pub async fn follow(stores: Stores, index: SearchIndex, stop: CancellationToken)
         }
     }
     // Whoever waits for this follower would otherwise find out by its silence.
-    let _ = tokio::time::timeout(HEARTBEAT, changes::leave(&follower.pg, follower.id)).await;
+    let _ = tokio::time::timeout(HEARTBEAT, changes::unregister_follower(&follower.pg, follower.id)).await;
 }
 
 struct Follower {
@@ -62,11 +62,11 @@ struct Follower {
     pruned: Option<Instant>,
 }
 
-/// An index that is made anew beside the one in use.
+/// An index that is rebuilt next to the one in use.
 enum Rebuild {
-    Building(AbortOnDropHandle<Result<Position, Error>>, Written),
+    Building(AbortOnDropHandle<Result<IndexPosition, Error>>, DiskIndex),
     /// It holds everything up to a position and follows from there until it knows what the other one knows.
-    Following(Written, Position),
+    Following(DiskIndex, IndexPosition),
 }
 
 impl Follower {
@@ -79,12 +79,12 @@ impl Follower {
             let batch = advance(&self.pg, &self.index.current(), &position).await?;
             news |= !batch.is_empty();
             position = batch.next;
-            self.index.reached(position.txid, batch.complete);
+            self.index.record_progress(position.txid, batch.complete);
             self.announce(&position, batch.complete && news).await?;
             if rebuild.is_none() && batch.generation > position.generation {
-                tracing::info!("the search index is made anew beside the one in use");
-                let beside = self.index.beside().await?;
-                rebuild = Some(Rebuild::Building(build(&self.pg, &beside, false), beside));
+                tracing::info!("the search index is rebuilt next to the one in use");
+                let next = self.index.create_next().await?;
+                rebuild = Some(Rebuild::Building(build(&self.pg, &next, false), next));
             }
             if let Some(current) = rebuild.take() {
                 rebuild = self.go_on(current, &mut position).await?;
@@ -106,47 +106,47 @@ impl Follower {
     }
 
     /// Returns the position from which the index has to follow, after it was built where none can go on.
-    async fn start(&mut self) -> Result<Position, Error> {
+    async fn start(&mut self) -> Result<IndexPosition, Error> {
         let current = self.index.current();
-        let (mut task, beside) = match current.position() {
-            Some(position) if changes::can_follow(&self.pg, &position).await? => return Ok(position),
+        let (mut task, next) = match current.position() {
+            Some(position) if changes::can_resume(&self.pg, &position).await? => return Ok(position),
             // What it has can be found until another one has all: Postgres says what is still so.
             Some(_) => {
-                self.index.lost();
-                let beside = self.index.beside().await?;
-                (build(&self.pg, &beside, false), Some(beside))
+                self.index.reset_progress();
+                let next = self.index.create_next().await?;
+                (build(&self.pg, &next, false), Some(next))
             }
             None => (build(&self.pg, &current, true), None),
         };
-        let nothing = Position { database: String::new(), txid: 0, position: 0, generation: 0 };
+        let nothing = IndexPosition { database: String::new(), txid: 0, position: 0, generation: 0 };
         let position = loop {
             match tokio::time::timeout(HEARTBEAT, &mut task).await {
                 Ok(done) => break finished(done)?,
                 Err(_) => self.announce(&nothing, false).await?,
             }
         };
-        if let Some(beside) = beside {
-            self.index.swap(beside).await?;
+        if let Some(next) = next {
+            self.index.swap(next).await?;
         }
         Ok(position)
     }
 
     /// Goes on with an index that is made anew. Once it knows all that the one in use knows, it takes its place.
-    async fn go_on(&self, rebuild: Rebuild, position: &mut Position) -> Result<Option<Rebuild>, Error> {
+    async fn go_on(&self, rebuild: Rebuild, position: &mut IndexPosition) -> Result<Option<Rebuild>, Error> {
         Ok(match rebuild {
-            Rebuild::Building(task, beside) if task.is_finished() => {
-                Some(Rebuild::Following(beside, finished(task.await)?))
+            Rebuild::Building(task, next) if task.is_finished() => {
+                Some(Rebuild::Following(next, finished(task.await)?))
             }
-            Rebuild::Following(beside, from) => {
-                let batch = advance(&self.pg, &beside, &from).await?;
+            Rebuild::Following(next, from) => {
+                let batch = advance(&self.pg, &next, &from).await?;
                 if batch.complete && batch.next.txid >= position.txid {
-                    beside.commit(Some(batch.next.clone())).await?;
+                    next.commit(Some(batch.next.clone())).await?;
                     *position = batch.next;
-                    self.index.swap(beside).await?;
+                    self.index.swap(next).await?;
                     tracing::info!("searches use the search index that was made anew");
                     None
                 } else {
-                    Some(Rebuild::Following(beside, batch.next))
+                    Some(Rebuild::Following(next, batch.next))
                 }
             }
             building @ Rebuild::Building(..) => Some(building),
@@ -154,10 +154,10 @@ impl Follower {
     }
 
     /// Tells others how far this follower is: at once when there is news, else once in a while.
-    async fn announce(&mut self, position: &Position, news: bool) -> Result<(), Error> {
+    async fn announce(&mut self, position: &IndexPosition, news: bool) -> Result<(), Error> {
         let due = self.announced.is_none_or(|at| at.elapsed() >= HEARTBEAT);
         if news || due {
-            changes::announce(&self.pg, self.id, position.txid, position.generation).await?;
+            changes::register_follower(&self.pg, self.id, position.txid, position.generation).await?;
             self.announced = Some(Instant::now());
         }
         Ok(())
@@ -175,7 +175,7 @@ async fn rewrite(index: SearchIndex, clock: Clock) {
         if !schedule.is_due(now) {
             continue;
         }
-        match index.current().rewrite().await {
+        match index.current().purge_deleted().await {
             Ok(documents) => {
                 if documents > 0 {
                     tracing::info!(documents, "the search index is written anew without what was removed");
@@ -192,10 +192,10 @@ async fn rewrite(index: SearchIndex, clock: Clock) {
 }
 
 /// Brings an index from a position to the next.
-async fn advance(pg: &PgPool, index: &Written, position: &Position) -> Result<Batch, Error> {
-    let batch = changes::read(pg, position).await?;
+async fn advance(pg: &PgPool, index: &DiskIndex, position: &IndexPosition) -> Result<ChangeBatch, Error> {
+    let batch = changes::read_batch(pg, position).await?;
     if !batch.is_empty() {
-        let documents = changes::documents(pg, &batch.named).await?;
+        let documents = changes::read_documents(pg, &batch.named).await?;
         index.replace(batch.named.clone(), documents).await?;
         index.remove_organizations(batch.gone.clone()).await?;
         index.commit(Some(batch.next.clone())).await?;
@@ -206,17 +206,17 @@ async fn advance(pg: &PgPool, index: &Written, position: &Position) -> Result<Ba
 
 /// Fills an index with what Postgres holds, in sight or to be shown only as a whole. Its result is the position from
 /// which the index has to follow.
-fn build(pg: &PgPool, index: &Written, in_sight: bool) -> AbortOnDropHandle<Result<Position, Error>> {
+fn build(pg: &PgPool, index: &DiskIndex, in_sight: bool) -> AbortOnDropHandle<Result<IndexPosition, Error>> {
     let (pg, index) = (pg.clone(), index.clone());
     AbortOnDropHandle::new(tokio::spawn(async move {
         let began = Instant::now();
-        let start = changes::start(&pg).await?;
+        let start = changes::current_position(&pg).await?;
         index.clear().await?;
         let (mut documents, mut shown) = (0, 0);
         for entity in changes::ENTITIES {
             let mut after = Uuid::nil();
             loop {
-                let page = changes::page(&pg, entity, after).await?;
+                let page = changes::read_page(&pg, entity, after).await?;
                 let Some(last) = page.last() else { break };
                 after = last.id;
                 documents += page.len();
@@ -235,6 +235,8 @@ fn build(pg: &PgPool, index: &Written, in_sight: bool) -> AbortOnDropHandle<Resu
     }))
 }
 
-fn finished(done: Result<Result<Position, Error>, tokio::task::JoinError>) -> Result<Position, Error> {
+fn finished(
+    done: Result<Result<IndexPosition, Error>, tokio::task::JoinError>,
+) -> Result<IndexPosition, Error> {
     done.unwrap_or_else(|error| Err(Error::Search(format!("the building stopped: {error}"))))
 }

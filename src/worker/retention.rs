@@ -123,7 +123,7 @@ async fn reduce_one(
     let deadline = deadline.max(Instant::now() + BRIEFLY);
     tokio::time::timeout_at(deadline, delivered).await.map_err(|_| undelivered())??;
     let applied = within(BRIEF, outbox::applied(pg)).await?;
-    if history_writer::recorded(client).await?.delivery < applied {
+    if history_writer::last_delivery(client).await?.number < applied {
         return Err(undelivered());
     }
     let subjects = retention::unreduced(client, cut).await?;

@@ -4,7 +4,7 @@
 use chrono::Days;
 use serde_json::json;
 use tidemark::import::{self, Options};
-use tidemark::store::analytics::overview;
+use tidemark::store::records::post_days;
 
 use crate::harness::{Organization, Stack};
 
@@ -28,7 +28,7 @@ async fn new_posts_agree_with_the_videos_whenever_changes_are_added_up() {
         .await;
     agrees(&organization, (23, 18), (22, 18)).await;
 
-    let adding = || overview::add_up_post_days(&stack.stores.pg, 7);
+    let adding = || post_days::compact(&stack.stores.pg, 7);
     let (one, other) = tokio::join!(adding(), adding());
     one.and(other).unwrap();
     while adding().await.unwrap() > 0 {}

@@ -268,7 +268,7 @@ async fn two_imports_of_the_same_accounts_at_once_lose_nothing() {
         accounts.list("/data").iter().map(|account| account["view_count"].as_i64().unwrap()).sum();
     assert_eq!((accounts.list("/data").len(), views), (20, (0..200).sum()));
     assert_eq!(
-        store::analytics::scope::removed_subjects(&organization.stack.stores.pg, organization.id)
+        store::analytics::scope::fetch_removed_subjects(&organization.stack.stores.pg, organization.id)
             .await
             .unwrap(),
         Vec::<i64>::new()

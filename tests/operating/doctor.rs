@@ -4,7 +4,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use sqlx::PgConnection;
-use tidemark::store::clickhouse::history_writer::Recorded;
+use tidemark::store::clickhouse::history_writer::RecordedDelivery;
 use tidemark::store::outbox;
 use tidemark::store::postgres::diagnosis;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -346,7 +346,7 @@ async fn history_that_nobody_can_bring_again_is_told_from_what_a_tracker_brings(
     installation.says(&[], "fail", "history", &lost);
 
     // A relay that begins there notes the same, which is said once.
-    outbox::resume(pg, Recorded { delivery: 0, at: None }).await.unwrap();
+    outbox::resume(pg, RecordedDelivery { number: 0, applied_at: None }).await.unwrap();
     let found = findings(&examine(&installation.variables, &[], &["--json"]));
     let told: Vec<_> = found.iter().filter(|finding| finding["check"] == "history").collect();
     assert!(told.len() == 1 && told[0]["status"] == "fail", "{told:#?}");

@@ -3,7 +3,7 @@
 
 use chrono::{TimeDelta, Utc};
 use tidemark::rollup::{rebuild, verify};
-use tidemark::store::clickhouse::history_writer::{self, Days, Subject};
+use tidemark::store::clickhouse::history_writer::{self, RecomputeMode, Subject};
 use tidemark::store::outbox::event::Event;
 use tidemark::store::outbox::{self, Held};
 
@@ -22,10 +22,12 @@ async fn abandon_attempt(own: &OwnStores) {
             subjects.extend(
                 snapshots.iter().map(|(organization, snapshot)| (*organization, snapshot.subject_id)),
             );
-            history_writer::insert_videos(clickhouse, &snapshots).await.unwrap();
+            history_writer::insert_video_snapshots(clickhouse, &snapshots).await.unwrap();
         }
     }
-    history_writer::recompute(clickhouse, &subjects, delivery.number, Days::Changed).await.unwrap();
+    history_writer::recompute_rollup(clickhouse, &subjects, delivery.number, RecomputeMode::ChangedDays)
+        .await
+        .unwrap();
     for statement in [
         "create table late as account_daily".to_owned(),
         format!("insert into late select * from account_daily where version = {}", delivery.number),
@@ -122,11 +124,15 @@ async fn two_that_compute_one_account_at_once_write_what_one_would() {
     let subject = [(tenant.id, tenant.accounts[0].subject_id)];
     let highest = own.recorded().await;
     for round in 0..10 {
-        let compute =
-            |number: i64, days| history_writer::recompute(&own.stores.clickhouse, &subject, number, days);
+        let compute = |number: i64, days| {
+            history_writer::recompute_rollup(&own.stores.clickhouse, &subject, number, days)
+        };
         let (one, other) = tokio::join!(
-            compute(highest + round, if round % 2 == 0 { Days::All } else { Days::Changed }),
-            compute(highest + round + 1, Days::All)
+            compute(
+                highest + round,
+                if round % 2 == 0 { RecomputeMode::AllDays } else { RecomputeMode::ChangedDays }
+            ),
+            compute(highest + round + 1, RecomputeMode::AllDays)
         );
         one.unwrap();
         other.unwrap();

@@ -16,8 +16,8 @@ use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::World;
-use tidemark::store::analytics::subjects::{self, Shown};
-use tidemark::store::analytics::{History, Scope};
+use tidemark::store::analytics::subjects::{self, GainColumns};
+use tidemark::store::analytics::{HistoryReader, SubjectScope};
 use tidemark::store::observations::AccountRef;
 use tidemark::store::records::keys::{self, NewKey};
 use uuid::Uuid;
@@ -211,10 +211,10 @@ impl Course {
     /// Compares every day's gain and the level of followers with what was known on each of the days.
     async fn check(&self, only: Option<&str>) {
         let (first, today) = (*self.known.keys().next().unwrap(), self.today());
-        let scope = Scope::whole(self.own.pg(), self.organization, None).await.unwrap();
+        let scope = SubjectScope::for_organization(self.own.pg(), self.organization, None).await.unwrap();
         let window = Window { period: Period::Custom, start: first, end: today };
-        let history = History::new(&self.own.stores.clickhouse, 2);
-        let daily = subjects::daily(&history, &scope, window, Shown::Everything).await.unwrap();
+        let history = HistoryReader::new(&self.own.stores.clickhouse, 2);
+        let daily = subjects::fetch_daily(&history, &scope, window, GainColumns::All).await.unwrap();
         let gained: BTreeMap<_, _> = daily.into_iter().map(|(date, day)| (date, day.gains.views)).collect();
         for (day, (posts, _)) in &self.known {
             let before = self.known.get(&(*day - Days::new(1))).map(|known| &known.0);
@@ -229,7 +229,7 @@ impl Course {
             }
             assert_eq!(gained.get(day).copied().unwrap_or(0), expected, "views of {day}: {gained:?}");
         }
-        let levels = subjects::levels(&history, &scope, window).await.unwrap();
+        let levels = subjects::fetch_levels(&history, &scope, window).await.unwrap();
         let followers = self.known.values().last().unwrap().1;
         assert_eq!(levels.followers, only.is_none().then_some(followers));
     }

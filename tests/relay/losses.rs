@@ -5,7 +5,7 @@ use chrono::{TimeDelta, Utc};
 use tidemark::app::{App, Settings};
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::store::Write;
-use tidemark::store::analytics::scope::removed_subjects;
+use tidemark::store::analytics::scope::fetch_removed_subjects;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::outbox::data_version::{self, Basis};
 use tidemark::store::outbox::{self, Held};
@@ -102,17 +102,17 @@ async fn what_is_deleted_stays_out_of_every_total_while_its_removal_is_made_agai
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.keep_files("older").await;
-    let older = history_writer::recorded(&own.stores.clickhouse).await.unwrap();
+    let older = history_writer::last_delivery(&own.stores.clickhouse).await.unwrap();
     delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
     own.applied(tenant.id).await;
     relay.stop().await;
-    assert!(removed_subjects(own.pg(), tenant.id).await.unwrap().is_empty());
+    assert!(fetch_removed_subjects(own.pg(), tenant.id).await.unwrap().is_empty());
     let after = own.figures(tenant.id).await;
 
     own.put_files_back("older").await;
     let resumed = outbox::resume(own.pg(), older).await.unwrap();
     assert_eq!((resumed.reopened, resumed.postgres_is_older), (1, false));
-    let removed = removed_subjects(own.pg(), tenant.id).await.unwrap();
+    let removed = fetch_removed_subjects(own.pg(), tenant.id).await.unwrap();
     assert_eq!(removed, [tenant.accounts[0].subject_id]);
     assert_eq!(own.totals(tenant.id).await, after.totals);
 }
@@ -123,7 +123,7 @@ async fn numbers_go_on_above_those_of_a_clickhouse_that_is_ahead() {
     let tenant = own.organization(1).await;
     let unfinished = outbox::next(own.pg(), i64::MAX, &mut Held::default()).await.unwrap().unwrap();
     assert_eq!(unfinished.rows.len(), 1);
-    assert!(history_writer::record(&own.stores.clickhouse, 0, 1_000).await.unwrap());
+    assert!(history_writer::record_delivery(&own.stores.clickhouse, 0, 1_000).await.unwrap());
     let relay = own.relay();
     own.applied(tenant.id).await;
     assert!(own.recorded().await > 1_000);
@@ -137,10 +137,10 @@ async fn numbers_go_on_above_those_of_a_clickhouse_that_is_ahead() {
 async fn a_delivery_is_not_recorded_by_a_clickhouse_that_changed_its_files_meanwhile() {
     let own = OwnStores::create().await;
     let clickhouse = &own.stores.clickhouse;
-    assert!(history_writer::record(clickhouse, 0, 7).await.unwrap());
-    assert!(!history_writer::record(clickhouse, 0, 8).await.unwrap());
+    assert!(history_writer::record_delivery(clickhouse, 0, 7).await.unwrap());
+    assert!(!history_writer::record_delivery(clickhouse, 0, 8).await.unwrap());
     assert_eq!(own.recorded().await, 7);
-    assert!(history_writer::record(clickhouse, 7, 8).await.unwrap());
+    assert!(history_writer::record_delivery(clickhouse, 7, 8).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

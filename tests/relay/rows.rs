@@ -124,10 +124,11 @@ async fn what_is_waited_for_unusually_long_is_told_once() {
     });
     let client = &own.stores.clickhouse;
     let inserting =
-        eventually("the statement runs", || async { history_writer::inserting(client).await.unwrap() }).await;
-    history_writer::quiet_within(client, Duration::ZERO).await.unwrap();
+        eventually("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
+            .await;
+    history_writer::wait_for_inserts(client, Duration::ZERO).await.unwrap();
     left.await.unwrap();
-    assert_eq!(history_writer::inserting(client).await.unwrap(), None);
+    assert_eq!(history_writer::longest_insert(client).await.unwrap(), None);
     let mut told = String::new();
     (&*log).seek(SeekFrom::Start(0)).unwrap();
     (&*log).read_to_string(&mut told).unwrap();
@@ -147,7 +148,8 @@ async fn a_relay_begins_when_its_predecessors_last_statement_has_ended() {
         Instant::now()
     });
     let client = &own.stores.clickhouse;
-    eventually("the statement runs", || async { history_writer::inserting(client).await.unwrap() }).await;
+    eventually("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
+        .await;
     let relay = own.relay();
     own.applied(tenant.id).await;
     let applied = Instant::now();

@@ -10,8 +10,8 @@ use tidemark::model::latest::{AccountLatest, VideoLatest, learn};
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
-use tidemark::store::analytics::subjects::{self, Shown};
-use tidemark::store::analytics::{History, Scope};
+use tidemark::store::analytics::subjects::{self, GainColumns};
+use tidemark::store::analytics::{HistoryReader, SubjectScope};
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
     AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
@@ -89,7 +89,7 @@ impl OwnStores {
 
     /// The last delivery that ClickHouse has.
     pub(crate) async fn recorded(&self) -> i64 {
-        history_writer::recorded(&self.stores.clickhouse).await.unwrap().delivery
+        history_writer::last_delivery(&self.stores.clickhouse).await.unwrap().number
     }
 
     /// Copies all that ClickHouse holds, as its files of this moment.
@@ -130,12 +130,12 @@ impl OwnStores {
 
     /// Every total of an organization, as text.
     pub(crate) async fn totals(&self, organization: Uuid) -> String {
-        let scope = Scope::whole(self.pg(), organization, None).await.unwrap();
+        let scope = SubjectScope::for_organization(self.pg(), organization, None).await.unwrap();
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
-        let history = History::new(&self.stores.clickhouse, 2);
-        let daily = subjects::daily(&history, &scope, window, Shown::Everything).await.unwrap();
-        let levels = subjects::levels(&history, &scope, window).await.unwrap();
+        let history = HistoryReader::new(&self.stores.clickhouse, 2);
+        let daily = subjects::fetch_daily(&history, &scope, window, GainColumns::All).await.unwrap();
+        let levels = subjects::fetch_levels(&history, &scope, window).await.unwrap();
         format!("{daily:?}\n{levels:?}")
     }
 

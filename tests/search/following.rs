@@ -12,7 +12,7 @@ use tidemark::store::lifecycle;
 use tidemark::store::outbox::applied;
 use tidemark::store::records::organizations;
 use tidemark::store::search::SearchIndex;
-use tidemark::store::search::changes::{self, Document, Position};
+use tidemark::store::search::changes::{self, Document, IndexPosition};
 use tidemark::store::write::Entity;
 use tokio::net::TcpListener;
 use uuid::Uuid;
@@ -64,15 +64,15 @@ async fn an_organization_that_is_gone_leaves_every_index() {
         add_creator(&pg, stays, &format!("Stays {n}")).await;
     }
     followed.current(&pg).await;
-    assert_eq!(followed.index.documents(), 10);
+    assert_eq!(followed.index.document_count(), 10);
 
     organizations::delete(&pg, gone).await.unwrap();
     while lifecycle::organizations::remove_some_records(&pg, gone).await.unwrap() {}
     // No change names the records any more, and the index is as it was.
-    assert_eq!(followed.index.documents(), 10);
+    assert_eq!(followed.index.document_count(), 10);
     lifecycle::organizations::remove(&pg, gone).await.unwrap();
     followed.current(&pg).await;
-    assert_eq!(followed.index.documents(), 5);
+    assert_eq!(followed.index.document_count(), 5);
     assert!(followed.creators(&pg, gone, "gone").await.is_empty());
 
     assert_eq!(followed.creators(&pg, stays, "stays 4").await, ["Stays 4"]);
@@ -85,7 +85,7 @@ async fn an_organization_that_is_gone_leaves_every_index() {
 async fn what_was_removed_leaves_the_files_when_they_are_written_anew() {
     let folder = TempDir::new().unwrap();
     let (gone, stays) = (Uuid::now_v7(), Uuid::now_v7());
-    let place = Position { database: "here".to_owned(), txid: 7, position: 0, generation: 0 };
+    let place = IndexPosition { database: "here".to_owned(), txid: 7, position: 0, generation: 0 };
     let document = |organization: Uuid, text: &str| Document {
         entity: Entity::Creator,
         id: Uuid::now_v7(),
@@ -99,25 +99,25 @@ async fn what_was_removed_leaves_the_files_when_they_are_written_anew() {
     documents.extend([document(gone, "gone"), document(gone, "gone too"), removed.clone()]);
     index.add(documents).await.unwrap();
     index.commit(Some(place.clone())).await.unwrap();
-    assert_eq!((search.documents(), index.leftovers().await.unwrap()), (23, 0));
+    assert_eq!((search.document_count(), index.deleted_count().await.unwrap()), (23, 0));
 
     index.remove_organizations(vec![gone]).await.unwrap();
     index.replace(vec![(Entity::Creator, removed.id)], vec![]).await.unwrap();
     index.commit(Some(place.clone())).await.unwrap();
-    assert_eq!((search.documents(), index.leftovers().await.unwrap()), (20, 3));
-    assert_eq!(index.rewrite().await.unwrap(), 3);
-    assert_eq!((search.documents(), index.leftovers().await.unwrap()), (20, 0));
-    assert_eq!(index.rewrite().await.unwrap(), 0);
+    assert_eq!((search.document_count(), index.deleted_count().await.unwrap()), (20, 3));
+    assert_eq!(index.purge_deleted().await.unwrap(), 3);
+    assert_eq!((search.document_count(), index.deleted_count().await.unwrap()), (20, 0));
+    assert_eq!(index.purge_deleted().await.unwrap(), 0);
     drop((search, index));
     // What was written anew is whole, and knows where it is.
     let search = SearchIndex::open(folder.path()).unwrap();
-    assert_eq!((search.documents(), search.position()), (20, Some(place)));
+    assert_eq!((search.document_count(), search.position()), (20, Some(place)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_cannot_be_written_anew_are_no_success() {
     let folder = TempDir::new().unwrap();
-    let place = Position { database: "here".to_owned(), txid: 7, position: 0, generation: 0 };
+    let place = IndexPosition { database: "here".to_owned(), txid: 7, position: 0, generation: 0 };
     let document = |id: Uuid| Document {
         entity: Entity::Creator,
         id,
@@ -143,12 +143,12 @@ async fn files_that_cannot_be_written_anew_are_no_success() {
         file.write_all(bytes).unwrap();
     };
     write(&[0; 8]);
-    let failed = index.rewrite().await;
+    let failed = index.purge_deleted().await;
     assert!(failed.is_err(), "{failed:?}");
-    assert_eq!(index.leftovers().await.unwrap(), 1);
+    assert_eq!(index.deleted_count().await.unwrap(), 1);
     write(&whole[..8]);
-    assert_eq!(index.rewrite().await.unwrap(), 1);
-    assert_eq!((search.documents(), index.leftovers().await.unwrap()), (19, 0));
+    assert_eq!(index.purge_deleted().await.unwrap(), 1);
+    assert_eq!((search.document_count(), index.deleted_count().await.unwrap()), (19, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,7 +213,7 @@ async fn an_outage_of_postgres_delays_and_loses_nothing() {
 async fn settled(pg: &PgPool) {
     let next = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint";
     let next: i64 = sqlx::query_scalar(next).fetch_one(pg).await.unwrap();
-    while changes::start(pg).await.unwrap().txid < next {
+    while changes::current_position(pg).await.unwrap().txid < next {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -222,11 +222,11 @@ async fn settled(pg: &PgPool) {
 async fn pruning_leaves_what_tells_who_can_follow() {
     let own = OwnDatabase::create().await;
     let organization = organization(&own.pg).await;
-    let before = changes::start(&own.pg).await.unwrap();
+    let before = changes::current_position(&own.pg).await.unwrap();
     add_creator(&own.pg, organization, "One").await;
     add_creator(&own.pg, organization, "Two").await;
     settled(&own.pg).await;
-    let after = changes::read(&own.pg, &before).await.unwrap();
+    let after = changes::read_batch(&own.pg, &before).await.unwrap();
     assert_eq!(after.named.len(), 2);
     assert!(after.complete);
     assert_eq!(changes::prune(&own.pg).await.unwrap(), 0, "what is recent stays");
@@ -236,13 +236,13 @@ async fn pruning_leaves_what_tells_who_can_follow() {
         .await
         .unwrap();
     assert_eq!(changes::prune(&own.pg).await.unwrap(), 1, "the last change stays, however old it is");
-    assert!(!changes::can_follow(&own.pg, &before).await.unwrap());
-    assert!(changes::can_follow(&own.pg, &after.next).await.unwrap());
+    assert!(!changes::can_resume(&own.pg, &before).await.unwrap());
+    assert!(changes::can_resume(&own.pg, &after.next).await.unwrap());
 
     add_creator(&own.pg, organization, "Three").await;
     settled(&own.pg).await;
     assert_eq!(changes::prune(&own.pg).await.unwrap(), 1);
-    assert!(!changes::can_follow(&own.pg, &before).await.unwrap());
+    assert!(!changes::can_resume(&own.pg, &before).await.unwrap());
     own.remove().await;
 }
 

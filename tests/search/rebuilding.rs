@@ -95,7 +95,7 @@ async fn searches_go_on_while_every_index_is_made_anew() {
     for (followed, folder) in followers.into_iter().zip(&folders) {
         assert_eq!(followed.creators(&pg, organization, "unannounced").await, ["Unannounced"]);
         assert_eq!(followed.creators(&pg, organization, "meanwhile").await.len(), 20);
-        assert_eq!(followed.index.documents(), 12_000 + 22);
+        assert_eq!(followed.index.document_count(), 12_000 + 22);
         Arc::into_inner(followed).unwrap().close().await;
         let indexes =
             fs::read_dir(folder.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir());
@@ -121,7 +121,7 @@ async fn a_kill_while_an_index_is_made_anew_costs_nothing() {
             let followed = Followed::open(&pg, folder.path()).await;
             followed.current(&pg).await;
             followed.close().await;
-            changes::ask_for_rebuild(&pg).await.unwrap();
+            changes::request_rebuild(&pg).await.unwrap();
         }
         fs::write(armed.join(step), "").unwrap();
         let mut child = follower_to_kill(folder.path(), &own).spawn().unwrap();
@@ -131,7 +131,7 @@ async fn a_kill_while_an_index_is_made_anew_costs_nothing() {
         assert!(!status.success() && !armed.join(step).exists(), "{step}: {status}");
         add_creator(&pg, organization, &name).await;
     }
-    let generation = changes::ask_for_rebuild(&pg).await.unwrap();
+    let generation = changes::request_rebuild(&pg).await.unwrap();
     let followed = Followed::open(&pg, folder.path()).await;
     followed.current(&pg).await;
     eventually("the index is made anew", || async {
@@ -139,7 +139,7 @@ async fn a_kill_while_an_index_is_made_anew_costs_nothing() {
     })
     .await;
     assert_eq!(followed.creators(&pg, organization, "killed").await.len(), steps.len());
-    assert_eq!(followed.index.documents(), (12_000 + steps.len()) as u64);
+    assert_eq!(followed.index.document_count(), (12_000 + steps.len()) as u64);
     followed.close().await;
     own.remove().await;
 }

@@ -80,7 +80,7 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     for (_, name) in &names {
         assert_eq!(followed.creators(&pg, organization, name).await, [name.as_str()]);
     }
-    assert_eq!(followed.index.documents(), names.len() as u64);
+    assert_eq!(followed.index.document_count(), names.len() as u64);
     followed.close().await;
     own.remove().await;
 }
@@ -195,7 +195,7 @@ async fn an_index_of_another_database_or_of_a_pruned_past_is_rebuilt() {
     add_creator(&pg, organization, "Announced").await;
     followed.current(&pg).await;
     followed.close().await;
-    let foreign: [fn(&mut changes::Position); 3] =
+    let foreign: [fn(&mut changes::IndexPosition); 3] =
         [|at| at.database.push('x'), |at| at.txid += 1 << 40, |at| at.txid = 1];
     for (number, change) in (0..).zip(foreign) {
         let name = format!("Unannounced {number}");

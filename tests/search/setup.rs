@@ -134,7 +134,7 @@ impl Followed {
         for _ in 0..2 {
             let now = Instant::now();
             eventually("the follower has looked", async || {
-                self.index.behind().is_some_and(|behind| behind < now.elapsed()).then_some(())
+                self.index.lag().is_some_and(|behind| behind < now.elapsed()).then_some(())
             })
             .await;
         }

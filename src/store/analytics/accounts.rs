@@ -9,13 +9,13 @@ use crate::store::records::creators;
 
 /// An account as its history is found.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
-pub struct AccountRef {
+pub struct AccountSubject {
     pub id: Uuid,
     pub internal_id: i64,
 }
 
 /// Accounts of the organization among ids.
-pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<AccountRef>, Error> {
+pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<AccountSubject>, Error> {
     let accounts =
         sqlx::query_as("select id, internal_id from accounts where organization_id = $1 and id = any($2)")
             .bind(organization)
@@ -27,7 +27,7 @@ pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<A
 
 /// The internal ids of one account, of a creator's accounts, or of what is both. Fails unless the account and the
 /// creator are the organization's.
-pub async fn subjects(
+pub async fn fetch_subject_ids(
     pg: &PgPool,
     organization: Uuid,
     account: Option<Uuid>,

@@ -8,7 +8,7 @@ use crate::store::Error;
 
 /// A creator that a leaderboard ranks.
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Ranked {
+pub struct CreatorSubjects {
     pub id: Uuid,
     pub name: String,
     pub name_key: String,
@@ -17,11 +17,11 @@ pub struct Ranked {
 }
 
 /// Every creator of the organization with its accounts.
-pub async fn ranked(
+pub async fn list_with_subjects(
     pg: &PgPool,
     organization: Uuid,
     platform: Option<Platform>,
-) -> Result<Vec<Ranked>, Error> {
+) -> Result<Vec<CreatorSubjects>, Error> {
     let creators = sqlx::query_as(
         "select c.id, c.name, c.name_key,
                 coalesce(array_agg(a.internal_id) filter (where a.id is not null), '{}') as subjects

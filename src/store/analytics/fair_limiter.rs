@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The places of a process. Cheap to clone.
 #[derive(Clone)]
-pub struct Turns {
+pub struct FairLimiter {
     state: Arc<Mutex<State>>,
     /// All places.
     places: usize,
@@ -44,26 +44,26 @@ struct Asking {
     /// When it was last given one.
     served: u64,
     /// Since when they wait.
-    waiting: VecDeque<(u64, oneshot::Sender<Place>)>,
+    waiting: VecDeque<(u64, oneshot::Sender<Permit>)>,
 }
 
 /// A place in use; given back by dropping it.
-pub struct Place {
-    turns: Turns,
+pub struct Permit {
+    limiter: FairLimiter,
     organization: Uuid,
 }
 
-impl Turns {
+impl FairLimiter {
     /// So many places, at least one.
     pub fn new(places: usize) -> Self {
         let places = places.max(1);
         let state = State { free: places, ..State::default() };
         let share = places.div_ceil(2);
-        Turns { state: Arc::new(Mutex::new(state)), places, share, patience: PATIENCE }
+        FairLimiter { state: Arc::new(Mutex::new(state)), places, share, patience: PATIENCE }
     }
 
     /// Waits for a place, not for ever.
-    pub async fn take(&self, organization: Uuid) -> Result<Place, Error> {
+    pub async fn acquire(&self, organization: Uuid) -> Result<Permit, Error> {
         let asked = Instant::now();
         let taken = self.wait(organization).await;
         match &taken {
@@ -78,7 +78,7 @@ impl Turns {
         taken
     }
 
-    async fn wait(&self, organization: Uuid) -> Result<Place, Error> {
+    async fn wait(&self, organization: Uuid) -> Result<Permit, Error> {
         let (sender, receiver) = oneshot::channel();
         {
             let mut state = self.state();
@@ -99,7 +99,7 @@ impl Turns {
     }
 
     /// How many places there are.
-    pub fn places(&self) -> usize {
+    pub fn permits(&self) -> usize {
         self.places
     }
 
@@ -117,13 +117,13 @@ impl Turns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(&self, state: &mut State, organization: Uuid) -> Place {
+    fn place(&self, state: &mut State, organization: Uuid) -> Permit {
         let now = state.tick();
         let asking = state.organizations.entry(organization).or_default();
         asking.taken += 1;
         asking.served = now;
         state.free -= 1;
-        Place { turns: self.clone(), organization }
+        Permit { limiter: self.clone(), organization }
     }
 
     /// Takes a place back and hands on what is free.
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// Who is next, if anybody may be.
-    fn next(&mut self, share: usize) -> Option<(Uuid, oneshot::Sender<Place>)> {
+    fn next(&mut self, share: usize) -> Option<(Uuid, oneshot::Sender<Permit>)> {
         if self.free == 0 {
             return None;
         }
@@ -169,9 +169,9 @@ impl State {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        self.turns.give_back(self.organization);
+        self.limiter.give_back(self.organization);
     }
 }
 
@@ -186,59 +186,59 @@ mod tests {
 
     /// A question that has asked for its turn.
     fn asked(
-        turns: &Turns,
+        limiter: &FairLimiter,
         organization: Uuid,
-    ) -> std::pin::Pin<Box<impl Future<Output = Result<Place, Error>>>> {
-        let turns = turns.clone();
-        let mut asked = Box::pin(async move { turns.take(organization).await });
+    ) -> std::pin::Pin<Box<impl Future<Output = Result<Permit, Error>>>> {
+        let limiter = limiter.clone();
+        let mut asked = Box::pin(async move { limiter.acquire(organization).await });
         assert!((&mut asked).now_or_never().is_none(), "it has to wait");
         asked
     }
 
     #[tokio::test]
     async fn an_organization_has_half_of_the_places_and_leaves_the_others() {
-        let turns = Turns::new(4);
-        let held = [turns.take(ONE).await.unwrap(), turns.take(ONE).await.unwrap()];
-        let mut third = asked(&turns, ONE);
-        let others = [turns.take(OTHER).await.unwrap(), turns.take(OTHER).await.unwrap()];
-        assert_eq!(turns.load(), (4, 1));
+        let limiter = FairLimiter::new(4);
+        let held = [limiter.acquire(ONE).await.unwrap(), limiter.acquire(ONE).await.unwrap()];
+        let mut third = asked(&limiter, ONE);
+        let others = [limiter.acquire(OTHER).await.unwrap(), limiter.acquire(OTHER).await.unwrap()];
+        assert_eq!(limiter.load(), (4, 1));
         drop(others);
         assert!((&mut third).now_or_never().is_none(), "a free place is not for who has half of them");
         drop(held);
         assert!(third.await.is_ok());
-        assert_eq!(turns.load(), (0, 0));
+        assert_eq!(limiter.load(), (0, 0));
     }
 
     /// One place, which is taken, and 64 wait for it.
     #[tokio::test]
     async fn who_comes_last_with_one_question_waits_for_one_answer() {
-        let turns = Turns::new(1);
-        let running = turns.take(ONE).await.unwrap();
-        let mut many: VecDeque<_> = (0..64).map(|_| asked(&turns, ONE)).collect();
-        let mut other = asked(&turns, OTHER);
+        let limiter = FairLimiter::new(1);
+        let running = limiter.acquire(ONE).await.unwrap();
+        let mut many: VecDeque<_> = (0..64).map(|_| asked(&limiter, ONE)).collect();
+        let mut other = asked(&limiter, OTHER);
         drop(running);
         let place = (&mut other).now_or_never().expect("it is the other's turn").unwrap();
         assert!(many.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
-        let again = asked(&turns, OTHER);
+        let again = asked(&limiter, OTHER);
         drop(place);
-        // Both have waiting questions: they take turns, each in the order in which it asked.
+        // Both have waiting questions: they take limiter, each in the order in which it asked.
         drop(many.pop_front().unwrap().now_or_never().expect("then one of the many").unwrap());
         drop(again.now_or_never().expect("then the other").unwrap());
         for waiting in many {
             drop(waiting.now_or_never().expect("then the rest").unwrap());
         }
-        assert_eq!(turns.load(), (0, 0));
+        assert_eq!(limiter.load(), (0, 0));
     }
 
     #[tokio::test]
     async fn who_has_fewer_places_comes_first() {
-        let turns = Turns::new(4);
+        let limiter = FairLimiter::new(4);
         let third = Uuid::from_u128(3);
-        let one = [turns.take(ONE).await.unwrap()];
-        let other = [turns.take(OTHER).await.unwrap(), turns.take(OTHER).await.unwrap()];
-        let last = turns.take(third).await.unwrap();
-        let first_asked = asked(&turns, ONE);
-        let mut then = asked(&turns, third);
+        let one = [limiter.acquire(ONE).await.unwrap()];
+        let other = [limiter.acquire(OTHER).await.unwrap(), limiter.acquire(OTHER).await.unwrap()];
+        let last = limiter.acquire(third).await.unwrap();
+        let first_asked = asked(&limiter, ONE);
+        let mut then = asked(&limiter, third);
         drop(last);
         assert!((&mut then).now_or_never().is_some(), "it has none, the one before it has one");
         drop((one, other));
@@ -247,19 +247,19 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_ends_and_those_that_gave_up_take_no_place() {
-        let turns = Turns { patience: Duration::from_millis(50), ..Turns::new(1) };
-        let running = turns.take(ONE).await.unwrap();
-        assert!(matches!(turns.take(ONE).await, Err(Error::Busy)));
-        let gave_up = asked(&turns, ONE);
-        let stays = asked(&turns, ONE);
+        let limiter = FairLimiter { patience: Duration::from_millis(50), ..FairLimiter::new(1) };
+        let running = limiter.acquire(ONE).await.unwrap();
+        assert!(matches!(limiter.acquire(ONE).await, Err(Error::Busy)));
+        let gave_up = asked(&limiter, ONE);
+        let stays = asked(&limiter, ONE);
         drop(gave_up);
-        assert_eq!(turns.load(), (1, 1));
+        assert_eq!(limiter.load(), (1, 1));
         drop(running);
         let place = stays.await.unwrap();
         // One that is given its place and goes before it looks.
-        let gone = asked(&turns, OTHER);
+        let gone = asked(&limiter, OTHER);
         drop(place);
         drop(gone);
-        assert_eq!(turns.load(), (0, 0));
+        assert_eq!(limiter.load(), (0, 0));
     }
 }

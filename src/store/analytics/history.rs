@@ -9,7 +9,7 @@ use clickhouse::{Client, RowOwned, RowRead};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::fair_limiter::Turns;
+use super::fair_limiter::FairLimiter;
 use crate::model::period::Window;
 use crate::store::Error;
 use crate::store::clickhouse::client;
@@ -33,9 +33,9 @@ const SETTINGS: [(&str, &str); 7] = [
 
 /// The store of history, for questions that end by themselves. Cheap to clone.
 #[derive(Clone)]
-pub struct History {
+pub struct HistoryReader {
     client: Client,
-    turns: Turns,
+    limiter: FairLimiter,
     /// The first day of which there is any, where that is not all there was.
     since: Option<NaiveDate>,
 }
@@ -50,29 +50,29 @@ pub(super) struct Query {
     sql: String,
     params: Vec<Param>,
     organization: Uuid,
-    turns: Turns,
+    limiter: FairLimiter,
 }
 
-impl History {
+impl HistoryReader {
     /// As many questions as this run at a time.
     pub fn new(client: &Client, places: usize) -> Self {
         let client =
             SETTINGS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
-        History { client, turns: Turns::new(places), since: None }
+        HistoryReader { client, limiter: FairLimiter::new(places), since: None }
     }
 
     /// The same, its questions named in ClickHouse's log of queries.
-    pub fn named(&self, comment: impl Into<String>) -> Self {
-        History {
+    pub fn with_log_comment(&self, comment: impl Into<String>) -> Self {
+        HistoryReader {
             client: self.client.clone().with_setting("log_comment", comment),
-            turns: self.turns.clone(),
+            limiter: self.limiter.clone(),
             since: self.since,
         }
     }
 
     /// The same for an organization whose history begins on a day, or has no such day.
-    pub fn since(self, since: Option<NaiveDate>) -> Self {
-        History { since, ..self }
+    pub fn with_history_since(self, since: Option<NaiveDate>) -> Self {
+        HistoryReader { since, ..self }
     }
 
     /// A day, or the first of which history is kept.
@@ -98,12 +98,12 @@ impl History {
 
     /// Questions that run, and those that wait for their turn.
     pub fn load(&self) -> (usize, usize) {
-        self.turns.load()
+        self.limiter.load()
     }
 
     /// How many questions run at a time at most.
-    pub fn places(&self) -> usize {
-        self.turns.places()
+    pub fn max_concurrency(&self) -> usize {
+        self.limiter.permits()
     }
 
     /// Whether ClickHouse answers. Waits for nobody's turn.
@@ -113,8 +113,8 @@ impl History {
     }
 
     pub(super) fn ask(&self, organization: Uuid, sql: &str) -> Query {
-        let (client, turns) = (self.client.clone(), self.turns.clone());
-        Query { client, sql: bare(sql), params: Vec::new(), organization, turns }.param("org", organization)
+        let (client, limiter) = (self.client.clone(), self.limiter.clone());
+        Query { client, sql: bare(sql), params: Vec::new(), organization, limiter }.param("org", organization)
     }
 }
 
@@ -126,11 +126,11 @@ impl Query {
 
     /// Waits for the turn and reads the answer.
     pub(super) async fn fetch<T: RowOwned + RowRead>(self) -> Result<Vec<T>, Error> {
-        let _place = self.turns.take(self.organization).await?;
+        let _permit = self.limiter.acquire(self.organization).await?;
         let statement = Statement::to_clickhouse(&self.sql);
-        let query = client::client(&self.client, &statement).query_raw(&self.sql);
+        let query = client::with_trace_headers(&self.client, &statement).query_raw(&self.sql);
         let query = self.params.iter().fold(query, |query, bind| bind(query));
-        client::until(statement, LONGEST, query.fetch_all()).await
+        client::finish(statement, LONGEST, query.fetch_all()).await
     }
 }
 

@@ -15,8 +15,8 @@ pub mod subjects;
 
 pub mod videos;
 
-pub use history::History;
-pub use scope::Scope;
+pub use history::HistoryReader;
+pub use scope::SubjectScope;
 
 use chrono::NaiveDate;
 

@@ -11,7 +11,7 @@ use crate::store::Error;
 
 /// How much of everything an organization has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
-pub struct Holdings {
+pub struct RecordCounts {
     /// Tracked accounts, paused ones too.
     #[schemars(example = 128)]
     pub accounts: i64,
@@ -34,12 +34,12 @@ pub struct Holdings {
 
 /// Counts what the organization has; with a platform, creators are those with an account there. Discovered videos are
 /// not counted but added up from what each account says of its own.
-pub async fn holdings(
+pub async fn count_records(
     pg: &PgPool,
     organization: Uuid,
     platform: Option<Platform>,
-) -> Result<Holdings, Error> {
-    let holdings = sqlx::query_as(
+) -> Result<RecordCounts, Error> {
+    let counts = sqlx::query_as(
         "select accounts, active_accounts,
                 case when $2::text is null then (select count(*) from creators where organization_id = $1)
                      else creators end as creators,
@@ -58,11 +58,11 @@ pub async fn holdings(
     .bind(platform)
     .fetch_one(pg)
     .await?;
-    Ok(holdings)
+    Ok(counts)
 }
 
 /// Counts the posts of a window, and of the one before it.
-pub async fn new_posts(
+pub async fn count_new_posts(
     pg: &PgPool,
     organization: Uuid,
     platform: Option<Platform>,
@@ -82,25 +82,4 @@ pub async fn new_posts(
     .fetch_one(pg)
     .await?;
     Ok(counts)
-}
-
-/// Adds some changes of `post_days` to the sums of their days, and says how many; several processes may do so at once.
-pub async fn add_up_post_days(pg: &PgPool, limit: i64) -> Result<u64, Error> {
-    let added: i64 = sqlx::query_scalar(
-        "with taken as (
-             delete from post_days where ctid = any(array(
-                 select ctid from post_days where not is_sum limit $1 for update skip locked))
-             returning organization_id, platform, day, posts
-         ), added as (
-             insert into post_days (organization_id, platform, day, posts, is_sum)
-             select organization_id, platform, day, sum(posts), true from taken group by 1, 2, 3 order by 1, 3, 2
-             on conflict (organization_id, day, platform) where is_sum
-             do update set posts = post_days.posts + excluded.posts
-         )
-         select count(*) from taken",
-    )
-    .bind(limit)
-    .fetch_one(pg)
-    .await?;
-    Ok(added.unsigned_abs())
 }

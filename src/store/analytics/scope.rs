@@ -5,7 +5,7 @@ use clickhouse::{RowOwned, RowRead};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::history::{History, Query};
+use super::history::{HistoryReader, Query};
 use super::stored_day;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
@@ -19,7 +19,7 @@ const EVERY: (i64, i64) = (0, i64::MAX);
 
 /// Subjects of one organization.
 #[derive(Debug, Clone)]
-pub struct Scope {
+pub struct SubjectScope {
     organization: Uuid,
     platform: Option<Platform>,
     who: Who,
@@ -42,7 +42,7 @@ struct Part<'a> {
 }
 
 /// Subjects of tracking that every total has to leave out.
-pub async fn removed_subjects(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
+pub async fn fetch_removed_subjects(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
     let removed = sqlx::query_scalar(
         "select subject_id from removed_subjects where organization_id = $1 and delivery is null order by subject_id",
     )
@@ -52,22 +52,26 @@ pub async fn removed_subjects(pg: &PgPool, organization: Uuid) -> Result<Vec<i64
     Ok(removed)
 }
 
-impl Scope {
+impl SubjectScope {
     /// Everything that the organization has, of one platform or both.
-    pub async fn whole(pg: &PgPool, organization: Uuid, platform: Option<Platform>) -> Result<Self, Error> {
-        let removed = removed_subjects(pg, organization).await?;
-        Ok(Scope { organization, platform, who: Who::AllBut(removed) })
+    pub async fn for_organization(
+        pg: &PgPool,
+        organization: Uuid,
+        platform: Option<Platform>,
+    ) -> Result<Self, Error> {
+        let removed = fetch_removed_subjects(pg, organization).await?;
+        Ok(SubjectScope { organization, platform, who: Who::AllBut(removed) })
     }
 
     /// Accounts by their internal ids, those of one platform or both.
-    pub fn accounts(organization: Uuid, platform: Option<Platform>, subjects: Vec<i64>) -> Self {
-        Scope { organization, platform, who: Who::These(subjects) }
+    pub fn for_subjects(organization: Uuid, platform: Option<Platform>, subjects: Vec<i64>) -> Self {
+        SubjectScope { organization, platform, who: Who::These(subjects) }
     }
 
     /// The rows of a statement over all parts of the scope, one part after the other; none of days without history.
     pub(super) async fn fetch<T: RowOwned + RowRead>(
         &self,
-        history: &History,
+        history: &HistoryReader,
         sql: &str,
         window: Window,
     ) -> Result<Vec<T>, Error> {
@@ -81,7 +85,7 @@ impl Scope {
 
     /// The statement with what the part needs of it: a line of its own for each condition, which stays away where it
     /// would let everything through, because ClickHouse takes half a millisecond to see that.
-    fn query(&self, history: &History, sql: &str, window: Window, part: &Part<'_>) -> Query {
+    fn query(&self, history: &HistoryReader, sql: &str, window: Window, part: &Part<'_>) -> Query {
         let whole = matches!(self.who, Who::AllBut(_));
         let (all, any_platform) = ((part.first, part.last) == EVERY, self.platform.is_none());
         let without = |line: &&str| {
@@ -135,7 +139,7 @@ mod tests {
     use super::*;
 
     fn parts(who: Who) -> Vec<(usize, usize, i64, i64)> {
-        let scope = Scope { organization: Uuid::nil(), platform: None, who };
+        let scope = SubjectScope { organization: Uuid::nil(), platform: None, who };
         scope
             .parts()
             .iter()

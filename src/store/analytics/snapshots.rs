@@ -75,11 +75,11 @@ impl Snapshots<'_> {
     }
 
     /// Every day of a window, with all counters.
-    pub fn days(&self, window: Window) -> days::Days {
+    pub fn days(&self, window: Window) -> days::DailyHistory {
         let mut counts = Counters::default().to_array();
         let mut snapshots = self.snapshots.iter().enumerate().peekable();
         let days = window.iter_days().map(|date| {
-            let mut day = days::Day { date, ..days::Day::unknown(date) };
+            let mut day = days::HistoryDay { date, ..days::HistoryDay::unknown(date) };
             while let Some((place, snapshot)) = snapshots.next_if(|(_, next)| next.date <= stored_day(date)) {
                 let starts = place == 0 && self.from_zero;
                 for (n, now) in snapshot.counters.iter().take(counts.len()).enumerate() {
@@ -95,7 +95,7 @@ impl Snapshots<'_> {
             day
         });
         let days = days.collect();
-        days::Days { days, as_of: self.snapshots.iter().map(|snapshot| snapshot.observed_at).max() }
+        days::DailyHistory { days, as_of: self.snapshots.iter().map(|snapshot| snapshot.observed_at).max() }
     }
 }
 

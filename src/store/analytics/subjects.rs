@@ -6,7 +6,7 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::{History, Scope};
+use super::{HistoryReader, SubjectScope};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::Error;
@@ -47,19 +47,19 @@ fn known_gains(gains: [Option<i64>; 5]) -> Gains {
 
 /// What an answer will show: each counter that it does not costs ClickHouse half a millisecond in 50,000 rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    Everything,
+pub enum GainColumns {
+    All,
     /// Views and engagement.
     Engagement,
 }
 
-impl Shown {
+impl GainColumns {
     /// The statement, without the sums that will not be shown; they come as null.
     fn of(self, sql: &str) -> String {
         const UNKNOWN: &str = "CAST(NULL, 'Nullable(Int64)')";
         match self {
-            Shown::Everything => sql.to_owned(),
-            Shown::Engagement => {
+            GainColumns::All => sql.to_owned(),
+            GainColumns::Engagement => {
                 sql.replace("sum(play_gain)", UNKNOWN).replace("sum(follower_gain)", UNKNOWN)
             }
         }
@@ -67,29 +67,29 @@ impl Shown {
 }
 
 /// Gains per subject; those that were not observed in the window are absent.
-pub async fn totals(
-    history: &History,
-    scope: &Scope,
+pub async fn fetch_totals(
+    history: &HistoryReader,
+    scope: &SubjectScope,
     window: Window,
-    shown: Shown,
+    columns: GainColumns,
 ) -> Result<Vec<SubjectTotals>, Error> {
-    scope.fetch(history, &shown.of(include_str!("subject_totals.sql")), window).await
+    scope.fetch(history, &columns.of(include_str!("subject_totals.sql")), window).await
 }
 
 /// What was gained on one day.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Day {
+pub struct DayGains {
     pub gains: Gains,
     pub as_of: Option<DateTime<Utc>>,
 }
 
 /// Gains per day; days without an observation are absent.
-pub async fn daily(
-    history: &History,
-    scope: &Scope,
+pub async fn fetch_daily(
+    history: &HistoryReader,
+    scope: &SubjectScope,
     window: Window,
-    shown: Shown,
-) -> Result<BTreeMap<NaiveDate, Day>, Error> {
+    columns: GainColumns,
+) -> Result<BTreeMap<NaiveDate, DayGains>, Error> {
     #[derive(Row, Deserialize)]
     struct Observed {
         #[serde(with = "clickhouse::serde::chrono::date")]
@@ -102,8 +102,9 @@ pub async fn daily(
         #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
         as_of: DateTime<Utc>,
     }
-    let observed: Vec<Observed> = scope.fetch(history, &shown.of(include_str!("daily.sql")), window).await?;
-    let mut days: BTreeMap<NaiveDate, Day> = BTreeMap::new();
+    let observed: Vec<Observed> =
+        scope.fetch(history, &columns.of(include_str!("daily.sql")), window).await?;
+    let mut days: BTreeMap<NaiveDate, DayGains> = BTreeMap::new();
     for row in observed {
         let day = days.entry(row.date).or_default();
         day.gains += known_gains([row.views, row.plays, row.likes, row.comments, row.shares]);
@@ -115,21 +116,25 @@ pub async fn daily(
 /// Followers at the end of a window and on its eve, unknown before their first observation, and the latest
 /// observation by the end of the window.
 #[derive(Debug, Clone, Default, Row, Deserialize)]
-pub struct Levels {
+pub struct FollowerLevels {
     pub followers: Option<i64>,
     pub previous_followers: Option<i64>,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros::option")]
     pub as_of: Option<DateTime<Utc>>,
 }
 
-pub async fn levels(history: &History, scope: &Scope, window: Window) -> Result<Levels, Error> {
-    let parts: Vec<Levels> = scope.fetch(history, include_str!("levels.sql"), window).await?;
-    let levels = parts.into_iter().fold(Levels::default(), |sum, part| Levels {
+pub async fn fetch_levels(
+    history: &HistoryReader,
+    scope: &SubjectScope,
+    window: Window,
+) -> Result<FollowerLevels, Error> {
+    let parts: Vec<FollowerLevels> = scope.fetch(history, include_str!("levels.sql"), window).await?;
+    let levels = parts.into_iter().fold(FollowerLevels::default(), |sum, part| FollowerLevels {
         followers: sum_of_known(sum.followers, part.followers),
         previous_followers: sum_of_known(sum.previous_followers, part.previous_followers),
         as_of: sum.as_of.max(part.as_of),
     });
-    Ok(Levels {
+    Ok(FollowerLevels {
         previous_followers: levels.previous_followers.filter(|_| history.keeps(window.start - Days::new(1))),
         as_of: history.observed(levels.as_of),
         ..levels
@@ -145,14 +150,14 @@ pub(super) fn sum_of_known(one: Option<i64>, other: Option<i64>) -> Option<i64> 
 }
 
 /// The latest observation that an answer rests on: the latest of its window, or one before it.
-pub async fn as_of(
-    history: &History,
-    scope: &Scope,
+pub async fn resolve_as_of(
+    history: &HistoryReader,
+    scope: &SubjectScope,
     window: Window,
     latest: Option<DateTime<Utc>>,
 ) -> Result<Option<DateTime<Utc>>, Error> {
     match latest {
         Some(latest) => Ok(Some(latest)),
-        None => Ok(levels(history, scope, window).await?.as_of),
+        None => Ok(fetch_levels(history, scope, window).await?.as_of),
     }
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::history::{History, Query};
+use super::history::{HistoryReader, Query};
 use super::snapshots::{Snapshots, snapshots};
 use super::stored_day;
 use crate::model::gains::Gains;
@@ -41,7 +41,7 @@ fn select(organization: Uuid) -> QueryBuilder<Postgres> {
 }
 
 /// Account-discovered videos of the organization among internal ids of one platform.
-pub async fn discovered(
+pub async fn find_discovered(
     pg: &PgPool,
     organization: Uuid,
     platform: Platform,
@@ -83,7 +83,7 @@ impl<T> Default for VideoGains<T> {
 }
 
 impl<T> VideoGains<T> {
-    fn observed(self, history: &History) -> Self {
+    fn observed(self, history: &HistoryReader) -> Self {
         VideoGains { as_of: history.observed(self.as_of), ..self }
     }
 }
@@ -92,8 +92,8 @@ impl<T> VideoGains<T> {
 const FIRST_LOOK: Days = Days::new(40);
 
 /// What videos gained over a window.
-pub async fn totals(
-    history: &History,
+pub async fn fetch_totals(
+    history: &HistoryReader,
     organization: Uuid,
     videos: &[VideoRef],
     window: Window,
@@ -112,8 +112,8 @@ pub async fn totals(
 }
 
 /// What videos gained in views over windows of so many days, all of which end on one day; in the windows' order.
-pub async fn deltas(
-    history: &History,
+pub async fn fetch_view_deltas(
+    history: &HistoryReader,
     organization: Uuid,
     videos: &[VideoRef],
     end: NaiveDate,

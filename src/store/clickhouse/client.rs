@@ -9,14 +9,26 @@ use clickhouse::{Client, RowOwned, RowRead};
 use sqlx::SqlSafeStr;
 use tracing::Instrument;
 
+use crate::config::ClickhouseArgs;
 use crate::store::Error;
+use crate::store::clickhouse::cluster;
 use crate::telemetry::trace::{self, Statement};
 
 /// How much longer than ClickHouse may take for it an answer may take to arrive.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// A client of ClickHouse's HTTP interface. Opens no connection yet.
+pub fn connect(args: &ClickhouseArgs) -> Client {
+    let client = Client::default()
+        .with_url(&args.clickhouse_url)
+        .with_user(&args.clickhouse_user)
+        .with_password(args.clickhouse_password.reveal())
+        .with_database(&args.clickhouse_database);
+    cluster::configure(client, &args.clickhouse_cluster)
+}
+
 /// The client by which ClickHouse tells what it does for a statement as a part of that.
-pub(in crate::store) fn client<'a>(client: &'a Client, statement: &Statement) -> Cow<'a, Client> {
+pub(in crate::store) fn with_trace_headers<'a>(client: &'a Client, statement: &Statement) -> Cow<'a, Client> {
     let mut client = Cow::Borrowed(client);
     for (name, value) in &trace::headers_of(&statement.span) {
         if let Ok(value) = value.to_str() {
@@ -27,7 +39,7 @@ pub(in crate::store) fn client<'a>(client: &'a Client, statement: &Statement) ->
 }
 
 /// Waits for a statement no longer than it may take.
-pub(in crate::store) async fn until<T>(
+pub(in crate::store) async fn finish<T>(
     statement: Statement,
     limit: Duration,
     work: impl Future<Output = clickhouse::error::Result<T>>,
@@ -42,41 +54,41 @@ pub(in crate::store) async fn until<T>(
 fn begun(on: &Client, sql: impl SqlSafeStr, limit: Duration) -> (Statement, Query) {
     let sql = sql.into_sql_str();
     let statement = Statement::to_clickhouse(&sql.as_str());
-    let query = client(on, &statement).query_raw(sql.as_str());
+    let query = with_trace_headers(on, &statement).query_raw(sql.as_str());
     (statement, query.with_setting("max_execution_time", limit.as_secs().to_string()))
 }
 
 /// Has ClickHouse do something within a time.
-pub(in crate::store) async fn order(
+pub(in crate::store) async fn execute(
     client: &Client,
     sql: impl SqlSafeStr,
     limit: Duration,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<(), Error> {
     let (statement, query) = begun(client, sql, limit);
-    until(statement, limit + GRACE, bind(query).execute()).await
+    finish(statement, limit + GRACE, bind(query).execute()).await
 }
 
 /// The rows that a question is answered with within a time.
-pub(in crate::store) async fn ask<T: RowOwned + RowRead>(
+pub(in crate::store) async fn fetch_all<T: RowOwned + RowRead>(
     client: &Client,
     sql: impl SqlSafeStr,
     limit: Duration,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<Vec<T>, Error> {
     let (statement, query) = begun(client, sql, limit);
-    until(statement, limit + GRACE, bind(query).fetch_all()).await
+    finish(statement, limit + GRACE, bind(query).fetch_all()).await
 }
 
 /// The one row that a question is answered with within a time.
-pub(in crate::store) async fn one<T: RowOwned + RowRead>(
+pub(in crate::store) async fn fetch_one<T: RowOwned + RowRead>(
     client: &Client,
     sql: impl SqlSafeStr,
     limit: Duration,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<T, Error> {
     let (statement, query) = begun(client, sql, limit);
-    until(statement, limit + GRACE, bind(query).fetch_one()).await
+    finish(statement, limit + GRACE, bind(query).fetch_one()).await
 }
 
 /// The kinds of failures that metrics tell apart.

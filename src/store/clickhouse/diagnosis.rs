@@ -23,7 +23,7 @@ pub async fn disks(client: &Client) -> Result<Vec<(String, u64, u64)>, clickhous
 }
 
 /// The most parts that a partition of our tables is in.
-pub async fn parts(client: &Client) -> Result<u64, clickhouse::error::Error> {
+pub async fn max_parts_per_partition(client: &Client) -> Result<u64, clickhouse::error::Error> {
     let statement = "select max(parts) from (
         select count() as parts from system.parts where active and database = currentDatabase() group by table, partition_id
     )";
@@ -31,7 +31,7 @@ pub async fn parts(client: &Client) -> Result<u64, clickhouse::error::Error> {
 }
 
 /// The tables that the relay writes.
-pub const WRITTEN: [&str; 7] = [
+pub const WRITTEN_TABLES: [&str; 7] = [
     "accounts",
     "creators",
     "videos",
@@ -42,11 +42,11 @@ pub const WRITTEN: [&str; 7] = [
 ];
 
 /// Tries whether the user may write a table as the relay does: inserts none of its rows.
-pub async fn may_write(client: &Client, table: &str) -> Result<(), clickhouse::error::Error> {
+pub async fn check_insert_privilege(client: &Client, table: &str) -> Result<(), clickhouse::error::Error> {
     client.query_raw(&format!("insert into {table} select * from {table} limit 0")).execute().await
 }
 
 /// Tries whether the user may look at statements that run, as the relay does before it begins.
-pub async fn may_look(client: &Client) -> Result<(), clickhouse::error::Error> {
+pub async fn check_processes_privilege(client: &Client) -> Result<(), clickhouse::error::Error> {
     client.query_raw("select count() from system.processes").fetch_one::<u64>().await.map(drop)
 }

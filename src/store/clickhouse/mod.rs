@@ -2,7 +2,6 @@
 
 pub mod client;
 pub mod cluster;
-pub mod connect;
 pub mod diagnosis;
 pub mod history_writer;
 pub mod rollup;

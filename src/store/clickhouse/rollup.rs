@@ -52,7 +52,7 @@ pub struct StoredSnapshot {
 
 /// What Postgres knows of a subject.
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct KnownSubject {
+pub struct SubjectRecord {
     pub subject_id: i64,
     /// None: a video that is tracked on its own.
     pub account_id: Option<Uuid>,
@@ -91,7 +91,7 @@ pub struct AccountRecord {
 }
 
 /// Every subject of an organization that either store knows, ascending.
-pub async fn subjects(pg: &PgPool, client: &Client, organization: Uuid) -> Result<Vec<i64>, Error> {
+pub async fn list_subjects(pg: &PgPool, client: &Client, organization: Uuid) -> Result<Vec<i64>, Error> {
     let sql = "
         SELECT DISTINCT subject_id FROM
         (
@@ -100,7 +100,7 @@ pub async fn subjects(pg: &PgPool, client: &Client, organization: Uuid) -> Resul
             UNION ALL SELECT DISTINCT subject_id FROM account_daily WHERE org_id = {org:UUID}
         )";
     let stored: Vec<u64> =
-        client::ask(client, sql, LONGEST, |query| query.param("org", organization)).await?;
+        client::fetch_all(client, sql, LONGEST, |query| query.param("org", organization)).await?;
     let mut subjects: BTreeSet<_> = stored.into_iter().map(u64::cast_signed).collect();
     let known: Vec<i64> = sqlx::query_scalar(
         "select internal_id from accounts where organization_id = $1
@@ -114,7 +114,7 @@ pub async fn subjects(pg: &PgPool, client: &Client, organization: Uuid) -> Resul
 }
 
 /// Subjects apart: those that Postgres knows, and those that it does not.
-pub async fn present(
+pub async fn partition_by_existence(
     pg: &PgPool,
     subjects: BTreeSet<Subject>,
 ) -> Result<(Vec<Subject>, Vec<Subject>), Error> {
@@ -138,7 +138,7 @@ pub async fn present(
 }
 
 /// The accounts and the videos of subjects, by their ids in the API.
-pub async fn records(
+pub async fn list_record_ids(
     pg: &PgPool,
     organization: Uuid,
     subjects: &[i64],
@@ -159,7 +159,11 @@ pub async fn records(
 }
 
 /// What Postgres knows of subjects; those that it does not know are absent.
-pub async fn known(pg: &PgPool, organization: Uuid, subjects: &[i64]) -> Result<Vec<KnownSubject>, Error> {
+pub async fn fetch_subjects(
+    pg: &PgPool,
+    organization: Uuid,
+    subjects: &[i64],
+) -> Result<Vec<SubjectRecord>, Error> {
     let known = sqlx::query_as(
         "select internal_id as subject_id, id as account_id, platform, username, tracked_since
          from accounts where organization_id = $1 and internal_id = any($2)
@@ -175,7 +179,11 @@ pub async fn known(pg: &PgPool, organization: Uuid, subjects: &[i64]) -> Result<
 }
 
 /// The videos of subjects as Postgres has them, by their internal ids.
-pub async fn videos(pg: &PgPool, organization: Uuid, subjects: &[i64]) -> Result<Vec<VideoRecord>, Error> {
+pub async fn fetch_postgres_videos(
+    pg: &PgPool,
+    organization: Uuid,
+    subjects: &[i64],
+) -> Result<Vec<VideoRecord>, Error> {
     let videos = sqlx::query_as(
         "select internal_id as video_id, id, subject_id, platform, create_time as posted_at, is_tracked
          from videos where organization_id = $1 and subject_id = any($2) order by internal_id",
@@ -188,7 +196,7 @@ pub async fn videos(pg: &PgPool, organization: Uuid, subjects: &[i64]) -> Result
 }
 
 /// The accounts among subjects as Postgres has them.
-pub async fn accounts(
+pub async fn fetch_postgres_accounts(
     pg: &PgPool,
     organization: Uuid,
     subjects: &[i64],
@@ -205,7 +213,7 @@ pub async fn accounts(
 }
 
 /// The videos of subjects as ClickHouse has them, ascending.
-pub fn brought_videos(
+pub fn stream_videos(
     client: &Client,
     organization: Uuid,
     subjects: &[i64],
@@ -213,11 +221,11 @@ pub fn brought_videos(
     let sql = "
         SELECT video_id, id, subject_id, toString(platform) AS platform, posted_at, is_tracked FROM videos FINAL
         WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} ORDER BY video_id";
-    Ok(of(client, sql, organization, subjects).fetch()?)
+    Ok(stream(client, sql, organization, subjects).fetch()?)
 }
 
 /// The accounts among subjects as ClickHouse has them, ascending.
-pub fn brought_accounts(
+pub fn stream_accounts(
     client: &Client,
     organization: Uuid,
     subjects: &[i64],
@@ -225,11 +233,15 @@ pub fn brought_accounts(
     let sql = "
         SELECT subject_id, id, toString(platform) AS platform, username, creator_id, is_active FROM accounts FINAL
         WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} ORDER BY subject_id";
-    Ok(of(client, sql, organization, subjects).fetch()?)
+    Ok(stream(client, sql, organization, subjects).fetch()?)
 }
 
 /// The days of subjects in the rollup, by subject and day.
-pub fn days(client: &Client, organization: Uuid, subjects: &[i64]) -> Result<RowCursor<StoredDay>, Error> {
+pub fn stream_days(
+    client: &Client,
+    organization: Uuid,
+    subjects: &[i64],
+) -> Result<RowCursor<StoredDay>, Error> {
     let sql = "
         SELECT
             subject_id, date, toString(platform) AS platform,
@@ -245,11 +257,11 @@ pub fn days(client: &Client, organization: Uuid, subjects: &[i64]) -> Result<Row
         FROM account_daily FINAL
         WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
         ORDER BY subject_id, date";
-    Ok(of(client, sql, organization, subjects).fetch()?)
+    Ok(stream(client, sql, organization, subjects).fetch()?)
 }
 
 /// The snapshots of profiles, by subject and day.
-pub fn profiles(
+pub fn stream_account_snapshots(
     client: &Client,
     organization: Uuid,
     subjects: &[i64],
@@ -259,11 +271,11 @@ pub fn profiles(
         FROM account_snapshots FINAL
         WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
         ORDER BY subject_id, date";
-    Ok(of(client, sql, organization, subjects).fetch()?)
+    Ok(stream(client, sql, organization, subjects).fetch()?)
 }
 
 /// The snapshots of videos, by subject, video and day.
-pub fn snapshots(
+pub fn stream_video_snapshots(
     client: &Client,
     organization: Uuid,
     subjects: &[i64],
@@ -278,11 +290,11 @@ pub fn snapshots(
         FROM video_snapshots FINAL
         WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
         ORDER BY subject_id, video_id, date";
-    Ok(of(client, sql, organization, subjects).fetch()?)
+    Ok(stream(client, sql, organization, subjects).fetch()?)
 }
 
 /// The first day on which each subject or one of its videos was observed.
-pub async fn starts(
+pub async fn fetch_tracking_starts(
     client: &Client,
     organization: Uuid,
     subjects: &[i64],
@@ -303,7 +315,7 @@ pub async fn starts(
             WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
         )
         GROUP BY subject_id";
-    let starts: Vec<Start> = client::ask(client, sql, LONGEST, |query| {
+    let starts: Vec<Start> = client::fetch_all(client, sql, LONGEST, |query| {
         query.param("org", organization).param("subjects", subjects)
     })
     .await?;
@@ -311,7 +323,7 @@ pub async fn starts(
 }
 
 /// The next row, unless ClickHouse falls silent.
-pub async fn next<T: clickhouse::RowOwned + clickhouse::RowRead>(
+pub async fn next_row<T: clickhouse::RowOwned + clickhouse::RowRead>(
     rows: &mut RowCursor<T>,
 ) -> Result<Option<T>, Error> {
     match tokio::time::timeout(LONGEST, rows.next()).await {
@@ -321,16 +333,16 @@ pub async fn next<T: clickhouse::RowOwned + clickhouse::RowRead>(
 }
 
 /// Sees to it that coming deliveries outrank everything that is in an organization's rollup, whoever wrote it there.
-pub async fn outrank(pg: &PgPool, client: &Client, organization: Uuid) -> Result<(), Error> {
+pub async fn outrank_stored_versions(pg: &PgPool, client: &Client, organization: Uuid) -> Result<(), Error> {
     let sql = "SELECT max(version) FROM account_daily WHERE org_id = {org:UUID}";
-    let ask = || client::one(client, sql, LONGEST, |query| query.param("org", organization));
+    let ask = || client::fetch_one(client, sql, LONGEST, |query| query.param("org", organization));
     let mut highest: u64 = ask().await?;
     if highest >= IMPOSSIBLE {
         // No delivery wrote such rows, and none could replace them.
         let delete =
             "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}";
         let delete = AssertSqlSafe(cluster::on_every_shard(client, delete));
-        client::order(client, delete, LONGEST, |query| {
+        client::execute(client, delete, LONGEST, |query| {
             query.with_setting("mutations_sync", "2").param("org", organization).param("first", IMPOSSIBLE)
         })
         .await?;
@@ -345,7 +357,7 @@ pub async fn outrank(pg: &PgPool, client: &Client, organization: Uuid) -> Result
 }
 
 /// A statement over some subjects of an organization, whose rows are read as they come.
-fn of(client: &Client, sql: &'static str, organization: Uuid, subjects: &[i64]) -> Query {
+fn stream(client: &Client, sql: &'static str, organization: Uuid, subjects: &[i64]) -> Query {
     client
         .query_raw(sql)
         .with_setting("max_execution_time", LONGEST.as_secs().to_string())

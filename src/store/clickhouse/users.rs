@@ -87,7 +87,7 @@ pub struct NewUser {
 
 impl ClickhouseUser {
     /// The user of this name of an organization. Server and all, no other organization has a user called the same.
-    pub fn named(organization: Uuid, name: &str) -> Self {
+    pub fn new(organization: Uuid, name: &str) -> Self {
         let user = format!("{name}{}", suffix(organization));
         ClickhouseUser { user, name: name.to_owned(), organization_id: organization }
     }
@@ -101,8 +101,8 @@ impl NewUser {
     /// Thinks of a password and writes down what makes the user, who reads the views of `public` over the tables of
     /// `database`. Run again, the statements give it the new password and the rights and limits of this version; stopped
     /// anywhere in between, they leave a user that reads nothing.
-    pub fn prepare(database: &str, public: &str, organization: Uuid, name: &str) -> Result<Self, Error> {
-        let user = ClickhouseUser::named(organization, name);
+    pub fn generate(database: &str, public: &str, organization: Uuid, name: &str) -> Result<Self, Error> {
+        let user = ClickhouseUser::new(organization, name);
         let password = key::random()?;
         let statements = create(database, public, &user, &password);
         Ok(NewUser { user, password: Secret::new(password), database: public.to_owned(), statements })
@@ -162,7 +162,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// Runs the statements that make or remove a user, on a server that keeps users.
-pub async fn run(client: &Client, database: &str, statements: &[String]) -> Result<(), Error> {
+pub async fn execute_all(client: &Client, database: &str, statements: &[String]) -> Result<(), Error> {
     require_tables(client, database).await?;
     require_users(client).await?;
     for statement in statements {
@@ -189,7 +189,7 @@ async fn require_tables(client: &Client, database: &str) -> Result<(), Error> {
 }
 
 /// What is to be said of a server that lets users see more than their rows, if it does.
-pub async fn warning(client: &Client) -> Result<Option<String>, Error> {
+pub async fn security_warning(client: &Client) -> Result<Option<String>, Error> {
     let version: String = bounded(client.query_raw("SELECT version()").fetch_one()).await?;
     Ok((!hides_keys(&version)).then(|| {
         format!(
@@ -214,11 +214,11 @@ pub async fn list(client: &Client, organization: Uuid) -> Result<Vec<ClickhouseU
         .param("suffix", suffix(organization));
     let users: Vec<String> = bounded(users.fetch_all()).await?;
     let name = |user: &String| user.strip_suffix(&suffix(organization)).map(str::to_owned);
-    Ok(users.iter().filter_map(name).map(|name| ClickhouseUser::named(organization, &name)).collect())
+    Ok(users.iter().filter_map(name).map(|name| ClickhouseUser::new(organization, &name)).collect())
 }
 
 /// Whether anything is there of a user, be it what a drop left that was broken off.
-pub async fn is_there(client: &Client, user: &ClickhouseUser) -> Result<bool, Error> {
+pub async fn exists(client: &Client, user: &ClickhouseUser) -> Result<bool, Error> {
     require_users(client).await?;
     let parts = client
         .query_raw(
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     fn reports(organization: Uuid) -> NewUser {
-        NewUser::prepare("tidemark", "tidemark_public", organization, "reports").unwrap()
+        NewUser::generate("tidemark", "tidemark_public", organization, "reports").unwrap()
     }
 
     #[test]

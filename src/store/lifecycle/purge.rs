@@ -225,7 +225,7 @@ pub(super) async fn order(
     sql: &str,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<(), Error> {
-    client::order(client, AssertSqlSafe(sql), LONGEST, bind).await
+    client::execute(client, AssertSqlSafe(sql), LONGEST, bind).await
 }
 
 /// The rows that a question is answered with.
@@ -236,5 +236,5 @@ pub(super) async fn ask<T: clickhouse::RowOwned + clickhouse::RowRead>(
 ) -> Result<Vec<T>, Error> {
     // On a cluster a tombstone lies on the shard of what it covers.
     let bind = |query| bind(query).with_setting("distributed_product_mode", "local");
-    client::ask(client, AssertSqlSafe(sql), LONGEST, bind).await
+    client::fetch_all(client, AssertSqlSafe(sql), LONGEST, bind).await
 }

@@ -114,7 +114,7 @@ pub async fn quiet(client: &Client) -> Result<(), Error> {
     let sql = "SELECT count() FROM system.processes
                WHERE query_kind = 'Insert' AND current_database = currentDatabase() AND user = currentUser()
                    AND Settings['log_comment'] = {comment:String}";
-    let sql = cluster::inserting_as(client, sql);
+    let sql = cluster::inserts_with_comment(client, sql);
     loop {
         let running: Vec<u64> = ask(client, &sql, |query| query.param("comment", NAME)).await?;
         if running.iter().all(|running| *running == 0) {
@@ -285,7 +285,7 @@ pub async fn reduce(client: &Client, cut: &Cut, subjects: &[i64]) -> Result<(), 
     let scope = "org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} AND date < {since:Date}";
     for snapshots in &SNAPSHOTS {
         for sql in [snapshots.complete_last(scope), snapshots.empty_first(scope)] {
-            let sql = cluster::within_shards(client, &sql);
+            let sql = cluster::insert_on_each_shard(client, &sql);
             order(client, &sql, |query| {
                 query.param("org", cut.organization).param("subjects", subjects).param("since", cut.since)
             })

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use super::error::Error;
 use super::state::{Checksums, SchemaState};
 use crate::config::ClickhouseArgs;
+use crate::store::clickhouse::client;
 use crate::store::clickhouse::cluster::{self, Layout};
-use crate::store::clickhouse::connect;
 
 /// The files of `schemas/`, as (version, name, statement).
 static MIGRATIONS: &[(u32, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
@@ -34,9 +34,9 @@ pub(super) async fn migrate(args: &ClickhouseArgs) -> Result<usize, Error> {
     if database.is_empty() || !database.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Err(Error::DatabaseName(database.clone()));
     }
-    let client = connect::clickhouse(args);
+    let client = client::connect(args);
     let server = client.clone().with_database("default");
-    let layout = within_timeout(Layout::of(&server, database)).await?;
+    let layout = within_timeout(Layout::detect(&server, database)).await?;
     execute(&server, &layout, &create_database(database)).await?;
     execute(&client, &layout, CREATE_SCHEMA_MIGRATIONS).await?;
     let applied = within_timeout(applied(&client)).await?;
@@ -45,7 +45,7 @@ pub(super) async fn migrate(args: &ClickhouseArgs) -> Result<usize, Error> {
     for &(version, file, statement) in MIGRATIONS {
         let is_pending = !applied.contains_key(&version.into());
         // Nodes that have joined a cluster since need the table, too.
-        if is_pending || layout.may_have_grown() {
+        if is_pending || layout.is_sharded() {
             let executed = execute(&client, &layout, statement).await;
             executed.map_err(|reason| Error::Statement { file, reason })?;
         }

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::store::Error;
-use crate::store::search::changes::FOLLOWER_SILENCE;
+use crate::store::search::changes::FOLLOWER_TIMEOUT;
 
 /// How often the position is looked at.
 const LOOK: Duration = Duration::from_millis(25);
@@ -68,7 +68,7 @@ pub async fn wait_for_search(pg: &PgPool, organization: Uuid) -> Result<(), Erro
              )",
         )
         .bind(latest)
-        .bind(FOLLOWER_SILENCE)
+        .bind(FOLLOWER_TIMEOUT)
         .fetch_one(pg)
         .await?;
         if !behind {

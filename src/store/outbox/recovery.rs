@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use sqlx::{PgExecutor, PgPool};
 
 use crate::store::Error;
-use crate::store::clickhouse::history_writer::Recorded;
+use crate::store::clickhouse::history_writer::RecordedDelivery;
 use crate::store::outbox::data_version;
 use crate::store::postgres::Transaction;
 
@@ -71,8 +71,8 @@ pub async fn applied(pg: impl PgExecutor<'_>) -> Result<i64, Error> {
 
 /// Goes on after the delivery that ClickHouse recorded last: everything after it waits again, removed subjects that it
 /// may still show are left out again, and coming deliveries are numbered above everything that either store knows.
-pub async fn resume(pg: &PgPool, recorded: Recorded) -> Result<Resumed, Error> {
-    let has = recorded.delivery;
+pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Resumed, Error> {
+    let has = recorded.number;
     let remembered = remembered(pg).await?;
     sqlx::query("select setval('deliveries', greatest($1, $2))")
         .bind(remembered)
@@ -129,10 +129,10 @@ pub async fn keep_ids_above(pg: &PgPool, highest: i64) -> Result<(), Error> {
 
 /// Notes what was delivered after `recorded` and is not kept any more. Files that are older than a loss noticed before
 /// do not have its gap.
-async fn note_missing_history(pg: &PgPool, recorded: Recorded, last: i64) -> Result<(), Error> {
+async fn note_missing_history(pg: &PgPool, recorded: RecordedDelivery, last: i64) -> Result<(), Error> {
     let mut transaction = Transaction::begin(pg).await?;
     sqlx::query("delete from missing_history where detected_at_delivery >= $1")
-        .bind(recorded.delivery)
+        .bind(recorded.number)
         .execute(&mut *transaction)
         .await?;
     if let Some(MissingHistory { since, until }) = forgotten_after(&mut *transaction, recorded).await? {
@@ -150,13 +150,13 @@ async fn note_missing_history(pg: &PgPool, recorded: Recorded, last: i64) -> Res
 /// What was delivered after `recorded` and is not kept any more.
 pub async fn forgotten_after(
     pg: impl PgExecutor<'_>,
-    recorded: Recorded,
+    recorded: RecordedDelivery,
 ) -> Result<Option<MissingHistory>, Error> {
     let forgotten = sqlx::query_as(
         "select $2::timestamptz as since, applied_at as until from outbox_pruned where delivery > $1",
     )
-    .bind(recorded.delivery)
-    .bind(recorded.at)
+    .bind(recorded.number)
+    .bind(recorded.applied_at)
     .fetch_optional(pg)
     .await?;
     Ok(forgotten)

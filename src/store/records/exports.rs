@@ -295,7 +295,7 @@ async fn ask<T: RowOwned + RowRead>(
     sql: &'static str,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<Vec<T>, Error> {
-    client::ask(client, sql, LONGEST, |query| {
+    client::fetch_all(client, sql, LONGEST, |query| {
         bind(query).with_setting("cancel_http_readonly_queries_on_client_close", "1")
     })
     .await

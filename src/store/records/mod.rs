@@ -8,5 +8,6 @@ pub mod imports;
 pub mod keys;
 pub mod links;
 pub mod organizations;
+pub mod post_days;
 pub mod rate_limits;
 pub mod videos;

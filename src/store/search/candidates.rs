@@ -64,7 +64,7 @@ impl Searcher {
         Searcher { searcher, fields }
     }
 
-    pub(super) fn documents(&self) -> u64 {
+    pub(super) fn document_count(&self) -> u64 {
         self.searcher.num_docs()
     }
 

@@ -21,11 +21,11 @@ const PAGE: i64 = 5_000;
 /// How long a change is kept for indexes that are away.
 const RETENTION_DAYS: i64 = 7;
 /// How long a follower may be silent before it counts as gone.
-pub const FOLLOWER_SILENCE: &str = "10 seconds";
+pub const FOLLOWER_TIMEOUT: &str = "10 seconds";
 
 /// A place in the change sequence of one database: every change before it is applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
+pub struct IndexPosition {
     /// Which database it is a place in, and which course of its history.
     pub database: String,
     /// Every transaction with a lower number is applied.
@@ -36,7 +36,7 @@ pub struct Position {
     pub generation: i64,
 }
 
-impl Position {
+impl IndexPosition {
     pub(super) fn encode(&self) -> String {
         serde_json::json!(self).to_string()
     }
@@ -48,13 +48,13 @@ impl Position {
 
 /// The changes after a position.
 #[derive(Debug)]
-pub struct Batch {
+pub struct ChangeBatch {
     /// Each record once.
     pub named: Vec<(Entity, Uuid)>,
     /// Organizations that are gone, of which nothing is left in Postgres.
     pub gone: Vec<Uuid>,
     /// Where the sequence goes on.
-    pub next: Position,
+    pub next: IndexPosition,
     /// Whether it held all that could be read.
     pub complete: bool,
     /// The generation of which every index should be.
@@ -70,7 +70,7 @@ pub struct Document {
     pub text: String,
 }
 
-impl Batch {
+impl ChangeBatch {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.named.is_empty() && self.gone.is_empty()
@@ -84,7 +84,7 @@ const ORGANIZATION: &str = "organization";
 pub const ENTITIES: [Entity; 3] = [Entity::Account, Entity::Creator, Entity::Video];
 
 /// Returns the position from which an index has to follow that is built from what is read after this call.
-pub async fn start(pg: &PgPool) -> Result<Position, Error> {
+pub async fn current_position(pg: &PgPool) -> Result<IndexPosition, Error> {
     // The timeline is another one after a restored backup or a failover, which may have lost what was applied, and the
     // table after a restored dump.
     let (database, txid, generation) = sqlx::query_as(
@@ -96,11 +96,11 @@ pub async fn start(pg: &PgPool) -> Result<Position, Error> {
     )
     .fetch_one(pg)
     .await?;
-    Ok(Position { database, txid, position: 0, generation })
+    Ok(IndexPosition { database, txid, position: 0, generation })
 }
 
 /// Tells whether the sequence still holds everything after a position, in the database that it is a place in.
-pub async fn can_follow(pg: &PgPool, position: &Position) -> Result<bool, Error> {
+pub async fn can_resume(pg: &PgPool, position: &IndexPosition) -> Result<bool, Error> {
     let (oldest, next): (Option<i64>, i64) = sqlx::query_as(
         "select (select min(txid) from search_changes)::text::bigint,
              pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
@@ -109,12 +109,12 @@ pub async fn can_follow(pg: &PgPool, position: &Position) -> Result<bool, Error>
     .await?;
     // Pruning leaves at least one row, and nothing older than the oldest that is left was kept.
     let kept = oldest.is_none_or(|oldest| oldest <= position.txid);
-    Ok(kept && position.txid <= next && position.database == start(pg).await?.database)
+    Ok(kept && position.txid <= next && position.database == current_position(pg).await?.database)
 }
 
 /// Reads the changes after a position, in the order of their transactions, as far as none can still come in between.
 /// Fails when the sequence is another one than the position is a place in.
-pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
+pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatch, Error> {
     let (horizon, generation, relation): (i64, i64, String) = sqlx::query_as(
         "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
              (select coalesce(max(generation), 0) from search_generations), 'search_changes'::regclass::oid::text",
@@ -145,12 +145,12 @@ pub async fn read(pg: &PgPool, after: &Position) -> Result<Batch, Error> {
     let gone = rows.iter().filter(|(.., entity, _)| entity == ORGANIZATION).map(|(.., id)| *id).collect();
     let named: BTreeSet<_> =
         rows.into_iter().filter_map(|(.., entity, id)| Some((parse(&entity)?, id))).collect();
-    let next = Position { txid, position, ..after.clone() };
-    Ok(Batch { named: named.into_iter().collect(), gone, next, complete, generation })
+    let next = IndexPosition { txid, position, ..after.clone() };
+    Ok(ChangeBatch { named: named.into_iter().collect(), gone, next, complete, generation })
 }
 
 /// Counts the changes that an index does not hold which has applied all transactions below a number, up to a limit.
-pub async fn pending(pg: &PgPool, applied: i64) -> Result<i64, Error> {
+pub async fn count_pending(pg: &PgPool, applied: i64) -> Result<i64, Error> {
     let pending = sqlx::query_scalar(
         "select count(*) from (select from search_changes where txid >= $1::text::xid8 limit 100000) pending",
     )
@@ -165,7 +165,7 @@ fn parse(entity: &str) -> Option<Entity> {
 }
 
 /// Reads what is to be found of the named records now; those that are gone, or have no text, are missing.
-pub async fn documents(pg: &PgPool, named: &[(Entity, Uuid)]) -> Result<Vec<Document>, Error> {
+pub async fn read_documents(pg: &PgPool, named: &[(Entity, Uuid)]) -> Result<Vec<Document>, Error> {
     let mut documents = Vec::new();
     for entity in ENTITIES {
         let ids: Vec<_> = named.iter().filter(|(of, _)| *of == entity).map(|(_, id)| *id).collect();
@@ -185,7 +185,7 @@ pub async fn documents(pg: &PgPool, named: &[(Entity, Uuid)]) -> Result<Vec<Docu
 }
 
 /// Reads the next documents of one kind in the order of their ids; none are left when there are none.
-pub async fn page(pg: &PgPool, entity: Entity, after: Uuid) -> Result<Vec<Document>, Error> {
+pub async fn read_page(pg: &PgPool, entity: Entity, after: Uuid) -> Result<Vec<Document>, Error> {
     let statement = match entity {
         Entity::Account => {
             "select id, organization_id, username from accounts where id > $1 order by id limit $2"
@@ -207,7 +207,12 @@ fn texts(entity: Entity, rows: Vec<(Uuid, Uuid, String)>) -> Vec<Document> {
 
 /// Tells whoever waits (`store::applied`, `tidemark reindex`) how far a follower is, of which generation its index is,
 /// and that it lives.
-pub async fn announce(pg: &PgPool, follower: Uuid, horizon: i64, generation: i64) -> Result<(), Error> {
+pub async fn register_follower(
+    pg: &PgPool,
+    follower: Uuid,
+    horizon: i64,
+    generation: i64,
+) -> Result<(), Error> {
     sqlx::query(
         "insert into search_followers (id, horizon, generation) values ($1, $2, $3)
          on conflict (id) do update set horizon = $2, generation = $3, seen_at = now()",
@@ -221,14 +226,14 @@ pub async fn announce(pg: &PgPool, follower: Uuid, horizon: i64, generation: i64
 }
 
 /// Takes a follower off the list of those that others wait for.
-pub async fn leave(pg: &PgPool, follower: Uuid) -> Result<(), Error> {
+pub async fn unregister_follower(pg: &PgPool, follower: Uuid) -> Result<(), Error> {
     sqlx::query("delete from search_followers where id = $1").bind(follower).execute(pg).await?;
     Ok(())
 }
 
 /// Removes the changes that every index in use has long applied; one that was away for longer is built anew.
 ///
-/// What is removed is always the beginning of the sequence and never all of it, by which [`can_follow`] tells. What a dump
+/// What is removed is always the beginning of the sequence and never all of it, by which [`can_resume`] tells. What a dump
 /// brought from a server that had counted more transactions than this one goes too: nobody can wait for their numbers.
 pub async fn prune(pg: &PgPool) -> Result<u64, Error> {
     sqlx::query("delete from search_followers where seen_at < now() - interval '1 hour'").execute(pg).await?;
@@ -248,20 +253,20 @@ pub async fn prune(pg: &PgPool) -> Result<u64, Error> {
 }
 
 /// Asks every follower, whether it lives now or later, to make its index anew. Returns the generation of those to come.
-pub async fn ask_for_rebuild(pg: &PgPool) -> Result<i64, Error> {
+pub async fn request_rebuild(pg: &PgPool) -> Result<i64, Error> {
     Ok(sqlx::query_scalar("insert into search_generations default values returning generation")
         .fetch_one(pg)
         .await?)
 }
 
 /// The number of living followers, and how many of them have an index of an earlier generation.
-pub async fn followers(pg: &PgPool, generation: i64) -> Result<(i64, i64), Error> {
+pub async fn count_followers(pg: &PgPool, generation: i64) -> Result<(i64, i64), Error> {
     Ok(sqlx::query_as(
         "select count(*), count(*) filter (where generation < $1)
          from search_followers where seen_at > now() - $2::interval",
     )
     .bind(generation)
-    .bind(FOLLOWER_SILENCE)
+    .bind(FOLLOWER_TIMEOUT)
     .fetch_one(pg)
     .await?)
 }

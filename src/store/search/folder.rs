@@ -7,7 +7,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::changes::Position;
+use super::changes::IndexPosition;
 use super::index::Index;
 use crate::store::Error;
 
@@ -56,14 +56,14 @@ impl Folder {
         }
         let index = match usable {
             Some(index) => index,
-            None => folder.beside()?,
+            None => folder.create_next()?,
         };
         folder.keep(&index)?;
         Ok((folder, index))
     }
 
     /// Makes an empty index beside those that are there.
-    pub(super) fn beside(&self) -> Result<Index, Error> {
+    pub(super) fn create_next(&self) -> Result<Index, Error> {
         let number = self.numbers()?.last().map_or(1, |last| last + 1);
         Index::create(&self.place(number), Arc::clone(&self.lock))
     }
@@ -101,10 +101,10 @@ fn numbers(path: &Path) -> std::io::Result<Vec<u64>> {
 
 /// The place in the change sequence of the index that a folder holds, or why there is none to go on with. Takes nothing
 /// from the process that the folder may belong to.
-pub(super) fn look(path: &Path) -> Result<Position, String> {
+pub(super) fn read_position(path: &Path) -> Result<IndexPosition, String> {
     let mut reason = "there is none yet".to_owned();
     for number in numbers(path).map_err(|error| error.to_string())?.into_iter().rev() {
-        match Index::look(&path.join(format!("{NAME}{number}"))) {
+        match Index::read_position(&path.join(format!("{NAME}{number}"))) {
             Ok(Some(position)) => return Ok(position),
             Ok(None) => {}
             Err(error) => reason = error,

@@ -15,7 +15,7 @@ use tantivy::{IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocu
 use uuid::Uuid;
 
 use super::candidates::Searcher;
-use super::changes::{Document, ENTITIES, Position};
+use super::changes::{Document, ENTITIES, IndexPosition};
 use super::grams::Grams;
 use crate::store::Error;
 use crate::store::write::Entity;
@@ -93,7 +93,7 @@ pub(super) struct Index {
     reader: IndexReader,
     /// Absent after a failed write: what was not committed is gone with it.
     writer: Mutex<Option<IndexWriter>>,
-    position: RwLock<Option<Position>>,
+    position: RwLock<Option<IndexPosition>>,
     /// Nobody else takes the folder while somebody may still write here; who found it written to would take it for damaged.
     _lock: Arc<File>,
 }
@@ -121,13 +121,13 @@ impl Index {
     }
 
     /// The position of an index that may belong to another process, once it is complete; or why it cannot be used.
-    pub(super) fn look(path: &Path) -> Result<Option<Position>, String> {
+    pub(super) fn read_position(path: &Path) -> Result<Option<IndexPosition>, String> {
         let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
         if index.schema() != schema().0 {
             return Err("it is of another version".to_owned());
         }
         let metas = index.load_metas().map_err(|error| error.to_string())?;
-        Ok(metas.payload.as_deref().and_then(Position::decode))
+        Ok(metas.payload.as_deref().and_then(IndexPosition::decode))
     }
 
     fn over(path: &Path, lock: Arc<File>, index: tantivy::Index) -> tantivy::Result<Self> {
@@ -135,7 +135,7 @@ impl Index {
         let index = Index {
             path: path.to_owned(),
             reader: index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?,
-            position: RwLock::new(index.load_metas()?.payload.as_deref().and_then(Position::decode)),
+            position: RwLock::new(index.load_metas()?.payload.as_deref().and_then(IndexPosition::decode)),
             fields: schema().1,
             writer: Mutex::new(None),
             index,
@@ -149,7 +149,7 @@ impl Index {
         &self.path
     }
 
-    pub(super) fn position(&self) -> Option<Position> {
+    pub(super) fn position(&self) -> Option<IndexPosition> {
         self.position.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -205,7 +205,7 @@ impl Index {
     /// Writes the segments anew that still hold documents which were replaced or removed, one after the other, and says
     /// how many such documents there were. Searches and writes go on meanwhile. One that cannot be written anew keeps no
     /// other one from it, and is told in the end.
-    pub(super) fn rewrite(&self) -> Result<u64, Error> {
+    pub(super) fn purge_deleted(&self) -> Result<u64, Error> {
         let (mut gone, mut failed) = (0, Vec::new());
         for segment in self.index.searchable_segment_metas().map_err(Error::from)? {
             if !segment.has_deletes() {
@@ -242,12 +242,12 @@ impl Index {
     }
 
     /// How many documents the files hold that were replaced or removed.
-    pub(super) fn leftovers(&self) -> Result<u64, Error> {
+    pub(super) fn deleted_count(&self) -> Result<u64, Error> {
         let segments = self.index.searchable_segment_metas().map_err(Error::from)?;
         Ok(segments.iter().map(|segment| u64::from(segment.num_deleted_docs())).sum())
     }
 
-    pub(super) fn commit(&self, position: Option<Position>) -> Result<(), Error> {
+    pub(super) fn commit(&self, position: Option<IndexPosition>) -> Result<(), Error> {
         self.write(|writer| {
             let mut commit = writer.prepare_commit()?;
             if let Some(position) = &position {

@@ -26,7 +26,7 @@ use super::Error;
 use super::write::Entity;
 use crate::failpoint;
 use crate::model::text::folded;
-use changes::{Document, Position};
+use changes::{Document, IndexPosition};
 use folder::Folder;
 use index::Index;
 
@@ -91,18 +91,18 @@ pub struct SearchIndex {
 
 struct Shared {
     folder: Folder,
-    current: RwLock<Written>,
+    current: RwLock<DiskIndex>,
     progress: watch::Sender<Progress>,
 }
 
 /// One index on disk, as it is written. Cheap to clone.
 #[derive(Clone)]
-pub struct Written(Arc<Index>);
+pub struct DiskIndex(Arc<Index>);
 
 /// The place in the change sequence of the index that a folder holds, or why a process would build another one. The folder
 /// stays whose it is. Blocks on files.
-pub fn look(folder: &Path) -> Result<Position, String> {
-    folder::look(folder)
+pub fn read_position(folder: &Path) -> Result<IndexPosition, String> {
+    folder::read_position(folder)
 }
 
 impl SearchIndex {
@@ -110,7 +110,7 @@ impl SearchIndex {
     /// it is damaged or of another format. Reads the whole index once, so it is not to be called on an async thread.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (folder, index) = Folder::open(folder)?;
-        let current = RwLock::new(Written(Arc::new(index)));
+        let current = RwLock::new(DiskIndex(Arc::new(index)));
         let progress = watch::channel(Progress::default()).0;
         Ok(SearchIndex { shared: Arc::new(Shared { folder, current, progress }) })
     }
@@ -142,23 +142,23 @@ impl SearchIndex {
     }
 
     /// The index in use.
-    pub fn current(&self) -> Written {
+    pub fn current(&self) -> DiskIndex {
         self.shared.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes an empty index beside the one in use, which stays in use until [`SearchIndex::swap`].
-    pub async fn beside(&self) -> Result<Written, Error> {
+    pub async fn create_next(&self) -> Result<DiskIndex, Error> {
         let (shared, current) = (self.shared.clone(), self.current());
         blocking(move || {
             // What an attempt that failed has left.
             shared.folder.keep(&current.0)?;
-            Ok(Written(Arc::new(shared.folder.beside()?)))
+            Ok(DiskIndex(Arc::new(shared.folder.create_next()?)))
         })
         .await
     }
 
     /// Uses another index from now on and removes the former one. A search that has begun ends on that.
-    pub async fn swap(&self, next: Written) -> Result<(), Error> {
+    pub async fn swap(&self, next: DiskIndex) -> Result<(), Error> {
         let former = {
             let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, next.clone())
@@ -184,22 +184,22 @@ impl SearchIndex {
     }
 
     /// How long ago the index last held everything that was committed; `None` while it is first built.
-    pub fn behind(&self) -> Option<Duration> {
+    pub fn lag(&self) -> Option<Duration> {
         self.shared.progress.borrow().caught_up.map(|at| at.elapsed())
     }
 
     /// The number of records that can be found, of all organizations.
-    pub fn documents(&self) -> u64 {
-        self.current().0.searcher().documents()
+    pub fn document_count(&self) -> u64 {
+        self.current().0.searcher().document_count()
     }
 
     /// The place in the change sequence that the index on disk has; `None` when it was never complete.
-    pub fn position(&self) -> Option<Position> {
+    pub fn position(&self) -> Option<IndexPosition> {
         self.current().position()
     }
 
     /// Notes that everything can be found of the transactions below a number, and whether nothing else is left.
-    pub fn reached(&self, txid: i64, caught_up: bool) {
+    pub fn record_progress(&self, txid: i64, caught_up: bool) {
         self.shared.progress.send_modify(|progress| {
             progress.applied = progress.applied.max(txid);
             if caught_up {
@@ -209,14 +209,14 @@ impl SearchIndex {
     }
 
     /// Notes that the index in use cannot follow Postgres and has to be made anew.
-    pub fn lost(&self) {
+    pub fn reset_progress(&self) {
         self.shared.progress.send_replace(Progress::default());
     }
 }
 
-impl Written {
+impl DiskIndex {
     /// The place in the change sequence that it has on disk; `None` when it was never complete.
-    pub fn position(&self) -> Option<Position> {
+    pub fn position(&self) -> Option<IndexPosition> {
         self.0.position()
     }
 
@@ -246,20 +246,20 @@ impl Written {
 
     /// Writes those of its files anew that still hold documents which were replaced or removed, and says how many those
     /// were. It is searched and written meanwhile.
-    pub async fn rewrite(&self) -> Result<u64, Error> {
+    pub async fn purge_deleted(&self) -> Result<u64, Error> {
         let index = self.0.clone();
-        blocking(move || index.rewrite()).await
+        blocking(move || index.purge_deleted()).await
     }
 
     /// How many documents its files hold that were replaced or removed.
-    pub async fn leftovers(&self) -> Result<u64, Error> {
+    pub async fn deleted_count(&self) -> Result<u64, Error> {
         let index = self.0.clone();
-        blocking(move || index.leftovers()).await
+        blocking(move || index.deleted_count()).await
     }
 
     /// Makes everything so far durable and findable, together with the position that it corresponds to; without
     /// one the index counts as incomplete.
-    pub async fn commit(&self, position: Option<Position>) -> Result<(), Error> {
+    pub async fn commit(&self, position: Option<IndexPosition>) -> Result<(), Error> {
         let index = self.0.clone();
         blocking(move || index.commit(position)).await
     }

@@ -18,7 +18,7 @@ use super::{BRIEF, LONG, within};
 use crate::app::Stores;
 use crate::failpoint;
 use crate::store::Error;
-use crate::store::clickhouse::history_writer::{self, Days};
+use crate::store::clickhouse::history_writer::{self, RecomputeMode};
 use crate::store::outbox::{self, Held, Leadership};
 
 /// How long the relay rests when nothing waits.
@@ -92,9 +92,10 @@ async fn lead(
         confirm(&mut leadership).await?;
         if let Some(delivery) = within(LONG, outbox::next(pg, DELIVERY_BYTES, &mut held)).await? {
             failpoint::reached("relay-numbered");
-            let days = if delivery.first <= abandoned { Days::All } else { Days::Changed };
+            let mode =
+                if delivery.first <= abandoned { RecomputeMode::AllDays } else { RecomputeMode::ChangedDays };
             let watched = WatchedDelivery::begin();
-            let delivered = deliver::deliver(stores, &mut leadership, has, &delivery, days);
+            let delivered = deliver::deliver(stores, &mut leadership, has, &delivery, mode);
             let delivered = delivered.instrument(watched.span.clone()).await;
             watched.end(&delivered, delivery.rows.len());
             if !delivered? {
@@ -114,7 +115,7 @@ async fn lead(
                 cleaned = Some(Instant::now());
             }
             if looked.elapsed() > LOOK {
-                if history_writer::recorded(&stores.clickhouse).await?.delivery != has {
+                if history_writer::last_delivery(&stores.clickhouse).await?.number != has {
                     return Ok(());
                 }
                 within(BRIEF, held.look_again(pg)).await?;
@@ -131,7 +132,7 @@ async fn lead(
 /// Takes the relay's place and finds out where to go on; nothing while another process has the place.
 async fn begin(stores: &Stores, database_url: &str) -> Result<Option<(Leadership, i64, i64)>, Error> {
     let Some(leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(None) };
-    history_writer::quiet(&stores.clickhouse).await?;
+    history_writer::wait_for_inserts(&stores.clickhouse, history_writer::SLOW_INSERT).await?;
     let (has, abandoned) = resume(stores).await?;
     Ok(Some((leadership, has, abandoned)))
 }
@@ -139,8 +140,8 @@ async fn begin(stores: &Stores, database_url: &str) -> Result<Option<(Leadership
 /// Goes on after the delivery that ClickHouse has, and says which one that is, and up to which position rows were in an
 /// attempt that nobody finished: its statements may still be at work, on what they found when they began.
 async fn resume(stores: &Stores) -> Result<(i64, i64), Error> {
-    let recorded = history_writer::recorded(&stores.clickhouse).await?;
-    let has = recorded.delivery;
+    let recorded = history_writer::last_delivery(&stores.clickhouse).await?;
+    let has = recorded.number;
     // First of all, as it is known by the numbers of deliveries, which go on above those of ClickHouse from here on.
     if has > within(BRIEF, outbox::remembered(&stores.pg)).await? {
         let highest = history_writer::highest_id(&stores.clickhouse).await?;

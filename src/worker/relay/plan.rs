@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
-use crate::store::clickhouse::history_writer::dimensions::{Changed, Removed};
-use crate::store::clickhouse::history_writer::{Move, Subject};
+use crate::store::clickhouse::history_writer::dimensions::{ChangedRecords, RemovedRecords};
+use crate::store::clickhouse::history_writer::{Subject, VideoMove};
 use crate::store::outbox::Row;
 use crate::store::outbox::event::{Event, VideoPlace};
 
@@ -17,13 +17,13 @@ use crate::store::outbox::event::{Event, VideoPlace};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Records whose present state has to be brought.
-    pub(super) changed: Changed,
+    pub(super) changed: ChangedRecords,
     /// History that has to be copied; no place is both origin and destination.
-    pub(super) moves: Vec<Move>,
+    pub(super) moves: Vec<VideoMove>,
     /// Places where no history may stay.
     pub(super) left: Vec<(Uuid, VideoPlace)>,
     pub(super) removed_subjects: Vec<Subject>,
-    pub(super) removed: Removed,
+    pub(super) removed: RemovedRecords,
     pub(super) account_snapshots: Vec<(Uuid, AccountSnapshot)>,
     pub(super) video_snapshots: Vec<(Uuid, VideoSnapshot)>,
     /// Subjects whose gains have to be computed again.
@@ -55,7 +55,7 @@ impl Plan {
             let from = VideoPlace { subject_id, video_id };
             let to = routes.end(organization, from);
             if !routes.removed.contains(&(organization, to.subject_id)) {
-                plan.moves.push(Move { organization, from, to });
+                plan.moves.push(VideoMove { organization, from, to });
             }
             plan.left.push((organization, from));
         }

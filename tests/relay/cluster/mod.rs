@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use tidemark::config::ClickhouseArgs;
 use tidemark::embedded::clickhouse::{SpawnOptions, Spawned};
 use tidemark::model::secret::Secret;
+use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::cluster::Layout;
-use tidemark::store::clickhouse::connect;
 use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
 
 /// Clusters of the engine itself. `pair` has it as both of its shards, which shows who is asked, and answers nothing right;
@@ -82,9 +82,9 @@ impl Node {
     }
 
     async fn database_of(&self, database: &str, cluster: &str, form: fn(String) -> String) -> Client {
-        let client = connect::clickhouse(&self.args(database, cluster));
+        let client = client::connect(&self.args(database, cluster));
         let server = client.clone().with_database("default");
-        let layout = Layout::of(&server, database).await.unwrap();
+        let layout = Layout::detect(&server, database).await.unwrap();
         for statement in layout.render(&format!("create database if not exists `{database}`")).unwrap() {
             server.query_raw(&here(&statement)).execute().await.unwrap();
         }

@@ -2,8 +2,8 @@
 
 use chrono::{TimeDelta, Utc};
 use tidemark::rollup::{rebuild, verify};
+use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::cluster::{Layout, TABLES};
-use tidemark::store::clickhouse::connect;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::lifecycle::retention;
 use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
@@ -18,8 +18,8 @@ use crate::setup::{OwnStores, delete_account, scrape_at, track_alone};
 async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
     let node = Node::start().await;
     let look = async |database: &str, cluster: &str| {
-        let client = connect::clickhouse(&node.args("default", cluster));
-        Layout::of(&client, database).await
+        let client = client::connect(&node.args("default", cluster));
+        Layout::detect(&client, database).await
     };
     assert_eq!(look("fresh", "").await.unwrap(), Layout::Single);
     let sharded = |cluster: &str, shards| Layout::Sharded {
@@ -43,7 +43,7 @@ async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
     let text = look("cut", "one").await.unwrap_err().to_string();
     assert!(text.contains("cut into 2 shards") && text.contains("has 1"), "{text}");
 
-    let client = connect::clickhouse(&node.args("default", ""));
+    let client = client::connect(&node.args("default", ""));
     client.query_raw("create database plain").execute().await.unwrap();
     client.clone().with_database("plain").query_raw(CREATE_SCHEMA_MIGRATIONS).execute().await.unwrap();
     let text = look("plain", "one").await.unwrap_err().to_string();
@@ -265,7 +265,7 @@ async fn shards_are_asked_for_their_subjects_and_added_up() {
 
     // One that is away makes no total of the rest.
     let away = node.database("away", "away").await;
-    let error = history_writer::recorded(&away).await.unwrap_err();
+    let error = history_writer::last_delivery(&away).await.unwrap_err();
     assert!(error.is_outage(), "{error}");
     node.spawned.stop().await.unwrap();
 }

@@ -95,11 +95,11 @@ fn a_name_that_would_end_its_quotes_is_no_name_of_a_cluster() {
 #[tokio::test]
 async fn the_statements_that_are_others_on_a_cluster_parse() {
     let client = &Stack::shared().stores.clickhouse;
-    let there = cluster::connected(Client::default().with_database("tidemark"), "main");
+    let there = cluster::configure(Client::default().with_database("tidemark"), "main");
     let recompute = include_str!("../../../src/store/clickhouse/history_writer/recompute.sql");
-    parses(client, &cluster::within_shards(&there, recompute)).await;
-    parses(client, &cluster::being_written(&there, "")).await;
-    parses(client, &cluster::inserting_as(&there, "")).await;
+    parses(client, &cluster::insert_on_each_shard(&there, recompute)).await;
+    parses(client, &cluster::pending_writes(&there, "")).await;
+    parses(client, &cluster::inserts_with_comment(&there, "")).await;
     for change in [
         "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
         "DELETE FROM video_snapshots WHERE org_id = {org:UUID}",

@@ -268,7 +268,7 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     let relay = own.relay();
     // The first sweep is when the process starts, the next not before half a day is over.
     swept(1).await;
-    eventually("the index is whole", || async { (index.documents() == 24).then_some(()) }).await;
+    eventually("the index is whole", || async { (index.document_count() == 24).then_some(()) }).await;
     let told = ["sentinel profile 0", "Sentinel creator", "sentinel caption", &username];
     for text in told {
         assert!(!told_by(&own, text).await.is_empty(), "{text}");
@@ -279,9 +279,9 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     let gone = [places(tenant.id, tenant.accounts[0].subject_id), others.places(tenant.id)].concat();
     assert!(rows(&own, &gone).await.iter().all(|rows| *rows > 0), "covered, and still there");
     // The account, the creator and the video with a caption are found no more, and still there.
-    eventually("the index has followed", || async { (index.documents() == 21).then_some(()) }).await;
+    eventually("the index has followed", || async { (index.document_count() == 21).then_some(()) }).await;
     // They are in the files, unless the rewriting with which the follower began comes only now.
-    assert!(index.current().leftovers().await.unwrap() <= 3);
+    assert!(index.current().deleted_count().await.unwrap() <= 3);
     sandbox.world.advance(24.0).unwrap();
     swept(3).await;
     eventually("the files hold nothing of it", || async {
@@ -289,10 +289,10 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     })
     .await;
     eventually("the index holds nothing of it", || async {
-        (index.current().leftovers().await.unwrap() == 0).then_some(())
+        (index.current().deleted_count().await.unwrap() == 0).then_some(())
     })
     .await;
-    assert_eq!(index.documents(), 21);
+    assert_eq!(index.document_count(), 21);
     for text in told {
         assert_eq!(told_by(&own, text).await, Vec::<String>::new(), "{text}");
     }

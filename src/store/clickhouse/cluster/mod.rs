@@ -64,7 +64,7 @@ pub const TABLES: [Table; 8] = [
 ];
 
 /// The client for servers of a cluster; the same one without a cluster's name.
-pub fn connected(client: Client, cluster: &str) -> Client {
+pub fn configure(client: Client, cluster: &str) -> Client {
     if cluster.is_empty() {
         return client;
     }
@@ -75,8 +75,8 @@ pub fn connected(client: Client, cluster: &str) -> Client {
 
 /// The statement that reads facts and writes what follows from them, each shard what it has itself: neither do the facts
 /// travel, nor does one node compute for all. It has to be an INSERT whose columns are named.
-pub fn within_shards<'s>(client: &Client, insert: &'s str) -> Cow<'s, str> {
-    Cluster::of(client).map_or(Cow::Borrowed(insert), |cluster| cluster.within_shards(insert).into())
+pub fn insert_on_each_shard<'s>(client: &Client, insert: &'s str) -> Cow<'s, str> {
+    Cluster::of(client).map_or(Cow::Borrowed(insert), |cluster| cluster.insert_on_each_shard(insert).into())
 }
 
 /// The statement that changes rows in place, or the files they lie in (ALTER, DELETE, OPTIMIZE, TRUNCATE), on every shard.
@@ -86,14 +86,14 @@ pub fn on_every_shard<'s>(client: &Client, change: &'s str) -> Cow<'s, str> {
 
 /// The statement that counts what is still being written, `here` for a single server: on every node, with what one of them
 /// has and its replica does not have yet.
-pub fn being_written<'s>(client: &Client, here: &'s str) -> Cow<'s, str> {
-    Cluster::of(client).map_or(Cow::Borrowed(here), |cluster| cluster.being_written().into())
+pub fn pending_writes<'s>(client: &Client, here: &'s str) -> Cow<'s, str> {
+    Cluster::of(client).map_or(Cow::Borrowed(here), |cluster| cluster.pending_writes().into())
 }
 
 /// The statement that counts what this service inserts as `comment` says (its `log_comment`), `here` for a single server: on
 /// every node, because any of them may have been asked.
-pub fn inserting_as<'s>(client: &Client, here: &'s str) -> Cow<'s, str> {
-    Cluster::of(client).map_or(Cow::Borrowed(here), |cluster| cluster.inserting_as().into())
+pub fn inserts_with_comment<'s>(client: &Client, here: &'s str) -> Cow<'s, str> {
+    Cluster::of(client).map_or(Cow::Borrowed(here), |cluster| cluster.inserts_with_comment().into())
 }
 
 /// The cluster that a client speaks to, and the database there.
@@ -123,7 +123,7 @@ impl<'c> Cluster<'c> {
     }
 
     /// Other shards are asked only for tables that do not follow the subject, once, for all that a shard wants to know.
-    fn within_shards(&self, insert: &str) -> String {
+    fn insert_on_each_shard(&self, insert: &str) -> String {
         let pieces = Pieces::of(insert);
         let columns = (0..pieces.code.len()).find(|n| pieces.at(*n) == ")");
         let end = columns.map_or(0, |n| pieces.code[n] + 1);
@@ -141,7 +141,7 @@ impl<'c> Cluster<'c> {
         text::renamed(change, false, |table| self.local(table.name) + &changed.take().unwrap_or_default())
     }
 
-    fn being_written(&self) -> String {
+    fn pending_writes(&self) -> String {
         let Cluster { name, database } = self;
         format!(
             "select sum(waiting) from (
@@ -155,7 +155,7 @@ impl<'c> Cluster<'c> {
         )
     }
 
-    fn inserting_as(&self) -> String {
+    fn inserts_with_comment(&self) -> String {
         format!("{} and Settings['log_comment'] = {{comment:String}}", self.inserting())
     }
 
@@ -176,20 +176,20 @@ mod tests {
     use super::*;
 
     fn client() -> Client {
-        connected(Client::default().with_database("tidemark"), "main")
+        configure(Client::default().with_database("tidemark"), "main")
     }
 
     #[test]
     fn a_single_server_gets_every_statement_as_it_is() {
-        let one = connected(Client::default().with_database("tidemark"), "");
+        let one = configure(Client::default().with_database("tidemark"), "");
         for (name, _) in SETTINGS.iter().chain(&[(NAME, "")]) {
             assert_eq!(one.get_setting(name), None, "{name}");
         }
         let recompute = include_str!("../history_writer/recompute.sql");
-        assert_eq!(within_shards(&one, recompute), recompute);
+        assert_eq!(insert_on_each_shard(&one, recompute), recompute);
         assert_eq!(on_every_shard(&one, "OPTIMIZE TABLE videos"), "OPTIMIZE TABLE videos");
-        assert_eq!(being_written(&one, "select 0"), "select 0");
-        assert_eq!(inserting_as(&one, "select 0"), "select 0");
+        assert_eq!(pending_writes(&one, "select 0"), "select 0");
+        assert_eq!(inserts_with_comment(&one, "select 0"), "select 0");
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn gains_are_computed_on_the_shard_that_has_the_facts() {
         let client = client();
-        let there = within_shards(&client, include_str!("../history_writer/recompute.sql"));
+        let there = insert_on_each_shard(&client, include_str!("../history_writer/recompute.sql"));
         let (into, select) = there.split_once("SELECT * FROM cluster('main', view(").unwrap();
         assert!(into.contains("INSERT INTO account_daily\n(") && into.trim_end().ends_with(')'), "{into}");
         let select = select.strip_suffix("\n))").unwrap();

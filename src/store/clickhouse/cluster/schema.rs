@@ -49,7 +49,7 @@ pub enum Layout {
 impl Layout {
     /// Looks how a database lies or, where it has no tables yet, has to lie. The number of shards never changes: rows that
     /// replace each other have to come to the same one. A cluster that has grown keeps the new ones empty.
-    pub async fn of(client: &Client, database: &str) -> Result<Self, Error> {
+    pub async fn detect(client: &Client, database: &str) -> Result<Self, Error> {
         #[derive(Row, Deserialize)]
         struct Defined {
             shards: u32,
@@ -97,7 +97,7 @@ impl Layout {
     }
 
     /// Whether statements that were applied before have to run again, for nodes that have joined since.
-    pub fn may_have_grown(&self) -> bool {
+    pub fn is_sharded(&self) -> bool {
         matches!(self, Layout::Sharded { .. })
     }
 

@@ -15,21 +15,21 @@ use super::{NAMED, Subject, execute};
 use crate::store::Error;
 
 /// A record, under its organization.
-pub type Record = (Uuid, Uuid);
+pub type RecordKey = (Uuid, Uuid);
 
 /// Records whose state has to be brought.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Changed {
-    pub accounts: BTreeSet<Record>,
-    pub creators: BTreeSet<Record>,
-    pub videos: BTreeSet<Record>,
+pub struct ChangedRecords {
+    pub accounts: BTreeSet<RecordKey>,
+    pub creators: BTreeSet<RecordKey>,
+    pub videos: BTreeSet<RecordKey>,
 }
 
 /// Records that are gone; accounts and videos by their internal ids.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedRecords {
     pub accounts: Vec<Subject>,
-    pub creators: Vec<Record>,
+    pub creators: Vec<RecordKey>,
     pub videos: Vec<(Uuid, i64)>,
 }
 
@@ -97,9 +97,14 @@ struct Video {
 }
 
 /// Brings the present state of changed records; those that are gone bring their own removal.
-pub async fn bring(pg: &PgPool, client: &Client, changed: &Changed, delivery: i64) -> Result<(), Error> {
+pub async fn write_changed(
+    pg: &PgPool,
+    client: &Client,
+    changed: &ChangedRecords,
+    delivery: i64,
+) -> Result<(), Error> {
     tokio::try_join!(
-        bring_all::<Creator>(
+        write_all::<Creator>(
             pg,
             client,
             "creators",
@@ -109,7 +114,7 @@ pub async fn bring(pg: &PgPool, client: &Client, changed: &Changed, delivery: i6
             &changed.creators,
             delivery,
         ),
-        bring_all::<Account>(
+        write_all::<Account>(
             pg,
             client,
             "accounts",
@@ -120,7 +125,7 @@ pub async fn bring(pg: &PgPool, client: &Client, changed: &Changed, delivery: i6
             &changed.accounts,
             delivery,
         ),
-        bring_all::<Video>(
+        write_all::<Video>(
             pg,
             client,
             "videos",
@@ -136,12 +141,12 @@ pub async fn bring(pg: &PgPool, client: &Client, changed: &Changed, delivery: i6
     Ok(())
 }
 
-async fn bring_all<T>(
+async fn write_all<T>(
     pg: &PgPool,
     client: &Client,
     table: &str,
     select: &'static str,
-    records: &BTreeSet<Record>,
+    records: &BTreeSet<RecordKey>,
     delivery: i64,
 ) -> Result<(), Error>
 where
@@ -162,7 +167,7 @@ where
 }
 
 /// Removes records from their tables.
-pub async fn remove(client: &Client, removed: &Removed, delivery: i64) -> Result<(), Error> {
+pub async fn remove(client: &Client, removed: &RemovedRecords, delivery: i64) -> Result<(), Error> {
     for some in removed.accounts.chunks(NAMED) {
         execute(client, include_str!("remove_accounts.sql"), "accounts", some, Some(delivery)).await?;
     }

@@ -4,7 +4,7 @@
 //! the number of the delivery. Every statement ends by itself, here and in ClickHouse.
 
 pub mod dimensions;
-mod position;
+mod delivery;
 mod snapshots;
 
 use std::time::Duration;
@@ -21,8 +21,8 @@ use crate::store::clickhouse::cluster;
 use crate::store::outbox::event::VideoPlace;
 use crate::telemetry::trace::Statement;
 
-pub use position::{Recorded, record, recorded};
-pub use snapshots::{insert_accounts, insert_videos};
+pub use delivery::{RecordedDelivery, last_delivery, record_delivery};
+pub use snapshots::{insert_account_snapshots, insert_video_snapshots};
 
 /// How long ClickHouse may take for one statement: far more than one of the size that the relay asks for needs.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -31,7 +31,7 @@ const SHORT: Duration = Duration::from_secs(10);
 /// How often it is asked whether a statement still runs.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long that may go on before the operator is told what is waited for.
-const UNUSUAL: Duration = Duration::from_secs(30);
+pub const SLOW_INSERT: Duration = Duration::from_secs(30);
 /// How many records one statement names; they travel in a field of the request, which may hold 128 KiB.
 const NAMED: usize = 300;
 
@@ -40,17 +40,17 @@ pub type Subject = (Uuid, i64);
 
 /// A video's history that lies at `from` and belongs to `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Move {
+pub struct VideoMove {
     pub organization: Uuid,
     pub from: VideoPlace,
     pub to: VideoPlace,
 }
 
-/// Copies the facts of videos to where they belong now; what is left behind is removed by [`remove_places`].
-pub async fn copy_places(client: &Client, moves: &[Move]) -> Result<(), Error> {
+/// Copies the facts of videos to where they belong now; what is left behind is removed by [`remove_moved_snapshots`].
+pub async fn copy_moved_snapshots(client: &Client, moves: &[VideoMove]) -> Result<(), Error> {
     let moves: Vec<_> = moves
         .iter()
-        .map(|Move { organization, from, to }| {
+        .map(|VideoMove { organization, from, to }| {
             (organization, from.subject_id, from.video_id, to.subject_id, to.video_id)
         })
         .collect();
@@ -61,7 +61,7 @@ pub async fn copy_places(client: &Client, moves: &[Move]) -> Result<(), Error> {
 }
 
 /// Removes the facts of videos from places that they were moved away from, for good.
-pub async fn remove_places(client: &Client, places: &[(Uuid, VideoPlace)]) -> Result<(), Error> {
+pub async fn remove_moved_snapshots(client: &Client, places: &[(Uuid, VideoPlace)]) -> Result<(), Error> {
     let places: Vec<_> =
         places.iter().map(|(organization, place)| (organization, place.subject_id, place.video_id)).collect();
     for some in places.chunks(NAMED) {
@@ -71,7 +71,7 @@ pub async fn remove_places(client: &Client, places: &[(Uuid, VideoPlace)]) -> Re
 }
 
 /// Removes the facts of subjects for good; computing their gains again then empties those.
-pub async fn remove_subjects(client: &Client, subjects: &[Subject]) -> Result<(), Error> {
+pub async fn remove_snapshots(client: &Client, subjects: &[Subject]) -> Result<(), Error> {
     for some in subjects.chunks(NAMED) {
         for statement in
             [include_str!("remove_video_snapshots.sql"), include_str!("remove_account_snapshots.sql")]
@@ -84,30 +84,33 @@ pub async fn remove_subjects(client: &Client, subjects: &[Subject]) -> Result<()
 
 /// Which days of a rollup are written when it is computed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Days {
+pub enum RecomputeMode {
     /// Those that came out different.
-    Changed,
+    ChangedDays,
     /// All of them, and those that have lost their snapshots: what other attempts with a lower number wrote or still
     /// write is not seen.
-    All,
+    AllDays,
 }
 
 /// Computes the daily gains of subjects again from all their facts.
-pub async fn recompute(
+pub async fn recompute_rollup(
     client: &Client,
     subjects: &[Subject],
     delivery: i64,
-    days: Days,
+    mode: RecomputeMode,
 ) -> Result<(), Error> {
-    let sql = cluster::within_shards(client, include_str!("recompute.sql"));
-    client::order(client, AssertSqlSafe(sql), LONGEST, |query| {
-        query.param("subjects", subjects).param("version", delivery).param("anew", days == Days::All)
+    let sql = cluster::insert_on_each_shard(client, include_str!("recompute.sql"));
+    client::execute(client, AssertSqlSafe(sql), LONGEST, |query| {
+        query
+            .param("subjects", subjects)
+            .param("version", delivery)
+            .param("anew", mode == RecomputeMode::AllDays)
     })
     .await
 }
 
 /// Empties the rollup of subjects, whatever their facts say.
-pub async fn empty_rollup(client: &Client, subjects: &[Subject], delivery: i64) -> Result<(), Error> {
+pub async fn clear_rollup(client: &Client, subjects: &[Subject], delivery: i64) -> Result<(), Error> {
     for some in subjects.chunks(NAMED) {
         execute(client, include_str!("empty_rollup.sql"), "subjects", some, Some(delivery)).await?;
     }
@@ -122,7 +125,7 @@ async fn execute(
     records: &[impl Serialize],
     delivery: Option<i64>,
 ) -> Result<(), Error> {
-    client::order(client, sql, LONGEST, |query| {
+    client::execute(client, sql, LONGEST, |query| {
         let query = query.param(name, records);
         match delivery {
             Some(delivery) => query.param("version", delivery),
@@ -134,40 +137,35 @@ async fn execute(
 
 /// A statement that inserts.
 #[derive(Debug, Clone, PartialEq, Row, Deserialize)]
-pub struct Inserting {
+pub struct RunningInsert {
     pub query_id: String,
     /// Seconds that it has been running for.
     pub elapsed: f64,
 }
 
 /// The statement of this service that has been inserting for longest, on the node that is asked.
-pub async fn inserting(client: &Client) -> Result<Option<Inserting>, Error> {
+pub async fn longest_insert(client: &Client) -> Result<Option<RunningInsert>, Error> {
     let sql = "select query_id, elapsed from system.processes
                where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'
                order by elapsed desc limit 1";
-    Ok(client::ask(client, sql, SHORT, |query| query).await?.pop())
+    Ok(client::fetch_all(client, sql, SHORT, |query| query).await?.pop())
 }
 
 /// Waits until nothing is inserted any more: a relay that was killed, or lost its place, may have left a statement behind.
 /// What that still wrote could stand beside what its successor moves or removes. What is waited for unusually long is told
 /// once.
-pub async fn quiet(client: &Client) -> Result<(), Error> {
-    quiet_within(client, UNUSUAL).await
-}
-
-/// Waits so, and tells after a time of the caller's choice.
-pub async fn quiet_within(client: &Client, unusual: Duration) -> Result<(), Error> {
+pub async fn wait_for_inserts(client: &Client, warn_after: Duration) -> Result<(), Error> {
     let (began, mut told) = (Instant::now(), false);
     let sql = "select count() from system.processes
                where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
     loop {
-        let sql = AssertSqlSafe(cluster::being_written(client, sql));
-        let running: u64 = client::one(client, sql, SHORT, |query| query).await?;
+        let sql = AssertSqlSafe(cluster::pending_writes(client, sql));
+        let running: u64 = client::fetch_one(client, sql, SHORT, |query| query).await?;
         if running == 0 {
             return Ok(());
         }
-        if !told && began.elapsed() >= unusual {
-            let longest = inserting(client).await?;
+        if !told && began.elapsed() >= warn_after {
+            let longest = longest_insert(client).await?;
             tracing::warn!(
                 query_id = longest.as_ref().map(|longest| &*longest.query_id),
                 elapsed = longest.as_ref().map(|longest| longest.elapsed),
@@ -185,7 +183,7 @@ pub async fn highest_id(client: &Client) -> Result<i64, Error> {
     let sql = "select max(id) from (
                    select max(subject_id) as id from accounts
                    union all select max(greatest(subject_id, video_id)) from videos)";
-    let highest: u64 = client::one(client, sql, LONGEST, |query| query).await?;
+    let highest: u64 = client::fetch_one(client, sql, LONGEST, |query| query).await?;
     Ok(highest.cast_signed())
 }
 
@@ -195,7 +193,7 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
         return Ok(());
     }
     let statement = Statement::to_clickhouse(&format_args!("insert into {table}"));
-    let client = client::client(client, &statement);
+    let client = client::with_trace_headers(client, &statement);
     let inserted = async {
         let mut insert = client.insert::<T>(table).await?;
         for row in rows {
@@ -203,5 +201,5 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
         }
         insert.end().await
     };
-    client::until(statement, LONGEST, inserted).await
+    client::finish(statement, LONGEST, inserted).await
 }

@@ -55,7 +55,10 @@ fn keeps(day: NaiveDate) -> bool {
 }
 
 /// Inserts snapshots of videos, each under its organization.
-pub async fn insert_videos(client: &Client, snapshots: &[(Uuid, VideoSnapshot)]) -> Result<(), Error> {
+pub async fn insert_video_snapshots(
+    client: &Client,
+    snapshots: &[(Uuid, VideoSnapshot)],
+) -> Result<(), Error> {
     let kept = snapshots.iter().filter(|(_, snapshot)| keeps(snapshot.date()));
     let rows = kept.map(|(org_id, snapshot)| {
         let counters = snapshot.counters;
@@ -80,7 +83,10 @@ pub async fn insert_videos(client: &Client, snapshots: &[(Uuid, VideoSnapshot)])
 }
 
 /// Inserts snapshots of accounts, each under its organization.
-pub async fn insert_accounts(client: &Client, snapshots: &[(Uuid, AccountSnapshot)]) -> Result<(), Error> {
+pub async fn insert_account_snapshots(
+    client: &Client,
+    snapshots: &[(Uuid, AccountSnapshot)],
+) -> Result<(), Error> {
     let kept = snapshots.iter().filter(|(_, snapshot)| keeps(snapshot.date()));
     let rows = kept.map(|(org_id, snapshot)| AccountSnapshotRow {
         org_id: *org_id,
