@@ -9,7 +9,7 @@ use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use sqlx::PgPool;
 use url::Url;
 
-use crate::answers::Answers;
+use crate::response_cache::Answers;
 use crate::config::StoreArgs;
 use crate::model::network::Network;
 use crate::model::platform::Readable;

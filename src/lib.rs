@@ -16,7 +16,7 @@ pub mod api;
 pub mod platforms;
 pub mod http;
 pub mod app;
-pub mod answers;
+pub mod response_cache;
 pub mod store;
 pub mod config;
 pub mod failpoint;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use tidemark::answers::Answers;
+use tidemark::response_cache::Answers;
 use tidemark::app::Stores;
 use tidemark::model::counters::Counters;
 use tidemark::model::latest::{AccountLatest, VideoLatest, learn};

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::auth::Caller;
 use super::problem::Problem;
-use crate::answers::{Finished, Question};
+use crate::response_cache::{Finished, Question};
 use crate::app::App;
 use crate::store::outbox::data_version::{self, Basis};
 

@@ -14,7 +14,7 @@ use salvo::http::{HeaderMap, HeaderValue, Method, ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
 use super::accept::weighted;
-use crate::answers::{self, Finished};
+use crate::response_cache::{self, Finished};
 
 /// Below this an answer is sent as it is.
 const COMPRESSED_FROM: usize = 1024;
@@ -93,7 +93,7 @@ impl Handler for Represent {
         let coding =
             Coding::choose(&accepted).filter(|_| body.len() >= COMPRESSED_FROM && is_text(res.headers()));
         if reads && res.status_code == Some(StatusCode::OK) {
-            let tag = finished.as_ref().map_or_else(|| answers::tag(&body), |kept| kept.tag().to_owned());
+            let tag = finished.as_ref().map_or_else(|| response_cache::tag(&body), |kept| kept.tag().to_owned());
             let headers = res.headers_mut();
             headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
             if let Ok(value) = HeaderValue::from_str(&quoted(&tag, coding)) {
