@@ -1,18 +1,17 @@
-//! What every request and every worker stands on: the connected stores and the clock; and for requests, how the
-//! API is reached and what the sources can read.
+//! Shared application state: the connected databases, the clock, and for requests the API's settings.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use sqlx::PgPool;
 use url::Url;
 
-use crate::response_cache::Answers;
 use crate::config::StoreArgs;
 use crate::model::network::Network;
 use crate::model::platform::Readable;
+use crate::response_cache::ResponseCache;
 use crate::running::Running;
 use crate::store::analytics::HistoryReader;
 use crate::store::clickhouse::client;
@@ -21,54 +20,52 @@ use crate::store::postgres::pool::{self, DatabaseUrlError};
 use crate::store::search::SearchIndex;
 use crate::tls;
 
-/// What the handlers of the API stand on. Cheap to clone.
+/// The state that API handlers share. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
     pub pg: PgPool,
-    /// Whether Postgres has the tables of this version.
+    /// Whether Postgres has the migrations of this version.
     pub schema: SchemaCheck,
     pub history: HistoryReader,
     pub clock: Clock,
     pub search: SearchIndex,
-    pub answers: Answers,
+    pub responses: ResponseCache,
     pub readable: Readable,
     pub settings: Arc<Settings>,
-    /// What requests are in hand, and whether more are taken.
+    /// Counts requests in flight; rejects new ones during shutdown.
     pub running: Running,
 }
 
-/// How the API is reached, and by whom.
+/// Settings of the API process.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The service's own address, without a path; without one, the request's host is taken.
+    /// Base URL of the service, without a path; by default the host of each request.
     pub public_url: Option<String>,
-    /// Origins whose pages may read answers; `*` for all.
+    /// Allowed CORS origins; `*` for all.
     pub cors_origins: Vec<String>,
-    /// Unknown keys that one address may try in a clock minute.
+    /// Unknown keys that one client address may send per clock minute.
     pub auth_failure_limit: u32,
-    /// Proxies whose word about the client is taken.
+    /// Proxies whose `Forwarded` headers are trusted.
     pub trusted_proxies: Vec<Network>,
     pub rate_limit_store: RateLimitStore,
-    /// Who is asked about short links in the platform's place.
+    /// Resolves short links instead of the platform, for tests and the demo.
     pub short_link_url: Option<Url>,
-    /// Bytes that finished answers may take; none are kept with 0.
-    pub answer_cache: u64,
-    /// Questions that this process asks of ClickHouse at a time.
+    /// Capacity of the response cache; 0 disables it.
+    pub response_cache_bytes: u64,
+    /// Concurrent analytics queries of this process.
     pub analytics_concurrency: usize,
 }
 
-/// Bytes that finished answers may take unless the operator says otherwise.
-pub const ANSWER_CACHE: u64 = 64 << 20;
-/// Questions that are asked of ClickHouse at a time unless the operator says otherwise.
+pub const RESPONSE_CACHE_BYTES: u64 = 64 << 20;
 pub const ANALYTICS_CONCURRENCY: usize = 16;
 
-/// Where requests are counted against a key's limit.
+/// Where requests per key are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum RateLimitStore {
-    /// In each API process for itself
+    /// In the memory of each API process
     #[default]
     Memory,
-    /// In Postgres, for all API processes together
+    /// In Postgres, shared by all API processes
     Postgres,
 }
 
@@ -81,17 +78,17 @@ impl Default for Settings {
             trusted_proxies: Vec::new(),
             rate_limit_store: RateLimitStore::default(),
             short_link_url: None,
-            answer_cache: ANSWER_CACHE,
+            response_cache_bytes: RESPONSE_CACHE_BYTES,
             analytics_concurrency: ANALYTICS_CONCURRENCY,
         }
     }
 }
 
 impl App {
-    pub fn new(stores: Stores, search: SearchIndex, readable: Readable, settings: Settings) -> Self {
-        let Stores { pg, clickhouse, clock } = stores;
+    pub fn new(stores: Databases, search: SearchIndex, readable: Readable, settings: Settings) -> Self {
+        let Databases { pg, clickhouse, clock } = stores;
         let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency);
-        let answers = Answers::new(settings.answer_cache);
+        let responses = ResponseCache::new(settings.response_cache_bytes);
         let (settings, running) = (Arc::new(settings), Running::default());
         App {
             pg,
@@ -99,7 +96,7 @@ impl App {
             history,
             clock,
             search,
-            answers,
+            responses,
             readable,
             settings,
             running,
@@ -107,44 +104,44 @@ impl App {
     }
 }
 
-/// The stores of the service, connected. Cheap to clone.
+/// Connections to Postgres and ClickHouse, and the clock. Cheap to clone.
 #[derive(Clone)]
-pub struct Stores {
+pub struct Databases {
     pub pg: PgPool,
     pub clickhouse: clickhouse::Client,
     pub clock: Clock,
 }
 
-impl Stores {
-    /// Prepares the connections. Nothing is asked of the stores yet, so a store that is down is no error here.
+impl Databases {
+    /// Creates the connection pools without connecting, so a database that is down is no error here.
     pub fn connect(args: &StoreArgs) -> Result<Self, ConnectError> {
-        Stores::over(pool::connect(&args.postgres)?, args)
+        Databases::with_pool(pool::connect(&args.postgres)?, args)
     }
 
-    /// Prepares the connections so that no request keeps one for longer than its own time.
+    /// Like [`Databases::connect`], with a pool whose connections are bounded by the request timeout.
     pub fn for_requests(args: &StoreArgs) -> Result<Self, ConnectError> {
-        Stores::over(pool::for_requests(&args.postgres)?, args)
+        Databases::with_pool(pool::for_requests(&args.postgres)?, args)
     }
 
-    fn over(pg: PgPool, args: &StoreArgs) -> Result<Self, ConnectError> {
+    fn with_pool(pg: PgPool, args: &StoreArgs) -> Result<Self, ConnectError> {
         let clickhouse = client::connect(&args.clickhouse);
-        let clock = args.clock_url.clone().map_or(Ok(Clock::of_machine()), Clock::of_sandbox)?;
-        Ok(Stores { pg, clickhouse, clock })
+        let clock = args.clock_url.clone().map_or(Ok(Clock::system()), Clock::remote)?;
+        Ok(Databases { pg, clickhouse, clock })
     }
 }
 
-/// Why connections cannot be prepared.
+/// An invalid connection setting.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error(transparent)]
     Database(#[from] DatabaseUrlError),
     #[error(transparent)]
     Tls(#[from] tls::Error),
-    #[error("an HTTP client cannot be made: {0}")]
+    #[error("cannot create an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
 }
 
-/// The time of tracking and analytics: the machine's, or a sandbox's, which can be moved.
+/// The service clock, used by tracking and analytics: the machine's, or a sandbox's, which tests can move.
 #[derive(Clone)]
 pub struct Clock {
     remote: Option<Arc<RemoteClock>>,
@@ -153,74 +150,74 @@ pub struct Clock {
 struct RemoteClock {
     url: String,
     client: reqwest::Client,
-    /// How far the sandbox's clock was ahead when it last answered.
-    ahead: Mutex<Option<TimeDelta>>,
-    silent: AtomicBool,
+    /// Difference to the machine's clock at the last response.
+    offset: Mutex<Option<TimeDelta>>,
+    is_down: AtomicBool,
 }
 
 impl Clock {
-    /// Takes the time from this machine.
-    pub const fn of_machine() -> Self {
+    pub const fn system() -> Self {
         Clock { remote: None }
     }
 
-    /// Takes the time from a sandbox, which is on this machine or beside it, never behind the proxy that the environment may
-    /// name.
-    pub fn of_sandbox(url: String) -> Result<Self, ConnectError> {
+    /// Reads the time from a sandbox. It is on this machine or its network, so proxy variables are ignored.
+    pub fn remote(url: String) -> Result<Self, ConnectError> {
         let client = tls::client()?.no_proxy().build()?;
-        let remote = RemoteClock { url, client, ahead: Mutex::new(None), silent: AtomicBool::new(false) };
+        let remote = RemoteClock { url, client, offset: Mutex::new(None), is_down: AtomicBool::new(false) };
         Ok(Clock { remote: Some(Arc::new(remote)) })
     }
 
-    /// Whether a sandbox says what time it is.
-    pub const fn is_a_sandboxs(&self) -> bool {
+    pub const fn is_remote(&self) -> bool {
         self.remote.is_some()
     }
 
-    /// The time now, to the microsecond, which is what every store keeps: of a finer one, one store would round the rest and
-    /// another cut it off. A sandbox that does not answer leaves the last known distance in force; before its first answer
-    /// nobody knows the time, so that is waited for.
+    /// Returns the time in microseconds, the precision of both databases: of a finer one Postgres rounds the rest and
+    /// ClickHouse cuts it off. While a remote clock is down its last offset applies; its first response is awaited.
     pub async fn now(&self) -> DateTime<Utc> {
         let Some(remote) = &self.remote else { return Utc::now().trunc_subsecs(6) };
         loop {
-            let known = match remote.ask().await {
-                Ok(now) => remote.heard(now),
-                Err(error) => remote.missed(&error),
-            };
-            match known {
-                Some(ahead) => return (Utc::now() + ahead).trunc_subsecs(6),
-                None => tokio::time::sleep(ASKED_AGAIN).await,
+            match remote.offset().await {
+                Some(offset) => return (Utc::now() + offset).trunc_subsecs(6),
+                None => tokio::time::sleep(CLOCK_RETRY_INTERVAL).await,
             }
         }
     }
 }
 
-/// How long to wait before a clock that never answered is asked again.
-const ASKED_AGAIN: Duration = Duration::from_millis(200);
+const CLOCK_TIMEOUT: Duration = Duration::from_secs(1);
+const CLOCK_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 impl RemoteClock {
-    fn heard(&self, now: DateTime<Utc>) -> Option<TimeDelta> {
-        if self.silent.swap(false, Ordering::Relaxed) {
-            tracing::info!(url = self.url, "the sandbox's clock answers again");
+    /// Returns the current offset, or the last one if the clock is down.
+    async fn offset(&self) -> Option<TimeDelta> {
+        match self.fetch().await {
+            Ok(now) => {
+                if self.is_down.swap(false, Ordering::Relaxed) {
+                    tracing::info!(url = self.url, "the sandbox clock responds again");
+                }
+                let offset = Some(now - Utc::now());
+                *self.last_offset() = offset;
+                offset
+            }
+            Err(error) => {
+                if !self.is_down.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(%error, url = self.url, "the sandbox clock does not respond");
+                }
+                *self.last_offset()
+            }
         }
-        let ahead = Some(now - Utc::now());
-        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = ahead;
-        ahead
     }
 
-    fn missed(&self, error: &reqwest::Error) -> Option<TimeDelta> {
-        if !self.silent.swap(true, Ordering::Relaxed) {
-            tracing::warn!(%error, url = self.url, "the sandbox's clock does not answer");
-        }
-        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_offset(&self) -> MutexGuard<'_, Option<TimeDelta>> {
+        self.offset.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask(&self) -> Result<DateTime<Utc>, reqwest::Error> {
+    async fn fetch(&self) -> Result<DateTime<Utc>, reqwest::Error> {
         #[derive(serde::Deserialize)]
-        struct Answer {
+        struct Time {
             now: DateTime<Utc>,
         }
-        let request = self.client.get(&self.url).timeout(Duration::from_secs(1));
-        Ok(request.send().await?.error_for_status()?.json::<Answer>().await?.now)
+        let request = self.client.get(&self.url).timeout(CLOCK_TIMEOUT);
+        Ok(request.send().await?.error_for_status()?.json::<Time>().await?.now)
     }
 }

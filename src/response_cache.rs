@@ -1,7 +1,7 @@
-//! Finished answers, kept by question and served for as long as the version they were computed under is current.
+//! Caches analytics responses until the data they were computed from changes, in any process.
 //!
-//! Nothing here knows what a version is made of, when one is current, or HTTP: whoever asks has read the version first.
-//! Memory is bounded; what is asked seldom goes first.
+//! The caller reads the [`DataVersion`] before it computes, so a cached response is never newer than its version. Memory is
+//! bounded; the least used entries are evicted first.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,90 +15,85 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::store::outbox::data_version::Version;
+use crate::store::outbox::data_version::DataVersion;
 
-/// What an entry takes beside its body: its key, its version and the cache's own records of it.
-const ENTRY_BYTES: usize = 512;
+/// Bytes of an entry besides its body: key, version and the cache's own bookkeeping.
+const ENTRY_OVERHEAD_BYTES: usize = 512;
 
-/// What is asked, by whom: an operation and everything that its answer depends on beside the stores.
+/// Identifies a response: the organization, and a digest of everything else that determines it besides stored data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct CacheKey {
     organization: Uuid,
     digest: [u8; 32],
 }
 
-impl Question {
-    pub fn new(
-        organization: Uuid,
-        operation: &'static str,
-        about: &impl Serialize,
-    ) -> Result<Self, postcard::Error> {
-        let about = postcard::to_stdvec(&(operation, about))?;
-        Ok(Question { organization, digest: Sha256::digest(about).into() })
+impl CacheKey {
+    pub fn new(organization: Uuid, request: &impl Serialize) -> Result<Self, postcard::Error> {
+        let digest = Sha256::digest(postcard::to_stdvec(request)?).into();
+        Ok(CacheKey { organization, digest })
     }
 }
 
-/// An answer in the form in which it leaves, and its encodings once somebody wanted them.
+/// A serialized response body with its entity tag, and its compressed forms once they were requested.
 #[derive(Debug)]
-pub struct Finished {
+pub struct CachedResponse {
     body: Bytes,
-    tag: String,
-    encoded: Mutex<Vec<(&'static str, Bytes)>>,
+    etag: String,
+    encodings: Mutex<Vec<(&'static str, Bytes)>>,
 }
 
-impl Finished {
+impl CachedResponse {
     pub fn new(body: Vec<u8>) -> Self {
-        let tag = tag(&body);
-        Finished { body: body.into(), tag, encoded: Mutex::default() }
+        let etag = etag(&body);
+        CachedResponse { body: body.into(), etag, encodings: Mutex::default() }
     }
 
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// The entity tag of the body as it is, without quotes.
-    pub fn tag(&self) -> &str {
-        &self.tag
+    /// The entity tag of the uncompressed body, without quotes.
+    pub fn etag(&self) -> &str {
+        &self.etag
     }
 
-    /// The body in a coding. All that are kept take less than the body itself.
+    /// Returns the compressed body. Compressed forms are stored while together they are no larger than the body.
     pub fn encoded<E>(
         &self,
         coding: &'static str,
         encode: impl FnOnce(&[u8]) -> Result<Vec<u8>, E>,
     ) -> Result<Bytes, E> {
-        let kept = |encoded: &[(&str, Bytes)]| {
-            encoded.iter().find(|(name, _)| *name == coding).map(|(_, bytes)| bytes.clone())
+        let find = |encodings: &[(&str, Bytes)]| {
+            encodings.iter().find(|(name, _)| *name == coding).map(|(_, bytes)| bytes.clone())
         };
-        if let Some(bytes) = kept(&self.encoded.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(bytes) = find(&self.encodings.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(bytes);
         }
         let bytes = Bytes::from(encode(&self.body)?);
-        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken: usize = encoded.iter().map(|(_, bytes)| bytes.len()).sum();
-        if kept(&encoded).is_none() && taken + bytes.len() <= self.body.len() {
-            encoded.push((coding, bytes.clone()));
+        let mut encodings = self.encodings.lock().unwrap_or_else(PoisonError::into_inner);
+        let used: usize = encodings.iter().map(|(_, bytes)| bytes.len()).sum();
+        if find(&encodings).is_none() && used + bytes.len() <= self.body.len() {
+            encodings.push((coding, bytes.clone()));
         }
         Ok(bytes)
     }
 
     fn weight(&self) -> u32 {
-        u32::try_from(2 * self.body.len() + self.tag.len() + ENTRY_BYTES).unwrap_or(u32::MAX)
+        u32::try_from(2 * self.body.len() + self.etag.len() + ENTRY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
     }
 }
 
-/// The entity tag of a body.
-pub fn tag(body: &[u8]) -> String {
+/// Computes the entity tag of a body.
+pub fn etag(body: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(&Sha256::digest(body)[..16])
 }
 
-/// An answer and the version it was computed under.
-type Kept = (Version, Arc<Finished>);
+type Entry = (DataVersion, Arc<CachedResponse>);
 
-/// The answers that this process keeps. Cheap to clone.
+/// The response cache of this process. Cheap to clone.
 #[derive(Clone)]
-pub struct Answers {
-    cache: Option<Cache<Question, Kept>>,
+pub struct ResponseCache {
+    cache: Option<Cache<CacheKey, Entry>>,
     counts: Arc<Counts>,
 }
 
@@ -109,70 +104,66 @@ struct Counts {
     misses: AtomicU64,
 }
 
-/// How often answers were there, since the process started.
+/// Lookups since the process started, and the current size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Use {
-    /// Served without computing anything.
+pub struct CacheStats {
+    /// Served from the cache.
     pub hits: u64,
-    /// Served with what another request for the same was just computing.
+    /// Served from the computation of a concurrent request with the same key.
     pub shared: u64,
     /// Computed.
     pub misses: u64,
-    /// Answers kept.
     pub entries: u64,
-    /// Bytes they take.
     pub bytes: u64,
 }
 
-impl Answers {
-    /// Keeps answers of so many bytes altogether; none with 0.
-    pub fn new(bytes: u64) -> Self {
-        let keeping = || {
+impl ResponseCache {
+    /// Creates a cache of this capacity; 0 disables it.
+    pub fn new(max_bytes: u64) -> Self {
+        let build = || {
             Cache::builder()
-                .max_capacity(bytes)
-                .weigher(|_question: &Question, (_, answer): &Kept| answer.weight())
+                .max_capacity(max_bytes)
+                .weigher(|_: &CacheKey, (_, response): &Entry| response.weight())
                 .build()
         };
-        Answers { cache: (bytes > 0).then(keeping), counts: Arc::default() }
+        ResponseCache { cache: (max_bytes > 0).then(build), counts: Arc::default() }
     }
 
-    pub const fn keeps(&self) -> bool {
+    pub const fn is_enabled(&self) -> bool {
         self.cache.is_some()
     }
 
-    /// The answer to a question under a version that was read before; computed once for all who wait for it, and kept
-    /// unless that fails.
+    /// Returns the response cached under this key and version, or computes it, once for all concurrent requests with this
+    /// key. Errors are not cached.
     pub async fn get<E: Send + Sync + 'static>(
         &self,
-        question: Question,
-        version: Version,
-        compute: impl Future<Output = Result<Finished, E>>,
-    ) -> Result<Arc<Finished>, E> {
+        key: CacheKey,
+        version: DataVersion,
+        compute: impl Future<Output = Result<CachedResponse, E>>,
+    ) -> Result<Arc<CachedResponse>, E> {
         let Some(cache) = &self.cache else { return compute.await.map(Arc::new) };
-        let current = |(kept, _): &Kept| *kept == version;
-        if let Some((_, answer)) = cache.get(&question).await.filter(current) {
+        let is_current = |(cached, _): &Entry| *cached == version;
+        if let Some((_, response)) = cache.get(&key).await.filter(is_current) {
             self.counts.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(answer);
+            return Ok(response);
         }
-        let done = cache
-            .entry(question)
+        let outcome = cache
+            .entry(key)
             .and_try_compute_with(async |entry| match entry {
-                Some(entry) if current(entry.value()) => Ok(Op::Nop),
+                Some(entry) if is_current(entry.value()) => Ok(Op::Nop),
                 _ => Ok(Op::Put((version, Arc::new(compute.await?)))),
             })
             .await?;
-        let (computed, answer) = match done {
-            CompResult::Inserted(entry) | CompResult::ReplacedWith(entry) => (true, entry.into_value().1),
-            CompResult::Unchanged(entry) | CompResult::Removed(entry) => (false, entry.into_value().1),
-            CompResult::StillNone(_) => unreachable!("only an answer that is there is left as it is"),
+        let (count, entry) = match outcome {
+            CompResult::Inserted(entry) | CompResult::ReplacedWith(entry) => (&self.counts.misses, entry),
+            CompResult::Unchanged(entry) | CompResult::Removed(entry) => (&self.counts.shared, entry),
+            CompResult::StillNone(_) => unreachable!("an absent entry is always computed"),
         };
-        let count = if computed { &self.counts.misses } else { &self.counts.shared };
         count.fetch_add(1, Ordering::Relaxed);
-        Ok(answer)
+        Ok(entry.into_value().1)
     }
 
-    /// How well keeping answers does.
-    pub async fn told(&self) -> Use {
+    pub async fn stats(&self) -> CacheStats {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let (mut entries, mut bytes) = (0, 0);
         if let Some(cache) = &self.cache {
@@ -180,7 +171,7 @@ impl Answers {
             (entries, bytes) = (cache.entry_count(), cache.weighted_size());
         }
         let Counts { hits, shared, misses } = &*self.counts;
-        Use { hits: read(hits), shared: read(shared), misses: read(misses), entries, bytes }
+        CacheStats { hits: read(hits), shared: read(shared), misses: read(misses), entries, bytes }
     }
 }
 
@@ -190,85 +181,83 @@ mod tests {
 
     use super::*;
 
-    fn question(number: u32) -> Question {
-        Question::new(Uuid::nil(), "test", &number).unwrap()
+    fn key(number: u32) -> CacheKey {
+        CacheKey::new(Uuid::nil(), &number).unwrap()
     }
 
-    fn version(number: i64) -> Version {
-        Version::example(number)
+    /// Looks up a key under a version; computes the text, or fails where it is empty.
+    async fn get(cache: &ResponseCache, number: u32, version: i64, text: &str) -> Result<String, String> {
+        let compute = async {
+            if text.is_empty() { Err("failed".to_owned()) } else { Ok(CachedResponse::new(text.into())) }
+        };
+        let response = cache.get(key(number), DataVersion::example(version), compute).await?;
+        Ok(String::from_utf8(response.body().to_vec()).unwrap())
     }
 
-    async fn get(answers: &Answers, number: u32, under: i64, text: &str) -> Result<String, String> {
-        let work =
-            async { if text.is_empty() { Err("failed".to_owned()) } else { Ok(Finished::new(text.into())) } };
-        let answer = answers.get(question(number), version(under), work).await?;
-        Ok(String::from_utf8(answer.body().to_vec()).unwrap())
-    }
-
-    fn used(told: Use) -> (u64, u64, u64) {
-        (told.hits, told.shared, told.misses)
-    }
-
-    #[tokio::test]
-    async fn an_answer_is_served_under_its_version_alone_and_failures_are_not_kept() {
-        let answers = Answers::new(1 << 20);
-        assert_eq!(get(&answers, 1, 1, "").await, Err("failed".to_owned()));
-        assert_eq!(get(&answers, 1, 1, "one").await.unwrap(), "one");
-        assert_eq!(get(&answers, 1, 1, "").await.unwrap(), "one");
-        assert_eq!(get(&answers, 2, 1, "other").await.unwrap(), "other");
-        assert_eq!(get(&answers, 1, 2, "").await, Err("failed".to_owned()));
-        assert_eq!(get(&answers, 1, 2, "two").await.unwrap(), "two");
-        assert_eq!(get(&answers, 1, 2, "").await.unwrap(), "two");
-        assert_eq!(used(answers.told().await), (2, 0, 3));
-        let other = Question::new(Uuid::max(), "test", &1_u32).unwrap();
-        assert_ne!((other, question(1)), (question(1), Question::new(Uuid::nil(), "other", &1_u32).unwrap()));
+    fn lookups(stats: CacheStats) -> (u64, u64, u64) {
+        (stats.hits, stats.shared, stats.misses)
     }
 
     #[tokio::test]
-    async fn those_who_wait_get_one_answer_and_one_who_leaves_hands_on() {
-        let answers = Answers::new(1 << 20);
-        let mut stuck =
-            Box::pin(answers.get(question(1), version(1), std::future::pending::<Result<_, String>>()));
+    async fn response_is_cached_per_version_and_errors_are_not() {
+        let cache = ResponseCache::new(1 << 20);
+        assert_eq!(get(&cache, 1, 1, "").await, Err("failed".to_owned()));
+        assert_eq!(get(&cache, 1, 1, "one").await.unwrap(), "one");
+        assert_eq!(get(&cache, 1, 1, "").await.unwrap(), "one");
+        assert_eq!(get(&cache, 2, 1, "other").await.unwrap(), "other");
+        assert_eq!(get(&cache, 1, 2, "").await, Err("failed".to_owned()));
+        assert_eq!(get(&cache, 1, 2, "two").await.unwrap(), "two");
+        assert_eq!(get(&cache, 1, 2, "").await.unwrap(), "two");
+        assert_eq!(lookups(cache.stats().await), (2, 0, 3));
+        assert_ne!(CacheKey::new(Uuid::max(), &1_u32).unwrap(), key(1));
+    }
+
+    #[tokio::test]
+    async fn concurrent_requests_share_one_computation() {
+        let cache = ResponseCache::new(1 << 20);
+        let version = DataVersion::example(1);
+        let mut stuck = Box::pin(cache.get(key(1), version, std::future::pending::<Result<_, String>>()));
         assert!((&mut stuck).now_or_never().is_none());
-        let mut next = Box::pin(get(&answers, 1, 1, "next"));
-        let mut last = Box::pin(get(&answers, 1, 1, "last"));
+        let mut next = Box::pin(get(&cache, 1, 1, "next"));
+        let mut last = Box::pin(get(&cache, 1, 1, "last"));
         assert!((&mut next).now_or_never().is_none() && (&mut last).now_or_never().is_none());
+        // A cancelled computation passes to the next request.
         drop(stuck);
         let (next, last) = tokio::join!(next, last);
         assert_eq!(next, last);
-        assert_eq!(used(answers.told().await), (0, 1, 1));
+        assert_eq!(lookups(cache.stats().await), (0, 1, 1));
     }
 
     #[tokio::test]
     async fn memory_is_bounded() {
-        let answers = Answers::new(100_000);
+        let cache = ResponseCache::new(100_000);
         let body = "x".repeat(2_000);
         for number in 0..1_000 {
-            get(&answers, number, 1, &body).await.unwrap();
+            get(&cache, number, 1, &body).await.unwrap();
         }
-        let told = answers.told().await;
-        assert!((1..=100_000).contains(&told.bytes), "{told:?}");
-        assert!((10..=22).contains(&told.entries), "{told:?}");
-        let none = Answers::new(0);
-        assert!(!none.keeps());
-        assert_eq!(get(&none, 1, 1, "one").await.unwrap(), "one");
-        assert_eq!(get(&none, 1, 1, "two").await.unwrap(), "two");
+        let stats = cache.stats().await;
+        assert!((1..=100_000).contains(&stats.bytes), "{stats:?}");
+        assert!((10..=22).contains(&stats.entries), "{stats:?}");
+        let disabled = ResponseCache::new(0);
+        assert!(!disabled.is_enabled());
+        assert_eq!(get(&disabled, 1, 1, "one").await.unwrap(), "one");
+        assert_eq!(get(&disabled, 1, 1, "two").await.unwrap(), "two");
     }
 
     #[test]
-    fn encodings_are_kept_while_they_fit() {
-        let finished = Finished::new(vec![b'x'; 100]);
-        let take = |coding, length: usize| {
-            let mut made = false;
-            let bytes = finished.encoded(coding, |_| {
-                made = true;
+    fn encodings_are_cached_up_to_the_size_of_the_body() {
+        let response = CachedResponse::new(vec![b'x'; 100]);
+        let is_encoded = |coding, length: usize| {
+            let mut called = false;
+            let bytes = response.encoded(coding, |_| {
+                called = true;
                 Ok::<_, String>(vec![0; length])
             });
             assert_eq!(bytes.unwrap().len(), length);
-            made
+            called
         };
-        assert!(take("a", 60) && !take("a", 60));
-        assert!(take("b", 50) && take("b", 50), "both together are larger than the body");
-        assert!(take("c", 40) && !take("c", 40));
+        assert!(is_encoded("a", 60) && !is_encoded("a", 60));
+        assert!(is_encoded("b", 50) && is_encoded("b", 50), "both together are larger than the body");
+        assert!(is_encoded("c", 40) && !is_encoded("c", 40));
     }
 }

@@ -12,7 +12,9 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{ANALYTICS_CONCURRENCY, ANSWER_CACHE, App, ConnectError, RateLimitStore, Settings, Stores};
+use crate::app::{
+    ANALYTICS_CONCURRENCY, App, ConnectError, Databases, RESPONSE_CACHE_BYTES, RateLimitStore, Settings,
+};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::http::connections::{self, Limits};
 use crate::model::network::{BadNetwork, Network};
@@ -66,7 +68,7 @@ pub struct ServeArgs {
           value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(Limits::QUIET_SECONDS))]
     pub idle_timeout_seconds: u64,
     /// Bytes that finished answers of analytics may take in memory; 0 keeps none
-    #[arg(long, env = "TIDEMARK_ANSWER_CACHE", default_value_t = ANSWER_CACHE, value_name = "BYTES")]
+    #[arg(long, env = "TIDEMARK_ANSWER_CACHE", default_value_t = RESPONSE_CACHE_BYTES, value_name = "BYTES")]
     pub answer_cache: u64,
     /// Questions of analytics that this process asks of ClickHouse at a time; an organization has half of them at most
     #[arg(long, env = "TIDEMARK_ANALYTICS_CONCURRENCY", default_value_t = ANALYTICS_CONCURRENCY, value_name = "N")]
@@ -142,7 +144,7 @@ impl ServeArgs {
             trusted_proxies: self.trusted_proxies.iter().flatten().copied().collect(),
             rate_limit_store: self.rate_limit_store,
             short_link_url: self.sources.short_link_url()?,
-            answer_cache: self.answer_cache,
+            response_cache_bytes: self.answer_cache,
             analytics_concurrency: self.analytics_concurrency,
         })
     }
@@ -163,8 +165,8 @@ pub fn service(app: &App) -> Service {
 
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
-    let stores = Stores::for_requests(&args.stores)?;
-    let following = Stores { pg: pool::for_search_follower(&args.stores.postgres)?, ..stores.clone() };
+    let stores = Databases::for_requests(&args.stores)?;
+    let following = Databases { pg: pool::for_search_follower(&args.stores.postgres)?, ..stores.clone() };
     let budget = RequestBudget::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &budget)?.readable();
     let schema = migrate::SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;

@@ -322,7 +322,7 @@ fn every_module_uses_those_of_the_map_and_no_other() {
 
 #[test]
 fn modules_are_found_in_every_way_of_naming_them() {
-    assert_eq!(named_modules("use crate::app::{Clock, Stores};"), ["app"]);
+    assert_eq!(named_modules("use crate::app::{Clock, Databases};"), ["app"]);
     assert_eq!(named_modules("use crate::{api, store::keys}; // crate::http"), ["api", "store"]);
     assert_eq!(named_modules("    let client = crate::app::clickhouse(args);"), ["app"]);
     assert_eq!(named_modules("fn f() -> Result<crate::model::A, crate::store::Error>"), ["model", "store"]);

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use tidemark::response_cache::Answers;
-use tidemark::app::Stores;
+use tidemark::app::Databases;
 use tidemark::model::counters::Counters;
 use tidemark::model::latest::{AccountLatest, VideoLatest, learn};
 use tidemark::model::platform::Platform;
+use tidemark::response_cache::ResponseCache;
 use tidemark::store::Write;
 use tidemark::store::observations::{
     AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
@@ -80,11 +80,11 @@ impl Dashboard {
 
 /// Prints cache hit rate and latency by scrape interval.
 pub async fn measure(
-    stores: &Stores,
+    stores: &Databases,
     database_url: &str,
     layout: &Layout,
     dashboards: Vec<Dashboard>,
-    answers: &Answers,
+    cache: &ResponseCache,
 ) {
     let stop = CancellationToken::new();
     let relay = tokio::spawn(relay::run(stores.clone(), database_url.to_owned(), stop.clone()));
@@ -95,7 +95,7 @@ pub async fn measure(
     for (name, every) in [("24 h", 86_400), ("hour", 3_600), ("5 minutes", 300)] {
         for windows in [Windows::UntilToday, Windows::Past] {
             ask(&dashboards, windows, Duration::ZERO).await;
-            let before = answers.told().await;
+            let before = cache.stats().await;
             let tracker = CancellationToken::new();
             let pause = Duration::from_secs(every) / layout.tracked().len() as u32;
             let tracking =
@@ -103,7 +103,7 @@ pub async fn measure(
             let times = ask(&dashboards, windows, WATCHED).await;
             tracker.cancel();
             let scrapes = tracking.await.unwrap();
-            let after = answers.told().await;
+            let after = cache.stats().await;
             let kept = (after.hits + after.shared) - (before.hits + before.shared);
             println!(
                 "| {name} | {scrapes} | {} | {} | {:.1} % | {:.2} | {:.1} |",
@@ -146,7 +146,7 @@ async fn ask(dashboards: &Arc<Vec<Dashboard>>, windows: Windows, how_long: Durat
 }
 
 /// Commits scrapes of the accounts in turn; returns their number.
-async fn track(stores: Stores, accounts: Vec<Account>, pause: Duration, stop: CancellationToken) -> usize {
+async fn track(stores: Databases, accounts: Vec<Account>, pause: Duration, stop: CancellationToken) -> usize {
     let began = Instant::now();
     let mut scrapes = 0;
     // The first one is within the measured time, whatever the interval.
@@ -164,7 +164,7 @@ async fn track(stores: Stores, accounts: Vec<Account>, pause: Duration, stop: Ca
     scrapes
 }
 
-async fn scrape(stores: &Stores, account: Account) {
+async fn scrape(stores: &Databases, account: Account) {
     let organization = layout::organization_id(account.organization);
     let of = AccountRef { id: layout::account_id(account.subject), subject_id: account.subject };
     let now = Utc::now();

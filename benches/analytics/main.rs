@@ -18,7 +18,7 @@ use harness::Stack;
 use latency::Tenant;
 use layout::Layout;
 use questions::Draw;
-use tidemark::app::{App, Clock, Settings, Stores};
+use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::config::PostgresArgs;
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::model::secret::Secret;
@@ -42,8 +42,8 @@ async fn main() {
     // One API with a response cache of no capacity, which still pays for the lookup, and one with the default cache.
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let anew = api(&stack, folders[0].path(), 1);
-    let keeping = api(&stack, folders[1].path(), Settings::default().answer_cache);
-    let answers = keeping.answers.clone();
+    let keeping = api(&stack, folders[1].path(), Settings::default().response_cache_bytes);
+    let cache = keeping.responses.clone();
     // On threads of their own, like another process.
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -95,7 +95,7 @@ async fn main() {
                 accounts: layout.of(organization).iter().map(|account| account.subject).collect(),
             });
         }
-        live::measure(&stack.stores, &stack.connection.database_url, &layout, dashboards, &answers).await;
+        live::measure(&stack.stores, &stack.connection.database_url, &layout, dashboards, &cache).await;
     }
 }
 
@@ -126,16 +126,16 @@ async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
 }
 
 /// The API over the stores, on the machine's clock, with an empty search index and a response cache of this capacity.
-fn api(stack: &Stack, folder: &std::path::Path, answer_cache: u64) -> App {
+fn api(stack: &Stack, folder: &std::path::Path, response_cache_bytes: u64) -> App {
     let postgres =
         PostgresArgs { database_url: Secret::new(&stack.connection.database_url), database_connections: 16 };
-    let stores = Stores {
+    let stores = Databases {
         pg: pool::connect(&postgres).unwrap(),
         clickhouse: stack.stores.clickhouse.clone(),
-        clock: Clock::of_machine(),
+        clock: Clock::system(),
     };
     let search = SearchIndex::open(folder).unwrap();
-    let settings = Settings { answer_cache, ..Settings::default() };
+    let settings = Settings { response_cache_bytes, ..Settings::default() };
     App::new(stores, search, Readable::new(Platform::ALL), settings)
 }
 

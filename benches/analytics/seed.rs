@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use clickhouse::{Client, Row};
 use serde::Serialize;
 use sqlx::PgPool;
-use tidemark::app::Stores;
+use tidemark::app::Databases;
 use tidemark::store::clickhouse::history_writer::{self, RecomputeMode};
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ struct Seed {
 }
 
 /// Fills both stores and prints the time.
-pub async fn fill(stores: &Stores, layout: &Layout, last_day: NaiveDate) {
+pub async fn fill(stores: &Databases, layout: &Layout, last_day: NaiveDate) {
     let began = Instant::now();
     tokio::join!(records(&stores.pg, layout, last_day), history(&stores.clickhouse, layout, last_day));
     println!("seeded in {:.0} s", began.elapsed().as_secs_f64());

@@ -16,7 +16,7 @@ use harness::postgres;
 use process::Api;
 use records::Records;
 use sqlx::PgPool;
-use tidemark::app::{Clock, Stores};
+use tidemark::app::{Clock, Databases};
 use tidemark::store::search::SearchIndex;
 use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
@@ -39,10 +39,10 @@ async fn main() {
     let records = records::make(&pg, &source).await;
     println!("generated in {:.0} s", began.elapsed().as_secs_f64());
     let folder = tempfile::tempdir().unwrap();
-    let stores = Stores {
+    let stores = Databases {
         pg: pg.clone(),
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-        clock: Clock::of_machine(),
+        clock: Clock::system(),
     };
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();

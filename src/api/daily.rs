@@ -18,7 +18,7 @@ use crate::model::counters::Counters;
 use crate::model::period::{Manner, Window};
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
 use crate::store::analytics::{SubjectScope, accounts, videos};
-use crate::store::outbox::data_version::Basis;
+use crate::store::outbox::data_version::CacheDependencies;
 
 const VALUES: &str =
     "Whether rows say what was gained on each day, or what the counters were at the end of it.";
@@ -100,7 +100,7 @@ pub(super) async fn of_video(
     let Args((Path(VideoPath { video_id }), Query(DailyQuery { window, values }))) = args;
     let now = app.clock.now().await;
     let window = window.at(now)?;
-    let basis = Basis { until: window.end, videos: true };
+    let basis = CacheDependencies { until: window.end, videos: true };
     let about = (video_id, window, window.complete_through(now), values);
     kept(&app, &caller, "getVideoAnalytics", &about, basis, async {
         let video = videos::get(&app.pg, caller.organization, video_id).await?;
@@ -122,7 +122,7 @@ pub(super) async fn of_account(
     let Args((Path(AccountIdPath { account_id }), Query(DailyQuery { window, values }))) = args;
     let now = app.clock.now().await;
     let window = window.at(now)?;
-    let basis = Basis { until: window.end, videos: false };
+    let basis = CacheDependencies { until: window.end, videos: false };
     let about = (account_id, window, window.complete_through(now), values);
     kept(&app, &caller, "getAccountAnalytics", &about, basis, async {
         let days = days_of(&app, &caller, Some(account_id), None, window).await?;
@@ -147,7 +147,7 @@ pub(super) async fn of_creator(
     let Args((Path(CreatorPath { creator_id }), Query(DailyQuery { window, values }))) = args;
     let now = app.clock.now().await;
     let window = window.at(now)?;
-    let basis = Basis { until: window.end, videos: false };
+    let basis = CacheDependencies { until: window.end, videos: false };
     let about = (creator_id, window, window.complete_through(now), values);
     kept(&app, &caller, "getCreatorAnalytics", &about, basis, async {
         let days = days_of(&app, &caller, None, Some(creator_id), window).await?;

@@ -18,7 +18,7 @@ use crate::http::route::read;
 use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::limits::{DELTA_DAYS, DELTA_WINDOWS, DELTA_WINDOWS_DEFAULT};
 use crate::store::analytics::videos;
-use crate::store::outbox::data_version::Basis;
+use crate::store::outbox::data_version::CacheDependencies;
 
 const WINDOWS: &str =
     "Lengths of look-back windows in days, today included; 1, 7, 14 and 30 when nothing is said.";
@@ -112,7 +112,7 @@ async fn post_deltas(app: App, caller: Caller, body: Body<Deltas>) -> Result<Ans
 async fn get_deltas(app: App, caller: Caller, query: Query<Deltas>) -> Result<Kept<Answer>, Problem> {
     let today = app.clock.now().await.date_naive();
     let about = (today, query.0.ids.clone(), query.0.windows.clone());
-    let basis = Basis { until: today, videos: true };
+    let basis = CacheDependencies { until: today, videos: true };
     kept(&app, &caller, "getVideoDeltas", &about, basis, deltas(&app, &caller, query.0, today)).await
 }
 

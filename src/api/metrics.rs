@@ -24,7 +24,7 @@ use crate::model::platform::Platform;
 use crate::store::analytics::subjects::{self, GainColumns};
 use crate::store::analytics::videos::{self, VideoRef};
 use crate::store::analytics::{SubjectScope, accounts};
-use crate::store::outbox::data_version::Basis;
+use crate::store::outbox::data_version::CacheDependencies;
 
 const INTERNAL_IDS: &str = "Internal ids of videos that were found on accounts, as `internal_id` tells them.";
 
@@ -119,7 +119,7 @@ async fn get_accounts(
     let now = app.clock.now().await;
     let window = batch.window.at(now)?;
     let about = (batch.ids.clone(), window, window.complete_through(now));
-    let basis = Basis { until: window.end, videos: false };
+    let basis = CacheDependencies { until: window.end, videos: false };
     let work = account_totals(&app, &caller, batch.ids, window, now);
     kept(&app, &caller, "getAccountMetrics", &about, basis, work).await
 }
@@ -186,7 +186,7 @@ async fn get_videos(
     let now = app.clock.now().await;
     let window = batch.window.at(now)?;
     let about = (batch.ids.clone(), window, window.complete_through(now));
-    let basis = Basis { until: window.end, videos: true };
+    let basis = CacheDependencies { until: window.end, videos: true };
     let work = video_totals(&app, &caller, batch.ids, window, now);
     kept(&app, &caller, "getVideoMetrics", &about, basis, work).await
 }
@@ -258,7 +258,7 @@ async fn get_account_videos(
     let now = app.clock.now().await;
     let window = batch.window.at(now)?;
     let about = (batch.instagram.clone(), batch.tiktok.clone(), window, window.complete_through(now));
-    let basis = Basis { until: window.end, videos: true };
+    let basis = CacheDependencies { until: window.end, videos: true };
     let work = account_video_totals(&app, &caller, batch, window, now);
     kept(&app, &caller, "getAccountVideoMetrics", &about, basis, work).await
 }

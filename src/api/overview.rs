@@ -19,7 +19,7 @@ use crate::model::platform::Platform;
 use crate::store::analytics::SubjectScope;
 use crate::store::analytics::overview::{self, RecordCounts};
 use crate::store::analytics::subjects::{self, GainColumns};
-use crate::store::outbox::data_version::Basis;
+use crate::store::outbox::data_version::CacheDependencies;
 
 pub(super) fn router() -> Router {
     Router::with_path("overview").push(read(get))
@@ -76,7 +76,7 @@ async fn get(
     let Query(WindowOnPlatform { window, platform }) = query;
     let now = app.clock.now().await;
     let window = window.at(now)?;
-    let basis = Basis { until: window.end, videos: true };
+    let basis = CacheDependencies { until: window.end, videos: true };
     let about = (window, window.complete_through(now), platform);
     let work = overview(&app, caller.organization, platform, window, now);
     kept(&app, &caller, "getOverview", &about, basis, work).await

@@ -18,7 +18,7 @@ use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::analytics::subjects::{self, GainColumns};
 use crate::store::analytics::{SubjectScope, accounts};
-use crate::store::outbox::data_version::Basis;
+use crate::store::outbox::data_version::CacheDependencies;
 
 pub(super) fn router() -> Router {
     Router::with_path("analytics/timeseries").push(read(of_organization))
@@ -82,8 +82,8 @@ async fn of_organization(
 }
 
 /// What a series rests on.
-const fn up_to(window: Window) -> Basis {
-    Basis { until: window.end, videos: false }
+const fn up_to(window: Window) -> CacheDependencies {
+    CacheDependencies { until: window.end, videos: false }
 }
 
 /// One UTC day of a creator.

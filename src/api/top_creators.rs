@@ -22,7 +22,7 @@ use crate::model::platform::Platform;
 use crate::store::analytics::SubjectScope;
 use crate::store::analytics::creators::{self, CreatorSubjects};
 use crate::store::analytics::subjects::{self, GainColumns};
-use crate::store::outbox::data_version::Basis;
+use crate::store::outbox::data_version::CacheDependencies;
 
 /// What a leaderboard is of, and how long it is.
 pub(super) struct TopQuery {
@@ -72,7 +72,7 @@ pub(super) async fn list(
     let Query(TopQuery { of: WindowOnPlatform { window, platform }, limit }) = query;
     let now = app.clock.now().await;
     let window = window.at(now)?;
-    let basis = Basis { until: window.end, videos: false };
+    let basis = CacheDependencies { until: window.end, videos: false };
     let about = (window, window.complete_through(now), platform, limit);
     let work = top(&app, caller.organization, platform, limit, window, now);
     kept(&app, &caller, "listTopCreators", &about, basis, work).await

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::AnswerArgs;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::store::records::organizations;
 use crate::worker::erasure::{self, Erased};
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(args: EraseArgs) -> Result<(), Failure> {
-    let stores = Stores::connect(&args.stores)?;
+    let stores = Databases::connect(&args.stores)?;
     if let Some(organization) = args.org {
         organizations::require(&stores.pg, organization).await?;
     }
@@ -45,7 +45,11 @@ pub(super) async fn run(args: EraseArgs) -> Result<(), Failure> {
     args.answer.one(&erased, &["outbox_rows", "history_rows"])
 }
 
-async fn erase(stores: &Stores, database_url: &str, organization: Option<Uuid>) -> Result<Erased, Failure> {
+async fn erase(
+    stores: &Databases,
+    database_url: &str,
+    organization: Option<Uuid>,
+) -> Result<Erased, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(erased) = erasure::now(stores, database_url, organization).await? {

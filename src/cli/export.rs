@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::AnswerArgs;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::export;
 use crate::worker::relay;
@@ -37,7 +37,7 @@ pub(super) struct ExportArgs {
 const COLUMNS: [&str; 6] = ["accounts", "videos", "account_rows", "video_rows", "left_out", "files"];
 
 pub(super) async fn run(args: ExportArgs) -> Result<ExitCode, Failure> {
-    let stores = Stores::connect(&args.stores)?;
+    let stores = Databases::connect(&args.stores)?;
     let options = export::Options {
         format: args.format,
         output: args.output,

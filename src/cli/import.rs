@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::AnswerArgs;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::import;
 use crate::worker::relay;
@@ -40,7 +40,7 @@ pub(super) struct ImportArgs {
 const COLUMNS: [&str; 6] = ["rows_read", "accounts", "videos", "snapshots_written", "refused", "report_file"];
 
 pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
-    let stores = Stores::connect(&args.stores)?;
+    let stores = Databases::connect(&args.stores)?;
     let options =
         import::Options { track: args.track, report: args.report, progress: std::io::stderr().is_terminal() };
     let database_url = args.stores.postgres.database_url.reveal();

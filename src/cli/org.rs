@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::AnswerArgs;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::organization::{Organization, Subscription};
 use crate::store::postgres::pool;
@@ -195,7 +195,7 @@ async fn delete(
     answer: AnswerArgs,
     args: &StoreArgs,
 ) -> Result<(), Failure> {
-    let stores = Stores::connect(args)?;
+    let stores = Databases::connect(args)?;
     let belongings = organizations::belongings(&stores.pg, id).await?;
     if !yes {
         confirm(&belongings)?;
@@ -225,7 +225,7 @@ fn confirm(belongings: &Belongings) -> Result<(), Failure> {
 }
 
 /// Erases what a deleted organization had; false when that is left to a tracker because others were in the way.
-async fn erase(stores: &Stores, database_url: &str, id: Uuid) -> Result<bool, Failure> {
+async fn erase(stores: &Databases, database_url: &str, id: Uuid) -> Result<bool, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let progress = erasure::organization(stores, database_url, id).await.map_err(|error| {

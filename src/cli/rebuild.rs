@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::AnswerArgs;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::rollup::rebuild;
 use crate::store::records::organizations;
@@ -28,7 +28,7 @@ pub(super) struct RebuildArgs {
 }
 
 pub(super) async fn run(args: RebuildArgs) -> Result<(), Failure> {
-    let stores = Stores::connect(&args.stores)?;
+    let stores = Databases::connect(&args.stores)?;
     let organizations = match args.org {
         Some(organization) => vec![organization],
         None => organizations::list(&stores.pg).await?.iter().map(|organization| organization.id).collect(),

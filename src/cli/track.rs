@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::Failure;
 use super::answer::AnswerArgs;
 use super::lifeline::StopRequest;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::platforms::{RequestBudget, Sources};
 use crate::store::tracking::queues;
 use crate::telemetry::MetricsArgs;
@@ -39,11 +39,11 @@ const BUDGET: [&str; 7] =
 
 pub(super) async fn run(args: TrackCommand) -> Result<(), Failure> {
     if args.status {
-        let stores = Stores::connect(&args.track.stores)?;
+        let stores = Databases::connect(&args.track.stores)?;
         return args.answer.many(&queues::status(&stores.pg, stores.clock.now().await).await?, &STATUS);
     }
     if args.budget {
-        let stores = Stores::connect(&args.track.stores)?;
+        let stores = Databases::connect(&args.track.stores)?;
         let sources = Sources::from_args(&args.track.sources, &RequestBudget::Postgres(stores.pg.clone()))?;
         let budget = budget::budget(&stores.pg, &sources, stores.clock.now().await).await?;
         return args.answer.many(&budget, &BUDGET);

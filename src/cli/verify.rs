@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Failure;
 use super::answer::{self, AnswerArgs};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::rollup::verify;
 
@@ -29,7 +29,7 @@ pub(super) struct VerifyArgs {
 }
 
 pub(super) async fn run(args: VerifyArgs) -> Result<ExitCode, Failure> {
-    let stores = Stores::connect(&args.stores)?;
+    let stores = Databases::connect(&args.stores)?;
     let report = verify::verify(&stores, args.org, std::io::stderr().is_terminal()).await?;
     if args.answer.json {
         args.answer.one(&report, &[])?;

@@ -124,7 +124,7 @@ impl Settings {
     /// The time of tracking; nothing where a sandbox should tell it and does not.
     pub(super) async fn now(&self, report: &mut Report) -> Option<DateTime<Utc>> {
         let Some(url) = &self.clock_url else { return Some(Utc::now()) };
-        let clock = match Clock::of_sandbox(url.clone()) {
+        let clock = match Clock::remote(url.clone()) {
             Ok(clock) => clock,
             Err(error) => {
                 report.fail("clock", error.to_string());

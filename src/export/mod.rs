@@ -15,7 +15,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use self::table::{Cell, Columns, Kind, Table};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::model::counters::Counters;
 use crate::model::latest::{AccountLatest, Known, Last};
 use crate::store;
@@ -96,7 +96,7 @@ pub enum Error {
 }
 
 /// Writes what the organization had when this began; what is committed meanwhile may be in it or not.
-pub async fn write(stores: &Stores, organization: Uuid, options: &Options) -> Result<Summary, Error> {
+pub async fn write(stores: &Databases, organization: Uuid, options: &Options) -> Result<Summary, Error> {
     organizations::require(&stores.pg, organization).await?;
     table::make_folder(&options.output)?;
     let table = |name: &str, columns| {
@@ -129,7 +129,7 @@ fn progress_bar(shown: bool, videos: i64) -> ProgressBar {
 }
 
 struct Exporter<'a> {
-    stores: &'a Stores,
+    stores: &'a Databases,
     organization: Uuid,
     accounts: Table,
     videos: Table,

@@ -12,14 +12,14 @@ use serde::Serialize;
 
 use super::auth::Caller;
 use super::problem::Problem;
-use crate::response_cache::{Finished, Question};
 use crate::app::App;
-use crate::store::outbox::data_version::{self, Basis};
+use crate::response_cache::{CacheKey, CachedResponse};
+use crate::store::outbox::data_version::{self, CacheDependencies};
 
 /// A finished answer of a form.
 #[derive(Debug)]
 pub struct Kept<T> {
-    finished: Arc<Finished>,
+    finished: Arc<CachedResponse>,
     of: PhantomData<T>,
 }
 
@@ -31,16 +31,16 @@ pub async fn kept<T: Serialize>(
     caller: &Caller,
     operation: &'static str,
     about: &impl Serialize,
-    basis: Basis,
+    dependencies: CacheDependencies,
     work: impl Future<Output = Result<T, Problem>>,
 ) -> Result<Kept<T>, Problem> {
-    let finish = async { Ok::<_, Problem>(Finished::new(serde_json::to_vec(&work.await?)?)) };
-    let finished = if app.answers.keeps() {
-        let question = Question::new(caller.organization, operation, about)?;
+    let finish = async { Ok::<_, Problem>(CachedResponse::new(serde_json::to_vec(&work.await?)?)) };
+    let finished = if app.responses.is_enabled() {
+        let key = CacheKey::new(caller.organization, &(operation, about))?;
         // Before the work, so that what it reads is at least as new.
         let version =
-            data_version::current(&app.pg, caller.organization, basis, caller.history_since).await?;
-        app.answers.get(question, version, finish).await?
+            data_version::current(&app.pg, caller.organization, dependencies, caller.history_since).await?;
+        app.responses.get(key, version, finish).await?
     } else {
         Arc::new(finish.await?)
     };

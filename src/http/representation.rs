@@ -14,7 +14,7 @@ use salvo::http::{HeaderMap, HeaderValue, Method, ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
 use super::accept::weighted;
-use crate::response_cache::{self, Finished};
+use crate::response_cache::{self, CachedResponse};
 
 /// Below this an answer is sent as it is.
 const COMPRESSED_FROM: usize = 1024;
@@ -88,12 +88,13 @@ impl Handler for Represent {
         let ResBody::Once(body) = &res.body else { return };
         let body = body.clone();
         // What was tagged and encoded before, if the body is that of an answer that is kept.
-        let finished = depot.get_typed::<Arc<Finished>>().ok().filter(|kept| *kept.body() == body);
+        let finished = depot.get_typed::<Arc<CachedResponse>>().ok().filter(|kept| *kept.body() == body);
         let accepted = joined(req.headers(), ACCEPT_ENCODING.as_str());
         let coding =
             Coding::choose(&accepted).filter(|_| body.len() >= COMPRESSED_FROM && is_text(res.headers()));
         if reads && res.status_code == Some(StatusCode::OK) {
-            let tag = finished.as_ref().map_or_else(|| response_cache::tag(&body), |kept| kept.tag().to_owned());
+            let tag =
+                finished.as_ref().map_or_else(|| response_cache::etag(&body), |kept| kept.etag().to_owned());
             let headers = res.headers_mut();
             headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
             if let Ok(value) = HeaderValue::from_str(&quoted(&tag, coding)) {

@@ -35,7 +35,7 @@ use self::read::Amount;
 use self::report::Report;
 use self::row::{Row, Times};
 use self::rows::Rows;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::model::latest::{Known, Last, learn};
 use crate::model::platform::Platform;
 use crate::store::outbox::applied;
@@ -99,7 +99,7 @@ pub enum Error {
 
 /// Loads files into an organization and returns when all of it is visible everywhere.
 pub async fn load(
-    stores: &Stores,
+    stores: &Databases,
     organization: Uuid,
     files: Vec<PathBuf>,
     options: &Options,
@@ -190,7 +190,7 @@ fn gather(
 
 /// A load under way.
 struct Load<'a> {
-    stores: &'a Stores,
+    stores: &'a Databases,
     organization: Uuid,
     active: bool,
     /// When the load began, by the service's clock.
@@ -205,7 +205,7 @@ struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    fn new(stores: &'a Stores, organization: Uuid, active: bool, now: DateTime<Utc>) -> Self {
+    fn new(stores: &'a Databases, organization: Uuid, active: bool, now: DateTime<Utc>) -> Self {
         Load {
             stores,
             organization,

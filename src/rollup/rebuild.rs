@@ -5,7 +5,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Error, progress_bar};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::store::clickhouse::rollup;
 use crate::store::outbox::applied;
 use crate::store::records::organizations;
@@ -23,7 +23,7 @@ pub struct Summary {
 
 /// Rebuilds the rollup of organizations and returns when it is what requests see. Interrupting it leaves a rollup that is
 /// rebuilt in part.
-pub async fn rebuild(stores: &Stores, organizations: &[Uuid], progress: bool) -> Result<Summary, Error> {
+pub async fn rebuild(stores: &Databases, organizations: &[Uuid], progress: bool) -> Result<Summary, Error> {
     let mut summary = Summary::default();
     for &organization in organizations {
         organizations::require(&stores.pg, organization).await?;

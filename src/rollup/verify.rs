@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::compare::{Difference, Named};
 use super::expected::Expected;
 use super::{Error, progress_bar};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::store::clickhouse::rollup::{self, StoredDay, SubjectRecord, VideoRecord};
 use crate::store::outbox::applied;
 use crate::store::records::organizations;
@@ -34,7 +34,7 @@ pub struct Report {
 }
 
 /// Compares everything that an organization has, and returns every difference.
-pub async fn verify(stores: &Stores, organization: Uuid, progress: bool) -> Result<Report, Error> {
+pub async fn verify(stores: &Databases, organization: Uuid, progress: bool) -> Result<Report, Error> {
     organizations::require(&stores.pg, organization).await?;
     settle(stores, organization).await?;
     let subjects = rollup::list_subjects(&stores.pg, &stores.clickhouse, organization).await?;
@@ -68,7 +68,7 @@ pub async fn verify(stores: &Stores, organization: Uuid, progress: bool) -> Resu
 }
 
 /// Waits until all that the organization has committed is in ClickHouse.
-async fn settle(stores: &Stores, organization: Uuid) -> Result<(), Error> {
+async fn settle(stores: &Databases, organization: Uuid) -> Result<(), Error> {
     match tokio::time::timeout(PATIENCE, applied::wait_for_history(&stores.pg, organization)).await {
         Ok(applied) => Ok(applied?),
         Err(_) => Err(Error::NotApplied(PATIENCE.as_secs())),
@@ -84,7 +84,7 @@ struct Look {
 }
 
 impl Look {
-    async fn at(stores: &Stores, organization: Uuid, subjects: &[i64]) -> Result<Self, Error> {
+    async fn at(stores: &Databases, organization: Uuid, subjects: &[i64]) -> Result<Self, Error> {
         let (pg, client) = (&stores.pg, &stores.clickhouse);
         let known: HashMap<i64, SubjectRecord> = rollup::fetch_subjects(pg, organization, subjects)
             .await?
@@ -165,7 +165,7 @@ impl Look {
     /// ClickHouse's tables of accounts and videos beside Postgres.
     async fn records(
         &mut self,
-        stores: &Stores,
+        stores: &Databases,
         organization: Uuid,
         subjects: &[i64],
         videos: &[VideoRecord],

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::schedule::Schedule;
 use super::{BRIEF, LONG, retention, within};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::failpoint;
 use crate::store::lifecycle::outbox::Forgetting;
 use crate::store::lifecycle::retention as reducing;
@@ -63,7 +63,7 @@ pub struct Erased {
 }
 
 /// Erases until told to stop. A store that is out is waited for.
-pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) {
+pub async fn run(stores: Databases, database_url: String, stop: CancellationToken) {
     let mut worker = Worker {
         stores,
         database_url,
@@ -95,7 +95,7 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
 }
 
 struct Worker {
-    stores: Stores,
+    stores: Databases,
     database_url: String,
     sweeping: Schedule,
     /// When tables are vacuumed after a sweep that failed; after any other they are.
@@ -157,7 +157,7 @@ impl Worker {
 
 /// Erases a deleted organization, unless another process erases.
 pub async fn organization(
-    stores: &Stores,
+    stores: &Databases,
     database_url: &str,
     organization: Uuid,
 ) -> Result<Progress, Error> {
@@ -170,7 +170,7 @@ pub async fn organization(
 /// Takes what was deleted out of the files now, of one organization or of all; none while another process erases. Nothing
 /// waits for what fails; the first failure is told in the end.
 pub async fn now(
-    stores: &Stores,
+    stores: &Databases,
     database_url: &str,
     organization: Option<Uuid>,
 ) -> Result<Option<Erased>, Error> {
@@ -188,7 +188,7 @@ pub async fn now(
 }
 
 /// Removes everything of a deleted organization, itself last.
-async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<Progress, Error> {
+async fn erase(stores: &Databases, turn: &mut Turn, organization: Uuid) -> Result<Progress, Error> {
     let pg = &stores.pg;
     let began = Instant::now();
     while within(LONG, retry_on_conflict(|| organizations::remove_some_records(pg, organization))).await? {
@@ -224,7 +224,7 @@ async fn erase(stores: &Stores, turn: &mut Turn, organization: Uuid) -> Result<P
 }
 
 /// Takes out of the files history that is older than an organization keeps, and says how many rows that were.
-async fn retain(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, Error> {
+async fn retain(stores: &Databases, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, Error> {
     let (began, until) = (Instant::now(), Instant::now() + PATIENCE);
     retention::cut(stores, of).await?;
     let rows = retention::reduce(stores, turn, of, until).await?;
@@ -239,7 +239,7 @@ async fn retain(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<u6
 }
 
 /// Takes out of the files what deletions left there. Nothing waits for what fails; the first failure is told in the end.
-async fn sweep(stores: &Stores, turn: &mut Turn, of: Option<Uuid>) -> Result<Erased, Error> {
+async fn sweep(stores: &Databases, turn: &mut Turn, of: Option<Uuid>) -> Result<Erased, Error> {
     let (pg, began) = (&stores.pg, Instant::now());
     let forgotten = forget(pg, turn, of).await;
     within(BRIEF, turn.confirm()).await?;

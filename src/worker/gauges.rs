@@ -8,7 +8,7 @@ use opentelemetry::KeyValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{BRIEF, within};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::store::analytics::HistoryReader;
@@ -75,7 +75,7 @@ struct Tracking {
 }
 
 /// Shows what a tracker's metrics tell of the stores, until told to stop.
-pub(super) async fn of_tracker(stores: Stores, sources: Arc<Sources>, stop: CancellationToken) {
+pub(super) async fn of_tracker(stores: Databases, sources: Arc<Sources>, stop: CancellationToken) {
     if metrics::on().is_none() {
         return;
     }
@@ -119,7 +119,7 @@ pub(super) async fn of_tracker(stores: Stores, sources: Arc<Sources>, stop: Canc
     regularly("the tracker's queues", stop, look).await;
 }
 
-async fn tracking(stores: &Stores, sources: &Sources) -> Result<Tracking, Error> {
+async fn tracking(stores: &Databases, sources: &Sources) -> Result<Tracking, Error> {
     let (pg, now) = (&stores.pg, stores.clock.now().await);
     let mut budgets = Vec::<(&'static str, u32, i64)>::new();
     for platform in Platform::ALL {
@@ -167,7 +167,7 @@ fn platform(platform: Platform) -> KeyValue {
 }
 
 /// Shows what an API process's metrics tell of the stores and its index, until told to stop.
-pub async fn of_api(stores: Stores, history: HistoryReader, search: SearchIndex, stop: CancellationToken) {
+pub async fn of_api(stores: Databases, history: HistoryReader, search: SearchIndex, stop: CancellationToken) {
     if metrics::on().is_none() {
         return;
     }
@@ -196,7 +196,7 @@ pub async fn of_api(stores: Stores, history: HistoryReader, search: SearchIndex,
 }
 
 /// Shows the connections to Postgres and, where questions are asked of ClickHouse, the places for them.
-fn connections(stores: &Stores, history: Option<HistoryReader>) {
+fn connections(stores: &Databases, history: Option<HistoryReader>) {
     let pool = |name| KeyValue::new(names::POOL, name);
     // A count that begins with its first event would not show that event as one.
     if let Some(metrics) = metrics::on() {

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use super::schedule::Schedule;
-use crate::app::{Clock, Stores};
+use crate::app::{Clock, Databases};
 use crate::failpoint;
 use crate::store::Error;
 use crate::store::search::changes::{self, ChangeBatch, IndexPosition};
@@ -35,7 +35,7 @@ const REWRITE_EVERY: TimeDelta = TimeDelta::hours(12);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 
 /// Keeps the index current until it is stopped. A failure is told once, and so is its end.
-pub async fn follow(stores: Stores, index: SearchIndex, stop: CancellationToken) {
+pub async fn follow(stores: Databases, index: SearchIndex, stop: CancellationToken) {
     let _rewriting = AbortOnDropHandle::new(tokio::spawn(rewrite(index.clone(), stores.clock)));
     let mut follower = Follower { pg: stores.pg, index, id: Uuid::now_v7(), announced: None, pruned: None };
     let mut failures = 0;

@@ -21,7 +21,7 @@ use std::time::Duration;
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{ConnectError, Stores};
+use crate::app::{ConnectError, Databases};
 use crate::config::StoreArgs;
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
 use crate::running::StopArgs;
@@ -73,7 +73,7 @@ pub enum StartError {
 
 /// Tracks and relays until told to stop. Scrapes in hand are finished first, then what they committed is relayed.
 pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartError> {
-    let stores = Stores::connect(&args.stores)?;
+    let stores = Databases::connect(&args.stores)?;
     let sources = Arc::new(Sources::from_args(&args.sources, &RequestBudget::Postgres(stores.pg.clone()))?);
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let schema = SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{BRIEF, LONG, within};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::failpoint;
 use crate::store::clickhouse::history_writer;
 use crate::store::lifecycle::Turn;
@@ -29,16 +29,16 @@ const DELIVERED: Duration = Duration::from_secs(60);
 const BRIEFLY: Duration = Duration::from_secs(1);
 
 /// Lets the histories of organizations, or of one, begin where they want it by now.
-pub async fn cut(stores: &Stores, of: Option<Uuid>) -> Result<(), Error> {
+pub async fn cut(stores: &Databases, of: Option<Uuid>) -> Result<(), Error> {
     let today = stores.clock.now().await.date_naive();
-    let in_sandbox = stores.clock.is_a_sandboxs();
+    let in_sandbox = stores.clock.is_remote();
     within(LONG, retry_on_conflict(|| retention::cut(&stores.pg, of, today, in_sandbox))).await
 }
 
 /// Reduces what came before the histories of organizations, or of one, and takes the rest out of ClickHouse's files by a
 /// time; says how many rows that were. What cannot be reduced keeps no other waiting; the first failure is told.
 pub async fn reduce(
-    stores: &Stores,
+    stores: &Databases,
     turn: &mut Turn,
     of: Option<Uuid>,
     until: Instant,
@@ -111,7 +111,7 @@ impl Orders {
 
 /// Reduces what came before an organization's history, and says of how many videos; none when nothing is left to do.
 async fn reduce_one(
-    stores: &Stores,
+    stores: &Databases,
     turn: &mut Turn,
     client: &Client,
     cut: &Cut,
@@ -148,7 +148,7 @@ async fn reduce_one(
 
 /// Has the relay compute the gains of an organization again, now that nothing more is left of before its history.
 async fn recompute(
-    stores: &Stores,
+    stores: &Databases,
     turn: &mut Turn,
     client: &Client,
     cut: &Cut,

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::scrape::{Ended, Outcome, Rest, broke_off, scrape};
 use super::watched::Watched;
 use super::{BRIEF, within};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::platforms::source::SourceError;
@@ -48,7 +48,7 @@ pub(super) enum Trouble {
 /// What one tracker process scrapes with.
 #[derive(Clone)]
 pub struct Tracker {
-    pub stores: Stores,
+    pub stores: Databases,
     pub sources: Arc<Sources>,
     /// The name under which the process holds leases.
     pub owner: Uuid,
@@ -88,7 +88,7 @@ struct Scheduler<'a> {
 }
 
 impl Tracker {
-    pub fn new(stores: Stores, sources: Arc<Sources>) -> Self {
+    pub fn new(stores: Databases, sources: Arc<Sources>) -> Self {
         Tracker { stores, sources, owner: Uuid::now_v7(), farewell: FAREWELL, told: Arc::default() }
     }
 
@@ -263,7 +263,7 @@ impl Scheduler<'_> {
     }
 
     async fn take(&mut self, stop: &CancellationToken) -> Result<bool, Error> {
-        let Tracker { stores: Stores { pg, clock, .. }, owner, .. } = self.tracker;
+        let Tracker { stores: Databases { pg, clock, .. }, owner, .. } = self.tracker;
         let known = async { Ok::<_, Error>((clock.now().await, source_pauses::fetch_all(pg).await?)) };
         let Some((now, pauses)) = stop.run_until_cancelled(known).await.transpose()? else {
             return Ok(false);

@@ -49,7 +49,7 @@ impl Trial {
             let asking = process.asked_by(&organization);
             keeping.push((process, asking));
         }
-        let process = Process::start(Settings { answer_cache: 0, ..Settings::default() }).await;
+        let process = Process::start(Settings { response_cache_bytes: 0, ..Settings::default() }).await;
         let asking = process.asked_by(&organization);
         Trial { organization, keeping, forgetful: (process, asking), today }
     }
@@ -325,7 +325,7 @@ async fn the_same_question_at_once_is_asked_once_and_no_other_organization_gets_
     }
     answers.dedup();
     assert_eq!((answers.len(), process.way.count()), (1, 1));
-    let told = process.app.answers.told().await;
+    let told = process.app.responses.stats().await;
     assert_eq!((told.misses, told.hits + told.shared, told.entries), (1, 7, 1));
 
     let nobody = process.asked_by(&organization().await);
@@ -373,7 +373,7 @@ async fn clock(now: Arc<Mutex<DateTime<Utc>>>) -> Clock {
             let _ = client.write_all((head + &body).as_bytes()).await;
         }
     });
-    Clock::of_sandbox(url).unwrap()
+    Clock::remote(url).unwrap()
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 use sqlx::{PgPool, Postgres, Transaction};
-use tidemark::app::{App, Settings, Stores};
+use tidemark::app::{App, Databases, Settings};
 use tidemark::model::platform::{Platform, Readable};
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ struct Other {
 async fn with_setting(name: &str, value: &str) -> TestApi {
     let api = TestApi::start().await;
     let options = (*api.pg.connect_options()).clone().options([(name, value)]);
-    let stores = Stores {
+    let stores = Databases {
         pg: PgPool::connect_lazy_with(options),
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
         clock: api.app.clock.clone(),

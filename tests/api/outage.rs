@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, PgPool};
-use tidemark::app::{App, Clock, Settings, Stores};
+use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::config::PostgresArgs;
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::model::secret::Secret;
@@ -33,10 +33,10 @@ fn for_requests(database_url: String, database_connections: u32) -> PgPool {
 
 /// An API whose Postgres is at the given address.
 async fn api_over(api: &TestApi, database_url: String) -> String {
-    let stores = Stores {
+    let stores = Databases {
         pg: for_requests(database_url, 4),
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-        clock: Clock::of_machine(),
+        clock: Clock::system(),
     };
     let readable = Readable::new(Platform::ALL);
     serve(&App::new(stores, api.app.search.clone(), readable, Settings::default())).await

@@ -9,7 +9,7 @@ use salvo::conn::tcp::TcpAcceptor;
 use serde_json::Value;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
-use tidemark::app::{App, Clock, Settings, Stores};
+use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::http::connections::{self, Limits};
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::server;
@@ -91,10 +91,10 @@ impl TestApi {
     pub async fn start_with(settings: Settings) -> Self {
         let pg = postgres().await;
         let folder = tempfile::tempdir().unwrap();
-        let stores = Stores {
+        let stores = Databases {
             pg: pg.clone(),
             clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-            clock: Clock::of_machine(),
+            clock: Clock::system(),
         };
         let search = SearchIndex::open(folder.path()).unwrap();
         tokio::spawn(indexer::follow(stores.clone(), search.clone(), CancellationToken::new()));

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tidemark::app::Stores;
+use tidemark::app::Databases;
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use tidemark::model::secret::Secret;
 use tidemark::store::records::keys::{self, NewKey};
@@ -64,7 +64,7 @@ pub struct SandboxAccount {
 #[derive(Clone)]
 pub struct Stack {
     pub connection: Connection,
-    pub stores: Stores,
+    pub stores: Databases,
     pub client: reqwest::Client,
 }
 
@@ -86,7 +86,7 @@ impl Stack {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("the HTTP client can be set up");
-        let stores = Stores::connect(&args).expect("the database URL is valid");
+        let stores = Databases::connect(&args).expect("the database URL is valid");
         Stack { connection, stores, client }
     }
 

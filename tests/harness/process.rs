@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
-use tidemark::app::{App, Clock, Settings, Stores};
+use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::store::search::SearchIndex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -34,7 +34,7 @@ impl Process {
         let mut stack = Stack::new(connection);
         let folder = tempfile::tempdir().unwrap();
         let search = SearchIndex::open(folder.path()).unwrap();
-        let stores = Stores { clock, ..stack.stores.clone() };
+        let stores = Databases { clock, ..stack.stores.clone() };
         let app = App::new(stores, search, Readable::new(Platform::ALL), settings);
         stack.connection.base_url = format!("{}/v2", serve(&app).await);
         Process { app, way, stack, _folder: folder }

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
-use tidemark::app::{App, Settings, Stores};
+use tidemark::app::{App, Databases, Settings};
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::model::secret::Secret;
@@ -79,7 +79,7 @@ pub(crate) async fn restore(own: &OwnStores, file: &Path, backup: &str) -> OwnSt
         },
         clock_url: None,
     };
-    OwnStores { stores: Stores::connect(&args).unwrap(), database_url }
+    OwnStores { stores: Databases::connect(&args).unwrap(), database_url }
 }
 
 /// Restores both stores in their place, under processes that go on.

@@ -7,7 +7,7 @@ use tidemark::model::platform::{Platform, Readable};
 use tidemark::store::Write;
 use tidemark::store::analytics::scope::fetch_removed_subjects;
 use tidemark::store::clickhouse::history_writer;
-use tidemark::store::outbox::data_version::{self, Basis};
+use tidemark::store::outbox::data_version::{self, CacheDependencies};
 use tidemark::store::outbox::{self, Held};
 use tidemark::store::records::accounts;
 use tidemark::store::search::SearchIndex;
@@ -62,7 +62,7 @@ async fn clickhouse_with_older_files_gets_the_rest_again() {
 async fn other_files_make_every_answer_old_and_another_relay_none() {
     let own = OwnStores::create().await;
     let (tenant, quiet) = (own.organization(1).await, week(&own).await);
-    let basis = Basis { until: Utc::now().date_naive(), videos: true };
+    let basis = CacheDependencies { until: Utc::now().date_naive(), videos: true };
     let version = async || data_version::current(own.pg(), quiet.id, basis, None).await.unwrap();
     let relay = own.relay();
     own.applied(tenant.id).await;

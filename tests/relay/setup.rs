@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Days, Utc};
 use sqlx::PgPool;
-use tidemark::app::Stores;
+use tidemark::app::Databases;
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use tidemark::model::counters::Counters;
 use tidemark::model::latest::{AccountLatest, VideoLatest, learn};
@@ -30,7 +30,7 @@ use crate::harness::{PATIENCE, Stack, eventually, tenant};
 
 /// Databases of a test's own on the shared servers.
 pub(crate) struct OwnStores {
-    pub(crate) stores: Stores,
+    pub(crate) stores: Databases,
     pub(crate) database_url: String,
 }
 
@@ -59,7 +59,7 @@ impl OwnStores {
             clock_url: None,
         };
         migrate::run(&args.postgres, &args.clickhouse).await.unwrap();
-        OwnStores { stores: Stores::connect(&args).unwrap(), database_url }
+        OwnStores { stores: Databases::connect(&args).unwrap(), database_url }
     }
 
     pub(crate) fn pg(&self) -> &PgPool {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
-use tidemark::app::{Clock, Stores};
+use tidemark::app::{Clock, Databases};
 use tidemark::store::Write;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::search::{SearchIndex, Sections};
@@ -102,7 +102,7 @@ impl Followed {
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
         let stores =
-            Stores { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::of_machine() };
+            Databases { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::system() };
         let stop = CancellationToken::new();
         let task = tokio::spawn(indexer::follow(stores, index.clone(), stop.clone()));
         Followed { index, folder: folder.to_owned(), stop, task }

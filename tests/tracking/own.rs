@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use clap::Parser;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
-use tidemark::app::{App, Clock, Settings, Stores};
+use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::{Platform, Readable};
 use tidemark::platforms::{RequestBudget, SourceArgs, Sources};
@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 /// The stores, the platforms and the tracker of one test.
 pub struct Own {
-    pub stores: Stores,
+    pub stores: Databases,
     pub sandbox: SandboxServer,
     pub sources: Arc<Sources>,
 }
@@ -54,10 +54,10 @@ impl Own {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let world = World::open(Population::new(5, 8), None, None).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
-        let stores = Stores {
+        let stores = Databases {
             pg: database().await,
             clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-            clock: Clock::of_sandbox(format!("{}/_clock", sandbox.url)).unwrap(),
+            clock: Clock::remote(format!("{}/_clock", sandbox.url)).unwrap(),
         };
         // The options that belong to the variables with which a process is told of the sandbox.
         let options =

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::connection::write_private;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::cli::Failure;
 use crate::import;
 use crate::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
@@ -45,7 +45,7 @@ pub(super) struct DemoArgs {
 /// Makes whatever is still missing of the demo.
 pub(super) async fn complete(
     dir: &Path,
-    stores: &Stores,
+    stores: &Databases,
     population: &Population,
     args: DemoArgs,
 ) -> Result<Demo, Failure> {
@@ -60,7 +60,7 @@ pub(super) async fn complete(
 }
 
 /// Finds the organization and its key, or makes them.
-async fn organization(dir: &Path, stores: &Stores) -> Result<Demo, Failure> {
+async fn organization(dir: &Path, stores: &Databases) -> Result<Demo, Failure> {
     let all = organizations::list(&stores.pg).await?;
     if let Some(demo) = Demo::read(dir)?
         && all.iter().any(|organization| organization.id == demo.organization_id)
@@ -81,7 +81,7 @@ async fn organization(dir: &Path, stores: &Stores) -> Result<Demo, Failure> {
 /// Writes the sandbox's past into files and loads them as anyone would load theirs.
 async fn load(
     dir: &Path,
-    stores: &Stores,
+    stores: &Databases,
     population: Population,
     args: DemoArgs,
     organization: Uuid,

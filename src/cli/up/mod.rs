@@ -19,7 +19,7 @@ use self::services::Plan;
 use self::supervisor::Supervisor;
 use super::Failure;
 use super::lifeline::StopRequest;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::embedded::postgres::Cluster;
 use crate::{embedded, store};
 
@@ -85,7 +85,7 @@ async fn serve(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
     )?;
     let population = plan.population();
     let demo = if args.demo {
-        let stores = Stores::connect(&plan.stores)?;
+        let stores = Databases::connect(&plan.stores)?;
         Some(demo::complete(&home.dir, &stores, &population, args.history).await?)
     } else {
         None

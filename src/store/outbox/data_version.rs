@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::store::Error;
 
-/// What an answer about an organization rests on.
+/// The version of the data that a response about an organization depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
-pub struct Version {
+pub struct DataVersion {
     /// When this Postgres started: one that was restored may count differently from the same number on.
     started: DateTime<Utc>,
     /// Which table of organizations it is: a dump that is restored makes another one, without a start.
@@ -31,10 +31,10 @@ pub struct Version {
 }
 
 #[cfg(test)]
-impl Version {
+impl DataVersion {
     /// One of several, by number.
     pub fn example(delivery: i64) -> Self {
-        Version {
+        DataVersion {
             started: DateTime::UNIX_EPOCH,
             relation: 0,
             clickhouse_generation: 0,
@@ -46,12 +46,12 @@ impl Version {
     }
 }
 
-/// What an answer is made of, apart from accounts and creators.
+/// The data that a response depends on besides accounts and creators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Basis {
-    /// The last day of history that is looked at.
+pub struct CacheDependencies {
+    /// The last day of history it reads.
     pub until: NaiveDate,
-    /// Whether the records of videos are looked at.
+    /// Whether it reads records of videos.
     pub videos: bool,
 }
 
@@ -59,9 +59,9 @@ pub struct Basis {
 pub async fn current(
     pg: &PgPool,
     organization: Uuid,
-    basis: Basis,
+    dependencies: CacheDependencies,
     history_since: Option<NaiveDate>,
-) -> Result<Version, Error> {
+) -> Result<DataVersion, Error> {
     sqlx::query_as(
         "select pg_postmaster_start_time() as started, o.tableoid::bigint as relation,
                 c.generation as clickhouse_generation, o.accounts_version as accounts,
@@ -74,8 +74,8 @@ pub async fn current(
          from organizations o cross join clickhouse_generation c where o.id = $1",
     )
     .bind(organization)
-    .bind(basis.until)
-    .bind(basis.videos)
+    .bind(dependencies.until)
+    .bind(dependencies.videos)
     .bind(history_since)
     .fetch_optional(pg)
     .await?

@@ -5,7 +5,7 @@
 
 use super::confirm;
 use super::plan::Plan;
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::failpoint;
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecomputeMode, Subject, dimensions};
@@ -19,7 +19,7 @@ const SUBJECTS: usize = 128;
 /// Delivers; false when ClickHouse no longer stood after the delivery `before` in the end. `mode` says how much of the
 /// rollup of what is touched has to be written.
 pub(super) async fn deliver(
-    stores: &Stores,
+    stores: &Databases,
     leadership: &mut Leadership,
     before: i64,
     delivery: &Delivery,

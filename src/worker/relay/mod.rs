@@ -15,7 +15,7 @@ use tracing::Instrument;
 
 use super::watched::WatchedDelivery;
 use super::{BRIEF, LONG, within};
-use crate::app::Stores;
+use crate::app::Databases;
 use crate::failpoint;
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecomputeMode};
@@ -36,7 +36,7 @@ const CLEANUP: Duration = Duration::from_secs(600);
 
 /// Does work of which something has to be delivered, and relays meanwhile where no tracker runs that would; otherwise this
 /// one never leads.
-pub async fn beside<T>(stores: &Stores, database_url: &str, work: impl Future<Output = T>) -> T {
+pub async fn beside<T>(stores: &Databases, database_url: &str, work: impl Future<Output = T>) -> T {
     let stop = CancellationToken::new();
     let relay = tokio::spawn(run(stores.clone(), database_url.to_owned(), stop.clone()));
     let done = work.await;
@@ -47,7 +47,7 @@ pub async fn beside<T>(stores: &Stores, database_url: &str, work: impl Future<Ou
 
 /// Relays until told to stop; then what waits is still delivered, for a short time, which may end at any moment. A store
 /// that is down is waited for, but not at the end.
-pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) {
+pub async fn run(stores: Databases, database_url: String, stop: CancellationToken) {
     let mut failing = false;
     let end = async {
         stop.cancelled().await;
@@ -76,7 +76,7 @@ pub async fn run(stores: Stores, database_url: String, stop: CancellationToken) 
 /// Delivers for as long as this process leads, the stores answer, and ClickHouse stands where it should.
 /// Told to stop, it ends once nothing waits, and leaves its place.
 async fn lead(
-    stores: &Stores,
+    stores: &Databases,
     database_url: &str,
     failing: &mut bool,
     stop: &CancellationToken,
@@ -130,7 +130,7 @@ async fn lead(
 }
 
 /// Takes the relay's place and finds out where to go on; nothing while another process has the place.
-async fn begin(stores: &Stores, database_url: &str) -> Result<Option<(Leadership, i64, i64)>, Error> {
+async fn begin(stores: &Databases, database_url: &str) -> Result<Option<(Leadership, i64, i64)>, Error> {
     let Some(leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(None) };
     history_writer::wait_for_inserts(&stores.clickhouse, history_writer::SLOW_INSERT).await?;
     let (has, abandoned) = resume(stores).await?;
@@ -139,7 +139,7 @@ async fn begin(stores: &Stores, database_url: &str) -> Result<Option<(Leadership
 
 /// Goes on after the delivery that ClickHouse has, and says which one that is, and up to which position rows were in an
 /// attempt that nobody finished: its statements may still be at work, on what they found when they began.
-async fn resume(stores: &Stores) -> Result<(i64, i64), Error> {
+async fn resume(stores: &Databases) -> Result<(i64, i64), Error> {
     let recorded = history_writer::last_delivery(&stores.clickhouse).await?;
     let has = recorded.number;
     // First of all, as it is known by the numbers of deliveries, which go on above those of ClickHouse from here on.

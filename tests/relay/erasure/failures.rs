@@ -1,7 +1,7 @@
 //! What cannot be erased keeps nothing else from being erased.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use tidemark::app::Stores;
+use tidemark::app::Databases;
 use tidemark::store::lifecycle::purge;
 use tidemark::store::records::organizations;
 use tidemark::worker::erasure;
@@ -45,7 +45,7 @@ async fn without_clickhouse_postgres_forgets_all_the_same() {
     };
     eventually("Postgres tells of it", async || (accounts().await.0 > 0).then_some(())).await;
     let clickhouse = own.stores.clickhouse.clone().with_url("http://127.0.0.1:9");
-    let stores = Stores { clickhouse, ..own.stores.clone() };
+    let stores = Databases { clickhouse, ..own.stores.clone() };
     let stop = CancellationToken::new();
     let worker = tokio::spawn(erasure::run(stores, own.database_url.clone(), stop.clone()));
     eventually("it is vacuumed", async || (accounts().await.1 > 0).then_some(())).await;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use chrono::{TimeDelta, Utc};
 use sqlx::AssertSqlSafe;
-use tidemark::app::{Clock, Stores};
+use tidemark::app::{Clock, Databases};
 use tidemark::model::account::Metadata;
 use tidemark::model::latest::learn;
 use tidemark::sandbox::population::Population;
@@ -230,8 +230,8 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     let tenant = some_days(&own, 2).await;
     let world = World::open(Population::new(5, 2), None, Some(Utc::now())).unwrap();
     let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
-    let clock = Clock::of_sandbox(format!("{}/_clock", sandbox.url)).unwrap();
-    let stores = Stores { clock, ..own.stores.clone() };
+    let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
+    let stores = Databases { clock, ..own.stores.clone() };
     sqlx::query("insert into removed_subjects (organization_id, subject_id, delivery) values ($1, 0, 0)")
         .bind(tenant.id)
         .execute(own.pg())
