@@ -200,7 +200,7 @@ async fn several_processes_migrate_fresh_databases_at_once() {
     sqlx::raw_sql(sqlx::AssertSqlSafe(drop)).execute(&stack.stores.pg).await.unwrap();
 }
 
-/// The five seconds within which a change of a key shows (`http::auth`), on a machine that has others to serve.
+/// The five seconds within which a change of a key shows (`http::middleware::authenticate`), on a machine that has others to serve.
 const SOON: Duration = Duration::from_secs(10);
 
 /// A key refused from now on, and after how long that was everywhere.

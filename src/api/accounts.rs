@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::fields::{ON_PLATFORM, TAGS, by_platform};
 use super::{account_videos, daily, metrics};
 use crate::app::App;
-use crate::http::extract::{FromBody, FromPath, FromQuery, Parts, PathParams};
-use crate::http::fields::{Object, Params, Word, uuid};
-use crate::http::page::ListSort;
+use crate::http::input::fields::{Object, Params, Word, uuid};
+use crate::http::input::{FromBody, FromPath, FromQuery, Parts, PathParams};
+use crate::http::output::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,

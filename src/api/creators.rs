@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::fields::{CreatorPath, TAGS};
 use super::{daily, links, timeseries, top_creators};
 use crate::app::App;
-use crate::http::extract::{FromBody, FromQuery, Parts};
-use crate::http::fields::{Object, Params, Word};
-use crate::http::page::ListSort;
+use crate::http::input::fields::{Object, Params, Word};
+use crate::http::input::{FromBody, FromQuery, Parts};
+use crate::http::output::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::fields::{AccountIdPath, CreatorPath, VideoPath};
 use crate::app::App;
-use crate::http::extract::{FromQuery, Parts};
-use crate::http::fields::{Params, Word};
-use crate::http::window::{WindowMeta, WindowParams};
+use crate::http::input::fields::{Params, Word};
+use crate::http::input::window::{WindowMeta, WindowParams};
+use crate::http::input::{FromQuery, Parts};
 use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
 use crate::model::counters::Counters;
 use crate::model::period::{Manner, Window};

@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
 use crate::app::App;
-use crate::http::batch::{Batch, BatchSource, Entry};
-use crate::http::fields::{integer, integer_within, noted};
+use crate::http::input::batch::{Batch, BatchSource, Entry};
+use crate::http::input::fields::{integer, integer_within};
+use crate::http::openapi::schema_recorder;
 use crate::http::route::read;
 use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::limits::{DELTA_DAYS, DELTA_WINDOWS, DELTA_WINDOWS_DEFAULT};
@@ -41,7 +42,7 @@ impl Length {
 
 impl Entry for Length {
     fn schema() -> Value {
-        noted::integer(&DELTA_DAYS)
+        schema_recorder::integer(&DELTA_DAYS)
     }
 
     fn of_text(text: &str) -> Result<Self, String> {

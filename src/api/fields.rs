@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::http::Listing;
-use crate::http::extract::{FromPath, FromQuery, Parts, PathParams};
-use crate::http::fields::{Params, Word};
-use crate::http::page::ListSort;
-use crate::http::window::WindowParams;
+use crate::http::input::fields::{Params, Word};
+use crate::http::input::window::WindowParams;
+use crate::http::input::{FromPath, FromQuery, Parts, PathParams};
+use crate::http::output::page::ListSort;
 use crate::model::platform::Platform;
 use crate::store::records::videos::VideoFilter;
 

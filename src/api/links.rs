@@ -5,7 +5,7 @@ use salvo_oapi::endpoint;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::http::extract::{FromPath, PathParams};
+use crate::http::input::{FromPath, PathParams};
 use crate::http::route::read;
 use crate::http::{Caller, Data, Ensured, NoContent, Path, Problem, unit};
 use crate::model::creator::Link;

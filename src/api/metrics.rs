@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
 use crate::app::App;
-use crate::http::batch::{Batch, BatchSource};
+use crate::http::input::batch::{Batch, BatchSource};
+use crate::http::input::window::{WindowMeta, WindowParams};
 use crate::http::route::read;
-use crate::http::window::{WindowMeta, WindowParams};
 use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::period::Window;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::http::Problem;
 use crate::http::openapi::{self, Info, document};
-use crate::http::page::base_url;
+use crate::http::output::page::base_url;
 use crate::http::route::read;
 
 /// Stands in the kept document where the service's address comes.

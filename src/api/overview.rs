@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::fields::WindowOnPlatform;
 use crate::app::App;
+use crate::http::input::window::WindowMeta;
 use crate::http::route::read;
-use crate::http::window::WindowMeta;
 use crate::http::{Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::change::{self, Change};
 use crate::model::gains::Gains;

@@ -9,8 +9,8 @@ use serde::Serialize;
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::http::extract::{FromQuery, Parts};
-use crate::http::fields::Params;
+use crate::http::input::fields::Params;
+use crate::http::input::{FromQuery, Parts};
 use crate::http::route::read;
 use crate::http::{Caller, Problem, Query, WithMeta};
 use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::http::openapi;
-use crate::http::page::base_url;
+use crate::http::output::page::base_url;
 use crate::http::route::read;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::fields::{CreatorPath, WindowOnPlatform};
 use crate::app::App;
-use crate::http::extract::{FromQuery, Parts};
-use crate::http::fields::Params;
+use crate::http::input::fields::Params;
+use crate::http::input::window::{WindowMeta, WindowParams};
+use crate::http::input::{FromQuery, Parts};
 use crate::http::route::read;
-use crate::http::window::{WindowMeta, WindowParams};
 use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::period::Window;

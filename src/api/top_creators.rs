@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::fields::WindowOnPlatform;
 use crate::app::App;
-use crate::http::extract::{FromQuery, Parts};
-use crate::http::fields::Params;
-use crate::http::window::WindowMeta;
+use crate::http::input::fields::Params;
+use crate::http::input::window::WindowMeta;
+use crate::http::input::{FromQuery, Parts};
 use crate::http::{Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
 use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::fields::{TAGS, VideoPath, VideosQuery, by_platform};
 use super::{daily, deltas, metrics};
 use crate::app::App;
-use crate::http::extract::FromBody;
-use crate::http::fields::{Object, Word};
-use crate::http::page::ListSort;
+use crate::http::input::FromBody;
+use crate::http::input::fields::{Object, Word};
+use crate::http::output::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, Idempotency, NoContent, Path, Problem, Query,

@@ -7,9 +7,9 @@ use salvo::http::{HeaderName, HeaderValue};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::envelope::write_json;
-use super::page::base_url;
-use super::receive::decode;
+use crate::http::middleware::parse_request::decode;
+use crate::http::output::envelope::write_json;
+use crate::http::output::page::base_url;
 
 /// 2026-01-01: since then the second version is the one to use.
 const DEPRECATED: DateTime<Utc> = DateTime::from_timestamp_nanos(1_767_225_600 * 1_000_000_000);

@@ -1,54 +1,39 @@
 //! The conventions that every endpoint shares, in the order in which a request meets them. Nothing here knows a
 //! resource.
 
-pub mod accept;
-pub mod auth;
-pub mod batch;
 pub mod connections;
-mod cors;
-pub mod cursor;
-pub mod envelope;
-pub mod extract;
-pub mod fields;
-pub mod idempotency;
-mod json;
-pub mod kept;
+pub mod forwarded;
+pub mod input;
 pub mod legacy;
-mod observe;
+pub mod middleware;
 pub mod openapi;
-pub mod page;
-pub mod peer;
-pub mod problem;
-pub mod rate_limit;
-pub mod receive;
-pub mod representation;
-pub mod request_id;
+pub mod output;
 pub mod route;
-mod stopping;
-mod time_left;
-mod unit;
-pub mod window;
 
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_trait};
 
-pub use auth::Caller;
-pub use envelope::{Created, Data, Ensured, NoContent, WithMeta};
-pub use extract::{Args, Body, Path, Query};
-pub use idempotency::Idempotency;
-pub use kept::{Kept, kept};
-pub use page::{Collection, Listing};
-pub use problem::Problem;
-pub use time_left::{Deadline, TooSlow};
-pub use unit::unit;
+pub use input::idempotency::Idempotency;
+pub use input::{Args, Body, Path, Query};
+pub use middleware::authenticate::Caller;
+pub use middleware::request_timeout::{Deadline, TooSlow};
+use middleware::{
+    accept, authenticate, cors, etag_and_compress, parse_request, rate_limit, record_metrics, request_id,
+    request_timeout, shutdown,
+};
+pub use output::cached::{Kept, kept};
+pub use output::envelope::{Created, Data, Ensured, NoContent, WithMeta};
+pub use output::in_transaction::unit;
+pub use output::page::{Collection, Listing};
+pub use output::problem::Problem;
 
 use crate::app::App;
 
 /// What every request meets, whether a route answers it or not; each step wraps those below it.
 pub fn service(routes: Router, app: &App) -> Service {
     let mut service = Service::new(routes)
-        .hoop(observe::Observe)
+        .hoop(record_metrics::Observe)
         .hoop(request_id::NameRequest)
-        .hoop(receive::DrainRefused)
+        .hoop(parse_request::DrainRefused)
         .hoop(HandOver(app.clone()))
         .hoop(legacy::Retire)
         .hoop(route::CatchPanic);
@@ -56,8 +41,8 @@ pub fn service(routes: Router, app: &App) -> Service {
         service = service.hoop(cors);
     }
     service
-        .hoop(stopping::RefuseLate(app.running.clone()))
-        .hoop(representation::Represent)
+        .hoop(shutdown::RefuseLate(app.running.clone()))
+        .hoop(etag_and_compress::Represent)
         .hoop(route::CatchPanic)
         .hoop(route::Unrouted)
 }
@@ -66,19 +51,19 @@ pub fn service(routes: Router, app: &App) -> Service {
 pub fn public() -> Router {
     Router::new()
         .hoop(accept::RequireAccept) // 406
-        .hoop(receive::Receive::default()) // 415, 413, 400
-        .hoop(time_left::BoundTime) // 503
+        .hoop(parse_request::Receive::default()) // 415, 413, 400
+        .hoop(request_timeout::BoundTime) // 503
 }
 
 /// What requests to routes with a key meet; the order is the contract's.
 pub fn private() -> Router {
     Router::new()
-        .hoop(auth::Authenticate::new()) // 401, 403
+        .hoop(authenticate::Authenticate::new()) // 401, 403
         .hoop(rate_limit::LimitRate::default()) // 429
-        .hoop(auth::RequireScope) // 403
+        .hoop(authenticate::RequireScope) // 403
         .hoop(accept::RequireAccept) // 406
-        .hoop(receive::Receive::default()) // 415, 413, 400
-        .hoop(time_left::BoundTime) // 503
+        .hoop(parse_request::Receive::default()) // 415, 413, 400
+        .hoop(request_timeout::BoundTime) // 503
 }
 
 /// Gives the request what its handlers stand on.

@@ -8,7 +8,7 @@ use salvo::http::{Method, StatusCode};
 use salvo::routing::{Filter, FilterInfo, PathState};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Writer, async_trait};
 
-use super::problem::Problem;
+use crate::http::output::problem::Problem;
 
 /// A route that answers GET, and HEAD as GET without a body.
 pub fn read(handler: impl Handler) -> Router {

@@ -79,7 +79,7 @@ async fn inactive_keys_and_subscriptions_are_forbidden_soon_and_not_counted() {
     assert_eq!(answer.json()["code"], "FORBIDDEN");
 }
 
-/// Waits for the five seconds within which a change shows (`http::auth`), and for a machine that has others to serve.
+/// Waits for the five seconds within which a change shows (`http::middleware::authenticate`), and for a machine that has others to serve.
 async fn soon(api: &TestApi, authorization: &str, expected: u16) -> Answer {
     let started = Instant::now();
     loop {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::harness::line::Line;
 use crate::harness::{TestApi, client, eventually, postgres, send, serve, tenant};
 
-/// How long an answer may take that the service gives within five seconds (`http::TimeLeft`), on a machine that has others
+/// How long an answer may take that the service gives within five seconds (`http::middleware::request_timeout`), on a machine that has others
 /// to serve.
 const IN_TIME: Duration = Duration::from_secs(10);
 

@@ -7,10 +7,10 @@ mod videos;
 use salvo::{Depot, Request, Router, handler};
 
 use super::system::Meta;
-use crate::http::extract::{FromQuery, Parts};
-use crate::http::fields::Params;
+use crate::http::input::fields::Params;
+use crate::http::input::{FromQuery, Parts};
 use crate::http::legacy::{Success, deprecated_on, sunset_on};
-use crate::http::page::{ListSort, base_url};
+use crate::http::output::page::{ListSort, base_url};
 use crate::http::route::read;
 use crate::model::limits;
 use crate::store::postgres::keyset::Page;

@@ -4,6 +4,7 @@
 mod document;
 mod example;
 mod problems;
+pub mod schema_recorder;
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -17,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 pub use document::{Info, document};
 
-use super::fields::noted::{Field, Page};
+use crate::http::openapi::schema_recorder::{Field, Page};
 
 /// The schemas of all types that answers are made of; one generator for all, so that no two share a name.
 static SCHEMAS: LazyLock<Mutex<SchemaGenerator>> = LazyLock::new(|| {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::document::header;
 use super::example::example;
 use super::{definitions, schema_of};
-use crate::http::problem::{Body, urn};
+use crate::http::output::problem::{Body, urn};
 
 /// A problem that is the same wherever it happens.
 pub(super) struct Shared {

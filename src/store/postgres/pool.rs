@@ -20,7 +20,7 @@ pub fn connect(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, args.database_connections, &[])
 }
 
-/// What a request may ask of Postgres: a little less than its time (`http::TimeLeft`) to wait for what others have locked,
+/// What a request may ask of Postgres: a little less than its time (`http::middleware::request_timeout`) to wait for what others have locked,
 /// so that it can still say so, and a little more for a statement. One that is given up ends although it would run on.
 const OF_REQUESTS: [(&str, &str); 3] =
     [("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];

@@ -9,8 +9,8 @@ use salvo::http::Method;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 use tracing::Instrument;
 
-use super::auth::Caller;
-use super::request_id;
+use crate::http::middleware::authenticate::Caller;
+use crate::http::middleware::request_id;
 use crate::telemetry::{metrics, names, tenants, trace};
 
 /// Watches every request from its first step to its last.
@@ -64,7 +64,7 @@ impl Handler for Observe {
 }
 
 /// Counts a request that is refused because a limit is reached.
-pub(super) fn refused(limit: &'static str) {
+pub(in crate::http) fn refused(limit: &'static str) {
     if let Some(metrics) = metrics::on() {
         metrics.refusals.add(1, &[KeyValue::new(names::LIMIT, limit)]);
     }

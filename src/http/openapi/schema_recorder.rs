@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-use super::Word;
+use crate::http::input::fields::Word;
 
 /// One value that a reader asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Whether nothing is read and everything is noted.
-    pub(super) const fn are_taken(&self) -> bool {
+    pub(in crate::http) const fn are_taken(&self) -> bool {
         self.page.is_some()
     }
 
@@ -57,30 +57,30 @@ impl<'a> Notes<'a> {
         }
     }
 
-    pub(super) fn require(&mut self, name: &'static str) {
+    pub(in crate::http) fn require(&mut self, name: &'static str) {
         if let Some(page) = &mut self.page {
             page.required.push(name);
         }
     }
 
-    pub(super) fn cases(&mut self, cases: impl FnOnce() -> Vec<Value>) {
+    pub(in crate::http) fn cases(&mut self, cases: impl FnOnce() -> Vec<Value>) {
         if let Some(page) = &mut self.page {
             page.cases = cases();
         }
     }
 
     /// Says what the text that was noted last has to match.
-    pub(super) fn pattern(&mut self, pattern: impl FnOnce() -> String) {
+    pub(in crate::http) fn pattern(&mut self, pattern: impl FnOnce() -> String) {
         self.amend("pattern", || pattern().into());
     }
 
     /// Says what the value that was noted last is when it is absent.
-    pub(super) fn default(&mut self, value: impl Into<Value>) {
+    pub(in crate::http) fn default(&mut self, value: impl Into<Value>) {
         self.amend("default", || value.into());
     }
 
     /// Says that the value that was noted last may be null.
-    pub(super) fn nullable(&mut self) {
+    pub(in crate::http) fn nullable(&mut self) {
         let last = self.page.as_mut().and_then(|page| page.fields.last_mut());
         if let Some(kind) = last.and_then(|field| field.schema.get_mut("type")) {
             *kind = json!([kind.take(), "null"]);

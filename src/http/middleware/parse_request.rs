@@ -10,9 +10,9 @@ use salvo::http::header::{
 use salvo::http::{HeaderValue, Method, Mime, ReqBody, StatusCode, Version};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 
-use super::extract::Received;
-use super::json;
-use super::problem::Problem;
+use crate::http::input::Received;
+use crate::http::input::json;
+use crate::http::output::problem::Problem;
 use crate::model::limits::BODY_BYTES;
 
 /// What is read of a body that is too long anyway, so that the client has sent it before it is answered and
@@ -165,7 +165,7 @@ fn decode_query(query: &str) -> Option<Vec<(String, String)>> {
 }
 
 /// Decodes percent-encoded UTF-8.
-pub(super) fn decode(text: &str) -> Option<String> {
+pub(in crate::http) fn decode(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

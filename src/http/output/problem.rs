@@ -11,9 +11,9 @@ use salvo_oapi::{Components, EndpointOutRegister, Operation};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::fields::{Violation, Violations};
-use super::legacy::{Failure, is_legacy};
-use super::request_id::{self, RequestId};
+use crate::http::input::fields::{Violation, Violations};
+use crate::http::legacy::{Failure, is_legacy};
+use crate::http::middleware::request_id::{self, RequestId};
 use crate::store;
 
 /// Seconds after which a client may try again what a store could not answer.
@@ -181,7 +181,7 @@ impl Problem {
     }
 
     /// Whether it gave way to another change and may be made again from its start.
-    pub(super) fn gave_way(&self) -> bool {
+    pub(in crate::http) fn gave_way(&self) -> bool {
         self.contention == Some(Contention::GaveWay)
     }
 
@@ -264,7 +264,7 @@ impl From<serde_json::Error> for Problem {
 /// Why a request was not done (RFC 9457).
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
-pub(super) struct Body<'a> {
+pub(in crate::http) struct Body<'a> {
     /// A URN of the kind of problem, `urn:tidemark:error:` and the code in kebab case.
     #[schemars(example = &"urn:tidemark:error:not-found")]
     r#type: String,
@@ -297,7 +297,7 @@ impl EndpointOutRegister for Problem {
 }
 
 /// The `type` of a problem.
-pub(super) fn urn(code: &str) -> String {
+pub(in crate::http) fn urn(code: &str) -> String {
     format!("urn:tidemark:error:{}", code.to_ascii_lowercase().replace('_', "-"))
 }
 

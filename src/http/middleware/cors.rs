@@ -18,7 +18,7 @@ const ACCEPTED: [&str; 6] =
     ["Authorization", "Content-Type", "Accept", "If-None-Match", "Idempotency-Key", "X-Request-ID"];
 
 /// Makes the step for the listed origins, `*` meaning all; none without any.
-pub(super) fn handler(origins: &[String]) -> Option<CorsHandler> {
+pub(in crate::http) fn handler(origins: &[String]) -> Option<CorsHandler> {
     let cors = Cors::new()
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         .allow_headers(ACCEPTED.to_vec())

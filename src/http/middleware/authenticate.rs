@@ -12,12 +12,12 @@ use salvo::http::header::AUTHORIZATION;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use uuid::Uuid;
 
-use super::observe;
-use super::peer::peer;
-use super::problem::Problem;
-use super::rate_limit::Windows;
-use super::time_left::{self, TimeLeft};
 use crate::app::App;
+use crate::http::forwarded::peer;
+use crate::http::middleware::rate_limit::Windows;
+use crate::http::middleware::record_metrics;
+use crate::http::middleware::request_timeout::{self, TimeLeft};
+use crate::http::output::problem::Problem;
 use crate::model::key::{Hash, Key};
 use crate::model::limits::RATE_PER_MINUTE;
 use crate::model::organization::{KeyStatus, Scope, Subscription};
@@ -121,7 +121,7 @@ impl Authenticate {
             app.schema.check(&app.pg).await?;
             keys::find(&app.pg, key).await
         };
-        let found = time_left::bounded(TimeLeft::WHOLE, found).await??;
+        let found = request_timeout::bounded(TimeLeft::WHOLE, found).await??;
         Ok(found.map(|grant| {
             let grant = Arc::new(grant);
             self.remembered.put(hash, asked, grant.clone());
@@ -136,7 +136,7 @@ impl Authenticate {
         if taken.allowed {
             Problem::unauthorized()
         } else {
-            observe::refused("address");
+            record_metrics::refused("address");
             Problem::rate_limited(
                 "too many unknown API keys from this address: wait and check the key",
                 taken.seconds_left,

@@ -7,9 +7,10 @@ use std::ops::RangeInclusive;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::extract::{FromBody, FromQuery, Parts};
-use super::fields::{Object, Params, Violations, noted, uuid, whole};
-use super::window::WindowParams;
+use crate::http::input::fields::{Object, Params, Violations, uuid, whole};
+use crate::http::input::window::WindowParams;
+use crate::http::input::{FromBody, FromQuery, Parts};
+use crate::http::openapi::schema_recorder;
 use crate::model::limits::{BATCH_IDS, BATCH_IDS_IN_QUERY};
 use crate::model::period::Manner;
 
@@ -130,7 +131,7 @@ impl<T: Batch> FromQuery for T {
 
 impl Entry for Uuid {
     fn schema() -> Value {
-        noted::uuid()
+        schema_recorder::uuid()
     }
 
     fn of_text(text: &str) -> Result<Self, String> {

@@ -3,7 +3,7 @@
 use salvo::http::header::ACCEPT;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 
-use super::problem::Problem;
+use crate::http::output::problem::Problem;
 
 /// Lets only requests through that can be answered in JSON.
 pub struct RequireAccept;

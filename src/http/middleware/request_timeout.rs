@@ -8,7 +8,7 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::problem::Problem;
+use crate::http::output::problem::Problem;
 
 /// What the steps before have left of the time for the stores.
 #[derive(Debug, Clone, Copy)]

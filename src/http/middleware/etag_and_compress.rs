@@ -13,7 +13,7 @@ use salvo::http::header::{
 use salvo::http::{HeaderMap, HeaderValue, Method, ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
-use super::accept::weighted;
+use crate::http::middleware::accept::weighted;
 use crate::response_cache::{self, CachedResponse};
 
 /// Below this an answer is sent as it is.

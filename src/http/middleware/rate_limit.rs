@@ -11,11 +11,11 @@ use salvo::http::HeaderName;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use uuid::Uuid;
 
-use super::auth::Caller;
-use super::observe;
-use super::problem::Problem;
-use super::time_left::{self, TimeLeft};
 use crate::app::{App, RateLimitStore};
+use crate::http::middleware::authenticate::Caller;
+use crate::http::middleware::record_metrics;
+use crate::http::middleware::request_timeout::{self, TimeLeft};
+use crate::http::output::problem::Problem;
 use crate::store::records::rate_limits::{self, Counted};
 
 const SECONDS: i64 = 60;
@@ -89,7 +89,7 @@ impl LimitRate {
             RateLimitStore::Memory => Ok(self.0.take(caller.key, caller.rate_limit, Utc::now())),
             RateLimitStore::Postgres => {
                 let work = rate_limits::take(&app.pg, caller.key, caller.rate_limit);
-                match time_left::bounded(left, work).await? {
+                match request_timeout::bounded(left, work).await? {
                     // It cannot even be counted there: what only reads goes on, counted by this process alone.
                     Err(error) if error.is_full() => {
                         Ok(self.0.take(caller.key, caller.rate_limit, Utc::now()))
@@ -121,7 +121,7 @@ impl Handler for LimitRate {
             if taken.allowed {
                 return Ok(());
             }
-            observe::refused("key");
+            record_metrics::refused("key");
             let detail = format!("more than {limit} requests in this minute: wait until the window ends");
             Err(Problem::rate_limited(detail, taken.seconds_left))
         });

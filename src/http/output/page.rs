@@ -10,14 +10,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
-use super::cursor::{self, BadCursor, Binding};
-use super::envelope::write_json;
-use super::extract::{Parts, Received};
-use super::fields::{Params, Word, word, word_of};
-use super::openapi;
-use super::peer::origin;
-use super::problem::Problem;
 use crate::app::App;
+use crate::http::forwarded::origin;
+use crate::http::input::fields::{Params, Word, word, word_of};
+use crate::http::input::{Parts, Received};
+use crate::http::openapi;
+use crate::http::output::cursor::{self, BadCursor, Binding};
+use crate::http::output::envelope::write_json;
+use crate::http::output::problem::Problem;
 use crate::model::limits;
 use crate::store::postgres::keyset::{Direction, Page, Slice, Sort};
 

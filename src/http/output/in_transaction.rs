@@ -1,6 +1,6 @@
 //! The unit of work of a request that changes something.
 
-use super::problem::Problem;
+use crate::http::output::problem::Problem;
 use crate::store::{Contention, retry_on_conflict};
 
 /// Does a unit of work from its beginning to its commit, and again while another one is in its way. Whatever it does is

@@ -7,8 +7,8 @@ use chrono::NaiveDate;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::noted::{self, Notes, Page};
 use super::{Violations, Word, characters, date, distinct, integer_within, uuid, word, word_of};
+use crate::http::openapi::schema_recorder::{self, Notes, Page};
 use crate::model::limits;
 
 /// The parameters of a query string. What nobody asks for is ignored.
@@ -70,7 +70,7 @@ impl<'a> Params<'a> {
     }
 
     pub fn boolean(&mut self, name: &str) -> Option<bool> {
-        self.notes.note(name, noted::boolean);
+        self.notes.note(name, schema_recorder::boolean);
         self.parsed(name, |text| text.parse().map_err(|_| "must be true or false"))
     }
 
@@ -81,7 +81,7 @@ impl<'a> Params<'a> {
     }
 
     pub fn integer(&mut self, name: &str, bounds: &RangeInclusive<i64>) -> Option<i64> {
-        self.notes.note(name, || noted::integer(bounds));
+        self.notes.note(name, || schema_recorder::integer(bounds));
         self.parsed(name, |text| {
             text.parse()
                 .map_err(|_| "must be an integer".to_owned())
@@ -96,12 +96,12 @@ impl<'a> Params<'a> {
     }
 
     pub fn uuid(&mut self, name: &str) -> Option<Uuid> {
-        self.notes.note(name, noted::uuid);
+        self.notes.note(name, schema_recorder::uuid);
         self.parsed(name, uuid)
     }
 
     pub fn word<T: Word>(&mut self, name: &str) -> Option<T> {
-        self.notes.note(name, noted::words::<T>);
+        self.notes.note(name, schema_recorder::words::<T>);
         self.parsed(name, word)
     }
 
@@ -112,7 +112,7 @@ impl<'a> Params<'a> {
     }
 
     pub fn date(&mut self, name: &str) -> Option<NaiveDate> {
-        self.notes.note(name, noted::date);
+        self.notes.note(name, schema_recorder::date);
         self.parsed(name, date)
     }
 
@@ -124,7 +124,7 @@ impl<'a> Params<'a> {
         item: impl FnOnce() -> Value,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
-        self.notes.note(name, || noted::list(item(), &(1..=most)));
+        self.notes.note(name, || schema_recorder::list(item(), &(1..=most)));
         let texts = self.parsed(name, |text| {
             // Before any is read, so that an answer never names more than so many that are wrong.
             if text.split(',').nth(most).is_some() {
@@ -150,7 +150,7 @@ impl<'a> Params<'a> {
 
     /// A text that matches exactly, the empty one included.
     pub fn text(&mut self, name: &str, most: usize) -> Option<String> {
-        self.notes.note(name, || noted::text(&(0..=most)));
+        self.notes.note(name, || schema_recorder::text(&(0..=most)));
         let text = self.single(name)?;
         match characters(text, &(0..=most)) {
             Ok(()) => Some(text.to_owned()),
@@ -163,7 +163,7 @@ impl<'a> Params<'a> {
 
     /// A text to search for, trimmed; an empty one searches for nothing.
     pub fn search_text(&mut self, name: &str) -> Option<String> {
-        self.notes.note(name, || noted::text(&(0..=limits::QUERY_CHARACTERS)));
+        self.notes.note(name, || schema_recorder::text(&(0..=limits::QUERY_CHARACTERS)));
         let text = self.single(name)?.trim();
         match characters(text, &(0..=limits::QUERY_CHARACTERS)) {
             Ok(()) => Some(text.to_owned()).filter(|text| !text.is_empty()),

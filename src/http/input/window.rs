@@ -4,9 +4,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::extract::{FromQuery, Parts};
-use super::fields::{Object, Params, Violations, Word};
-use super::problem::Problem;
+use crate::http::input::fields::{Object, Params, Violations, Word};
+use crate::http::input::{FromQuery, Parts};
+use crate::http::output::problem::Problem;
 use crate::model::period::{BadWindow, Manner, Period, Window, WindowRequest};
 
 impl Word for Period {

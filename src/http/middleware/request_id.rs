@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::model::key;
 use crate::telemetry::trace;
 
-pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+pub(in crate::http) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The name of the request that a depot belongs to.
 pub struct RequestId(String);
@@ -28,7 +28,7 @@ impl RequestId {
 const LOGGED: usize = 1024;
 
 /// A path as the log may show it: a key that somebody put there by mistake is left out, and so is what makes it very long.
-pub(super) fn logged(path: &str) -> Cow<'_, str> {
+pub(in crate::http) fn logged(path: &str) -> Cow<'_, str> {
     let bare = key::redacted(path);
     match bare.char_indices().nth(LOGGED) {
         Some((end, _)) => Cow::Owned(format!("{}…", &bare[..end])),

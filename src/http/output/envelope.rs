@@ -9,8 +9,8 @@ use salvo_oapi::{Components, EndpointOutRegister, Operation};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::openapi;
-use super::problem::Problem;
+use crate::http::openapi;
+use crate::http::output::problem::Problem;
 use crate::store::records::idempotency::Answer;
 
 /// A thing in its envelope.
@@ -43,7 +43,7 @@ impl<T: JsonSchema, M: JsonSchema> EndpointOutRegister for WithMeta<T, M> {
     }
 }
 
-pub(super) async fn write_json(
+pub(in crate::http) async fn write_json(
     value: &(impl Serialize + Sync),
     req: &mut Request,
     depot: &mut Depot,
@@ -78,8 +78,8 @@ impl<T: Serialize + Send + Sync, M: Serialize + Send + Sync> Writer for WithMeta
 /// What a create answers, now or, under an idempotency key, again.
 #[derive(Debug)]
 pub struct Created<T> {
-    pub(super) answer: Answer,
-    pub(super) replayed: bool,
+    pub(in crate::http) answer: Answer,
+    pub(in crate::http) replayed: bool,
     of: PhantomData<T>,
 }
 
@@ -96,7 +96,7 @@ impl<T: Serialize> Created<T> {
 }
 
 impl<T> Created<T> {
-    pub(super) const fn from_answer(answer: Answer, replayed: bool) -> Self {
+    pub(in crate::http) const fn from_answer(answer: Answer, replayed: bool) -> Self {
         Created { answer, replayed, of: PhantomData }
     }
 }

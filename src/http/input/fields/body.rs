@@ -7,8 +7,8 @@ use chrono::NaiveDate;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::noted::{self, Notes, Page};
 use super::{Violations, Word, characters, date, distinct, integer, integer_within, uuid, word};
+use crate::http::openapi::schema_recorder::{self, Notes, Page};
 use crate::model::account::Metadata;
 use crate::model::limits;
 
@@ -87,7 +87,7 @@ impl<'a> Object<'a> {
     }
 
     pub fn boolean(&mut self, name: &'static str) -> Option<bool> {
-        self.notes.note(name, noted::boolean);
+        self.notes.note(name, schema_recorder::boolean);
         self.parsed(name, |value| value.as_bool().ok_or_else(|| "must be true or false".to_owned()))
     }
 
@@ -98,7 +98,7 @@ impl<'a> Object<'a> {
     }
 
     pub fn integer(&mut self, name: &'static str, bounds: &RangeInclusive<i64>) -> Option<i32> {
-        self.notes.note(name, || noted::integer(bounds));
+        self.notes.note(name, || schema_recorder::integer(bounds));
         self.parsed(name, |value| {
             integer(value)
                 .and_then(|value| integer_within(value, bounds))
@@ -113,7 +113,7 @@ impl<'a> Object<'a> {
     }
 
     pub fn text(&mut self, name: &'static str, bounds: &RangeInclusive<usize>) -> Option<String> {
-        self.notes.note(name, || noted::text(bounds));
+        self.notes.note(name, || schema_recorder::text(bounds));
         self.parsed(name, |value| {
             let text = value.as_str().ok_or("must be a string")?;
             characters(text, bounds).map(|()| text.to_owned())
@@ -134,17 +134,17 @@ impl<'a> Object<'a> {
     }
 
     pub fn uuid(&mut self, name: &'static str) -> Option<Uuid> {
-        self.notes.note(name, noted::uuid);
+        self.notes.note(name, schema_recorder::uuid);
         self.parsed(name, |value| uuid(value.as_str().unwrap_or_default()).map_err(str::to_owned))
     }
 
     pub fn word<T: Word>(&mut self, name: &'static str) -> Option<T> {
-        self.notes.note(name, noted::words::<T>);
+        self.notes.note(name, schema_recorder::words::<T>);
         self.parsed(name, |value| word(value.as_str().unwrap_or_default()))
     }
 
     pub fn date(&mut self, name: &'static str) -> Option<NaiveDate> {
-        self.notes.note(name, noted::date);
+        self.notes.note(name, schema_recorder::date);
         self.parsed(name, |value| date(value.as_str().unwrap_or_default()).map_err(str::to_owned))
     }
 
@@ -156,7 +156,7 @@ impl<'a> Object<'a> {
         item: impl FnOnce() -> Value,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Option<Vec<T>> {
-        self.notes.note(name, || noted::list(item(), bounds));
+        self.notes.note(name, || schema_recorder::list(item(), bounds));
         let values =
             self.parsed(name, |value| value.as_array().ok_or_else(|| "must be a list".to_owned()))?;
         if !bounds.contains(&values.len()) {
@@ -174,7 +174,7 @@ impl<'a> Object<'a> {
 
     /// Tags: text by text.
     pub fn metadata(&mut self, name: &'static str) -> Option<Metadata> {
-        self.notes.note(name, || noted::tags(limits::METADATA_KEYS, limits::METADATA_CHARACTERS));
+        self.notes.note(name, || schema_recorder::tags(limits::METADATA_KEYS, limits::METADATA_CHARACTERS));
         let tags =
             self.parsed(name, |value| value.as_object().ok_or_else(|| "must be an object".to_owned()))?;
         if tags.len() > limits::METADATA_KEYS {

@@ -10,9 +10,9 @@ use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation};
 use serde::Serialize;
 
-use super::auth::Caller;
-use super::problem::Problem;
 use crate::app::App;
+use crate::http::middleware::authenticate::Caller;
+use crate::http::output::problem::Problem;
 use crate::response_cache::{CacheKey, CachedResponse};
 use crate::store::outbox::data_version::{self, CacheDependencies};
 

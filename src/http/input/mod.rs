@@ -2,6 +2,12 @@
 //! with the parts is answered at once, so several of them are taken together, as [`Args`]. Each part also tells the
 //! API's document what it reads.
 
+pub mod batch;
+pub mod fields;
+pub mod idempotency;
+pub(in crate::http) mod json;
+pub mod window;
+
 use std::sync::LazyLock;
 
 use salvo::extract::Metadata;
@@ -10,14 +16,14 @@ use salvo_oapi::{Components, EndpointArgRegister, Operation, ParameterIn};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::auth::Caller;
-use super::fields::noted::{self, Notes, Page};
-use super::fields::{Object, Params, Violations, uuid};
-use super::openapi;
-use super::problem::Problem;
-use super::request_id::RequestId;
-use super::time_left::Deadline;
 use crate::app::App;
+use crate::http::input::fields::{Object, Params, Violations, uuid};
+use crate::http::middleware::authenticate::Caller;
+use crate::http::middleware::request_id::RequestId;
+use crate::http::middleware::request_timeout::Deadline;
+use crate::http::openapi;
+use crate::http::openapi::schema_recorder::{self, Notes, Page};
+use crate::http::output::problem::Problem;
 
 /// The query string and the body of a request, decoded but not yet understood.
 #[derive(Debug, Default)]
@@ -64,7 +70,7 @@ impl<'a> PathParams<'a> {
     }
 
     pub fn uuid(&mut self, name: &str) -> Uuid {
-        uuid(self.text(name, noted::uuid)).unwrap_or_else(|message| {
+        uuid(self.text(name, schema_recorder::uuid)).unwrap_or_else(|message| {
             self.violations.add(name, message);
             Uuid::nil()
         })

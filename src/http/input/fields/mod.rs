@@ -2,9 +2,8 @@
 //! them, so that one answer names every violation. A value that is wrong reads as its default and is never used.
 //! The same readers, run over nothing, note what they would read: that is how the API's document comes to know it.
 
-pub mod noted;
-mod object;
-mod params;
+mod body;
+mod query;
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -16,8 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-pub use object::Object;
-pub use params::Params;
+pub use body::Object;
+pub use query::Params;
 
 use crate::model::period::read_day;
 

@@ -8,12 +8,12 @@ use sha2::{Digest, Sha256};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::envelope::Created;
-use super::extract::{Part, Parts};
-use super::fields::noted::{Notes, Page};
-use super::fields::{Violations, whole};
-use super::openapi;
-use super::problem::Problem;
+use crate::http::input::fields::{Violations, whole};
+use crate::http::input::{Part, Parts};
+use crate::http::openapi;
+use crate::http::openapi::schema_recorder::{Notes, Page};
+use crate::http::output::envelope::Created;
+use crate::http::output::problem::Problem;
 use crate::store::Write;
 use crate::store::records::idempotency::{Claim, RequestName, answered, claim, keep};
 

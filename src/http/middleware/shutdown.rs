@@ -5,7 +5,7 @@ use salvo::http::header::CONNECTION;
 use salvo::http::{HeaderValue, Version};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 
-use super::problem::Problem;
+use crate::http::output::problem::Problem;
 use crate::running::Running;
 
 /// Counts requests in hand, and refuses those that come too late.
