@@ -120,7 +120,7 @@ impl Databases {
 
     /// Like [`Databases::connect`], with a pool whose connections are bounded by the request timeout.
     pub fn for_requests(args: &StoreArgs) -> Result<Self, ConnectError> {
-        Databases::with_pool(pool::for_requests(&args.postgres)?, args)
+        Databases::with_pool(pool::connect_for_requests(&args.postgres)?, args)
     }
 
     fn with_pool(pg: PgPool, args: &StoreArgs) -> Result<Self, ConnectError> {

@@ -166,7 +166,8 @@ pub fn service(app: &App) -> Service {
 /// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let stores = Databases::for_requests(&args.stores)?;
-    let following = Databases { pg: pool::for_search_follower(&args.stores.postgres)?, ..stores.clone() };
+    let following =
+        Databases { pg: pool::connect_for_search_follower(&args.stores.postgres)?, ..stores.clone() };
     let budget = RequestBudget::Postgres(stores.pg.clone());
     let readable = Sources::from_args(&args.sources, &budget)?.readable();
     let schema = migrate::SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;
@@ -228,7 +229,7 @@ async fn ready(app: App, began: Instant) -> Result<(), String> {
     if app.running.is_leaving() {
         return Err("the process is stopping".to_owned());
     }
-    health::postgres_in_time(&app.pg, &app.schema).await?;
+    health::check_postgres_with_timeout(&app.pg, &app.schema).await?;
     if app.search.lag().is_none() && began.elapsed() < INDEXING {
         return Err("the search index is being built".to_owned());
     }

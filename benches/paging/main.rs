@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use harness::population::Population;
 use harness::{TestApi, tenant};
 use tidemark::model::video::VideoType;
-use tidemark::store::postgres::keyset::{Direction, Page, Position};
+use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection};
 use tidemark::store::records::accounts::{self, AccountFilter, AccountSort};
 use tidemark::store::records::creators::{self, CreatorFilter, CreatorSort};
 use tidemark::store::records::organizations::OrganizationChange;
@@ -67,24 +67,24 @@ async fn records(api: &TestApi) {
     for (name, sort) in
         [("added_at", AccountSort::AddedAt), ("last_scrape_time", AccountSort::LastScrapeTime)]
     {
-        for direction in [Direction::Asc, Direction::Desc] {
+        for direction in [SortDirection::Asc, SortDirection::Desc] {
             let what = format!("accounts by {name} {}", direction.as_str());
             time(&what, || accounts_of(api, AccountFilter::default(), first(sort, direction))).await;
         }
     }
     for q in ["a", "nowhere"] {
         let filter = AccountFilter { q: Some(q.to_owned()), ..AccountFilter::default() };
-        let page = first(AccountSort::AddedAt, Direction::Desc);
+        let page = first(AccountSort::AddedAt, SortDirection::Desc);
         time(&format!("accounts, q={q}"), || accounts_of(api, filter.clone(), page.clone())).await;
         let filter = CreatorFilter { q: Some(q.to_owned()), ..CreatorFilter::default() };
-        let page = first(CreatorSort::Name, Direction::Asc);
+        let page = first(CreatorSort::Name, SortDirection::Asc);
         time(&format!("creators, q={q}"), || async {
             creators::list(&api.pg, api.organization, &filter, &page).await.unwrap().items.len()
         })
         .await;
     }
     let filter = AccountFilter { category: Some("category7".to_owned()), ..AccountFilter::default() };
-    let page = first(AccountSort::FollowerCount, Direction::Desc);
+    let page = first(AccountSort::FollowerCount, SortDirection::Desc);
     time("accounts of a category", || accounts_of(api, filter.clone(), page.clone())).await;
 }
 
@@ -92,19 +92,19 @@ async fn sorts(api: &TestApi, account: Uuid) {
     for (scope, account_id) in [("", None), (" of one account", Some(account))] {
         for (name, sort) in SORTS {
             let filter = VideoFilter { account_id, ..VideoFilter::default() };
-            for direction in [Direction::Desc, Direction::Asc] {
+            for direction in [SortDirection::Desc, SortDirection::Asc] {
                 let what = format!("account-videos{scope} by {name} {}", direction.as_str());
                 let page = first(sort, direction);
                 time(&what, || videos_of(api, VideoType::AccountVideo, &filter, page.clone())).await;
             }
             let after = thousandth_page(api, &filter, sort, account_id.map_or(1_000, |_| 500)).await;
-            let page = Page { after, ..first(sort, Direction::Desc) };
+            let page = PageRequest { after, ..first(sort, SortDirection::Desc) };
             let what = format!("the same, desc, page {}", account_id.map_or(1_000, |_| 500));
             time(&what, || videos_of(api, VideoType::AccountVideo, &filter, page.clone())).await;
         }
     }
     for (name, sort) in SORTS {
-        let (filter, page) = (VideoFilter::default(), first(sort, Direction::Desc));
+        let (filter, page) = (VideoFilter::default(), first(sort, SortDirection::Desc));
         time(&format!("videos by {name} desc"), || videos_of(api, VideoType::Video, &filter, page.clone()))
             .await;
     }
@@ -114,9 +114,9 @@ async fn texts(api: &TestApi, account: Uuid) {
     for (scope, account_id) in [("", None), (" of one account", Some(account))] {
         for (q, occurrence) in TEXTS {
             for (name, sort, direction) in [
-                ("create_time desc", VideoSort::CreateTime, Direction::Desc),
-                ("view_count desc", VideoSort::ViewCount, Direction::Desc),
-                ("view_count asc", VideoSort::ViewCount, Direction::Asc),
+                ("create_time desc", VideoSort::CreateTime, SortDirection::Desc),
+                ("view_count desc", VideoSort::ViewCount, SortDirection::Desc),
+                ("view_count asc", VideoSort::ViewCount, SortDirection::Asc),
             ] {
                 let q = Some(q.chars().take(128).collect());
                 let filter = VideoFilter { account_id, q, ..VideoFilter::default() };
@@ -128,10 +128,10 @@ async fn texts(api: &TestApi, account: Uuid) {
     }
     let filter = VideoFilter { q: Some("everyhundredth".to_owned()), ..VideoFilter::default() };
     let after = thousandth_page(api, &filter, VideoSort::ViewCount, 10).await;
-    let page = Page { after, ..first(VideoSort::ViewCount, Direction::Desc) };
+    let page = PageRequest { after, ..first(VideoSort::ViewCount, SortDirection::Desc) };
     let what = "account-videos by view_count desc, q in every hundredth, page 10";
     time(what, || videos_of(api, VideoType::AccountVideo, &filter, page.clone())).await;
-    let total = Page { include_total: true, ..first(VideoSort::ViewCount, Direction::Desc) };
+    let total = PageRequest { include_total: true, ..first(VideoSort::ViewCount, SortDirection::Desc) };
     let what = "account-videos with include_total, q in every hundredth";
     time(what, || videos_of(api, VideoType::AccountVideo, &filter, total.clone())).await;
 }
@@ -143,7 +143,7 @@ async fn filters(api: &TestApi) {
             .fetch_one(&api.pg)
             .await
             .unwrap();
-    let page = first(VideoSort::ViewCount, Direction::Desc);
+    let page = first(VideoSort::ViewCount, SortDirection::Desc);
     for (what, filter) in [
         ("account-videos of a creator", VideoFilter { creator_id: Some(creator), ..VideoFilter::default() }),
         (
@@ -155,15 +155,20 @@ async fn filters(api: &TestApi) {
     }
 }
 
-fn first<S>(sort: S, direction: Direction) -> Page<S> {
-    Page { sort, direction, after: None, offset: 0, limit: 50, include_total: false }
+fn first<S>(sort: S, direction: SortDirection) -> PageRequest<S> {
+    PageRequest { sort, direction, after: None, offset: 0, limit: 50, include_total: false }
 }
 
-async fn accounts_of(api: &TestApi, filter: AccountFilter, page: Page<AccountSort>) -> usize {
+async fn accounts_of(api: &TestApi, filter: AccountFilter, page: PageRequest<AccountSort>) -> usize {
     accounts::list(&api.pg, api.organization, &api.app.readable, &filter, &page).await.unwrap().items.len()
 }
 
-async fn videos_of(api: &TestApi, view: VideoType, filter: &VideoFilter, page: Page<VideoSort>) -> usize {
+async fn videos_of(
+    api: &TestApi,
+    view: VideoType,
+    filter: &VideoFilter,
+    page: PageRequest<VideoSort>,
+) -> usize {
     videos::list(&api.pg, api.organization, view, &api.app.readable, filter, &page).await.unwrap().items.len()
 }
 
@@ -173,8 +178,8 @@ async fn thousandth_page(
     filter: &VideoFilter,
     sort: VideoSort,
     number: i64,
-) -> Option<Position> {
-    let mut page = Page { limit: 200, ..first(sort, Direction::Desc) };
+) -> Option<KeysetPosition> {
+    let mut page = PageRequest { limit: 200, ..first(sort, SortDirection::Desc) };
     let (view, readable) = (VideoType::AccountVideo, &api.app.readable);
     for _ in 0..number / 4 {
         page.after =

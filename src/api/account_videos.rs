@@ -13,7 +13,7 @@ use crate::http::output::page::ListSort;
 use crate::http::route::{parameter, read};
 use crate::http::{Args, Caller, Collection, Data, Listing, Path, Problem, Query};
 use crate::model::video::{Video, VideoType};
-use crate::store::postgres::keyset::Direction;
+use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::{self, VideoFilter, VideoSort};
 
 /// Segments beside `{video_id}` that are no videos.
@@ -36,7 +36,7 @@ impl Word for VideoSort {
 }
 
 impl ListSort for VideoSort {
-    const DEFAULT: (Self, Direction) = (VideoSort::CreateTime, Direction::Desc);
+    const DEFAULT: (Self, SortDirection) = (VideoSort::CreateTime, SortDirection::Desc);
 }
 
 /// The list of one account: its filter is the path.

@@ -27,10 +27,10 @@ use crate::model::limits::{
 };
 use crate::model::platform::Platform;
 use crate::store::Write;
-use crate::store::outbox::applied;
-use crate::store::postgres::keyset::Direction;
+use crate::store::outbox::visibility;
+use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
-use crate::store::records::accounts::{self, AccountFilter, AccountName, AccountSort};
+use crate::store::records::accounts::{self, AccountFilter, AccountIdentifier, AccountSort};
 
 /// Segments beside `{account_id}` that are no accounts.
 const LITERALS: &[&str] = &["stats", "metrics"];
@@ -68,7 +68,7 @@ impl Word for AccountSort {
 }
 
 impl ListSort for AccountSort {
-    const DEFAULT: (Self, Direction) = (AccountSort::AddedAt, Direction::Desc);
+    const DEFAULT: (Self, SortDirection) = (AccountSort::AddedAt, SortDirection::Desc);
 }
 
 struct ListQuery {
@@ -96,7 +96,7 @@ const AMBIGUOUS: &str = "The username is tracked on both platforms: say which by
 
 /// `{account_id}`: an id, or a username behind an `@`.
 struct AccountPath {
-    name: AccountName,
+    name: AccountIdentifier,
 }
 
 impl FromPath for AccountPath {
@@ -104,12 +104,12 @@ impl FromPath for AccountPath {
         path.about("The id of the account, or its username behind an `@`.");
         let text = path.text("account_id", || json!({"type": "string", "pattern": ACCOUNT_NAME}));
         let name = match text.strip_prefix('@') {
-            Some(username) => AccountName::Username(username.to_lowercase()),
+            Some(username) => AccountIdentifier::Username(username.to_lowercase()),
             None => match uuid(text) {
-                Ok(id) => AccountName::Id(id),
+                Ok(id) => AccountIdentifier::Id(id),
                 Err(_) => {
                     path.violation("account_id", "must be a UUID, or a username with @ before it");
-                    AccountName::Username(String::new())
+                    AccountIdentifier::Username(String::new())
                 }
             },
         };
@@ -292,7 +292,7 @@ async fn patch(
     unit(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
-        change::change(&mut write, id, &body.change).await?;
+        change::update(&mut write, id, &body.change).await?;
         if let Some(username) = &body.username {
             change::rename(&mut write, id, username, now).await?;
         }
@@ -321,7 +321,7 @@ async fn delete(
         Ok(committed.outbox_position.filter(|_| some_stay))
     });
     if let Some(position) = moves.await? {
-        let moved = applied::wait_for_clickhouse(&app.pg, caller.organization, position);
+        let moved = visibility::wait_for_position(&app.pg, caller.organization, position);
         // The deletion is done however long that takes.
         let _ = tokio::time::timeout(MOVING, moved).await;
     }
@@ -341,6 +341,6 @@ struct StatsMeta {
 #[endpoint(operation_id = "listAccountStats")]
 async fn stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
     let today = app.clock.now().await.date_naive();
-    let data = accounts::stats(&app.pg, caller.organization, today).await?;
+    let data = accounts::fetch_stats(&app.pg, caller.organization, today).await?;
     Ok(WithMeta { data, meta: StatsMeta { days: stats_days(today) } })
 }

@@ -18,7 +18,7 @@ use crate::http::{
 use crate::model::creator::Creator;
 use crate::model::limits::NAME_CHARACTERS;
 use crate::store::Write;
-use crate::store::postgres::keyset::Direction;
+use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
 
 /// Segments beside `{creator_id}` that are no creators.
@@ -49,7 +49,7 @@ impl Word for CreatorSort {
 }
 
 impl ListSort for CreatorSort {
-    const DEFAULT: (Self, Direction) = (CreatorSort::Name, Direction::Asc);
+    const DEFAULT: (Self, SortDirection) = (CreatorSort::Name, SortDirection::Asc);
 }
 
 struct ListQuery {
@@ -159,7 +159,7 @@ async fn patch(
     let Args((Path(path), Body(PatchBody(change)))) = args;
     unit(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        creators::change(&mut write, path.creator_id, &change).await?;
+        creators::update(&mut write, path.creator_id, &change).await?;
         let data = creators::get(write.connection(), caller.organization, path.creator_id).await?;
         write.commit().await?;
         Ok(Data { data })

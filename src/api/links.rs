@@ -73,7 +73,7 @@ async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoCont
     let LinkPath { creator_id, account_id } = path.0;
     unit(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        links::remove(&mut write, creator_id, account_id).await?;
+        links::delete(&mut write, creator_id, account_id).await?;
         write.commit().await?;
         Ok(NoContent)
     })

@@ -120,7 +120,7 @@ async fn check(work: impl Future<Output = Result<Found, store::Error>>) -> Check
 /// Whether ClickHouse answers, and whether it has all history that was ever delivered. Postgres remembers the latter;
 /// that it is out is another check's matter.
 async fn clickhouse(app: &App) -> Result<Found, store::Error> {
-    let remembered = tokio::time::timeout(PATIENCE / 2, outbox::missing_history(&app.pg));
+    let remembered = tokio::time::timeout(PATIENCE / 2, outbox::fetch_missing_history(&app.pg));
     let (answered, missing) = tokio::join!(app.history.ping(), remembered);
     answered?;
     let missing = missing.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default();
@@ -145,7 +145,7 @@ async fn tracker(app: &App) -> Result<Found, store::Error> {
             PauseCause::RateLimit => {}
         }
     }
-    let in_time = health::tracker(&app.pg, now).await?;
+    let in_time = health::is_tracker_on_time(&app.pg, now).await?;
     Ok(match (refused.is_empty(), rests.is_empty()) {
         (false, _) => Found::Wrong(refused.into_iter().chain(rests).collect::<Vec<_>>().join("; ")),
         (true, false) if in_time => Found::Resting(rests.join("; ")),
@@ -175,7 +175,7 @@ fn search(app: &App) -> Found {
 #[endpoint(operation_id = "getHealth")]
 async fn read_health(app: App) -> HealthAnswer {
     let (postgres, clickhouse, search, tracker) = tokio::join!(
-        check(async { health::postgres(&app.pg, &app.schema).await.map(|()| Found::Good) }),
+        check(async { health::check_postgres(&app.pg, &app.schema).await.map(|()| Found::Good) }),
         check(clickhouse(&app)),
         check(async { Ok(search(&app)) }),
         check(tracker(&app)),

@@ -23,7 +23,7 @@ use crate::model::platform::Platform;
 use crate::model::video::{Video, VideoType};
 use crate::platforms::short_links::{self, ShortLinkError};
 use crate::store::Write;
-use crate::store::postgres::keyset::Direction;
+use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoChange};
 use crate::store::records::videos::{self, TrackedVideoSort, VideoSort};
 
@@ -58,7 +58,7 @@ impl Word for TrackedVideoSort {
 }
 
 impl ListSort for TrackedVideoSort {
-    const DEFAULT: (Self, Direction) = (TrackedVideoSort::AddedAt, Direction::Desc);
+    const DEFAULT: (Self, SortDirection) = (TrackedVideoSort::AddedAt, SortDirection::Desc);
 }
 
 const IS_ACTIVE: &str = "False pauses tracking, true resumes it.";
@@ -262,7 +262,7 @@ async fn patch(
     let Args((Path(path), Body(body))) = args;
     unit(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        change::change(&mut write, path.video_id, &body.change).await?;
+        change::update(&mut write, path.video_id, &body.change).await?;
         let data = read_one(&app, &mut write, path.video_id).await?;
         write.commit().await?;
         Ok(Data { data })

@@ -116,7 +116,7 @@ pub(super) async fn run(args: KeyArgs) -> Result<(), Failure> {
         }
         KeyCommand::Set { id, status, shared } => {
             let pg = pool::connect(&shared.postgres)?;
-            shared.answer.one(&keys::set(&pg, id, status).await?, &COLUMNS)
+            shared.answer.one(&keys::set_status(&pg, id, status).await?, &COLUMNS)
         }
         KeyCommand::Rotate { id, overlap, expires, shared } => {
             let pg = pool::connect(&shared.postgres)?;

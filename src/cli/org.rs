@@ -15,7 +15,7 @@ use crate::app::Databases;
 use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::organization::{Organization, Subscription};
 use crate::store::postgres::pool;
-use crate::store::records::organizations::{self, Belongings, OrganizationChange};
+use crate::store::records::organizations::{self, OrganizationChange, OrganizationUsage};
 use crate::worker::erasure::{self, Progress};
 
 /// Make, list, change and delete organizations
@@ -165,7 +165,7 @@ pub(super) async fn run(args: OrgArgs) -> Result<(), Failure> {
         }
         OrgCommand::Set { id, name, subscription, options, shared } => {
             let pg = pool::connect(&shared.postgres)?;
-            let changed = organizations::set(&pg, id, &options.change(name, subscription)).await?;
+            let changed = organizations::update(&pg, id, &options.change(name, subscription)).await?;
             shared.answer.one(&changed, &COLUMNS)
         }
         OrgCommand::Delete { id, yes, no_wait, answer, stores } => {
@@ -178,7 +178,7 @@ pub(super) async fn run(args: OrgArgs) -> Result<(), Failure> {
 #[derive(Serialize)]
 struct Deleted {
     #[serde(flatten)]
-    belongings: Belongings,
+    belongings: OrganizationUsage,
     /// Whether no store holds anything of it any more.
     erased: bool,
 }
@@ -196,7 +196,7 @@ async fn delete(
     args: &StoreArgs,
 ) -> Result<(), Failure> {
     let stores = Databases::connect(args)?;
-    let belongings = organizations::belongings(&stores.pg, id).await?;
+    let belongings = organizations::fetch_usage(&stores.pg, id).await?;
     if !yes {
         confirm(&belongings)?;
     }
@@ -210,8 +210,8 @@ async fn delete(
 }
 
 /// Has the person at the terminal type the organization's name.
-fn confirm(belongings: &Belongings) -> Result<(), Failure> {
-    let Belongings { name, keys, creators, accounts, videos, .. } = belongings;
+fn confirm(belongings: &OrganizationUsage) -> Result<(), Failure> {
+    let OrganizationUsage { name, keys, creators, accounts, videos, .. } = belongings;
     if !io::stdin().is_terminal() {
         return Err(Failure::new("nobody is there to confirm it: say --yes to delete the organization"));
     }

@@ -40,7 +40,7 @@ const BUDGET: [&str; 7] =
 pub(super) async fn run(args: TrackCommand) -> Result<(), Failure> {
     if args.status {
         let stores = Databases::connect(&args.track.stores)?;
-        return args.answer.many(&queues::status(&stores.pg, stores.clock.now().await).await?, &STATUS);
+        return args.answer.many(&queues::fetch_status(&stores.pg, stores.clock.now().await).await?, &STATUS);
     }
     if args.budget {
         let stores = Databases::connect(&args.track.stores)?;

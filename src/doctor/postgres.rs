@@ -68,7 +68,7 @@ async fn look(
     place: &str,
     connection: &mut PgConnection,
 ) -> Result<bool, sqlx::Error> {
-    let server = diagnosis::server(connection).await?;
+    let server = diagnosis::fetch_server(connection).await?;
     of_server(report, args, place, &server);
     report.clock("postgres-clock", "Postgres", server.now);
     let schema = migrate::postgres_state(connection).await?;
@@ -83,7 +83,7 @@ async fn look(
             _ => "Postgres has all migrations of this version",
         },
     );
-    match &diagnosis::closed_tables(connection).await?[..] {
+    match &diagnosis::inaccessible_tables(connection).await?[..] {
         [] => report.ok("postgres-rights", "the role may read and write every table"),
         closed => report.fail(
             "postgres-rights",
@@ -103,7 +103,7 @@ async fn look(
             ),
         );
     }
-    of_transactions(report, &server, diagnosis::open_transaction(connection, LONG).await?.as_ref());
+    of_transactions(report, &server, diagnosis::find_longest_transaction(connection, LONG).await?.as_ref());
     Ok(true)
 }
 
@@ -136,13 +136,13 @@ fn of_server(report: &mut Report, args: &PostgresArgs, place: &str, server: &Ser
             "postgres-settings",
             "this Postgres is a replica, which nobody can write to: name the primary",
         );
-    } else if server.is_closed {
+    } else if server.is_read_only {
         report.fail(
             "postgres-settings",
             "Postgres only lets itself be read, so writes answer 503: make room on its disk, and what watches it \
              (docs/operating.md) has it take writes again; or reset default_transaction_read_only, if somebody else set it",
         );
-    } else if !server.keeps_commits {
+    } else if !server.is_durable {
         report.warn(
             "postgres-settings",
             "a loss of power can take committed changes away that ClickHouse has already: set fsync and \
@@ -151,10 +151,10 @@ fn of_server(report: &mut Report, args: &PostgresArgs, place: &str, server: &Ser
     } else {
         report.ok("postgres-settings", "encoding, durability and role of the server are right");
     }
-    let free = i64::from(server.places) - server.used;
+    let free = i64::from(server.max_connections) - server.used_connections;
     // Beside its pool an API process has two for its search index, and a tracker up to two for its places.
     let wanted = i64::from(args.database_connections) + 2;
-    let of = format!("{free} of {} connections are free", server.places);
+    let of = format!("{free} of {} connections are free", server.max_connections);
     if free <= 0 {
         report.fail("postgres-connections", format!("{of}: raise max_connections, or run fewer processes"));
     } else if free < wanted {
@@ -174,7 +174,7 @@ fn of_transactions(report: &mut Report, server: &Server, open: Option<&OpenTrans
     let (check, role, minutes) = ("postgres-transactions", &server.role, LONG / 60);
     match open {
         Some(open) => report.warn(check, of_transaction(open)),
-        None if server.sees_all => {
+        None if server.sees_all_sessions => {
             report.ok(check, format!("no transaction is open for more than {minutes} minutes"));
         }
         None => report.warn(
@@ -188,14 +188,14 @@ fn of_transactions(report: &mut Report, server: &Server, open: Option<&OpenTrans
 }
 
 fn of_transaction(open: &OpenTransaction) -> String {
-    let OpenTransaction { pid, who, seconds, writes } = open;
-    let harm = if *writes {
+    let OpenTransaction { pid, application_name, seconds, has_written } = open;
+    let harm = if *has_written {
         "what is written since is not found by search"
     } else {
         "a migration may have to wait for it, and what was deleted since stays in the files"
     };
     format!(
-        "a transaction of {who} is open for {} minutes: {harm}; end it with \
+        "a transaction of {application_name} is open for {} minutes: {harm}; end it with \
          `select pg_terminate_backend({pid})`, unless it is a backup",
         seconds / 60
     )
@@ -246,13 +246,13 @@ mod tests {
             version: "17.2".to_owned(),
             version_number: 170_002,
             encoding: "UTF8".to_owned(),
-            places: 97,
-            used: 20,
+            max_connections: 97,
+            used_connections: 20,
             role: "tidemark".to_owned(),
-            sees_all: true,
-            keeps_commits: true,
+            sees_all_sessions: true,
+            is_durable: true,
             is_replica: false,
-            is_closed: false,
+            is_read_only: false,
             now: Utc::now(),
         };
         let of = |version, settings, connections| {
@@ -263,18 +263,19 @@ mod tests {
         assert_eq!(said(&Server { version_number: 140_000, ..right.clone() }), of(Warn, Ok, Ok));
         assert_eq!(said(&Server { encoding: "SQL_ASCII".to_owned(), ..right.clone() }), of(Ok, Fail, Ok));
         assert_eq!(said(&Server { is_replica: true, ..right.clone() }), of(Ok, Fail, Ok));
-        assert_eq!(said(&Server { is_closed: true, ..right.clone() }), of(Ok, Fail, Ok));
-        assert_eq!(said(&Server { keeps_commits: false, ..right.clone() }), of(Ok, Warn, Ok));
-        assert_eq!(said(&Server { used: 90, ..right.clone() }), of(Ok, Ok, Warn));
-        assert_eq!(said(&Server { used: 97, ..right }), of(Ok, Ok, Fail));
+        assert_eq!(said(&Server { is_read_only: true, ..right.clone() }), of(Ok, Fail, Ok));
+        assert_eq!(said(&Server { is_durable: false, ..right.clone() }), of(Ok, Warn, Ok));
+        assert_eq!(said(&Server { used_connections: 90, ..right.clone() }), of(Ok, Ok, Warn));
+        assert_eq!(said(&Server { used_connections: 97, ..right }), of(Ok, Ok, Fail));
     }
 
     #[test]
     fn an_open_transaction_is_told_with_what_ends_it() {
-        let open = OpenTransaction { pid: 42, who: "psql".to_owned(), seconds: 660, writes: true };
+        let open =
+            OpenTransaction { pid: 42, application_name: "psql".to_owned(), seconds: 660, has_written: true };
         let told = of_transaction(&open);
         assert!(told.contains("not found by search"), "{told}");
-        assert!(!of_transaction(&OpenTransaction { writes: false, ..open.clone() }).contains("search"));
+        assert!(!of_transaction(&OpenTransaction { has_written: false, ..open.clone() }).contains("search"));
         assert!(
             told.contains("psql is open for 11 minutes") && told.contains("pg_terminate_backend(42)"),
             "{told}"

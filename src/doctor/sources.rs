@@ -23,7 +23,7 @@ pub(super) async fn check(
         Err(error) => return report.fail("sources", error.to_string()),
     };
     let tracked = match pg {
-        Some(pg) => within(queues::targets(pg)).await.and_then(Result::ok).unwrap_or_default(),
+        Some(pg) => within(queues::count_targets(pg)).await.and_then(Result::ok).unwrap_or_default(),
         None => Vec::new(),
     };
     for platform in Platform::ALL {

@@ -41,15 +41,15 @@ async fn told(report: &mut Report, check: &'static str, look: impl Future<Output
 /// Whether what is committed reaches ClickHouse.
 async fn relay(pg: &PgPool) -> Result<Report, Error> {
     let mut report = Report::default();
-    let is_led = outbox::is_led(&mut *pg.acquire().await?).await?;
-    let waiting = outbox::waiting(pg).await?;
+    let is_relay_running = outbox::is_relay_running(&mut *pg.acquire().await?).await?;
+    let waiting = outbox::fetch_backlog(pg).await?;
     let rows = match waiting.rows {
-        outbox::COUNTED.. => "100,000 or more".to_owned(),
+        outbox::MAX_COUNTED_ROWS.. => "100,000 or more".to_owned(),
         fewer => fewer.to_string(),
     };
-    let rows = format!("{rows} changes wait for ClickHouse, the oldest for {:.0} s", waiting.seconds);
-    let late = waiting.seconds > WAITING;
-    match (is_led, late) {
+    let rows = format!("{rows} changes wait for ClickHouse, the oldest for {:.0} s", waiting.oldest_seconds);
+    let late = waiting.oldest_seconds > WAITING;
+    match (is_relay_running, late) {
         (true, false) => report.ok("outbox", rows),
         (true, true) => {
             report.fail("outbox", format!("{rows}: see what the log of `tidemark track` says of its relay"))
@@ -67,14 +67,14 @@ async fn relay(pg: &PgPool) -> Result<Report, Error> {
 /// Whether the two stores belong together.
 async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
     let mut report = Report::default();
-    let missing = outbox::missing_history(pg).await?;
+    let missing = outbox::fetch_missing_history(pg).await?;
     for missing in &missing {
         report.fail("history", missing.to_string());
     }
-    let applied = outbox::applied(pg).await?;
+    let applied = outbox::last_applied_delivery(pg).await?;
     let recorded = history_writer::last_delivery(clickhouse).await?;
     let has = recorded.number;
-    let remembered = outbox::remembered(pg).await?;
+    let remembered = outbox::last_delivery_number(pg).await?;
     if has > remembered {
         report.fail(
             "history",
@@ -83,7 +83,7 @@ async fn history(pg: &PgPool, clickhouse: &Client) -> Result<Report, Error> {
                  earlier time, so restore a backup of ClickHouse that was made before that of Postgres"
             ),
         );
-    } else if let Some(forgotten) = outbox::forgotten_after(pg, recorded).await? {
+    } else if let Some(forgotten) = outbox::detect_missing_history(pg, recorded).await? {
         // A relay that began meanwhile has noticed it.
         if !missing.contains(&forgotten) {
             report.fail("history", forgotten.to_string());
@@ -119,7 +119,7 @@ async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<Report, Error> {
             PauseCause::RateLimit => {}
         }
     }
-    if health::tracker(pg, now).await? {
+    if health::is_tracker_on_time(pg, now).await? {
         report.ok("tracker", "what is due is read in time");
     } else {
         report.warn(

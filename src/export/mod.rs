@@ -19,9 +19,9 @@ use crate::app::Databases;
 use crate::model::counters::Counters;
 use crate::model::latest::{AccountLatest, Known, Last};
 use crate::store;
-use crate::store::outbox::applied;
+use crate::store::outbox::visibility;
 use crate::store::records::exports::{
-    self, AccountSnapshots, ExportedAccount, ExportedVideo, VideoSnapshots,
+    self, AccountSnapshotRow, ExportedAccount, ExportedVideo, VideoSnapshotRow,
 };
 use crate::store::records::organizations;
 
@@ -106,7 +106,7 @@ pub async fn write(stores: &Databases, organization: Uuid, options: &Options) ->
     let (accounts, videos) = (table("accounts", ACCOUNT)?, table("videos", VIDEO)?);
     let bar = progress_bar(options.progress, exports::count_videos(&stores.pg, organization).await?);
     bar.set_message("waiting until everything committed is in the history");
-    applied::wait_for_history(&stores.pg, organization).await?;
+    visibility::wait_for_history(&stores.pg, organization).await?;
     bar.set_message("");
     let summary = Summary::default();
     let mut exporter = Exporter { stores, organization, accounts, videos, bar, summary };
@@ -143,12 +143,14 @@ impl Exporter<'_> {
         let (mut username, mut id) = (String::new(), Uuid::nil());
         loop {
             let page =
-                exports::accounts(&self.stores.pg, self.organization, (&username, id), PAGE.into()).await?;
+                exports::fetch_accounts(&self.stores.pg, self.organization, (&username, id), PAGE.into())
+                    .await?;
             let Some(last) = page.last() else { return Ok(()) };
             (username, id) = (last.username.clone(), last.id);
             let subjects = page.iter().map(|account| account.subject_id).collect();
             let snapshots =
-                exports::account_snapshots(&self.stores.clickhouse, self.organization, &subjects).await?;
+                exports::fetch_account_snapshots(&self.stores.clickhouse, self.organization, &subjects)
+                    .await?;
             let mut rest = page.as_slice();
             while !rest.is_empty() {
                 // As many accounts as have a page of videos between them.
@@ -171,15 +173,15 @@ impl Exporter<'_> {
     async fn group(
         &mut self,
         group: &[ExportedAccount],
-        snapshots: &HashMap<i64, Vec<AccountSnapshots>>,
+        snapshots: &HashMap<i64, Vec<AccountSnapshotRow>>,
     ) -> Result<(), Error> {
         let accounts: HashMap<Uuid, &ExportedAccount> =
             group.iter().map(|account| (account.id, account)).collect();
         let ids: Vec<_> = accounts.keys().copied().collect();
         let mut seen: HashMap<Uuid, DateTime<Utc>> = HashMap::new();
-        let videos = exports::ids_of_videos(&self.stores.pg, self.organization, &ids).await?;
+        let videos = exports::fetch_video_ids(&self.stores.pg, self.organization, &ids).await?;
         for some in videos.chunks(PAGE.into()) {
-            let page = exports::videos_of(&self.stores.pg, self.organization, &ids, some).await?;
+            let page = exports::fetch_account_videos(&self.stores.pg, self.organization, &ids, some).await?;
             for video in &page {
                 let latest = video.account_id.zip(video.observed_at);
                 if let Some((account, at)) = latest {
@@ -203,7 +205,9 @@ impl Exporter<'_> {
         // The earliest time that Postgres knows is later.
         after.0 = DateTime::from_timestamp(-200_000_000_000, 0).unwrap_or(after.0);
         loop {
-            let page = exports::videos_alone(&self.stores.pg, self.organization, after, PAGE.into()).await?;
+            let page =
+                exports::fetch_individual_videos(&self.stores.pg, self.organization, after, PAGE.into())
+                    .await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = (last.tracked_at.unwrap_or(after.0), last.id);
             self.page(&page, &HashMap::new()).await?;
@@ -215,7 +219,8 @@ impl Exporter<'_> {
         page: &[ExportedVideo],
         accounts: &HashMap<Uuid, &ExportedAccount>,
     ) -> Result<(), Error> {
-        let snapshots = exports::video_snapshots(&self.stores.clickhouse, self.organization, page).await?;
+        let snapshots =
+            exports::fetch_video_snapshots(&self.stores.clickhouse, self.organization, page).await?;
         for video in page {
             let none = Vec::new();
             let account = video.account_id.and_then(|id| accounts.get(&id)).copied();
@@ -234,10 +239,10 @@ impl Exporter<'_> {
     fn account(
         &mut self,
         account: &ExportedAccount,
-        snapshots: &[AccountSnapshots],
+        snapshots: &[AccountSnapshotRow],
         videos_seen: Option<DateTime<Utc>>,
     ) -> Result<(), Error> {
-        if account.name_is_anothers {
+        if account.username_is_reused {
             self.unnamed();
             return Ok(());
         }
@@ -268,7 +273,7 @@ impl Exporter<'_> {
             ])
         };
         let figures =
-            |row: &AccountSnapshots| [row.follower_count, row.following_count, row.profile_post_count];
+            |row: &AccountSnapshotRow| [row.follower_count, row.following_count, row.profile_post_count];
         for (at, figures) in unsaid(
             &[latest.follower_count, latest.following_count, latest.profile_post_count],
             snapshots.iter().map(figures),
@@ -289,13 +294,13 @@ impl Exporter<'_> {
         &mut self,
         video: &ExportedVideo,
         account: Option<&ExportedAccount>,
-        snapshots: &[VideoSnapshots],
+        snapshots: &[VideoSnapshotRow],
     ) -> Result<(), Error> {
         let Some(external_id) = &video.external_id else {
             self.unnamed();
             return Ok(());
         };
-        if account.is_some_and(|account| account.name_is_anothers) {
+        if account.is_some_and(|account| account.username_is_reused) {
             self.unnamed();
             return Ok(());
         }
@@ -341,7 +346,7 @@ impl Exporter<'_> {
             latest.fb_play_count,
             latest.fb_like_count,
         ];
-        let counters = |row: &VideoSnapshots| {
+        let counters = |row: &VideoSnapshotRow| {
             std::array::from_fn(|counter| row.counters.get(counter).copied().flatten())
         };
         for (at, counters) in unsaid(&known, snapshots.iter().map(counters)) {

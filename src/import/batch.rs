@@ -113,7 +113,7 @@ impl Batch {
             )
             .collect();
         let names: Vec<_> = names.into_iter().collect();
-        let accounts = imports::accounts(&mut write, &names, active, now).await?;
+        let accounts = imports::find_or_create_accounts(&mut write, &names, active, now).await?;
         let found = |name: &Name| accounts.get(name).copied();
 
         let observed = self.accounts.iter().filter_map(|(name, (latest, figures))| {

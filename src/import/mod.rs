@@ -38,7 +38,7 @@ use self::rows::Rows;
 use crate::app::Databases;
 use crate::model::latest::{Known, Last, learn};
 use crate::model::platform::Platform;
-use crate::store::outbox::applied;
+use crate::store::outbox::visibility;
 use crate::store::records::imports;
 use crate::store::records::organizations;
 use crate::store::{self, Write, retry_on_conflict};
@@ -128,7 +128,7 @@ pub async fn load(
     batching.await.map_err(|_| Error::Interrupted)??;
     load.describe_accounts().await?;
     bar.set_message("waiting until everything is visible");
-    applied::wait(&stores.pg, organization).await?;
+    visibility::wait_for_all(&stores.pg, organization).await?;
     bar.finish_and_clear();
     let (refused, report_file) = report.finish()?;
     Ok(Summary {
@@ -252,7 +252,7 @@ impl<'a> Load<'a> {
         for categories in categories.chunks(LINKS) {
             retry_on_conflict(|| async {
                 let mut write = Write::begin(pg, organization).await?;
-                imports::categorise(&mut write, categories).await?;
+                imports::set_categories(&mut write, categories).await?;
                 write.commit().await
             })
             .await?;

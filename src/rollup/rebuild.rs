@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Error, progress_bar};
 use crate::app::Databases;
 use crate::store::clickhouse::rollup;
-use crate::store::outbox::applied;
+use crate::store::outbox::visibility;
 use crate::store::records::organizations;
 use crate::store::{Write, retry_on_conflict};
 
@@ -35,12 +35,12 @@ pub async fn rebuild(stores: &Databases, organizations: &[Uuid], progress: bool)
             let committed = retry_on_conflict(|| async {
                 let (accounts, videos) = rollup::list_record_ids(&stores.pg, organization, some).await?;
                 let mut write = Write::begin(&stores.pg, organization).await?;
-                write.rebuilt(some.to_vec(), accounts, videos);
+                write.record_rebuild(some.to_vec(), accounts, videos);
                 write.commit().await
             })
             .await?;
             if let Some(position) = committed.outbox_position {
-                applied::wait_for_clickhouse(&stores.pg, organization, position).await?;
+                visibility::wait_for_position(&stores.pg, organization, position).await?;
             }
             bar.inc(some.len() as u64);
         }

@@ -13,7 +13,7 @@ use super::expected::Expected;
 use super::{Error, progress_bar};
 use crate::app::Databases;
 use crate::store::clickhouse::rollup::{self, StoredDay, SubjectRecord, VideoRecord};
-use crate::store::outbox::applied;
+use crate::store::outbox::visibility;
 use crate::store::records::organizations;
 
 /// Subjects that are looked at together.
@@ -69,7 +69,7 @@ pub async fn verify(stores: &Databases, organization: Uuid, progress: bool) -> R
 
 /// Waits until all that the organization has committed is in ClickHouse.
 async fn settle(stores: &Databases, organization: Uuid) -> Result<(), Error> {
-    match tokio::time::timeout(PATIENCE, applied::wait_for_history(&stores.pg, organization)).await {
+    match tokio::time::timeout(PATIENCE, visibility::wait_for_history(&stores.pg, organization)).await {
         Ok(applied) => Ok(applied?),
         Err(_) => Err(Error::NotApplied(PATIENCE.as_secs())),
     }

@@ -15,10 +15,10 @@ pub enum Error {
     Encode(#[from] postcard::Error),
     /// Another unit of work made the same thing at the same time; the change is to be tried again from the start.
     #[error("another change made the same record at the same time: try again")]
-    Contended,
+    WriteConflict,
     /// The organization asks more at once than it has turns for.
     #[error("the organization asks more of clickhouse at once than there is time for")]
-    Busy,
+    TooManyQueries,
     /// Postgres has not the schema of this version; the text says what to do.
     #[error("{0}")]
     Schema(String),
@@ -35,7 +35,7 @@ pub enum Error {
     Invalid { field: &'static str, message: String },
     /// The organization has as many as it may.
     #[error("{0}")]
-    Quota(String),
+    QuotaExceeded(String),
 }
 
 impl From<sqlx::Error> for Error {
@@ -52,12 +52,12 @@ impl From<sqlx::Error> for Error {
 
 impl Error {
     /// Whether another unit of work was in the way: the change is to be tried again from the start.
-    pub fn is_contention(&self) -> bool {
+    pub fn is_write_conflict(&self) -> bool {
         match self {
-            Error::Contended => true,
+            Error::WriteConflict => true,
             // A deadlock, of which this one was chosen to give way, or a serialization failure.
             Error::Postgres(sqlx::Error::Database(error)) => {
-                self.is_lock_refused()
+                self.is_lock_unavailable()
                     || error.code().is_some_and(|code| ["40P01", "40001"].contains(&code.as_ref()))
             }
             _ => false,
@@ -65,36 +65,36 @@ impl Error {
     }
 
     /// Whether a lock was not to be had: within the time in which it may be waited for, or without any waiting.
-    pub fn is_lock_refused(&self) -> bool {
+    pub fn is_lock_unavailable(&self) -> bool {
         matches!(self, Error::Postgres(sqlx::Error::Database(error))
             if error.code().is_some_and(|code| code == "55P03"))
     }
 
     /// Whether Postgres broke a statement off, on somebody's word or because it took too long: it may be asked again, though
     /// what takes too long each time is no outage.
-    pub fn is_broken_off(&self) -> bool {
+    pub fn is_canceled(&self) -> bool {
         matches!(self, Error::Postgres(sqlx::Error::Database(error))
             if error.code().is_some_and(|code| code == "57014"))
     }
 
     /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
-    pub fn is_too_much(&self) -> bool {
+    pub fn exceeds_query_limit(&self) -> bool {
         matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
             if ["Code: 158", "Code: 159", "Code: 241", "Code: 307"].iter().any(|code| text.contains(code)))
     }
 
     /// Whether Postgres has no room on its disk, or may only be read because it has little left: reads go on.
-    pub fn is_full(&self) -> bool {
+    pub fn rejects_writes(&self) -> bool {
         matches!(self, Error::Postgres(sqlx::Error::Database(error))
             if error.code().is_some_and(|code| ["53100", "25006"].contains(&code.as_ref())))
     }
 
     /// Whether a store could not be reached, or could not do it now: asking again later may help.
-    pub fn is_outage(&self) -> bool {
+    pub fn is_unavailable(&self) -> bool {
         match self {
-            Error::Postgres(error) => self.is_contention() || is_postgres_outage(error),
+            Error::Postgres(error) => self.is_write_conflict() || is_postgres_outage(error),
             Error::Clickhouse(error) => is_clickhouse_outage(error),
-            Error::Contended | Error::Busy | Error::Schema(_) => true,
+            Error::WriteConflict | Error::TooManyQueries | Error::Schema(_) => true,
             _ => false,
         }
     }

@@ -16,15 +16,15 @@ const LATE: TimeDelta = TimeDelta::minutes(15);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Asks Postgres for nothing, once it is seen to have the tables of this version.
-pub async fn postgres(pg: &PgPool, schema: &SchemaCheck) -> Result<(), Error> {
+pub async fn check_postgres(pg: &PgPool, schema: &SchemaCheck) -> Result<(), Error> {
     schema.check(pg).await?;
     sqlx::query("select 1").execute(pg).await?;
     Ok(())
 }
 
 /// Why nothing can be done with Postgres now, if there is a reason.
-pub async fn postgres_in_time(pg: &PgPool, schema: &SchemaCheck) -> Result<(), String> {
-    match tokio::time::timeout(PATIENCE, postgres(pg, schema)).await {
+pub async fn check_postgres_with_timeout(pg: &PgPool, schema: &SchemaCheck) -> Result<(), String> {
+    match tokio::time::timeout(PATIENCE, check_postgres(pg, schema)).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error @ Error::Schema(_))) => Err(error.to_string()),
         Ok(Err(error)) => Err(format!("postgres does not answer: {error}")),
@@ -37,7 +37,7 @@ const UNDELIVERED: TimeDelta = TimeDelta::minutes(2);
 
 /// Whether everything that is due is being looked at in time, at `now` of the service's clock, and what was learned
 /// reaches ClickHouse. What a platform's resting source makes late is not the tracker's fault, until a while after.
-pub async fn tracker(pg: &PgPool, now: DateTime<Utc>) -> Result<bool, Error> {
+pub async fn is_tracker_on_time(pg: &PgPool, now: DateTime<Utc>) -> Result<bool, Error> {
     let late: bool = sqlx::query_scalar(
         "select exists (
              select from unnest($4::text[]) as p(platform)

@@ -18,5 +18,5 @@ pub mod tracking;
 pub mod write;
 
 pub use error::Error;
-pub use postgres::retry::{Contention, retry_on_conflict};
+pub use postgres::retry::{Retryable, retry_on_conflict};
 pub use write::Write;

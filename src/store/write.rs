@@ -10,7 +10,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::Error;
-use super::outbox::event::{self, Event, RemovedVideo, VideoPlace};
+use super::outbox::event::{self, Event, RemovedVideo, SubjectVideo};
 use super::postgres::Transaction;
 use crate::failpoint;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
@@ -89,35 +89,35 @@ impl Write {
     }
 
     /// Notes that an account was made or that something other than its counters changed.
-    pub fn account_changed(&mut self, id: Uuid) {
+    pub fn record_account_change(&mut self, id: Uuid) {
         self.accounts.insert(id);
         self.searchable.insert((Entity::Account, id));
     }
 
     /// Notes that a creator was made or changed.
-    pub fn creator_changed(&mut self, id: Uuid) {
+    pub fn record_creator_change(&mut self, id: Uuid) {
         self.creators.insert(id);
         self.searchable.insert((Entity::Creator, id));
     }
 
     /// Notes that a video was made or that something other than its counters changed.
-    pub fn video_changed(&mut self, id: Uuid) {
+    pub fn record_video_change(&mut self, id: Uuid) {
         self.videos.insert(id);
         self.searchable.insert((Entity::Video, id));
     }
 
     /// Notes that a subject's gains follow from other facts than before, from a day on; `None` when it has no history.
-    pub fn subject_changed(&mut self, subject_id: i64, since: Option<NaiveDate>) {
+    pub fn record_subject_change(&mut self, subject_id: i64, since: Option<NaiveDate>) {
         self.subjects.insert(subject_id);
         self.since = self.since.into_iter().chain(since).min();
     }
 
-    pub fn account_observed(&mut self, snapshot: AccountSnapshot) {
+    pub fn record_account_snapshot(&mut self, snapshot: AccountSnapshot) {
         self.changes_from(snapshot.observed_at);
         self.account_snapshots.push(snapshot);
     }
 
-    pub fn video_observed(&mut self, snapshot: VideoSnapshot) {
+    pub fn record_video_snapshot(&mut self, snapshot: VideoSnapshot) {
         self.changes_from(snapshot.observed_at);
         self.video_snapshots.push(snapshot);
     }
@@ -135,26 +135,26 @@ impl Write {
     }
 
     /// Moves a video's history to another subject, or to the video it was merged into.
-    pub fn video_moved(&mut self, from: VideoPlace, to: VideoPlace) {
+    pub fn record_video_move(&mut self, from: SubjectVideo, to: SubjectVideo) {
         self.changes_all_days();
         self.others.push(Event::VideoMoved { from, to });
     }
 
     /// Brings accounts, videos and the rollup of subjects to ClickHouse anew, although nothing changed.
-    pub fn rebuilt(&mut self, subjects: Vec<i64>, accounts: Vec<Uuid>, videos: Vec<Uuid>) {
+    pub fn record_rebuild(&mut self, subjects: Vec<i64>, accounts: Vec<Uuid>, videos: Vec<Uuid>) {
         self.changes_all_days();
         self.others.push(Event::AccountsChanged(accounts));
         self.others.push(Event::VideosChanged(videos));
         self.others.push(Event::SubjectsRebuilt(subjects));
     }
 
-    pub fn creator_removed(&mut self, id: Uuid) {
+    pub fn record_creator_removal(&mut self, id: Uuid) {
         self.others.push(Event::CreatorRemoved(id));
         self.searchable.insert((Entity::Creator, id));
     }
 
     /// Takes a subject out of every total at once; its history follows.
-    pub async fn subject_removed(
+    pub async fn record_subject_removal(
         &mut self,
         subject_id: i64,
         account: Option<Uuid>,
@@ -174,11 +174,11 @@ impl Write {
 
     /// Gives way to another unit of work: this one can do nothing any more, and what it has locked is free at once, not
     /// only when its connection is given back.
-    pub async fn give_way(&mut self) -> Error {
+    pub async fn abort(&mut self) -> Error {
         let fail =
             "do $$ begin raise exception 'gives way to another change' using errcode = '40001'; end $$";
         match sqlx::query(fail).execute(&mut *self.transaction).await {
-            Ok(_) => Error::Contended,
+            Ok(_) => Error::WriteConflict,
             Err(error) => error.into(),
         }
     }

@@ -35,7 +35,7 @@ pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Resul
     let mut budgets = BTreeMap::new();
     for platform in Platform::ALL {
         if let Some(source) = sources.account_source(platform) {
-            let accounts = queues::accounts(pg, platform, now).await?;
+            let accounts = queues::fetch_account_facts(pg, platform, now).await?;
             let paging = source.paging();
             let budget = entry(&mut budgets, platform, source);
             budget.accounts = accounts.len();
@@ -43,7 +43,7 @@ pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Resul
                 accounts.into_iter().map(|facts| cost::of_account(paging, facts)).sum::<f64>();
         }
         if let Some(source) = sources.post_source(platform) {
-            let intervals = queues::video_intervals(pg, platform).await?;
+            let intervals = queues::fetch_video_intervals(pg, platform).await?;
             let budget = entry(&mut budgets, platform, source);
             budget.videos = intervals.len();
             budget.requests_per_day +=

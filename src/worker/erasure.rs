@@ -16,10 +16,10 @@ use super::schedule::Schedule;
 use super::{BRIEF, LONG, retention, within};
 use crate::app::Databases;
 use crate::failpoint;
-use crate::store::lifecycle::outbox::Forgetting;
+use crate::store::lifecycle::outbox::SnapshotPurge;
 use crate::store::lifecycle::retention as reducing;
-use crate::store::lifecycle::vacuum::Vacuumed;
-use crate::store::lifecycle::{Turn, organizations, purge, together};
+use crate::store::lifecycle::vacuum::VacuumTracker;
+use crate::store::lifecycle::{ErasureLock, organizations, purge, sum_results};
 use crate::store::{Error, retry_on_conflict};
 
 /// How often there is a look for deleted organizations, and whether it is time for everything else.
@@ -70,7 +70,7 @@ pub async fn run(stores: Databases, database_url: String, stop: CancellationToke
         sweeping: Schedule::new(EVERY),
         vacuuming: Schedule::new(VACUUMED_EVERY),
         reducing: Schedule::new(EVERY),
-        vacuumed: Vacuumed::default(),
+        vacuumed: VacuumTracker::default(),
     };
     let mut failing = false;
     let mut turn = tokio::time::interval(LOOK);
@@ -102,23 +102,25 @@ struct Worker {
     vacuuming: Schedule,
     /// When older history is taken away; what is in the way of that keeps nothing else from being erased.
     reducing: Schedule,
-    vacuumed: Vacuumed,
+    vacuumed: VacuumTracker,
 }
 
 impl Worker {
     /// Does what is due. Nothing waits for what fails; the first failure is told in the end.
     async fn look(&mut self) -> Result<(), Error> {
         let pg = &self.stores.pg;
-        let deleted = within(BRIEF, organizations::deleted(pg)).await?;
+        let deleted = within(BRIEF, organizations::fetch_deleted(pg)).await?;
         let now = self.stores.clock.now().await;
         let (is_due, reduces) = (self.sweeping.is_due(now), self.reducing.is_due(now));
         if deleted.is_empty() && !is_due && !reduces {
             return Ok(());
         }
-        let Some(mut turn) = within(BRIEF, Turn::take(&self.database_url)).await? else { return Ok(()) };
+        let Some(mut turn) = within(BRIEF, ErasureLock::try_acquire(&self.database_url)).await? else {
+            return Ok(());
+        };
         let mut all = Ok(());
         for organization in deleted {
-            within(BRIEF, turn.confirm()).await?;
+            within(BRIEF, turn.ensure_held()).await?;
             let erased = erase(&self.stores, &mut turn, organization).await;
             if let Err(error) = &erased {
                 tracing::debug!(%organization, %error, "a deleted organization cannot be erased");
@@ -126,11 +128,11 @@ impl Worker {
             all = all.and(erased.map(drop));
         }
         if is_due {
-            within(BRIEF, turn.confirm()).await?;
+            within(BRIEF, turn.ensure_held()).await?;
             let swept = sweep(&self.stores, &mut turn, None).await.map(drop);
             let mut vacuumed = Ok(());
             if swept.is_ok() || self.vacuuming.is_due(now) {
-                vacuumed = self.vacuumed.again(pg).await.map(drop);
+                vacuumed = self.vacuumed.vacuum_changed_tables(pg).await.map(drop);
                 if vacuumed.is_ok() {
                     self.vacuuming.done(now);
                 }
@@ -142,7 +144,7 @@ impl Worker {
             all = all.and(swept);
         }
         if reduces {
-            within(BRIEF, turn.confirm()).await?;
+            within(BRIEF, turn.ensure_held()).await?;
             match retain(&self.stores, &mut turn, None).await {
                 Ok(_) => self.reducing.done(now),
                 Err(error) => {
@@ -161,7 +163,7 @@ pub async fn organization(
     database_url: &str,
     organization: Uuid,
 ) -> Result<Progress, Error> {
-    match within(BRIEF, Turn::take(database_url)).await? {
+    match within(BRIEF, ErasureLock::try_acquire(database_url)).await? {
         Some(mut turn) => erase(stores, &mut turn, organization).await,
         None => Ok(Progress::Elsewhere),
     }
@@ -174,13 +176,15 @@ pub async fn now(
     database_url: &str,
     organization: Option<Uuid>,
 ) -> Result<Option<Erased>, Error> {
-    let Some(mut turn) = within(BRIEF, Turn::take(database_url)).await? else { return Ok(None) };
+    let Some(mut turn) = within(BRIEF, ErasureLock::try_acquire(database_url)).await? else {
+        return Ok(None);
+    };
     let swept = sweep(stores, &mut turn, organization).await;
-    within(BRIEF, turn.confirm()).await?;
+    within(BRIEF, turn.ensure_held()).await?;
     let reduced = retain(stores, &mut turn, organization).await;
-    let vacuumed = Vacuumed::default().again(&stores.pg).await;
+    let vacuumed = VacuumTracker::default().vacuum_changed_tables(&stores.pg).await;
     // What was done is done, even if the turn was lost by now.
-    let _ = within(BRIEF, turn.give_up()).await;
+    let _ = within(BRIEF, turn.release()).await;
     let mut erased = swept?;
     erased.history_rows += reduced?;
     vacuumed?;
@@ -188,12 +192,12 @@ pub async fn now(
 }
 
 /// Removes everything of a deleted organization, itself last.
-async fn erase(stores: &Databases, turn: &mut Turn, organization: Uuid) -> Result<Progress, Error> {
+async fn erase(stores: &Databases, turn: &mut ErasureLock, organization: Uuid) -> Result<Progress, Error> {
     let pg = &stores.pg;
     let began = Instant::now();
-    while within(LONG, retry_on_conflict(|| organizations::remove_some_records(pg, organization))).await? {
+    while within(LONG, retry_on_conflict(|| organizations::delete_record_batch(pg, organization))).await? {
         failpoint::reached("erasure-records");
-        within(BRIEF, turn.confirm()).await?;
+        within(BRIEF, turn.ensure_held()).await?;
     }
     // What the relay has in hand would come to ClickHouse after everything else is gone there.
     let waits = Instant::now();
@@ -201,10 +205,10 @@ async fn erase(stores: &Databases, turn: &mut Turn, organization: Uuid) -> Resul
     while let Some(first) = from {
         let mut next = Some(first);
         while let Some(position) = next {
-            next = within(LONG, organizations::remove_some_events(pg, organization, position)).await?;
-            within(BRIEF, turn.confirm()).await?;
+            next = within(LONG, organizations::delete_outbox_batch(pg, organization, position)).await?;
+            within(BRIEF, turn.ensure_held()).await?;
         }
-        from = within(BRIEF, organizations::in_hand(pg, organization)).await?;
+        from = within(BRIEF, organizations::first_unapplied_position(pg, organization)).await?;
         if from.is_some() {
             if waits.elapsed() > IN_HAND {
                 return Ok(Progress::InHand);
@@ -213,18 +217,18 @@ async fn erase(stores: &Databases, turn: &mut Turn, organization: Uuid) -> Resul
         }
     }
     failpoint::reached("erasure-outbox");
-    within(BRIEF, turn.confirm()).await?;
+    within(BRIEF, turn.ensure_held()).await?;
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
-    let rows = purge::remove_organization(client, organization, Instant::now() + PATIENCE).await?;
+    let rows = purge::purge_organization(client, organization, Instant::now() + PATIENCE).await?;
     failpoint::reached("erasure-history");
-    within(BRIEF, turn.confirm()).await?;
-    within(LONG, organizations::remove(pg, organization)).await?;
+    within(BRIEF, turn.ensure_held()).await?;
+    within(LONG, organizations::delete(pg, organization)).await?;
     tracing::info!(%organization, rows, seconds = began.elapsed().as_secs_f64(), "a deleted organization is erased");
     Ok(Progress::Gone)
 }
 
 /// Takes out of the files history that is older than an organization keeps, and says how many rows that were.
-async fn retain(stores: &Databases, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, Error> {
+async fn retain(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<u64, Error> {
     let (began, until) = (Instant::now(), Instant::now() + PATIENCE);
     retention::cut(stores, of).await?;
     let rows = retention::reduce(stores, turn, of, until).await?;
@@ -239,19 +243,19 @@ async fn retain(stores: &Databases, turn: &mut Turn, of: Option<Uuid>) -> Result
 }
 
 /// Takes out of the files what deletions left there. Nothing waits for what fails; the first failure is told in the end.
-async fn sweep(stores: &Databases, turn: &mut Turn, of: Option<Uuid>) -> Result<Erased, Error> {
+async fn sweep(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<Erased, Error> {
     let (pg, began) = (&stores.pg, Instant::now());
     let forgotten = forget(pg, turn, of).await;
-    within(BRIEF, turn.confirm()).await?;
+    within(BRIEF, turn.ensure_held()).await?;
     let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
     let until = Instant::now() + PATIENCE;
     let purged = purge(client, of, until).await;
-    within(BRIEF, turn.confirm()).await?;
+    within(BRIEF, turn.ensure_held()).await?;
     let returned = match of {
         Some(_) => Ok(0),
         None => remove_returned(pg, turn, client, until).await,
     };
-    let (outbox_rows, history_rows) = (forgotten?, together(purged, returned)?);
+    let (outbox_rows, history_rows) = (forgotten?, sum_results(purged, returned)?);
     if outbox_rows + history_rows > 0 {
         let seconds = began.elapsed().as_secs_f64();
         tracing::info!(outbox_rows, history_rows, seconds, "what was deleted is erased from the files");
@@ -260,36 +264,36 @@ async fn sweep(stores: &Databases, turn: &mut Turn, of: Option<Uuid>) -> Result<
 }
 
 /// Takes what was deleted out of the outbox, and says how many rows are written anew for that.
-async fn forget(pg: &PgPool, turn: &mut Turn, of: Option<Uuid>) -> Result<u64, Error> {
+async fn forget(pg: &PgPool, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<u64, Error> {
     let (mut rows, mut after) = (0, Uuid::nil());
-    while let Some(mut forgetting) = within(LONG, Forgetting::begin(pg, of, after)).await? {
-        while let Some(rewritten) = within(LONG, forgetting.some(pg)).await? {
+    while let Some(mut forgetting) = within(LONG, SnapshotPurge::begin(pg, of, after)).await? {
+        while let Some(rewritten) = within(LONG, forgetting.purge_batch(pg)).await? {
             rows += rewritten;
-            within(BRIEF, turn.confirm()).await?;
+            within(BRIEF, turn.ensure_held()).await?;
         }
-        after = within(LONG, forgetting.end(pg)).await?;
+        after = within(LONG, forgetting.finish(pg)).await?;
     }
     Ok(rows)
 }
 
 /// Takes what was removed out of ClickHouse's files, once nothing is written any more that this could bring to light.
 async fn purge(client: &Client, of: Option<Uuid>, until: Instant) -> Result<u64, Error> {
-    let quiet = tokio::time::timeout_at(until, reducing::quiet(client)).await;
+    let quiet = tokio::time::timeout_at(until, reducing::wait_for_compactions(client)).await;
     quiet.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
-    purge::purge(client, of, until).await
+    purge::purge_removed_rows(client, of, until).await
 }
 
 /// Removes organizations that are gone once more: ClickHouse may have been given back files of a time before. A table that
 /// fails keeps no other waiting.
 async fn remove_returned(
     pg: &PgPool,
-    turn: &mut Turn,
+    turn: &mut ErasureLock,
     client: &Client,
     until: Instant,
 ) -> Result<u64, Error> {
     let mut rows = Ok(0);
-    for table in purge::tables(client).await? {
-        rows = together(rows, remove_returned_to(&table, pg, turn, client, until).await);
+    for table in purge::fetch_organization_tables(client).await? {
+        rows = sum_results(rows, remove_returned_to(&table, pg, turn, client, until).await);
     }
     rows
 }
@@ -297,16 +301,16 @@ async fn remove_returned(
 async fn remove_returned_to(
     table: &str,
     pg: &PgPool,
-    turn: &mut Turn,
+    turn: &mut ErasureLock,
     client: &Client,
     until: Instant,
 ) -> Result<u64, Error> {
     let (mut rows, mut after) = (0, Uuid::nil());
     loop {
-        within(BRIEF, turn.confirm()).await?;
-        let gone = within(BRIEF, organizations::erased(pg, after, PAGE)).await?;
+        within(BRIEF, turn.ensure_held()).await?;
+        let gone = within(BRIEF, organizations::fetch_erased(pg, after, PAGE)).await?;
         let Some(last) = gone.last() else { return Ok(rows) };
         after = *last;
-        rows += purge::remove_organizations(client, table, &gone, until).await?;
+        rows += purge::purge_organizations(client, table, &gone, until).await?;
     }
 }

@@ -71,7 +71,7 @@ struct Tracking {
     queues: Vec<Queue>,
     budgets: Vec<(&'static str, u32, i64)>,
     pauses: Vec<SourcePause>,
-    outbox: outbox::Waiting,
+    outbox: outbox::Backlog,
 }
 
 /// Shows what a tracker's metrics tell of the stores, until told to stop.
@@ -92,7 +92,7 @@ pub(super) async fn of_tracker(stores: Databases, sources: Arc<Sources>, stop: C
         targets.values(|seen: &Vec<_>| seen.iter().map(value).collect())
     });
     by_platform(&names::DUE, |queue| queue.due as f64);
-    by_platform(&names::IN_HAND, |queue| queue.in_hand as f64);
+    by_platform(&names::IN_HAND, |queue| queue.leased as f64);
     by_platform(&names::FAILING, |queue| queue.failing as f64);
     by_platform(&names::LAG, |queue| queue.lag_seconds as f64);
     let paused = seen.clone();
@@ -108,11 +108,11 @@ pub(super) async fn of_tracker(stores: Databases, sources: Arc<Sources>, stop: C
     by_source(&names::SOURCE_LIMIT, |limit, _| limit.into());
     by_source(&names::SOURCE_LEFT, |limit, spent| (i64::from(limit) - spent).max(0));
     one(&names::OUTBOX, &seen, |seen| seen.outbox.rows as f64);
-    one(&names::OUTBOX_LAG, &seen, |seen| seen.outbox.seconds);
+    one(&names::OUTBOX_LAG, &seen, |seen| seen.outbox.oldest_seconds);
     let look = || async {
         seen.put(within(BRIEF, tracking(&stores, &sources)).await?);
         if tracked.is_time() {
-            tracked.put(within(BRIEF, queues::targets(&stores.pg)).await?);
+            tracked.put(within(BRIEF, queues::count_targets(&stores.pg)).await?);
         }
         Ok(())
     };
@@ -135,7 +135,12 @@ async fn tracking(stores: &Databases, sources: &Sources) -> Result<Tracking, Err
     }
     let mut pauses = source_pauses::fetch_all(pg).await?;
     pauses.retain(|pause| pause.is_active(now));
-    Ok(Tracking { queues: queues::all(pg, now).await?, budgets, pauses, outbox: outbox::waiting(pg).await? })
+    Ok(Tracking {
+        queues: queues::fetch_all(pg, now).await?,
+        budgets,
+        pauses,
+        outbox: outbox::fetch_backlog(pg).await?,
+    })
 }
 
 /// Whether each source of each platform rests, as one value for each cause.
@@ -187,7 +192,7 @@ pub async fn of_api(stores: Databases, history: HistoryReader, search: SearchInd
     let look = || async {
         pending.put(within(BRIEF, changes::count_pending(&stores.pg, search.applied_txid())).await?);
         if sizes.is_time() {
-            tenants::remember(within(BRIEF, organizations::sizes(&stores.pg)).await?);
+            tenants::remember(within(BRIEF, organizations::count_accounts(&stores.pg)).await?);
             sizes.put(());
         }
         Ok(())

@@ -51,13 +51,13 @@ impl Housekeeping {
         let Housekeeping { pg, removed, vacuumed } = self;
         let mut batch = BATCH;
         while batch == BATCH {
-            batch = within(LONG, idempotency::remove_expired(pg, BATCH as i64)).await?;
+            batch = within(LONG, idempotency::delete_expired(pg, BATCH as i64)).await?;
             *removed += batch;
         }
-        while within(LONG, rate_limits::remove_ended(pg, BATCH as i64)).await? == BATCH {}
+        while within(LONG, rate_limits::delete_expired(pg, BATCH as i64)).await? == BATCH {}
         while within(LONG, post_days::compact(pg, BATCH as i64)).await? == BATCH {}
         if *removed > 0 && vacuumed.is_none_or(|at| at.elapsed() >= VACUUM_EVERY) {
-            vacuum::idempotency_keys(pg).await?;
+            vacuum::vacuum_idempotency_keys(pg).await?;
             (*removed, *vacuumed) = (0, Some(Instant::now()));
         }
         Ok(())

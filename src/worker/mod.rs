@@ -107,5 +107,5 @@ async fn ready(pg: PgPool, schema: SchemaCheck, stop: CancellationToken) -> Resu
     if stop.is_cancelled() {
         return Err("the process is stopping".to_owned());
     }
-    health::postgres_in_time(&pg, &schema).await
+    health::check_postgres_with_timeout(&pg, &schema).await
 }

@@ -11,9 +11,9 @@ use super::{BRIEF, LONG, within};
 use crate::app::Databases;
 use crate::failpoint;
 use crate::store::clickhouse::history_writer;
-use crate::store::lifecycle::Turn;
-use crate::store::lifecycle::retention::{self, Cut};
-use crate::store::outbox::applied;
+use crate::store::lifecycle::ErasureLock;
+use crate::store::lifecycle::retention::{self, Cutoff};
+use crate::store::outbox::visibility;
 use crate::store::{Error, Write, outbox, retry_on_conflict};
 
 /// Subjects that are reduced at a time, unless that turns out to be too much for one statement.
@@ -32,24 +32,24 @@ const BRIEFLY: Duration = Duration::from_secs(1);
 pub async fn cut(stores: &Databases, of: Option<Uuid>) -> Result<(), Error> {
     let today = stores.clock.now().await.date_naive();
     let in_sandbox = stores.clock.is_remote();
-    within(LONG, retry_on_conflict(|| retention::cut(&stores.pg, of, today, in_sandbox))).await
+    within(LONG, retry_on_conflict(|| retention::advance_cutoffs(&stores.pg, of, today, in_sandbox))).await
 }
 
 /// Reduces what came before the histories of organizations, or of one, and takes the rest out of ClickHouse's files by a
 /// time; says how many rows that were. What cannot be reduced keeps no other waiting; the first failure is told.
 pub async fn reduce(
     stores: &Databases,
-    turn: &mut Turn,
+    turn: &mut ErasureLock,
     of: Option<Uuid>,
     until: Instant,
 ) -> Result<u64, Error> {
     let client = &retention::client(&stores.clickhouse);
-    let cuts = within(BRIEF, retention::cuts(&stores.pg, of)).await?;
+    let cuts = within(BRIEF, retention::fetch_cutoffs(&stores.pg, of)).await?;
     let looked = Instant::now();
     let mut due = Orders::default();
     let (mut rows, mut all) = (0, Ok(()));
     for cut in cuts {
-        let settled = looked + cut.settles_in();
+        let settled = looked + cut.settles_after();
         tokio::time::sleep_until(settled).await;
         match reduce_one(stores, turn, client, &cut, settled + DELIVERED).await {
             Ok(Some(videos)) => due.add(videos, cut),
@@ -62,9 +62,9 @@ pub async fn reduce(
     }
     let mut patience = LONG;
     for (since, order) in due.0 {
-        within(BRIEF, turn.confirm()).await?;
+        within(BRIEF, turn.ensure_held()).await?;
         let organizations: Vec<_> = order.cuts.iter().map(|cut| cut.organization).collect();
-        match retention::forget(client, &organizations, since, until).await {
+        match retention::purge_redundant_rows(client, &organizations, since, until).await {
             Ok(forgotten) => rows += forgotten,
             Err(error) => {
                 all = all.and(Err(error));
@@ -73,7 +73,7 @@ pub async fn reduce(
         }
         failpoint::reached("retention-forgotten");
         for cut in order.cuts {
-            within(BRIEF, turn.confirm()).await?;
+            within(BRIEF, turn.ensure_held()).await?;
             if let Err(error) = recompute(stores, turn, client, &cut, &mut patience).await {
                 tracing::debug!(organization = %cut.organization, %error, "gains cannot be computed again");
                 all = all.and(Err(error));
@@ -90,12 +90,12 @@ struct Orders(Vec<(NaiveDate, Order)>);
 #[derive(Default)]
 struct Order {
     videos: u64,
-    cuts: Vec<Cut>,
+    cuts: Vec<Cutoff>,
 }
 
 impl Orders {
     /// Adds an organization with so many videos to an order that has room for it.
-    fn add(&mut self, videos: u64, cut: Cut) {
+    fn add(&mut self, videos: u64, cut: Cutoff) {
         let has_room = |(since, order): &&mut (NaiveDate, Order)| {
             *since == cut.since && order.cuts.len() < ORGANIZATIONS && order.videos + videos <= VIDEOS
         };
@@ -112,30 +112,30 @@ impl Orders {
 /// Reduces what came before an organization's history, and says of how many videos; none when nothing is left to do.
 async fn reduce_one(
     stores: &Databases,
-    turn: &mut Turn,
+    turn: &mut ErasureLock,
     client: &Client,
-    cut: &Cut,
+    cut: &Cutoff,
     deadline: Instant,
 ) -> Result<Option<u64>, Error> {
     let pg = &stores.pg;
     // What was committed before the history was cut short may bring older days, and so may what ClickHouse has lost.
-    let delivered = applied::wait_for_history(pg, cut.organization);
+    let delivered = visibility::wait_for_history(pg, cut.organization);
     let deadline = deadline.max(Instant::now() + BRIEFLY);
     tokio::time::timeout_at(deadline, delivered).await.map_err(|_| undelivered())??;
-    let applied = within(BRIEF, outbox::applied(pg)).await?;
+    let applied = within(BRIEF, outbox::last_applied_delivery(pg)).await?;
     if history_writer::last_delivery(client).await?.number < applied {
         return Err(undelivered());
     }
-    let subjects = retention::unreduced(client, cut).await?;
-    if subjects.is_empty() && cut.is_reduced {
+    let subjects = retention::find_uncompacted_subjects(client, cut).await?;
+    if subjects.is_empty() && cut.is_compacted {
         return Ok(None);
     }
-    within(BRIEF, retention::note(pg, cut, false)).await?;
+    within(BRIEF, retention::record_compaction(pg, cut, false)).await?;
     let mut waiting: Vec<_> = subjects.chunks(REDUCED).rev().collect();
     while let Some(some) = waiting.pop() {
-        within(BRIEF, turn.confirm()).await?;
-        match retention::reduce(client, cut, some).await {
-            Err(error) if error.is_too_much() && some.len() > 1 => {
+        within(BRIEF, turn.ensure_held()).await?;
+        match retention::compact(client, cut, some).await {
+            Err(error) if error.exceeds_query_limit() && some.len() > 1 => {
                 let (first, second) = some.split_at(some.len() / 2);
                 waiting.extend([second, first]);
             }
@@ -143,36 +143,36 @@ async fn reduce_one(
         }
         failpoint::reached("retention-reduced");
     }
-    retention::videos(client, cut).await.map(Some)
+    retention::count_videos(client, cut).await.map(Some)
 }
 
 /// Has the relay compute the gains of an organization again, now that nothing more is left of before its history.
 async fn recompute(
     stores: &Databases,
-    turn: &mut Turn,
+    turn: &mut ErasureLock,
     client: &Client,
-    cut: &Cut,
+    cut: &Cutoff,
     patience: &mut Duration,
 ) -> Result<(), Error> {
     let pg = &stores.pg;
-    let rolled_up = in_time(patience, retention::rolled_up(client, cut)).await;
+    let rolled_up = in_time(patience, retention::find_rolled_up_subjects(client, cut)).await;
     for some in rolled_up.ok_or(clickhouse::error::Error::TimedOut)??.chunks(COMPUTED) {
-        within(BRIEF, turn.confirm()).await?;
+        within(BRIEF, turn.ensure_held()).await?;
         let recompute = || async {
             let mut write = Write::begin(pg, cut.organization).await?;
             for subject in some {
-                write.subject_changed(*subject, Some(NaiveDate::default()));
+                write.record_subject_change(*subject, Some(NaiveDate::default()));
             }
             write.commit().await
         };
         let committed = within(LONG, retry_on_conflict(recompute)).await?;
         failpoint::reached("retention-computed");
         if let Some(position) = committed.outbox_position {
-            let delivered = applied::wait_for_clickhouse(pg, cut.organization, position);
+            let delivered = visibility::wait_for_position(pg, cut.organization, position);
             in_time(patience, delivered).await.ok_or_else(undelivered)??;
         }
     }
-    within(BRIEF, retention::note(pg, cut, true)).await
+    within(BRIEF, retention::record_compaction(pg, cut, true)).await
 }
 
 /// Waits for what ClickHouse has to do; none when that was in vain. What is out keeps everybody waiting: the next ones wait

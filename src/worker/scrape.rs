@@ -9,10 +9,10 @@ use super::{BRIEF, LONG, within};
 use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, SourceError};
 use crate::platforms::sources::FetchOutcome;
 use crate::store::observations::{AccountRef, FoundOn, observe_accounts, observe_videos};
-use crate::store::tracking::leases::{self, Kind, Leased};
-use crate::store::tracking::scrapes::{self, Identity, Said};
+use crate::store::tracking::leases::{self, LeasedTarget, TargetKind};
+use crate::store::tracking::scrapes::{self, IdentityCheck, ObservedIdentity};
 use crate::store::tracking::source_pauses::PauseCause;
-use crate::store::tracking::targets::{self, Attempt, Reach};
+use crate::store::tracking::targets::{self, Attempt, DeepReads};
 use crate::store::{Error, Write, retry_on_conflict};
 
 /// How a scrape ended for the platform's queue.
@@ -68,31 +68,35 @@ const CREDENTIALS_PAUSE: TimeDelta = TimeDelta::minutes(5);
 /// A leased target in the hands of one tracker at one moment.
 struct Scrape<'a> {
     tracker: &'a Tracker,
-    target: &'a Leased,
+    target: &'a LeasedTarget,
     now: DateTime<Utc>,
     interval_hours: i32,
 }
 
 /// Scrapes leased targets that one answer serves: one video, or one platform account of several organizations.
 /// Sources in `skip` are not asked.
-pub async fn scrape(tracker: &Tracker, targets: &[Leased], skip: &[&'static str]) -> Result<Ended, Error> {
+pub async fn scrape(
+    tracker: &Tracker,
+    targets: &[LeasedTarget],
+    skip: &[&'static str],
+) -> Result<Ended, Error> {
     let now = tracker.stores.clock.now().await;
     match targets {
-        [target] if target.kind == Kind::Video => video(tracker, target, skip, now).await,
+        [target] if target.kind == TargetKind::Video => video(tracker, target, skip, now).await,
         accounts => account(tracker, accounts, skip, now).await,
     }
 }
 
 async fn account(
     tracker: &Tracker,
-    targets: &[Leased],
+    targets: &[LeasedTarget],
     skip: &[&'static str],
     now: DateTime<Utc>,
 ) -> Result<Ended, Error> {
     let mut members = Vec::with_capacity(targets.len());
     for target in targets {
         // One that is gone was deleted, and one with another name renamed, while it was being leased.
-        let account = scrapes::account(&tracker.stores.pg, target.organization_id, target.id, now);
+        let account = scrapes::fetch_account(&tracker.stores.pg, target.organization_id, target.id, now);
         match within(BRIEF, account).await? {
             Some(account)
                 if Some(&account.username) == target.username.as_ref()
@@ -135,12 +139,13 @@ async fn account(
 
 async fn video(
     tracker: &Tracker,
-    target: &Leased,
+    target: &LeasedTarget,
     skip: &[&'static str],
     now: DateTime<Utc>,
 ) -> Result<Ended, Error> {
     let pg = &tracker.stores.pg;
-    let Some(known) = within(BRIEF, scrapes::video(pg, target.organization_id, target.id)).await? else {
+    let Some(known) = within(BRIEF, scrapes::fetch_video(pg, target.organization_id, target.id)).await?
+    else {
         within(BRIEF, leases::release(pg, tracker.owner, &[target.id])).await?;
         return Ok(Ended::not_asked());
     };
@@ -173,10 +178,11 @@ where
 }
 
 /// Records that attempts at leased targets broke off in the middle, which no answer of a platform should bring about.
-pub async fn broke_off(tracker: &Tracker, targets: &[Leased]) -> Result<(), Error> {
+pub async fn broke_off(tracker: &Tracker, targets: &[LeasedTarget]) -> Result<(), Error> {
     let now = tracker.stores.clock.now().await;
     for target in targets {
-        let interval_hours = targets::interval_hours(&tracker.stores.pg, target.organization_id, target.id);
+        let interval_hours =
+            targets::fetch_interval_hours(&tracker.stores.pg, target.organization_id, target.id);
         let Some(interval_hours) = within(BRIEF, interval_hours).await? else { continue };
         let scrape = Scrape { tracker, target, now, interval_hours };
         let why = "the scrape broke off by a fault of the tracker: see its log".to_owned();
@@ -211,7 +217,7 @@ fn ended<T>(fetched: &FetchOutcome<T>) -> Outcome {
     }
 }
 
-fn depth(account: &scrapes::Account) -> Depth {
+fn depth(account: &scrapes::ScrapeAccount) -> Depth {
     Depth { max_posts: account.max_posts.try_into().unwrap_or(usize::MAX), not_before: account.not_before }
 }
 
@@ -226,29 +232,33 @@ impl Scrape<'_> {
         Write::begin(&self.tracker.stores.pg, self.target.organization_id).await
     }
 
-    async fn record_account(&self, account: &scrapes::Account, answer: &FetchedAccount) -> Result<(), Error> {
+    async fn record_account(
+        &self,
+        account: &scrapes::ScrapeAccount,
+        answer: &FetchedAccount,
+    ) -> Result<(), Error> {
         let (id, platform, profile) = (self.target.id, self.target.platform, &answer.profile);
         let mut write = self.begin().await?;
         let posts: Vec<&str> = answer.posts.iter().map(|post| post.external_id.as_str()).collect();
-        let said = Said {
+        let said = ObservedIdentity {
             platform_id: profile.platform_id.as_deref(),
             username: &profile.username,
-            posts: &posts,
+            post_ids: &posts,
             not_before: account.not_before,
         };
-        let attempt = match scrapes::identify(&mut write, id, &account.username, said).await? {
-            Identity::Same => {
+        let attempt = match scrapes::check_identity(&mut write, id, &account.username, said).await? {
+            IdentityCheck::Matches => {
                 let known = AccountRef { id, subject_id: account.internal_id };
                 let profile = observed_profile(known, profile, self.now);
                 observe_accounts(&mut write, vec![profile]).await?;
                 let posts = as_deep_as(&answer.posts, depth(account))
                     .map(|post| observed_post(platform, FoundOn::Account(known), post, self.now));
                 observe_videos(&mut write, self.now, posts.collect()).await?;
-                self.succeeded(account.reach)
+                self.succeeded(account.deep_reads)
             }
-            Identity::Foreign(why) => self.failed(why, self.target.not_found_runs),
-            Identity::Outdated => return self.give_back(write).await,
-            Identity::Gone => return Ok(()),
+            IdentityCheck::OtherAccount(why) => self.failed(why, self.target.not_found_runs),
+            IdentityCheck::Renamed => return self.give_back(write).await,
+            IdentityCheck::Deleted => return Ok(()),
         };
         self.finish(write, self.target.id, attempt).await
     }
@@ -265,14 +275,14 @@ impl Scrape<'_> {
         let merged = observe_videos(&mut write, self.now, vec![observed]).await?.merged;
         // What was scraped may turn out to be a video that was known before, under another name.
         let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
-        self.finish(write, target, self.succeeded(Reach::default())).await
+        self.finish(write, target, self.succeeded(DeepReads::default())).await
     }
 
     /// Records why nothing was learned, unless that was said of a name that the account had before.
     async fn refused(&self, error: &SourceError, asked: Option<&str>) -> Result<(), Error> {
         let mut write = self.begin().await?;
         if let Some(asked) = asked
-            && !scrapes::still_asked_as(&mut write, self.target.id, asked).await?
+            && !scrapes::has_username(&mut write, self.target.id, asked).await?
         {
             return self.give_back(write).await;
         }
@@ -280,8 +290,12 @@ impl Scrape<'_> {
         let runs = if not_found { self.target.not_found_runs + 1 } else { self.target.not_found_runs };
         if not_found && runs >= RUNS_UNTIL_UNAVAILABLE {
             match self.target.kind {
-                Kind::Account => scrapes::set_account_unavailable(&mut write, self.target.id, true).await?,
-                Kind::Video => _ = scrapes::set_video_unavailable(&mut write, self.target.id, true).await?,
+                TargetKind::Account => {
+                    scrapes::set_account_unavailable(&mut write, self.target.id, true).await?
+                }
+                TargetKind::Video => {
+                    _ = scrapes::set_video_unavailable(&mut write, self.target.id, true).await?
+                }
             }
         }
         let attempt = self.failed(error.to_string(), runs);
@@ -297,7 +311,7 @@ impl Scrape<'_> {
             tracing::debug!(target = %self.target.id, "dropping what was read for an organization that is gone");
             return Ok(());
         }
-        if error.is_outage() {
+        if error.is_unavailable() {
             return Err(error);
         }
         let (target, platform) = (self.target.id, self.target.platform);
@@ -312,7 +326,7 @@ impl Scrape<'_> {
     }
 
     /// The next attempt follows after the interval, a little earlier or later than all others.
-    fn succeeded(&self, reach: Reach) -> Attempt {
+    fn succeeded(&self, deep_reads: DeepReads) -> Attempt {
         let interval = TimeDelta::hours(self.interval_hours.into());
         Attempt {
             at: self.now,
@@ -320,7 +334,7 @@ impl Scrape<'_> {
             error: None,
             failures: 0,
             not_found_runs: 0,
-            reach,
+            deep_reads,
         }
     }
 
@@ -333,12 +347,12 @@ impl Scrape<'_> {
             error: Some(error),
             failures: self.target.failures.saturating_add(1),
             not_found_runs,
-            reach: Reach::default(),
+            deep_reads: DeepReads::default(),
         }
     }
 
     async fn finish(&self, mut write: Write, target: Uuid, attempt: Attempt) -> Result<(), Error> {
-        if targets::finish(&mut write, self.tracker.owner, target, attempt).await? {
+        if targets::finish_attempt(&mut write, self.tracker.owner, target, attempt).await? {
             write.commit().await?;
         } else {
             tracing::warn!(target = %self.target.id, "the lease was lost before the scrape was recorded; dropping it");

@@ -25,7 +25,7 @@ use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::platforms::source::SourceError;
 use crate::store::Error;
-use crate::store::tracking::leases::{self, Demand, End, Kind, Leased};
+use crate::store::tracking::leases::{self, LeaseOrder, LeaseRequest, LeasedTarget, TargetKind};
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 
 /// How long the scheduler rests while slots are free and nothing was due.
@@ -140,7 +140,7 @@ impl Tracker {
     }
 
     /// Makes one attempt; sources rest, or go on, as their answers say.
-    async fn attempt(&self, targets: Vec<Leased>, round: Round) {
+    async fn attempt(&self, targets: Vec<LeasedTarget>, round: Round) {
         let Some(first) = targets.first() else { return };
         let platform = first.platform;
         let watched = Watched::begin(first);
@@ -163,7 +163,7 @@ impl Tracker {
         }
     }
 
-    async fn conclude(&self, targets: &[Leased], round: &Round, ended: Ended) -> Result<(), Error> {
+    async fn conclude(&self, targets: &[LeasedTarget], round: &Round, ended: Ended) -> Result<(), Error> {
         let Some(first) = targets.first() else { return Ok(()) };
         within(BRIEF, self.heard(first.platform, round, &ended)).await?;
         match ended.outcome {
@@ -229,7 +229,7 @@ impl Tracker {
 
     /// Says what a platform fails with, of each kind once an hour; what an account or a video failed with stands in
     /// its own record.
-    fn tell(&self, target: &Leased, error: &SourceError) {
+    fn tell(&self, target: &LeasedTarget, error: &SourceError) {
         if self.is_news(target.platform, Trouble::Refused(std::mem::discriminant(error))) {
             tracing::warn!(platform = %target.platform, target = %target.id, %error, "scrapes fail");
         } else {
@@ -241,7 +241,7 @@ impl Tracker {
 /// How much of a kind may be taken in hand.
 struct Demanded {
     /// Both kinds when none is named.
-    kind: Option<Kind>,
+    kind: Option<TargetKind>,
     most: usize,
 }
 
@@ -286,19 +286,19 @@ impl Scheduler<'_> {
                 }
                 let in_hand: Vec<_> =
                     self.in_hand.values().flat_map(|in_hand| in_hand.targets.iter().copied()).collect();
-                let demand = Demand {
+                let demand = LeaseRequest {
                     owner: *owner,
                     platform,
                     now,
                     kind: demanded.kind,
                     limit: free,
-                    end: either_end(),
-                    after: self.after.get(&platform).copied().unwrap_or_default(),
-                    in_hand: &in_hand,
+                    order: either_end(),
+                    after_organization: self.after.get(&platform).copied().unwrap_or_default(),
+                    in_flight: &in_hand,
                 };
                 let (leased, after) = leases::lease(pg, demand).await?;
                 self.after.insert(platform, after);
-                let alike = leases::lease_alike(pg, demand, &leased).await?;
+                let alike = leases::lease_same_accounts(pg, demand, &leased).await?;
                 let leased = leased.into_iter().chain(alike);
                 if stop.is_cancelled() {
                     leases::release(pg, *owner, &leased.map(|target| target.id).collect::<Vec<_>>()).await?;
@@ -317,17 +317,17 @@ impl Scheduler<'_> {
     }
 
     /// Returns the names of the sources that can read targets of this kind.
-    fn readers(&self, platform: Platform, kind: Kind) -> Vec<&'static str> {
+    fn readers(&self, platform: Platform, kind: TargetKind) -> Vec<&'static str> {
         match kind {
-            Kind::Account => self.tracker.sources.names(platform),
-            Kind::Video => self.tracker.sources.post_source_names(platform),
+            TargetKind::Account => self.tracker.sources.names(platform),
+            TargetKind::Video => self.tracker.sources.post_source_names(platform),
         }
     }
 
     /// What may be taken in hand of a platform: everything while some source can read accounts and some source posts;
     /// of a kind that only sources can read whose rest is just over, one target to try them with.
     fn demands(&self, platform: Platform, resting: &[&str], rested: &[&str]) -> Vec<Demanded> {
-        let most = |kind: Kind| {
+        let most = |kind: TargetKind| {
             let readers = self.readers(platform, kind);
             let open = |source: &&str| !resting.contains(source) && !rested.contains(source);
             // What no source can read at all is tried, and says so in its record.
@@ -337,23 +337,24 @@ impl Scheduler<'_> {
                 usize::from(readers.iter().any(|source| self.may_probe(platform, source, rested)))
             }
         };
-        match (most(Kind::Account), most(Kind::Video)) {
+        match (most(TargetKind::Account), most(TargetKind::Video)) {
             (accounts, videos) if accounts == videos => vec![Demanded { kind: None, most: accounts }],
             (accounts, videos) => vec![
-                Demanded { kind: Some(Kind::Account), most: accounts },
-                Demanded { kind: Some(Kind::Video), most: videos },
+                Demanded { kind: Some(TargetKind::Account), most: accounts },
+                Demanded { kind: Some(TargetKind::Video), most: videos },
             ],
         }
     }
 
     /// Whether a source's rest is over and no attempt is under way that shows whether it is back.
     fn may_probe(&self, platform: Platform, source: &str, rested: &[&str]) -> bool {
-        let probes = |in_hand: &InHand| in_hand.platform == platform && in_hand.probes.contains(&source);
+        let probes =
+            |in_flight: &InHand| in_flight.platform == platform && in_flight.probes.contains(&source);
         rested.contains(&source) && !self.in_hand.values().any(probes)
     }
 
     /// Which sources the next attempt asks.
-    fn round(&self, platform: Platform, kind: Kind, resting: &[&str], rested: &[&str]) -> Round {
+    fn round(&self, platform: Platform, kind: TargetKind, resting: &[&str], rested: &[&str]) -> Round {
         let readers = self.tracker.sources.names(platform);
         let able = self.readers(platform, kind);
         let probes =
@@ -365,7 +366,7 @@ impl Scheduler<'_> {
         Round { skip: readers.iter().copied().filter(skipped).collect(), probes }
     }
 
-    fn begin(&mut self, platform: Platform, group: Vec<Leased>, round: Round) {
+    fn begin(&mut self, platform: Platform, group: Vec<LeasedTarget>, round: Round) {
         let tracker = self.tracker.clone();
         let targets = group.iter().map(|target| target.id).collect();
         let probes = round.probes.clone();
@@ -407,15 +408,15 @@ impl Scheduler<'_> {
 
 /// Which end of an organization's queue is served, by lot: in strict alternation it could fall in step with the turns,
 /// and one organization would always be served from the same end.
-fn either_end() -> End {
-    if fastrand::bool() { End::LongestDue } else { End::NewestDue }
+fn either_end() -> LeaseOrder {
+    if fastrand::bool() { LeaseOrder::OldestFirst } else { LeaseOrder::NewestFirst }
 }
 
 /// Brings targets together that one answer of the platform serves.
-fn by_answer(leased: impl Iterator<Item = Leased>) -> Vec<Vec<Leased>> {
-    let mut groups: Vec<Vec<Leased>> = Vec::new();
+fn by_answer(leased: impl Iterator<Item = LeasedTarget>) -> Vec<Vec<LeasedTarget>> {
+    let mut groups: Vec<Vec<LeasedTarget>> = Vec::new();
     for target in leased {
-        match groups.iter_mut().find(|group| group[0].shares_answer(&target)) {
+        match groups.iter_mut().find(|group| group[0].shares_response(&target)) {
             Some(group) => group.push(target),
             None => groups.push(vec![target]),
         }

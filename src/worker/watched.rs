@@ -7,7 +7,7 @@ use tracing::Span;
 
 use super::scrape::{Ended, Outcome};
 use crate::store::Error;
-use crate::store::tracking::leases::{Kind, Leased};
+use crate::store::tracking::leases::{LeasedTarget, TargetKind};
 use crate::telemetry::{metrics, names};
 
 /// A scrape that runs.
@@ -19,11 +19,11 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn begin(target: &Leased) -> Self {
+    pub(super) fn begin(target: &LeasedTarget) -> Self {
         let platform = target.platform.as_str();
         let target = match target.kind {
-            Kind::Account => "account",
-            Kind::Video => "video",
+            TargetKind::Account => "account",
+            TargetKind::Video => "video",
         };
         let span = crate::traced!(
             "scrape",

@@ -9,7 +9,7 @@ use tidemark::model::counters::Counters;
 use tidemark::model::latest::VideoLatest;
 use tidemark::model::platform::Platform;
 use tidemark::rollup::rebuild;
-use tidemark::store::lifecycle::Turn;
+use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::observations::{FoundOn, ObservedVideo, observe_videos};
 use tidemark::store::{Write, retry_on_conflict};
 use tidemark::worker::retention;
@@ -87,7 +87,8 @@ impl Course {
         .await
         .unwrap();
         let url = &stack.connection.database_url;
-        let mut turn = eventually("nobody else erases", || async { Turn::take(url).await.unwrap() }).await;
+        let mut turn =
+            eventually("nobody else erases", || async { ErasureLock::try_acquire(url).await.unwrap() }).await;
         let until = tokio::time::Instant::now() + PATIENCE * 4;
         retention::reduce(&stack.stores, &mut turn, Some(*id), until).await.unwrap();
         eventually("every request knows", || async {

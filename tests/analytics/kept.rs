@@ -210,11 +210,11 @@ async fn every_change_shows_in_every_process_and_what_stays_is_not_asked_for_aga
         .await
         .unwrap();
     let mut write = Write::begin(&organization.stack.stores.pg, organization.id).await.unwrap();
-    write.subject_changed(internal, Some(ago(20)));
+    write.record_subject_change(internal, Some(ago(20)));
     write.commit().await.unwrap();
     assert_eq!(changes("the rollup is computed again").await, 0);
     let name = OrganizationChange { name: Some("renamed".to_owned()), ..OrganizationChange::default() };
-    organizations::set(&organization.stack.stores.pg, organization.id, &name).await.unwrap();
+    organizations::update(&organization.stack.stores.pg, organization.id, &name).await.unwrap();
     keys::create(&organization.stack.stores.pg, organization.id, &NewKey::named("more")).await.unwrap();
     assert_eq!(changes("the organization and its keys change").await, 0);
 

@@ -114,7 +114,7 @@ async fn a_name_is_tracked_once_and_the_refusal_names_the_account() {
 async fn the_cap_holds_under_concurrency_and_frees_up() {
     let api = TestApi::start().await;
     let cap = |cap| OrganizationChange { account_cap: Some(cap), ..Default::default() };
-    organizations::set(&api.pg, api.organization, &cap(Some(3))).await.unwrap();
+    organizations::update(&api.pg, api.organization, &cap(Some(3))).await.unwrap();
     let create =
         |n: usize| api.post("/v2/accounts", json!({"platform": "tiktok", "username": format!("user{n}")}));
     let answers = join_all((0..10).map(create)).await;
@@ -129,7 +129,7 @@ async fn the_cap_holds_under_concurrency_and_frees_up() {
     assert_eq!(api.delete(&format!("/v2/accounts/@{taken}")).await.status, 204);
     assert_eq!(create(10).await.status, 201);
     assert_eq!(create(11).await.status, 403);
-    organizations::set(&api.pg, api.organization, &cap(None)).await.unwrap();
+    organizations::update(&api.pg, api.organization, &cap(None)).await.unwrap();
     assert_eq!(create(11).await.status, 201);
 }
 
@@ -366,8 +366,8 @@ async fn deleting_takes_what_was_discovered_and_leaves_what_was_added() {
     assert!(left_id == added && place != subject);
     let events = events(&api).await;
     let moved = Event::VideoMoved {
-        from: event::VideoPlace { subject_id: subject, video_id: added_internal },
-        to: event::VideoPlace { subject_id: place, video_id: added_internal },
+        from: event::SubjectVideo { subject_id: subject, video_id: added_internal },
+        to: event::SubjectVideo { subject_id: place, video_id: added_internal },
     };
     let removed = Event::SubjectRemoved {
         subject_id: subject,

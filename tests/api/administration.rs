@@ -26,14 +26,14 @@ async fn an_organization_keeps_what_a_change_leaves_out() {
         default_max_recent_posts: Some(50),
         ..Default::default()
     };
-    let set = organizations::set(&pg, made.id, &change).await.unwrap();
+    let set = organizations::update(&pg, made.id, &change).await.unwrap();
     assert_eq!(
         (set.subscription, set.account_cap, set.default_max_recent_posts),
         (Subscription::Inactive, None, 50)
     );
     assert_eq!((&set.name, set.default_post_lookback_days), (&made.name, 365));
     assert!(organizations::list(&pg).await.unwrap().contains(&set));
-    let nobody = organizations::set(&pg, Uuid::now_v7(), &change).await.unwrap_err();
+    let nobody = organizations::update(&pg, Uuid::now_v7(), &change).await.unwrap_err();
     assert_eq!(nobody.to_string(), "no such organization");
 }
 
@@ -50,7 +50,7 @@ async fn a_key_is_shown_once_and_stored_nowhere() {
                "status": "active", "rate_limit": null, "expires_at": null, "created_at": shown["created_at"],
                "key": made.key})
     );
-    let disabled = keys::set(&pg, made.record.id, KeyStatus::Disabled).await.unwrap();
+    let disabled = keys::set_status(&pg, made.record.id, KeyStatus::Disabled).await.unwrap();
     assert_eq!(serde_json::to_value(&disabled).unwrap().get("key"), None);
     assert_eq!(keys::list(&pg, organization).await.unwrap(), [disabled]);
     let stored: Value = sqlx::query_scalar("select to_jsonb(k) from api_keys k where id = $1")
@@ -62,5 +62,5 @@ async fn a_key_is_shown_once_and_stored_nowhere() {
     let nobody = Uuid::now_v7();
     assert!(keys::create(&pg, nobody, &new).await.is_err());
     assert!(keys::list(&pg, nobody).await.is_err());
-    assert!(keys::set(&pg, nobody, KeyStatus::Active).await.is_err());
+    assert!(keys::set_status(&pg, nobody, KeyStatus::Active).await.is_err());
 }

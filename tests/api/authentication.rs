@@ -68,13 +68,13 @@ async fn inactive_keys_and_subscriptions_are_forbidden_soon_and_not_counted() {
     let authorization = format!("Bearer {}", key.key);
     assert_eq!(whoami(&api, &authorization).await.status, 200);
     for status in [KeyStatus::Inactive, KeyStatus::Disabled, KeyStatus::Active] {
-        keys::set(&api.pg, key.record.id, status).await.unwrap();
+        keys::set_status(&api.pg, key.record.id, status).await.unwrap();
         let expected = if status == KeyStatus::Active { 200 } else { 403 };
         let answer = soon(&api, &authorization, expected).await;
         assert_eq!(answer.header("x-ratelimit-limit").is_empty(), expected == 403);
     }
     let change = |subscription| OrganizationChange { subscription: Some(subscription), ..Default::default() };
-    organizations::set(&api.pg, api.organization, &change(Subscription::Inactive)).await.unwrap();
+    organizations::update(&api.pg, api.organization, &change(Subscription::Inactive)).await.unwrap();
     let answer = soon(&api, &authorization, 403).await;
     assert_eq!(answer.json()["code"], "FORBIDDEN");
 }

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tidemark::store::Write;
-use tidemark::store::records::idempotency::{RequestName, claim};
+use tidemark::store::records::idempotency::{IdempotentRequest, claim};
 use tidemark::worker::housekeeping;
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +77,7 @@ async fn of_many_at_once_one_creates_and_none_doubles() {
 async fn while_the_first_is_in_flight_a_retry_is_told_so_and_a_crash_leaves_nothing() {
     let api = TestApi::start().await;
     let mut first = Write::begin(&api.pg, api.organization).await.unwrap();
-    let name = RequestName {
+    let name = IdempotentRequest {
         method: "POST",
         path: "/v2/creators".to_owned(),
         key: "slow".to_owned(),

@@ -28,7 +28,8 @@ fn postgres_args(database_url: String, database_connections: u32) -> PostgresArg
 
 /// A process's connections for requests to it.
 fn for_requests(database_url: String, database_connections: u32) -> PgPool {
-    tidemark::store::postgres::pool::for_requests(&postgres_args(database_url, database_connections)).unwrap()
+    tidemark::store::postgres::pool::connect_for_requests(&postgres_args(database_url, database_connections))
+        .unwrap()
 }
 
 /// An API whose Postgres is at the given address.
@@ -86,11 +87,11 @@ async fn what_ends_a_session_is_an_outage_and_what_ends_a_statement_is_none() {
         Error::from(sqlx::raw_sql(AssertSqlSafe(raise)).execute(&pg).await.unwrap_err())
     };
     for code in ["08006", "28000", "28P01", "3D000", "25P03", "53300", "57P01", "57P04", "57P05"] {
-        assert!(error(code).await.is_outage(), "{code}");
+        assert!(error(code).await.is_unavailable(), "{code}");
     }
     // A tracker that took these for outages would read the same again and again, and never record why.
     for code in ["57014", "42703", "42P01", "22012"] {
-        assert!(!error(code).await.is_outage(), "{code}");
+        assert!(!error(code).await.is_unavailable(), "{code}");
     }
 }
 
@@ -191,7 +192,7 @@ async fn a_statement_that_is_given_up_ends_and_its_connection_is_anothers() {
 fn single(url: &PgConnectOptions) -> [PgPool; 2] {
     let args = postgres_args(url.to_url_lossy().into(), 1);
     [
-        tidemark::store::postgres::pool::for_requests(&args).unwrap(),
+        tidemark::store::postgres::pool::connect_for_requests(&args).unwrap(),
         tidemark::store::postgres::pool::connect(&args).unwrap(),
     ]
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 use tidemark::model::text::folded;
 use tidemark::model::video::VideoType;
-use tidemark::store::postgres::keyset::{Direction, Key, Page, Position};
+use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection, SortKey};
 use tidemark::store::records::videos::{self, VideoFilter, VideoSort};
 use uuid::Uuid;
 
@@ -64,12 +64,12 @@ impl Row {
         }
     }
 
-    fn position(&self, sort: VideoSort) -> Position {
+    fn position(&self, sort: VideoSort) -> KeysetPosition {
         let key = match sort {
             VideoSort::CreateTime => self.create_time.into(),
-            _ => Key::Int(self.key(sort).unwrap()),
+            _ => SortKey::Int(self.key(sort).unwrap()),
         };
-        Position { key, id: self.id }
+        KeysetPosition { key, id: self.id }
     }
 
     fn matches(&self, view: VideoType, filter: &VideoFilter) -> bool {
@@ -86,11 +86,11 @@ impl Row {
     }
 }
 
-fn order(sort: VideoSort, direction: Direction) -> impl Fn(&Row, &Row) -> Ordering {
+fn order(sort: VideoSort, direction: SortDirection) -> impl Fn(&Row, &Row) -> Ordering {
     move |a, b| {
         let (left, right) = (a.key(sort), b.key(sort));
         let ascending = (left, a.id).cmp(&(right, b.id));
-        let directed = if direction == Direction::Asc { ascending } else { ascending.reverse() };
+        let directed = if direction == SortDirection::Asc { ascending } else { ascending.reverse() };
         left.is_none().cmp(&right.is_none()).then(directed)
     }
 }
@@ -201,7 +201,7 @@ async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>
             VideoSort::LikeCount,
             VideoSort::PlayCount,
         ]);
-        let direction = *dice.one(&[Direction::Asc, Direction::Desc]);
+        let direction = *dice.one(&[SortDirection::Asc, SortDirection::Desc]);
         let limit = *dice.one(&[1, 2, 7, 50, 200]);
         let mut expected: Vec<_> = rows.iter().filter(|row| row.matches(view, &filter)).cloned().collect();
         expected.sort_by(order(sort, direction));
@@ -211,7 +211,7 @@ async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>
             let is_after = order(sort, direction);
             expected.retain(|row| is_after(row, after) == Ordering::Greater);
         }
-        let page = Page {
+        let page = PageRequest {
             sort,
             direction,
             after: after.map(|row| row.position(sort)),

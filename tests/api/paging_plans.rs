@@ -5,7 +5,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Execute, PgConnection, PgPool, Postgres, QueryBuilder};
 use tidemark::model::platform::Platform;
 use tidemark::model::video::VideoType;
-use tidemark::store::postgres::keyset::{Direction, Key, Page, Position, Slice};
+use tidemark::store::postgres::keyset::{KeysetPosition, ListPage, PageRequest, SortDirection, SortKey};
 use tidemark::store::records::accounts::{self, AccountFilter, AccountSort};
 use tidemark::store::records::creators::{self, CreatorFilter, CreatorSort};
 use tidemark::store::records::videos::{self, TrackedVideoSort, VideoFilter, VideoSort};
@@ -18,7 +18,7 @@ const LIMIT: i64 = 20;
 /// A page and the row beyond it. They may be sorted when they are all, as those of one account are.
 const PAGE: f64 = LIMIT as f64 + 1.0;
 const FEW_THOUSAND: Population = Population { accounts: 2_000, videos: 4_200, on_first_account: 4 };
-const DIRECTIONS: [Direction; 2] = [Direction::Asc, Direction::Desc];
+const DIRECTIONS: [SortDirection; 2] = [SortDirection::Asc, SortDirection::Desc];
 const VIDEO_SORTS: [VideoSort; 4] =
     [VideoSort::CreateTime, VideoSort::ViewCount, VideoSort::LikeCount, VideoSort::PlayCount];
 const ACCOUNT_SORTS: [AccountSort; 7] = [
@@ -137,20 +137,20 @@ struct Subject<'a, S> {
     pg: &'a PgPool,
     table: &'a str,
     scope: &'a str,
-    statement: &'a dyn Fn(&Page<S>) -> QueryBuilder<Postgres>,
+    statement: &'a dyn Fn(&PageRequest<S>) -> QueryBuilder<Postgres>,
 }
 
 impl<S: Copy + std::fmt::Debug> Subject<'_, S> {
     /// Looks at a sort in both directions: its first page, a far one, and one among the rows without a sort value.
-    async fn check(&self, sort: S, far: [Option<Position>; 2], nullable: bool) {
+    async fn check(&self, sort: S, far: [Option<KeysetPosition>; 2], nullable: bool) {
         let mut connection = self.pg.acquire().await.unwrap();
         for (direction, far) in DIRECTIONS.into_iter().zip(far) {
-            let nulls = nullable.then(|| Position { key: Key::Null, id: Uuid::nil() });
+            let nulls = nullable.then(|| KeysetPosition { key: SortKey::Null, id: Uuid::nil() });
             assert!(far.is_some(), "{sort:?} has a far page");
             let mut costs = Vec::new();
             for after in [None, far, nulls] {
                 let what = format!("{} by {sort:?} {direction:?} after {after:?}", self.table);
-                let page = Page { after, ..first(sort, direction) };
+                let page = PageRequest { after, ..first(sort, direction) };
                 let mut query = (self.statement)(&page);
                 let sql = query.sql().as_str().to_owned();
                 let plan = Plan::run(self.pg, what, &mut query).await;
@@ -180,16 +180,19 @@ impl<S: Copy + std::fmt::Debug> Subject<'_, S> {
     }
 }
 
-fn first<S>(sort: S, direction: Direction) -> Page<S> {
-    Page { sort, direction, after: None, offset: 0, limit: LIMIT, include_total: false }
+fn first<S>(sort: S, direction: SortDirection) -> PageRequest<S> {
+    PageRequest { sort, direction, after: None, offset: 0, limit: LIMIT, include_total: false }
 }
 
 /// Where the next page begins after 1,000 rows.
-async fn far<S: Copy, T>(sort: S, list: impl AsyncFn(Page<S>) -> Slice<T>) -> [Option<Position>; 2] {
+async fn far<S: Copy, T>(
+    sort: S,
+    list: impl AsyncFn(PageRequest<S>) -> ListPage<T>,
+) -> [Option<KeysetPosition>; 2] {
     let mut ends = [None, None];
     for (direction, end) in DIRECTIONS.into_iter().zip(&mut ends) {
         for _ in 0..5 {
-            let page = Page { after: end.take(), limit: 200, ..first(sort, direction) };
+            let page = PageRequest { after: end.take(), limit: 200, ..first(sort, direction) };
             *end = list(page).await.next;
         }
     }
@@ -233,10 +236,10 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
     ] {
         let filter = VideoFilter { account_id, ..VideoFilter::default() };
         let statement =
-            |page: &Page<VideoSort>| videos::statement(organization, view, readable, &filter, page);
+            |page: &PageRequest<VideoSort>| videos::statement(organization, view, readable, &filter, page);
         let subject = Subject { pg, table: "videos", scope, statement: &statement };
         for sort in VIDEO_SORTS {
-            let list = async |page: Page<VideoSort>| {
+            let list = async |page: PageRequest<VideoSort>| {
                 videos::list(pg, organization, view, readable, &filter, &page).await.unwrap()
             };
             subject.check(sort, far(sort, list).await, sort == VideoSort::CreateTime).await;
@@ -248,14 +251,14 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
         pg,
         table: "videos",
         scope: "organization_id = ",
-        statement: &|page: &Page<TrackedVideoSort>| {
+        statement: &|page: &PageRequest<TrackedVideoSort>| {
             videos::statement(organization, view, readable, &filter, page)
         },
     };
     for sort in VIDEO_SORTS.map(TrackedVideoSort::As).into_iter().chain([TrackedVideoSort::AddedAt]) {
         // Of these there are fewer than a thousand: a page in their midst will do.
-        let list = async |page: Page<TrackedVideoSort>| {
-            let page = Page { limit: 100, ..page };
+        let list = async |page: PageRequest<TrackedVideoSort>| {
+            let page = PageRequest { limit: 100, ..page };
             videos::list(pg, organization, view, readable, &filter, &page).await.unwrap()
         };
         let nullable = matches!(sort, TrackedVideoSort::As(VideoSort::CreateTime));
@@ -286,7 +289,8 @@ async fn filters_look_at_few_rows_for_a_page() {
         ("no category", AccountFilter { category: Some("none".to_owned()), ..all() }, 0),
         ("creator", AccountFilter { creator_id: Some(creator), ..all() }, 2),
     ] {
-        let statement = |page: &Page<AccountSort>| accounts::statement(organization, readable, &filter, page);
+        let statement =
+            |page: &PageRequest<AccountSort>| accounts::statement(organization, readable, &filter, page);
         let subject = Subject { pg, table: "accounts", scope: "", statement: &statement };
         for sort in [AccountSort::AddedAt, AccountSort::LastScrapeTime, AccountSort::ViewCount] {
             subject.examines(what, sort, most).await;
@@ -306,7 +310,7 @@ async fn filters_look_at_few_rows_for_a_page() {
         ("a clustered q", VideoFilter { q: Some("lastseen".to_owned()), ..all() }, beginning + 21),
         ("no q", VideoFilter { q: Some("ß😀%_".to_owned()), ..all() }, beginning),
     ] {
-        let statement = |page: &Page<VideoSort>| {
+        let statement = |page: &PageRequest<VideoSort>| {
             videos::statement(organization, VideoType::AccountVideo, readable, &filter, page)
         };
         let subject = Subject { pg, table: "videos", scope: "", statement: &statement };

@@ -178,9 +178,9 @@ async fn filters_agree(seed: u64, cases: usize) {
         .execute(write.connection())
         .await
         .unwrap();
-        write.account_changed(account);
-        write.creator_changed(creator);
-        write.video_changed(video);
+        write.record_account_change(account);
+        write.record_creator_change(creator);
+        write.record_video_change(video);
         accounts.push((account.to_string(), username, size));
         creators.push((creator.to_string(), name, size));
         videos.push((video.to_string(), caption, size));

@@ -157,7 +157,7 @@ async fn what_is_refused_is_refused_as_in_the_second_version() {
     }
     failed(&api.get("/v1/getAccounts?limit=%ff").await, 400);
     let capped = OrganizationChange { account_cap: Some(Some(1)), ..Default::default() };
-    organizations::set(&api.pg, api.organization, &capped).await.unwrap();
+    organizations::update(&api.pg, api.organization, &capped).await.unwrap();
     failed(&api.post("/v1/addAccount", json!({"platform": "tiktok", "username": "two"})).await, 403);
 }
 
@@ -172,7 +172,7 @@ async fn every_check_before_the_handlers_answers_in_the_same_form() {
     assert_ne!(refused.header("x-ratelimit-limit"), "");
     failed(&refused, 403);
     let off = keys::create(&api.pg, api.organization, &NewKey::named("off")).await.unwrap();
-    keys::set(&api.pg, off.record.id, KeyStatus::Disabled).await.unwrap();
+    keys::set_status(&api.pg, off.record.id, KeyStatus::Disabled).await.unwrap();
     failed(&send(api.client.post(&url).bearer_auth(&off.key)).await, 403);
     failed(&send(api.request(Method::GET, "/v1/getAccounts").header("Accept", "text/html")).await, 406);
     failed(&send(api.request(Method::POST, "/v1/addAccount").body("x")).await, 415);

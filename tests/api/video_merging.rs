@@ -10,7 +10,7 @@ use tidemark::model::latest::VideoLatest;
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
 use tidemark::store::observations::{AccountRef, FoundOn, Merged, ObservedVideo, observe_videos};
-use tidemark::store::tracking::targets::{self, Attempt, Reach};
+use tidemark::store::tracking::targets::{self, Attempt, DeepReads};
 use uuid::Uuid;
 
 use super::accounts::{enabled, id_of};
@@ -156,9 +156,15 @@ async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) 
     let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
     let target = merged.get(&target).copied().unwrap_or(target);
     let at: DateTime<Utc> = Utc::now();
-    let attempt =
-        Attempt { at, next: at, error: None, failures: 0, not_found_runs: 0, reach: Reach::default() };
-    let finished = targets::finish(&mut write, owner, target, attempt).await.unwrap();
+    let attempt = Attempt {
+        at,
+        next: at,
+        error: None,
+        failures: 0,
+        not_found_runs: 0,
+        deep_reads: DeepReads::default(),
+    };
+    let finished = targets::finish_attempt(&mut write, owner, target, attempt).await.unwrap();
     write.commit().await.unwrap();
     finished
 }

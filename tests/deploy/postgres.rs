@@ -218,7 +218,7 @@ async fn the_page_makes_a_role_and_a_database_and_shows_nobody_a_password() {
 
     let mut one = PgConnection::connect(url(&name, password, &name).as_str()).await.unwrap();
     assert!(!is_mighty(&mut one).await);
-    assert!(diagnosis::server(&mut one).await.unwrap().sees_all);
+    assert!(diagnosis::fetch_server(&mut one).await.unwrap().sees_all_sessions);
     let made: (String, String, bool) = sqlx::query_as(
         "select pg_encoding_to_char(encoding)::text, datcollate::text, pg_get_userbyid(datdba) = current_user
          from pg_database where datname = current_database()",

@@ -195,7 +195,7 @@ impl Organization {
 
     /// Waits until everything that the organization has committed is visible in every endpoint.
     pub async fn wait_applied(&self) {
-        let wait = tidemark::store::outbox::applied::wait(&self.stack.stores.pg, self.id);
+        let wait = tidemark::store::outbox::visibility::wait_for_all(&self.stack.stores.pg, self.id);
         match tokio::time::timeout(PATIENCE, wait).await {
             Ok(result) => result.expect("the outbox can be read"),
             Err(_) => panic!("what was committed is not visible after {PATIENCE:?}: does the tracker run?"),

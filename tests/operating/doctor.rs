@@ -283,7 +283,8 @@ async fn a_vacuum_is_no_transaction_that_is_in_the_way() {
     let pg = &Databases::fresh("doctor_vacuum").await.pg;
     let mut looking = pg.acquire().await.unwrap();
     let mut other = pg.acquire().await.unwrap();
-    let there = async |looking: &mut PgConnection| diagnosis::open_transaction(looking, 0).await.unwrap();
+    let there =
+        async |looking: &mut PgConnection| diagnosis::find_longest_transaction(looking, 0).await.unwrap();
     sqlx::query("begin").execute(&mut *other).await.unwrap();
     assert!(there(&mut looking).await.is_some());
     sqlx::query("rollback").execute(&mut *other).await.unwrap();

@@ -99,7 +99,7 @@ impl Single {
         let pg = &self.organization.stack.stores.pg;
         let mut write = Write::begin(pg, self.organization.id).await.unwrap();
         let names = [(Platform::Tiktok, "given.up".to_owned())];
-        let made = imports::accounts(&mut write, &names, false, Utc::now()).await.unwrap();
+        let made = imports::find_or_create_accounts(&mut write, &names, false, Utc::now()).await.unwrap();
         write.commit().await.unwrap();
         made.into_values().next().unwrap()
     }

@@ -205,7 +205,7 @@ async fn process_started_without_postgres_waits_for_its_schema() {
     assert_eq!(get("/health", some.reveal()).await.status(), 503);
     let waits = |process: &Process| process.log().contains("waiting for the schema of this version");
     eventually("both wait", async || (waits(&api) && waits(&track)).then_some(())).await;
-    let led = async || outbox::is_led(&mut pg.acquire().await.unwrap()).await.unwrap();
+    let led = async || outbox::is_relay_running(&mut pg.acquire().await.unwrap()).await.unwrap();
     assert!(!led().await, "the tracker works on an older schema");
 
     let (status, log) = run(&databases, &["migrate"]);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::rollup::verify;
 use tidemark::store::Write;
-use tidemark::store::outbox::applied;
+use tidemark::store::outbox::visibility;
 use tidemark::store::records::imports;
 use tidemark::store::records::keys::{self, NewKey};
 
@@ -69,7 +69,7 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     scrape_at(own.pg(), tenant.id, tenant.accounts[0], 7, 9_000, Utc::now()).await;
     let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
     let late = [(Platform::Tiktok, "late".to_owned())];
-    let late = imports::accounts(&mut write, &late, false, Utc::now()).await.unwrap();
+    let late = imports::find_or_create_accounts(&mut write, &late, false, Utc::now()).await.unwrap();
     write.commit().await.unwrap();
     own.applied(tenant.id).await;
     assert_ne!(api.answers().await, expected);
@@ -106,11 +106,11 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     let recorded = mixed.recorded().await;
     scrape_at(mixed.pg(), tenant.id, tenant.accounts[2], 1, 1, Utc::now()).await;
     eventually("the relay delivers", async || (mixed.recorded().await > recorded).then_some(())).await;
-    applied::wait_for_history(mixed.pg(), tenant.id).await.unwrap();
+    visibility::wait_for_history(mixed.pg(), tenant.id).await.unwrap();
     assert!(differences(&mixed, &tenant).await > 0, "what only ClickHouse knows is a difference");
     let mut write = Write::begin(mixed.pg(), tenant.id).await.unwrap();
     let other = [(Platform::Tiktok, "other".to_owned())];
-    let other = imports::accounts(&mut write, &other, false, Utc::now()).await.unwrap();
+    let other = imports::find_or_create_accounts(&mut write, &other, false, Utc::now()).await.unwrap();
     write.commit().await.unwrap();
     let id = |made: &std::collections::HashMap<_, tidemark::store::observations::AccountRef>| {
         made.values().next().unwrap().subject_id

@@ -176,7 +176,7 @@ async fn accounts(
         .map(|n| (Platform::Tiktok, format!("{}.{n}", &organization.simple().to_string()[20..])))
         .collect();
     let mut write = Write::begin(pg, organization).await.unwrap();
-    let made = imports::accounts(&mut write, &names, track, Utc::now()).await.unwrap();
+    let made = imports::find_or_create_accounts(&mut write, &names, track, Utc::now()).await.unwrap();
     write.commit().await.unwrap();
     (organization, made.into_values().collect())
 }
@@ -192,7 +192,7 @@ async fn the_relay_brings_what_waits_and_leaves_its_place() {
     let mut track = databases.track(&without_sources());
     let (organization, accounts) = accounts(pg, 20, false).await;
     eventually("the relay delivers", async || {
-        let waiting = outbox::waiting(pg).await.unwrap();
+        let waiting = outbox::fetch_backlog(pg).await.unwrap();
         (waiting.rows == 0).then_some(())
     })
     .await;
@@ -201,9 +201,9 @@ async fn the_relay_brings_what_waits_and_leaves_its_place() {
     }
     track.terminate();
     assert_eq!(track.ended(), Some(0), "{}", track.log());
-    assert_eq!(outbox::waiting(pg).await.unwrap().rows, 0, "{}", track.log());
+    assert_eq!(outbox::fetch_backlog(pg).await.unwrap().rows, 0, "{}", track.log());
     eventually("its place is free", async || {
-        (!outbox::is_led(&mut pg.acquire().await.unwrap()).await.unwrap()).then_some(())
+        (!outbox::is_relay_running(&mut pg.acquire().await.unwrap()).await.unwrap()).then_some(())
     })
     .await;
     let database =

@@ -5,7 +5,7 @@ use chrono::{TimeDelta, Utc};
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::clickhouse::history_writer::{self, RecomputeMode, Subject};
 use tidemark::store::outbox::event::Event;
-use tidemark::store::outbox::{self, Held};
+use tidemark::store::outbox::{self, BlockedOrganizations};
 
 use crate::setup::{OwnStores, Tenant, delete_account, scrape_at};
 
@@ -13,7 +13,10 @@ use crate::setup::{OwnStores, Tenant, delete_account, scrape_at};
 /// the statement is about to write stands in the table `late`.
 async fn abandon_attempt(own: &OwnStores) {
     let clickhouse = &own.stores.clickhouse;
-    let delivery = outbox::next(own.pg(), i64::MAX, &mut Held::default()).await.unwrap().unwrap();
+    let delivery = outbox::begin_delivery(own.pg(), i64::MAX, &mut BlockedOrganizations::default())
+        .await
+        .unwrap()
+        .unwrap();
     let mut subjects: Vec<Subject> = Vec::new();
     for row in &delivery.rows {
         for event in &row.events {

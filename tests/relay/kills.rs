@@ -203,8 +203,11 @@ impl Course {
 
     async fn applied(&self) {
         let position = i64::MAX;
-        let wait =
-            tidemark::store::outbox::applied::wait_for_clickhouse(self.own.pg(), self.organization, position);
+        let wait = tidemark::store::outbox::visibility::wait_for_position(
+            self.own.pg(),
+            self.organization,
+            position,
+        );
         tokio::time::timeout(crate::harness::PATIENCE, wait).await.expect("it is applied").unwrap();
     }
 

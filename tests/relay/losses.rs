@@ -8,7 +8,7 @@ use tidemark::store::Write;
 use tidemark::store::analytics::scope::fetch_removed_subjects;
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::outbox::data_version::{self, CacheDependencies};
-use tidemark::store::outbox::{self, Held};
+use tidemark::store::outbox::{self, BlockedOrganizations};
 use tidemark::store::records::accounts;
 use tidemark::store::search::SearchIndex;
 
@@ -63,7 +63,7 @@ async fn other_files_make_every_answer_old_and_another_relay_none() {
     let own = OwnStores::create().await;
     let (tenant, quiet) = (own.organization(1).await, week(&own).await);
     let basis = CacheDependencies { until: Utc::now().date_naive(), videos: true };
-    let version = async || data_version::current(own.pg(), quiet.id, basis, None).await.unwrap();
+    let version = async || data_version::fetch(own.pg(), quiet.id, basis, None).await.unwrap();
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.applied(quiet.id).await;
@@ -121,7 +121,10 @@ async fn what_is_deleted_stays_out_of_every_total_while_its_removal_is_made_agai
 async fn numbers_go_on_above_those_of_a_clickhouse_that_is_ahead() {
     let own = OwnStores::create().await;
     let tenant = own.organization(1).await;
-    let unfinished = outbox::next(own.pg(), i64::MAX, &mut Held::default()).await.unwrap().unwrap();
+    let unfinished = outbox::begin_delivery(own.pg(), i64::MAX, &mut BlockedOrganizations::default())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(unfinished.rows.len(), 1);
     assert!(history_writer::record_delivery(&own.stores.clickhouse, 0, 1_000).await.unwrap());
     let relay = own.relay();
@@ -151,12 +154,12 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.keep_files("backup").await;
-    assert_eq!(outbox::missing_history(own.pg()).await.unwrap(), []);
+    assert_eq!(outbox::fetch_missing_history(own.pg()).await.unwrap(), []);
     sqlx::query("update outbox set applied_at = applied_at - interval '8 days'")
         .execute(own.pg())
         .await
         .unwrap();
-    assert!(outbox::forget_delivered(own.pg()).await.unwrap() > 0);
+    assert!(outbox::prune_delivered(own.pg()).await.unwrap() > 0);
     scrape_at(own.pg(), tenant.id, tenant.accounts[0], 7, 5_000, at).await;
     own.applied(tenant.id).await;
     let whole = own.figures(tenant.id).await;
@@ -172,7 +175,7 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
         })
     };
     delivered_above(last).await;
-    let missing = outbox::missing_history(own.pg()).await.unwrap();
+    let missing = outbox::fetch_missing_history(own.pg()).await.unwrap();
     assert_eq!(missing.len(), 1);
     assert_eq!(missing[0].since, None);
     let ago = Utc::now() - missing[0].until;
@@ -189,7 +192,7 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     let last = own.recorded().await;
     scrape_at(own.pg(), tenant.id, tenant.accounts[0], 7, 5_000, at).await;
     delivered_above(last).await;
-    assert_eq!(outbox::missing_history(own.pg()).await.unwrap(), missing);
+    assert_eq!(outbox::fetch_missing_history(own.pg()).await.unwrap(), missing);
     own.applied(tenant.id).await;
     let last = own.recorded().await;
     relay.stop().await;
@@ -198,7 +201,7 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     let relay = own.relay();
     delivered_above(last).await;
     own.applied(tenant.id).await;
-    assert_eq!(outbox::missing_history(own.pg()).await.unwrap(), []);
+    assert_eq!(outbox::fetch_missing_history(own.pg()).await.unwrap(), []);
     assert_eq!(own.totals(tenant.id).await, whole.totals);
     relay.stop().await;
 }

@@ -2,8 +2,8 @@
 //! who had one is gone.
 
 use sqlx::{ConnectOptions, PgPool};
-use tidemark::store::lifecycle::Turn;
-use tidemark::store::outbox::{Leadership, is_led};
+use tidemark::store::lifecycle::ErasureLock;
+use tidemark::store::outbox::{RelayLock, is_relay_running};
 use tidemark::worker::erasure;
 
 use crate::harness::{eventually, postgres};
@@ -13,14 +13,16 @@ use crate::setup::OwnStores;
 async fn who_vanishes_with_his_machine_loses_his_place_soon() {
     let pg = postgres().await;
     let database_url = String::from(pg.connect_options().to_url_lossy());
-    let mut turn = Turn::take(&database_url).await.unwrap().expect("nobody erases in this database");
-    assert!(Turn::take(&database_url).await.unwrap().is_none());
+    let mut turn =
+        ErasureLock::try_acquire(&database_url).await.unwrap().expect("nobody erases in this database");
+    assert!(ErasureLock::try_acquire(&database_url).await.unwrap().is_none());
     is_looked_after(&pg, "tidemark.erasure").await;
-    turn.confirm().await.unwrap();
-    let leadership = Leadership::take(&database_url).await.unwrap().expect("nobody relays in this database");
+    turn.ensure_held().await.unwrap();
+    let leadership =
+        RelayLock::try_acquire(&database_url).await.unwrap().expect("nobody relays in this database");
     is_looked_after(&pg, "tidemark.relay").await;
-    leadership.give_up().await.unwrap();
-    turn.give_up().await.unwrap();
+    leadership.release().await.unwrap();
+    turn.release().await.unwrap();
 }
 
 #[tokio::test]
@@ -29,13 +31,16 @@ async fn a_place_that_is_given_up_is_free_at_once() {
     // A connection that is there already sees what is so at once.
     let mut watching = own.pg().acquire().await.unwrap();
     for _ in 0..50 {
-        let leadership = Leadership::take(&own.database_url).await.unwrap().expect("it was given up");
-        leadership.give_up().await.unwrap();
-        assert!(!is_led(&mut watching).await.unwrap());
+        let leadership = RelayLock::try_acquire(&own.database_url).await.unwrap().expect("it was given up");
+        leadership.release().await.unwrap();
+        assert!(!is_relay_running(&mut watching).await.unwrap());
     }
     let erased = erasure::now(&own.stores, &own.database_url, None).await.unwrap();
     assert!(erased.is_some());
-    assert!(Turn::take(&own.database_url).await.unwrap().is_some(), "who has erased has its turn no more");
+    assert!(
+        ErasureLock::try_acquire(&own.database_url).await.unwrap().is_some(),
+        "who has erased has its turn no more"
+    );
 }
 
 /// Looks at the server's end of the connection that holds a lock: the kernel asks after the other end within seconds, not

@@ -8,7 +8,7 @@ use chrono::{Days, TimeDelta, Utc};
 use clickhouse::Client;
 use sqlx::AssertSqlSafe;
 use tidemark::rollup::verify;
-use tidemark::store::lifecycle::{Turn, retention};
+use tidemark::store::lifecycle::{ErasureLock, retention};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use tidemark::store::{Error, Write};
 use tidemark::worker;
@@ -40,9 +40,9 @@ async fn is_sound(own: &OwnStores, organization: Uuid) {
 async fn cut(own: &OwnStores, of: &[Uuid]) {
     let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
     for organization in of {
-        organizations::set(own.pg(), *organization, &change).await.unwrap();
+        organizations::update(own.pg(), *organization, &change).await.unwrap();
     }
-    retention::cut(own.pg(), None, Utc::now().date_naive(), false).await.unwrap();
+    retention::advance_cutoffs(own.pg(), None, Utc::now().date_naive(), false).await.unwrap();
     // Nobody asks here who knew of more.
     sqlx::query("update organizations set history_since_set_at = now() - interval '1 minute'")
         .execute(own.pg())
@@ -71,7 +71,7 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     cut(&own, &[tenant.id]).await;
     // A change of before brings nothing any more.
     let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
-    write.account_observed(tidemark::model::snapshot::AccountSnapshot {
+    write.record_account_snapshot(tidemark::model::snapshot::AccountSnapshot {
         subject_id: tenant.accounts[0].subject_id,
         observed_at: Utc::now() - Days::new(90),
         follower_count: Some(1),
@@ -148,12 +148,12 @@ async fn reduce_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
         both[0]
     );
     sqlx::raw_sql(AssertSqlSafe(trigger)).execute(own.pg()).await.unwrap();
-    let mut turn = Turn::take(&own.database_url).await.unwrap().expect("nobody else erases");
+    let mut turn = ErasureLock::try_acquire(&own.database_url).await.unwrap().expect("nobody else erases");
     let until = Instant::now() + PATIENCE;
     let reduced = worker::retention::reduce(&own.stores, &mut turn, None, until).await;
-    let cuts = retention::cuts(own.pg(), None).await.unwrap();
+    let cuts = retention::fetch_cutoffs(own.pg(), None).await.unwrap();
     relay.stop().await;
-    (reduced, both.map(|of| cuts.iter().any(|cut| cut.organization == of && cut.is_reduced)))
+    (reduced, both.map(|of| cuts.iter().any(|cut| cut.organization == of && cut.is_compacted)))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,14 +178,14 @@ pub(crate) async fn is_waited_for_there_alone(there: &Client, elsewhere: &Client
     let client = retention::client(there);
     let left = tokio::spawn(async move { client.query_raw(statement).execute().await });
     let quiet = async |client: &Client| {
-        tokio::time::timeout(Duration::from_secs(1), retention::quiet(client)).await.ok()
+        tokio::time::timeout(Duration::from_secs(1), retention::wait_for_compactions(client)).await.ok()
     };
     eventually("it is waited for", async || quiet(there).await.is_none().then_some(())).await;
-    retention::quiet(elsewhere).await.unwrap();
+    retention::wait_for_compactions(elsewhere).await.unwrap();
     assert!(quiet(there).await.is_none() && !left.is_finished());
     let kill = "kill query where query_kind = 'Insert' and current_database = currentDatabase()";
     there.query_raw(kill).execute().await.unwrap();
-    retention::quiet(there).await.unwrap();
+    retention::wait_for_compactions(there).await.unwrap();
     left.await.unwrap().unwrap_err();
 }
 

@@ -102,7 +102,7 @@ async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
     own.applied(tenant.id).await;
     relay.stop().await;
     eventually("the lock is free", || async {
-        let leadership = tidemark::store::outbox::Leadership::take(&own.database_url).await.unwrap();
+        let leadership = tidemark::store::outbox::RelayLock::try_acquire(&own.database_url).await.unwrap();
         leadership.map(drop)
     })
     .await;

@@ -16,7 +16,7 @@ use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
     AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
 };
-use tidemark::store::outbox::applied;
+use tidemark::store::outbox::visibility;
 use tidemark::store::records::accounts;
 use tidemark::store::records::imports;
 use tidemark::store::records::organizations::OrganizationChange;
@@ -73,7 +73,7 @@ impl OwnStores {
             .map(|n| (Platform::Tiktok, format!("{}.{n}", &id.simple().to_string()[20..])))
             .collect();
         let mut write = Write::begin(self.pg(), id).await.unwrap();
-        let made = imports::accounts(&mut write, &names, false, Utc::now()).await.unwrap();
+        let made = imports::find_or_create_accounts(&mut write, &names, false, Utc::now()).await.unwrap();
         write.commit().await.unwrap();
         let mut accounts: Vec<_> = made.into_values().collect();
         accounts.sort_unstable();
@@ -161,7 +161,10 @@ impl OwnStores {
 
     /// Waits until what an organization has committed is applied.
     pub(crate) async fn applied(&self, organization: Uuid) {
-        tokio::time::timeout(PATIENCE * 10, applied::wait(self.pg(), organization)).await.unwrap().unwrap();
+        tokio::time::timeout(PATIENCE * 10, visibility::wait_for_all(self.pg(), organization))
+            .await
+            .unwrap()
+            .unwrap();
     }
 }
 

@@ -9,7 +9,7 @@ use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::lifecycle;
-use tidemark::store::outbox::applied;
+use tidemark::store::outbox::visibility;
 use tidemark::store::records::organizations;
 use tidemark::store::search::SearchIndex;
 use tidemark::store::search::changes::{self, Document, IndexPosition};
@@ -41,8 +41,8 @@ async fn a_rename_and_a_removal_show_at_once_and_stay() {
         .execute(write.connection())
         .await
         .unwrap();
-    write.creator_changed(renamed);
-    write.creator_removed(removed);
+    write.record_creator_change(renamed);
+    write.record_creator_removal(removed);
     write.commit().await.unwrap();
     // By the old name not even while the index is behind.
     assert!(followed.creators(&pg, organization, "before").await.is_empty());
@@ -67,10 +67,10 @@ async fn an_organization_that_is_gone_leaves_every_index() {
     assert_eq!(followed.index.document_count(), 10);
 
     organizations::delete(&pg, gone).await.unwrap();
-    while lifecycle::organizations::remove_some_records(&pg, gone).await.unwrap() {}
+    while lifecycle::organizations::delete_record_batch(&pg, gone).await.unwrap() {}
     // No change names the records any more, and the index is as it was.
     assert_eq!(followed.index.document_count(), 10);
-    lifecycle::organizations::remove(&pg, gone).await.unwrap();
+    lifecycle::organizations::delete(&pg, gone).await.unwrap();
     followed.current(&pg).await;
     assert_eq!(followed.index.document_count(), 5);
     assert!(followed.creators(&pg, gone, "gone").await.is_empty());
@@ -161,7 +161,7 @@ async fn a_transaction_that_commits_late_is_not_skipped() {
 
     let mut late = Write::begin(&pg, organization).await.unwrap();
     let id = insert_creator(&mut late, "Late").await;
-    late.creator_changed(id);
+    late.record_creator_change(id);
     let txid: i64 = sqlx::query_scalar("select pg_current_xact_id()::text::bigint")
         .fetch_one(late.connection())
         .await
@@ -256,7 +256,7 @@ async fn others_can_wait_for_every_follower() {
     for number in 0..5 {
         let name = format!("Waited for {number}");
         add_creator(&pg, organization, &name).await;
-        applied::wait_for_search(&pg, organization).await.unwrap();
+        visibility::wait_for_search(&pg, organization).await.unwrap();
         assert_eq!(followed.creators(&pg, organization, &name).await, [name.as_str()]);
     }
     followed.close().await;

@@ -75,7 +75,7 @@ async fn searches_go_on_while_every_index_is_made_anew() {
         for number in 0..20 {
             let name = format!("Meanwhile {number}");
             add_creator(&pg, organization, &name).await;
-            tidemark::store::outbox::applied::wait_for_search(&pg, organization).await.unwrap();
+            tidemark::store::outbox::visibility::wait_for_search(&pg, organization).await.unwrap();
             for followed in &followers {
                 assert_eq!(followed.creators(&pg, organization, &name).await[0], name);
             }

@@ -68,7 +68,7 @@ async fn a_killed_process_neither_loses_nor_doubles() {
             if names.len() % 3 == 0 {
                 // A change of what is there already: its document is replaced.
                 let mut write = Write::begin(&pg, organization).await.unwrap();
-                write.creator_changed(names[random.below(names.len())].0);
+                write.record_creator_change(names[random.below(names.len())].0);
                 write.commit().await.unwrap();
             }
         }

@@ -173,7 +173,7 @@ pub(crate) async fn insert_creator(write: &mut Write, name: &str) -> Uuid {
 pub(crate) async fn add_creator(pg: &PgPool, organization: Uuid, name: &str) -> Uuid {
     let mut write = Write::begin(pg, organization).await.unwrap();
     let id = insert_creator(&mut write, name).await;
-    write.creator_changed(id);
+    write.record_creator_change(id);
     write.commit().await.unwrap();
     id
 }
@@ -206,7 +206,7 @@ pub(crate) async fn add_account(
     .execute(write.connection())
     .await
     .unwrap();
-    write.account_changed(id);
+    write.record_account_change(id);
     write.commit().await.unwrap();
     id
 }
@@ -238,7 +238,7 @@ pub(crate) async fn add_videos(pg: &PgPool, organization: Uuid, account: Option<
     .execute(write.connection())
     .await
     .unwrap();
-    ids.into_iter().for_each(|id| write.video_changed(id));
+    ids.into_iter().for_each(|id| write.record_video_change(id));
     write.commit().await.unwrap();
 }
 

@@ -88,7 +88,7 @@ async fn all_keys(databases: &Databases) -> Vec<String> {
     let (organization, good) = tenant(&databases.pg, options).await;
     let make = async |new: NewKey| keys::create(&databases.pg, organization, &new).await.unwrap();
     let disabled = make(NewKey::named("disabled")).await;
-    keys::set(&databases.pg, disabled.record.id, KeyStatus::Disabled).await.unwrap();
+    keys::set_status(&databases.pg, disabled.record.id, KeyStatus::Disabled).await.unwrap();
     let expired = NewKey { expires_at: Some(chrono::DateTime::UNIX_EPOCH), ..NewKey::named("expired") };
     let spent = NewKey { rate_limit: Some(1), ..NewKey::named("spent") };
     let unknown = Key::generate().unwrap().reveal().to_owned();

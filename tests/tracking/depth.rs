@@ -20,7 +20,7 @@ impl Account<'_> {
     /// Reads it at a time and says how many days back that goes.
     async fn read(&self, now: DateTime<Utc>) -> u64 {
         let pg = self.own.pg();
-        let account = scrapes::account(pg, self.organization, self.id, now).await.unwrap().unwrap();
+        let account = scrapes::fetch_account(pg, self.organization, self.id, now).await.unwrap().unwrap();
         let owner = Uuid::now_v7();
         sqlx::query("update scrape_targets set lease_owner = $2 where id = $1")
             .bind(self.id)
@@ -29,9 +29,15 @@ impl Account<'_> {
             .await
             .unwrap();
         let mut write = Write::begin(pg, self.organization).await.unwrap();
-        let attempt =
-            Attempt { at: now, next: now, error: None, failures: 0, not_found_runs: 0, reach: account.reach };
-        assert!(targets::finish(&mut write, owner, self.id, attempt).await.unwrap());
+        let attempt = Attempt {
+            at: now,
+            next: now,
+            error: None,
+            failures: 0,
+            not_found_runs: 0,
+            deep_reads: account.deep_reads,
+        };
+        assert!(targets::finish_attempt(&mut write, owner, self.id, attempt).await.unwrap());
         sqlx::query("update accounts set first_scrape_time = coalesce(first_scrape_time, $2), last_scrape_time = $2 where id = $1")
             .bind(self.id)
             .bind(now)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::types::Json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
-use tidemark::store::tracking::leases::{self, Demand, End};
+use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
 use tidemark::worker::tracking::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -36,18 +36,18 @@ async fn a_hundred_thousand_accounts_do_not_keep_three_waiting() {
     for name in &own.names(Platform::Tiktok)[..3] {
         three.push(own.add(small, Platform::Tiktok, name).await);
     }
-    let demand = Demand {
+    let demand = LeaseRequest {
         owner: Uuid::now_v7(),
         platform: Platform::Tiktok,
         now: own.stores.clock.now().await,
         kind: None,
         limit: 4,
-        end: End::LongestDue,
-        after: Uuid::nil(),
-        in_hand: &[],
+        order: LeaseOrder::OldestFirst,
+        after_organization: Uuid::nil(),
+        in_flight: &[],
     };
-    for end in [End::LongestDue, End::NewestDue] {
-        let plan = plan(&own, Demand { end, ..demand }).await;
+    for end in [LeaseOrder::OldestFirst, LeaseOrder::NewestFirst] {
+        let plan = plan(&own, LeaseRequest { order: end, ..demand }).await;
         assert!(!scans(&plan, "scrape_targets"), "{plan:#}");
         let pages = plan.pointer("/0/Plan/Shared Hit Blocks").and_then(Value::as_i64).unwrap()
             + plan.pointer("/0/Plan/Shared Read Blocks").and_then(Value::as_i64).unwrap();
@@ -55,27 +55,30 @@ async fn a_hundred_thousand_accounts_do_not_keep_three_waiting() {
     }
     // Turn by turn, as a tracker takes them: four slots, then four more.
     let (first, after) = leases::lease(own.pg(), demand).await.unwrap();
-    let (second, _) = leases::lease(own.pg(), Demand { after, ..demand }).await.unwrap();
-    let of_small =
-        |leased: &[leases::Leased]| leased.iter().filter(|leased| leased.organization_id == small).count();
+    let (second, _) =
+        leases::lease(own.pg(), LeaseRequest { after_organization: after, ..demand }).await.unwrap();
+    let of_small = |leased: &[leases::LeasedTarget]| {
+        leased.iter().filter(|leased| leased.organization_id == small).count()
+    };
     assert_eq!((first.len(), second.len()), (4, 4));
     assert_eq!((of_small(&first), of_small(&second)), (2, 1), "half of the turns while there is work");
-    let (third, _) = leases::lease(own.pg(), Demand { after, ..demand }).await.unwrap();
+    let (third, _) =
+        leases::lease(own.pg(), LeaseRequest { after_organization: after, ..demand }).await.unwrap();
     assert_eq!((third.len(), of_small(&third)), (4, 0), "and all turns go to the other one afterwards");
 }
 
 /// What it takes to look for work.
-async fn plan(own: &Own, demand: Demand<'_>) -> Value {
-    let statement = format!("explain (analyze, buffers, format json) {}", leases::statement(demand.end));
+async fn plan(own: &Own, demand: LeaseRequest<'_>) -> Value {
+    let statement = format!("explain (analyze, buffers, format json) {}", leases::statement(demand.order));
     let mut transaction = own.pg().begin().await.unwrap();
     let Json(plan): Json<Value> = sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
         .bind(demand.owner)
         .bind(demand.platform)
         .bind(demand.now)
-        .bind(demand.in_hand)
+        .bind(demand.in_flight)
         .bind(sqlx::postgres::types::PgInterval { months: 0, days: 0, microseconds: 45_000_000 })
         .bind(demand.limit as i64)
-        .bind(demand.after)
+        .bind(demand.after_organization)
         .bind(demand.kind)
         .fetch_one(&mut *transaction)
         .await
@@ -131,15 +134,15 @@ async fn a_lease_ends_within_a_minute_unless_it_is_renewed() {
     let own = Own::start().await;
     let organization = own.organization().await;
     let account = own.add(organization, Platform::Tiktok, "some.one").await;
-    let demand = Demand {
+    let demand = LeaseRequest {
         owner: Uuid::now_v7(),
         platform: Platform::Tiktok,
         now: own.stores.clock.now().await,
         kind: None,
         limit: 1,
-        end: End::NewestDue,
-        after: Uuid::nil(),
-        in_hand: &[],
+        order: LeaseOrder::NewestFirst,
+        after_organization: Uuid::nil(),
+        in_flight: &[],
     };
     assert_eq!(leases::lease(own.pg(), demand).await.unwrap().0.len(), 1);
     let left = async || -> f64 {
@@ -152,7 +155,7 @@ async fn a_lease_ends_within_a_minute_unless_it_is_renewed() {
     let first = left().await;
     // The next look for work comes half a second later at most.
     assert!((30.0..55.0).contains(&first), "{first}");
-    let other = Demand { owner: Uuid::now_v7(), ..demand };
+    let other = LeaseRequest { owner: Uuid::now_v7(), ..demand };
     assert!(leases::lease(own.pg(), other).await.unwrap().0.is_empty(), "nobody takes what is held");
     own.execute("update scrape_targets set lease_until = now() + interval '1 s' where id = $1", account)
         .await;

@@ -6,7 +6,7 @@ use chrono::{SubsecRound, TimeDelta};
 use serde_json::json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
-use tidemark::store::tracking::leases::{self, Demand, End};
+use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::worker::tracking::Tracker;
 use tokio_util::sync::CancellationToken;
@@ -93,15 +93,15 @@ async fn what_is_in_hand_is_not_leased_again_when_its_lease_ran_out() {
     let own = Own::start().await;
     let organization = own.organization().await;
     own.add_backlog(organization, Platform::Tiktok, 3).await;
-    let demand = Demand {
+    let demand = LeaseRequest {
         owner: Uuid::now_v7(),
         platform: Platform::Tiktok,
         now: own.stores.clock.now().await,
         kind: None,
         limit: 2,
-        end: End::LongestDue,
-        after: Uuid::nil(),
-        in_hand: &[],
+        order: LeaseOrder::OldestFirst,
+        after_organization: Uuid::nil(),
+        in_flight: &[],
     };
     let (first, _) = leases::lease(own.pg(), demand).await.unwrap();
     let in_hand: Vec<_> = first.iter().map(|leased| leased.id).collect();
@@ -111,10 +111,11 @@ async fn what_is_in_hand_is_not_leased_again_when_its_lease_ran_out() {
         organization,
     )
     .await;
-    let (second, _) = leases::lease(own.pg(), Demand { in_hand: &in_hand, ..demand }).await.unwrap();
+    let (second, _) = leases::lease(own.pg(), LeaseRequest { in_flight: &in_hand, ..demand }).await.unwrap();
     assert_eq!(second.len(), 1);
     assert!(!in_hand.contains(&second[0].id));
-    let (taken_over, _) = leases::lease(own.pg(), Demand { owner: Uuid::now_v7(), ..demand }).await.unwrap();
+    let (taken_over, _) =
+        leases::lease(own.pg(), LeaseRequest { owner: Uuid::now_v7(), ..demand }).await.unwrap();
     assert_eq!(taken_over.len(), 2, "another process takes over what ran out");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tidemark::model::platform::Platform;
 use tidemark::platforms::source::{AccountKey, Depth};
-use tidemark::store::tracking::leases::{self, Demand, End};
+use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
 use uuid::Uuid;
 
 use crate::own::Own;
@@ -71,21 +71,21 @@ async fn one_answer_serves_a_hundred_others_at_most() {
         let organization = own.organization().await;
         added.insert(own.add(organization, platform, &name).await);
     }
-    let demand = Demand {
+    let demand = LeaseRequest {
         owner: Uuid::now_v7(),
         platform,
         now: own.stores.clock.now().await,
         kind: None,
         limit: 1,
-        end: End::LongestDue,
-        after: Uuid::nil(),
-        in_hand: &[],
+        order: LeaseOrder::OldestFirst,
+        after_organization: Uuid::nil(),
+        in_flight: &[],
     };
     let (first, _) = leases::lease(own.pg(), demand).await.unwrap();
     let mut taken: Vec<_> = first.iter().map(|leased| leased.id).collect();
     assert_eq!(taken.len(), 1);
     for expected in [100, 29, 0] {
-        let alike = leases::lease_alike(own.pg(), demand, &first).await.unwrap();
+        let alike = leases::lease_same_accounts(own.pg(), demand, &first).await.unwrap();
         assert_eq!(alike.len(), expected);
         taken.extend(alike.into_iter().map(|leased| leased.id));
     }

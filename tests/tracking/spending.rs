@@ -75,11 +75,11 @@ async fn the_status_of_a_queue_says_how_much_is_due_and_how_late() {
     .execute(own.pg())
     .await
     .unwrap();
-    let status = queues::status(own.pg(), Utc::now()).await.unwrap();
+    let status = queues::fetch_status(own.pg(), Utc::now()).await.unwrap();
     let [(instagram, of_instagram), (tiktok, of_tiktok)] =
         [0, 1].map(|place| (&status[place].queue, status[place].targets));
     assert_eq!((instagram.platform, of_instagram, instagram.lag_seconds), (Platform::Instagram, 0, 0));
-    assert_eq!((of_tiktok, tiktok.due, tiktok.in_hand, tiktok.failing), (9, 7, 1, 2));
+    assert_eq!((of_tiktok, tiktok.due, tiktok.leased, tiktok.failing), (9, 7, 1, 2));
     assert!((7200..7300).contains(&tiktok.lag_seconds), "{tiktok:?}");
 }
 

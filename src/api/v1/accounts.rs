@@ -114,7 +114,7 @@ async fn set_active(
     let change = AccountChange { is_active: Some(is_active), ..AccountChange::default() };
     unit(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        change::change(&mut write, id, &change).await?;
+        change::update(&mut write, id, &change).await?;
         commit(app, write, id).await
     })
     .await

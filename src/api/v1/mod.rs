@@ -13,7 +13,7 @@ use crate::http::legacy::{Success, deprecated_on, sunset_on};
 use crate::http::output::page::{ListSort, base_url};
 use crate::http::route::read;
 use crate::model::limits;
-use crate::store::postgres::keyset::Page;
+use crate::store::postgres::keyset::PageRequest;
 
 pub(super) fn public() -> Router {
     Router::with_path("meta").push(read(read_meta))
@@ -40,9 +40,16 @@ impl FromQuery for PageQuery {
 
 impl PageQuery {
     /// The part in the order in which the second version lists by default.
-    fn page<S: ListSort>(&self) -> Page<S> {
+    fn page<S: ListSort>(&self) -> PageRequest<S> {
         let (sort, direction) = S::DEFAULT;
-        Page { sort, direction, after: None, offset: self.offset, limit: self.limit, include_total: false }
+        PageRequest {
+            sort,
+            direction,
+            after: None,
+            offset: self.offset,
+            limit: self.limit,
+            include_total: false,
+        }
     }
 }
 

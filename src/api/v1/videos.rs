@@ -219,7 +219,7 @@ async fn set_active(
     let change = VideoChange { is_active: Some(is_active), ..VideoChange::default() };
     unit(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        change::change(&mut write, id, &change).await?;
+        change::update(&mut write, id, &change).await?;
         commit(app, write, id).await
     })
     .await

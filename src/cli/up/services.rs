@@ -164,7 +164,7 @@ impl Plan {
     pub(super) async fn tracker_is_ready(&self) -> Result<(), Failure> {
         let url = self.stores.postgres.database_url.reveal();
         let mut connection = <PgConnection as sqlx::Connection>::connect(url).await?;
-        while !store::outbox::is_led(&mut connection).await? {
+        while !store::outbox::is_relay_running(&mut connection).await? {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
         Ok(())

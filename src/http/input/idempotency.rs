@@ -15,13 +15,13 @@ use crate::http::openapi::schema_recorder::{Notes, Page};
 use crate::http::output::envelope::Created;
 use crate::http::output::problem::Problem;
 use crate::store::Write;
-use crate::store::records::idempotency::{Claim, RequestName, answered, claim, keep};
+use crate::store::records::idempotency::{Claim, IdempotentRequest, claim, find_response, store_response};
 
 const HEADER: &str = "Idempotency-Key";
 
 /// The name of a create, when its caller gave it one.
 #[derive(Debug, Clone)]
-pub struct Idempotency(Option<RequestName>);
+pub struct Idempotency(Option<IdempotentRequest>);
 
 impl Part for Idempotency {
     fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
@@ -33,7 +33,7 @@ impl Part for Idempotency {
             }
         };
         Idempotency(key.map(|key| {
-            RequestName {
+            IdempotentRequest {
                 method: "POST",
                 // As it is routed, so that two spellings of one path name one create.
                 path: format!("/{}", parts.request.matched_path()),
@@ -105,13 +105,13 @@ impl Idempotency {
     /// work begins.
     pub async fn known<T>(&self, pg: &PgPool, organization: Uuid) -> Result<Option<Created<T>>, Problem> {
         let Some(name) = &self.0 else { return Ok(None) };
-        told(answered(pg, organization, name).await?.unwrap_or(Claim::New))
+        told(find_response(pg, organization, name).await?.unwrap_or(Claim::New))
     }
 
     /// Keeps the answer with what it tells of.
     pub async fn keep<T>(&self, write: &mut Write, created: &Created<T>) -> Result<(), Problem> {
         match &self.0 {
-            Some(name) => Ok(keep(write, name, &created.answer).await?),
+            Some(name) => Ok(store_response(write, name, &created.answer).await?),
             None => Ok(()),
         }
     }
@@ -121,8 +121,10 @@ impl Idempotency {
 fn told<T>(claim: Claim) -> Result<Option<Created<T>>, Problem> {
     match claim {
         Claim::New => Ok(None),
-        Claim::Answered(answer) => Ok(Some(Created::from_answer(answer, true))),
-        Claim::OtherBody => Err(Problem::invalid_field(HEADER, "was used with another body: take a new key")),
+        Claim::Completed(answer) => Ok(Some(Created::from_answer(answer, true))),
+        Claim::BodyMismatch => {
+            Err(Problem::invalid_field(HEADER, "was used with another body: take a new key"))
+        }
         Claim::InFlight => {
             Err(Problem::conflict("the first request with this Idempotency-Key is still in flight"))
         }

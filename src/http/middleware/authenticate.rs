@@ -119,7 +119,7 @@ impl Authenticate {
         let found = async {
             // Every request authenticates first, so none works on another version's tables.
             app.schema.check(&app.pg).await?;
-            keys::find(&app.pg, key).await
+            keys::find_grant(&app.pg, key).await
         };
         let found = request_timeout::bounded(TimeLeft::WHOLE, found).await??;
         Ok(found.map(|grant| {

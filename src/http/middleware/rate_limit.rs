@@ -16,7 +16,7 @@ use crate::http::middleware::authenticate::Caller;
 use crate::http::middleware::record_metrics;
 use crate::http::middleware::request_timeout::{self, TimeLeft};
 use crate::http::output::problem::Problem;
-use crate::store::records::rate_limits::{self, Counted};
+use crate::store::records::rate_limits::{self, RateLimitWindow};
 
 const SECONDS: i64 = 60;
 
@@ -41,14 +41,14 @@ pub struct Taken {
 
 impl Taken {
     /// What the shared count of a clock minute means for a limit.
-    fn from_counted(counted: Counted, limit: u32) -> Self {
-        let taken = counted.taken.map(|taken| u32::try_from(taken).unwrap_or(limit));
-        let reset = (counted.second.div_euclid(SECONDS) + 1) * SECONDS;
+    fn from_counted(counted: RateLimitWindow, limit: u32) -> Self {
+        let taken = counted.used.map(|taken| u32::try_from(taken).unwrap_or(limit));
+        let reset = (counted.unix_seconds.div_euclid(SECONDS) + 1) * SECONDS;
         Taken {
             allowed: taken.is_some(),
             remaining: taken.map_or(0, |taken| limit.saturating_sub(taken)),
             reset,
-            seconds_left: u64::try_from(reset - counted.second).unwrap_or_default(),
+            seconds_left: u64::try_from(reset - counted.unix_seconds).unwrap_or_default(),
         }
     }
 }
@@ -88,10 +88,10 @@ impl LimitRate {
         match app.settings.rate_limit_store {
             RateLimitStore::Memory => Ok(self.0.take(caller.key, caller.rate_limit, Utc::now())),
             RateLimitStore::Postgres => {
-                let work = rate_limits::take(&app.pg, caller.key, caller.rate_limit);
+                let work = rate_limits::count_request(&app.pg, caller.key, caller.rate_limit);
                 match request_timeout::bounded(left, work).await? {
                     // It cannot even be counted there: what only reads goes on, counted by this process alone.
-                    Err(error) if error.is_full() => {
+                    Err(error) if error.rejects_writes() => {
                         Ok(self.0.take(caller.key, caller.rate_limit, Utc::now()))
                     }
                     counted => Ok(Taken::from_counted(counted?, caller.rate_limit)),

@@ -39,7 +39,7 @@ pub async fn kept<T: Serialize>(
         let key = CacheKey::new(caller.organization, &(operation, about))?;
         // Before the work, so that what it reads is at least as new.
         let version =
-            data_version::current(&app.pg, caller.organization, dependencies, caller.history_since).await?;
+            data_version::fetch(&app.pg, caller.organization, dependencies, caller.history_since).await?;
         app.responses.get(key, version, finish).await?
     } else {
         Arc::new(finish.await?)

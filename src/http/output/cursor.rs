@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use crate::store::postgres::keyset::Position;
+use crate::store::postgres::keyset::KeysetPosition;
 
 const VERSION: u8 = 1;
 const TAG: usize = 12;
@@ -32,7 +32,7 @@ impl Binding {
 }
 
 /// Writes a cursor.
-pub fn encode(binding: &Binding, position: &Position) -> Result<String, postcard::Error> {
+pub fn encode(binding: &Binding, position: &KeysetPosition) -> Result<String, postcard::Error> {
     let position = postcard::to_stdvec(position)?;
     let mut bytes = vec![VERSION];
     bytes.extend(binding.tag(&position));
@@ -50,7 +50,7 @@ pub enum BadCursor {
 }
 
 /// Reads a cursor.
-pub fn decode(binding: &Binding, cursor: &str) -> Result<Position, BadCursor> {
+pub fn decode(binding: &Binding, cursor: &str) -> Result<KeysetPosition, BadCursor> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| BadCursor::Garbage)?;
     let parts = bytes.strip_prefix(&[VERSION]).and_then(|bytes| bytes.split_at_checked(TAG));
     let (tag, bytes) = parts.ok_or(BadCursor::Garbage)?;
@@ -61,19 +61,19 @@ pub fn decode(binding: &Binding, cursor: &str) -> Result<Position, BadCursor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::postgres::keyset::Key;
+    use crate::store::postgres::keyset::SortKey;
 
     #[test]
     fn cursors_round_trip_and_are_good_for_one_list_alone() {
         let binding = Binding::new(&[b"a", b"bc"]);
         let keys = [
-            Key::Null,
-            Key::Int(-5),
-            Key::Time("2026-01-01T00:00:00.123456Z".parse().unwrap()),
-            Key::Text("é".to_owned()),
+            SortKey::Null,
+            SortKey::Int(-5),
+            SortKey::Time("2026-01-01T00:00:00.123456Z".parse().unwrap()),
+            SortKey::Text("é".to_owned()),
         ];
         for key in keys {
-            let position = Position { key, id: uuid::Uuid::now_v7() };
+            let position = KeysetPosition { key, id: uuid::Uuid::now_v7() };
             let cursor = encode(&binding, &position).unwrap();
             assert_eq!(decode(&binding, &cursor), Ok(position));
             assert_eq!(decode(&Binding::new(&[b"ab", b"c"]), &cursor), Err(BadCursor::Foreign));

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::http::openapi;
 use crate::http::output::problem::Problem;
-use crate::store::records::idempotency::Answer;
+use crate::store::records::idempotency::StoredResponse;
 
 /// A thing in its envelope.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -78,7 +78,7 @@ impl<T: Serialize + Send + Sync, M: Serialize + Send + Sync> Writer for WithMeta
 /// What a create answers, now or, under an idempotency key, again.
 #[derive(Debug)]
 pub struct Created<T> {
-    pub(in crate::http) answer: Answer,
+    pub(in crate::http) answer: StoredResponse,
     pub(in crate::http) replayed: bool,
     of: PhantomData<T>,
 }
@@ -91,12 +91,12 @@ impl<T: Serialize> Created<T> {
 
     fn with_status(status: StatusCode, location: Option<String>, thing: &T) -> Result<Self, Problem> {
         let body = serde_json::to_vec(&Data { data: thing })?;
-        Ok(Self::from_answer(Answer { status: status.as_u16() as i16, location, body }, false))
+        Ok(Self::from_answer(StoredResponse { status: status.as_u16() as i16, location, body }, false))
     }
 }
 
 impl<T> Created<T> {
-    pub(in crate::http) const fn from_answer(answer: Answer, replayed: bool) -> Self {
+    pub(in crate::http) const fn from_answer(answer: StoredResponse, replayed: bool) -> Self {
         Created { answer, replayed, of: PhantomData }
     }
 }

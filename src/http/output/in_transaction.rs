@@ -1,7 +1,7 @@
 //! The unit of work of a request that changes something.
 
 use crate::http::output::problem::Problem;
-use crate::store::{Contention, retry_on_conflict};
+use crate::store::{Retryable, retry_on_conflict};
 
 /// Does a unit of work from its beginning to its commit, and again while another one is in its way. Whatever it does is
 /// done inside its transaction, the keeping of its answer under an `Idempotency-Key` included, so only the last time
@@ -13,7 +13,7 @@ where
     retry_on_conflict(work).await
 }
 
-impl Contention for Problem {
+impl Retryable for Problem {
     fn is_retryable(&self) -> bool {
         self.gave_way()
     }

@@ -19,21 +19,22 @@ use crate::http::output::cursor::{self, BadCursor, Binding};
 use crate::http::output::envelope::write_json;
 use crate::http::output::problem::Problem;
 use crate::model::limits;
-use crate::store::postgres::keyset::{Direction, Page, Slice, Sort};
+use crate::store::postgres::keyset::{ListPage, PageRequest, Sort, SortDirection};
 
 /// What a list can be sorted by, and how it is without being told.
 pub trait ListSort: Sort + Word + PartialEq + Send {
-    const DEFAULT: (Self, Direction);
+    const DEFAULT: (Self, SortDirection);
 }
 
-impl Word for Direction {
-    const WORDS: &'static [(&'static str, Self)] = &[("asc", Direction::Asc), ("desc", Direction::Desc)];
+impl Word for SortDirection {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("asc", SortDirection::Asc), ("desc", SortDirection::Desc)];
 }
 
 /// A page of a list as it was asked for, with all that makes its answer.
 #[derive(Debug, Clone)]
 pub struct Listing<S> {
-    pub page: Page<S>,
+    pub page: PageRequest<S>,
     filters: Map<String, Value>,
     binding: Binding,
 }
@@ -85,14 +86,14 @@ impl<S: ListSort> Listing<S> {
             },
         );
         Listing {
-            page: Page { sort, direction, after: after.flatten(), offset: 0, limit, include_total },
+            page: PageRequest { sort, direction, after: after.flatten(), offset: 0, limit, include_total },
             filters,
             binding,
         }
     }
 
     /// Makes the answer from what the store found.
-    pub fn answer<T>(self, slice: Slice<T>) -> Result<Collection<T>, Problem> {
+    pub fn answer<T>(self, slice: ListPage<T>) -> Result<Collection<T>, Problem> {
         let next = slice.next.map(|position| cursor::encode(&self.binding, &position)).transpose();
         let next_cursor =
             next.map_err(|error| Problem::internal(format_args!("a cursor does not encode: {error}")))?;
@@ -104,11 +105,11 @@ impl<S: ListSort> Listing<S> {
 }
 
 /// `order_by` and `order_direction`, each where present, win over the key and the sign of `sort`.
-fn read_sort<S: ListSort>(query: &mut Params<'_>) -> (S, Direction) {
+fn read_sort<S: ListSort>(query: &mut Params<'_>) -> (S, SortDirection) {
     query.about("The older spelling of the sort: a key, descending with `-` before it.");
     let signed = query.with("sort", signed_words::<S>, |text| {
         let (direction, key) =
-            text.strip_prefix('-').map_or((Direction::Asc, text), |key| (Direction::Desc, key));
+            text.strip_prefix('-').map_or((SortDirection::Asc, text), |key| (SortDirection::Desc, key));
         word::<S>(key)
             .map(|sort| (sort, direction))
             .map_err(|message| format!("{message}, with - before it or not"))
@@ -118,9 +119,9 @@ fn read_sort<S: ListSort>(query: &mut Params<'_>) -> (S, Direction) {
         .word::<S>("order_by");
     let order_direction = query
         .about("The direction of the sort; wins over the sign of `sort`. Descending beside an `order_by`.")
-        .word::<Direction>("order_direction");
+        .word::<SortDirection>("order_direction");
     let sort = order_by.or(signed.map(|(sort, _)| sort)).unwrap_or(S::DEFAULT.0);
-    let lone = if order_by.is_some() { Direction::Desc } else { S::DEFAULT.1 };
+    let lone = if order_by.is_some() { SortDirection::Desc } else { S::DEFAULT.1 };
     let direction = order_direction.or(signed.map(|(_, direction)| direction)).unwrap_or(lone);
     (sort, direction)
 }

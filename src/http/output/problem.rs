@@ -167,7 +167,7 @@ impl Problem {
     /// Another change was in the way.
     fn contended(error: &store::Error) -> Self {
         let detail = "another change was in the way: try again shortly";
-        let contention = if error.is_lock_refused() { Contention::Waited } else { Contention::GaveWay };
+        let contention = if error.is_lock_unavailable() { Contention::Waited } else { Contention::GaveWay };
         let problem = Problem { detail: detail.to_owned(), ..Self::unavailable(error) };
         Problem { contention: Some(contention), ..problem }
     }
@@ -223,18 +223,18 @@ impl Problem {
 
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
-        if matches!(error, store::Error::Busy) {
+        if matches!(error, store::Error::TooManyQueries) {
             let detail =
                 "the organization asks more at once than can be answered in time: ask less at a time";
             return Problem { detail: detail.to_owned(), ..Problem::unavailable(error) };
         }
-        if error.is_contention() {
+        if error.is_write_conflict() {
             return Problem::contended(&error);
         }
-        if error.is_full() {
+        if error.rejects_writes() {
             return Problem::full(error);
         }
-        if error.is_outage() || error.is_broken_off() {
+        if error.is_unavailable() || error.is_canceled() {
             return Problem::unavailable(error);
         }
         match error {
@@ -242,7 +242,7 @@ impl From<store::Error> for Problem {
                 Problem::not_found(format!("the organization has no such {what}"))
             }
             store::Error::Conflict(detail) => Problem::conflict(detail),
-            store::Error::Quota(detail) => Problem::quota_exceeded(detail),
+            store::Error::QuotaExceeded(detail) => Problem::quota_exceeded(detail),
             store::Error::Invalid { field, message } => Problem::invalid_field(field, message),
             other => Problem::internal(other),
         }

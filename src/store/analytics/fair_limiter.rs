@@ -94,7 +94,7 @@ impl FairLimiter {
         }
         match tokio::time::timeout(self.patience, receiver).await {
             Ok(Ok(place)) => Ok(place),
-            _ => Err(Error::Busy),
+            _ => Err(Error::TooManyQueries),
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
     async fn waiting_ends_and_those_that_gave_up_take_no_place() {
         let limiter = FairLimiter { patience: Duration::from_millis(50), ..FairLimiter::new(1) };
         let running = limiter.acquire(ONE).await.unwrap();
-        assert!(matches!(limiter.acquire(ONE).await, Err(Error::Busy)));
+        assert!(matches!(limiter.acquire(ONE).await, Err(Error::TooManyQueries)));
         let gave_up = asked(&limiter, ONE);
         let stays = asked(&limiter, ONE);
         drop(gave_up);

@@ -12,19 +12,19 @@ pub mod retention;
 pub mod vacuum;
 
 use super::Error;
-use super::postgres::advisory_lock::{AdvisoryLock, Work};
+use super::postgres::advisory_lock::{AdvisoryLock, LockName};
 
 /// Taking out what was deleted.
-pub enum Erasing {}
+pub enum Erasure {}
 
-impl Work for Erasing {
-    const LOCK: &'static str = "tidemark.erasure";
+impl LockName for Erasure {
+    const NAME: &'static str = "tidemark.erasure";
 }
 
 /// The place of the process that erases.
-pub type Turn = AdvisoryLock<Erasing>;
+pub type ErasureLock = AdvisoryLock<Erasure>;
 
 /// How many rows two steps took out, neither of which keeps the other from being taken; the first failure, if there is one.
-pub fn together(rows: Result<u64, Error>, more: Result<u64, Error>) -> Result<u64, Error> {
+pub fn sum_results(rows: Result<u64, Error>, more: Result<u64, Error>) -> Result<u64, Error> {
     Ok(rows? + more?)
 }

@@ -45,7 +45,7 @@ const RECORDS: [&str; 9] = [
 ];
 
 /// Organizations that are deleted and not gone yet.
-pub async fn deleted(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
+pub async fn fetch_deleted(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
     let deleted =
         sqlx::query_scalar("select id from organizations where deleted_at is not null order by deleted_at")
             .fetch_all(pg)
@@ -54,7 +54,7 @@ pub async fn deleted(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
 }
 
 /// Removes up to so many rows of a deleted organization, and says whether any are left.
-pub async fn remove_some_records(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
+pub async fn delete_record_batch(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
     for statement in RECORDS {
         let removed =
             sqlx::query(statement).bind(organization).bind(BATCH).execute(pg).await?.rows_affected();
@@ -67,7 +67,7 @@ pub async fn remove_some_records(pg: &PgPool, organization: Uuid) -> Result<bool
 
 /// Removes what some rows of the outbox from a position on hold of a deleted organization, except what the relay has in
 /// hand. Says where it goes on, if there are more rows.
-pub async fn remove_some_events(pg: &PgPool, organization: Uuid, from: i64) -> Result<Option<i64>, Error> {
+pub async fn delete_outbox_batch(pg: &PgPool, organization: Uuid, from: i64) -> Result<Option<i64>, Error> {
     let next = sqlx::query_scalar(
         "with looked_at as (
             select position, organization_id from outbox where position >= $2 order by position limit $3
@@ -87,7 +87,7 @@ pub async fn remove_some_events(pg: &PgPool, organization: Uuid, from: i64) -> R
 }
 
 /// Where the first row of the outbox stands that the relay has in hand of a deleted organization.
-pub async fn in_hand(pg: &PgPool, organization: Uuid) -> Result<Option<i64>, Error> {
+pub async fn first_unapplied_position(pg: &PgPool, organization: Uuid) -> Result<Option<i64>, Error> {
     let in_hand = sqlx::query_scalar(
         "select min(position) from outbox where organization_id = $1 and applied_at is null",
     )
@@ -98,7 +98,7 @@ pub async fn in_hand(pg: &PgPool, organization: Uuid) -> Result<Option<i64>, Err
 }
 
 /// Removes an organization of which nothing else is left: every search index forgets it, and its id alone is kept.
-pub async fn remove(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     let mut transaction = Transaction::begin(pg).await?;
     for statement in [
         "delete from removed_subjects where organization_id = $1",
@@ -118,7 +118,7 @@ pub async fn remove(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
 }
 
 /// The ids of the organizations that are gone, in their order, after one of them.
-pub async fn erased(pg: &PgPool, after: Uuid, most: i64) -> Result<Vec<Uuid>, Error> {
+pub async fn fetch_erased(pg: &PgPool, after: Uuid, most: i64) -> Result<Vec<Uuid>, Error> {
     let erased = sqlx::query_scalar("select id from erased_organizations where id > $1 order by id limit $2")
         .bind(after)
         .bind(most)

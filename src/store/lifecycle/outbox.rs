@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::store::Error;
-use crate::store::outbox::event::{self, Event, VideoPlace};
+use crate::store::outbox::event::{self, Event, SubjectVideo};
 
 /// Rows that one statement looks at, of whatever organizations they are.
 const LOOKED_AT: i64 = 2_000;
@@ -20,7 +20,7 @@ const NOTED: usize = 10_000;
 
 /// Takes the snapshots of deleted subjects out of the rows of some organizations. Backwards: history moves after it was
 /// observed, so where it ended is known before it is come to.
-pub struct Forgetting {
+pub struct SnapshotPurge {
     /// Those whose rows may hold snapshots of what is deleted and gone from every total, in their order.
     organizations: Vec<Uuid>,
     /// The subjects of which the outbox may still hold snapshots.
@@ -30,7 +30,7 @@ pub struct Forgetting {
     known: Known,
 }
 
-impl Forgetting {
+impl SnapshotPurge {
     /// Begins with the first organizations after one, or with only one of them; none when nothing is to be forgotten.
     pub async fn begin(pg: &PgPool, of: Option<Uuid>, after: Uuid) -> Result<Option<Self>, Error> {
         let removed: Vec<(Uuid, i64, bool)> = sqlx::query_as(
@@ -55,7 +55,7 @@ impl Forgetting {
         let mut organizations: Vec<_> = removed.iter().map(|(organization, ..)| *organization).collect();
         organizations.dedup();
         let now = removed.iter().filter(|(.., now)| *now);
-        Ok(Some(Forgetting {
+        Ok(Some(SnapshotPurge {
             organizations,
             removed_now: now.map(|(organization, subject, _)| (*organization, *subject)).collect(),
             before: i64::MAX,
@@ -64,7 +64,7 @@ impl Forgetting {
     }
 
     /// Goes through some rows, and says how many of them had any; none when there are no more rows.
-    pub async fn some(&mut self, pg: &PgPool) -> Result<Option<u64>, Error> {
+    pub async fn purge_batch(&mut self, pg: &PgPool) -> Result<Option<u64>, Error> {
         let rows: Vec<(i64, Option<Vec<u8>>)> = sqlx::query_as(
             "select position, events from (
                  select position, case when organization_id = any($1) then events end as events,
@@ -110,7 +110,7 @@ impl Forgetting {
 
     /// Notes that nothing is left to be forgotten of what was deleted when it began. Says after which organization there may
     /// be others.
-    pub async fn end(self, pg: &PgPool) -> Result<Uuid, Error> {
+    pub async fn finish(self, pg: &PgPool) -> Result<Uuid, Error> {
         for some in self.removed_now.chunks(NOTED) {
             let (organizations, subjects): (Vec<_>, Vec<_>) = some.iter().copied().unzip();
             sqlx::query(
@@ -132,7 +132,7 @@ impl Forgetting {
 struct Known {
     removed: HashSet<i64>,
     /// From a place (subject, video) to the next one.
-    moved: HashMap<(i64, i64), VideoPlace>,
+    moved: HashMap<(i64, i64), SubjectVideo>,
 }
 
 impl Known {
@@ -159,7 +159,7 @@ impl Known {
                     let all = snapshots.len();
                     snapshots.retain(|snapshot| {
                         let place =
-                            VideoPlace { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
+                            SubjectVideo { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
                         !self.removed.contains(&self.end(place).subject_id)
                     });
                     some |= snapshots.len() < all;
@@ -171,8 +171,8 @@ impl Known {
     }
 
     /// Where history of a place ends. A way has at most as many steps as there are moves, or it would never end.
-    fn end(&self, from: VideoPlace) -> VideoPlace {
-        let step = |place: &VideoPlace| self.moved.get(&(place.subject_id, place.video_id)).copied();
+    fn end(&self, from: SubjectVideo) -> SubjectVideo {
+        let step = |place: &SubjectVideo| self.moved.get(&(place.subject_id, place.video_id)).copied();
         std::iter::successors(Some(from), step).take(self.moved.len() + 1).last().unwrap_or(from)
     }
 }
@@ -183,12 +183,12 @@ mod tests {
     use crate::model::counters::Counters;
     use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
-    fn place(subject_id: i64, video_id: i64) -> VideoPlace {
-        VideoPlace { subject_id, video_id }
+    fn place(subject_id: i64, video_id: i64) -> SubjectVideo {
+        SubjectVideo { subject_id, video_id }
     }
 
-    fn seen(places: &[VideoPlace]) -> Event {
-        let snapshot = |place: &VideoPlace| VideoSnapshot {
+    fn seen(places: &[SubjectVideo]) -> Event {
+        let snapshot = |place: &SubjectVideo| VideoSnapshot {
             subject_id: place.subject_id,
             video_id: place.video_id,
             observed_at: "2026-01-01T00:00:00Z".parse().unwrap(),

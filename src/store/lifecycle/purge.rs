@@ -13,7 +13,7 @@ use serde::Deserialize;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::together;
+use super::sum_results;
 use crate::store::Error;
 use crate::store::clickhouse::client;
 use crate::store::clickhouse::cluster;
@@ -82,14 +82,14 @@ impl Covered {
 /// Takes what was removed out of the files, of one organization or of all, and says how many rows that were. Fails when
 /// ClickHouse is not ready by a time; it goes on by itself, and the next look finds what is left. A table that fails keeps
 /// no other waiting.
-pub async fn purge(
+pub async fn purge_removed_rows(
     client: &Client,
     organization: Option<Uuid>,
     until: tokio::time::Instant,
 ) -> Result<u64, Error> {
     let mut rows = Ok(0);
     for covered in &COVERED {
-        rows = together(rows, purge_one(client, covered, organization, until).await);
+        rows = sum_results(rows, purge_one(client, covered, organization, until).await);
     }
     rows
 }
@@ -116,20 +116,20 @@ async fn purge_one(
 
 /// Takes all that ClickHouse holds of an organization out of its files, in every table that has rows of organizations, and
 /// says how many rows that were. A table that fails keeps no other waiting.
-pub async fn remove_organization(
+pub async fn purge_organization(
     client: &Client,
     organization: Uuid,
     until: tokio::time::Instant,
 ) -> Result<u64, Error> {
     let mut rows = Ok(0);
-    for table in tables(client).await? {
-        rows = together(rows, remove_organizations(client, &table, &[organization], until).await);
+    for table in fetch_organization_tables(client).await? {
+        rows = sum_results(rows, purge_organizations(client, &table, &[organization], until).await);
     }
     rows
 }
 
 /// Takes what a table holds of some organizations out of its files, and says how many rows that were.
-pub async fn remove_organizations(
+pub async fn purge_organizations(
     client: &Client,
     table: &str,
     organizations: &[Uuid],
@@ -145,7 +145,7 @@ pub async fn remove_organizations(
 }
 
 /// The tables that have rows of organizations.
-pub async fn tables(client: &Client) -> Result<Vec<String>, Error> {
+pub async fn fetch_organization_tables(client: &Client) -> Result<Vec<String>, Error> {
     ask(
         client,
         "SELECT name FROM system.tables

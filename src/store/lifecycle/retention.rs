@@ -35,26 +35,26 @@ pub fn client(clickhouse: &Client) -> Client {
 
 /// An organization, and the first day of which its history is kept.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
-pub struct Cut {
+pub struct Cutoff {
     pub organization: Uuid,
     pub since: NaiveDate,
     /// Whether only what later days count from was left of earlier ones, when it was last looked at.
-    pub is_reduced: bool,
+    pub is_compacted: bool,
     /// Seconds until nobody is answered any more who knew of more.
-    settles_in: f64,
+    settles_after: f64,
 }
 
-impl Cut {
+impl Cutoff {
     /// How long until nobody is answered any more who knew of more.
-    pub fn settles_in(&self) -> Duration {
-        Duration::try_from_secs_f64(self.settles_in).unwrap_or_default()
+    pub fn settles_after(&self) -> Duration {
+        Duration::try_from_secs_f64(self.settles_after).unwrap_or_default()
     }
 }
 
 /// Lets the history of organizations, or of one, begin where they want it as of a day: whole months go at a time, because
 /// ClickHouse writes files anew for it. What is gone is gone, so Postgres has to agree that the day has come, unless a
 /// sandbox says which day it is.
-pub async fn cut(
+pub async fn advance_cutoffs(
     pg: &PgPool,
     organization: Option<Uuid>,
     today: NaiveDate,
@@ -93,10 +93,10 @@ pub async fn cut(
 }
 
 /// The organizations whose history was cut short, or one of them.
-pub async fn cuts(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Cut>, Error> {
+pub async fn fetch_cutoffs(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Cutoff>, Error> {
     let cuts = sqlx::query_as(
-        "select id as organization, history_since as since, history_compacted_before is not distinct from history_since as is_reduced,
-                greatest(0, extract(epoch from history_since_set_at + $2 - now()))::float8 as settles_in
+        "select id as organization, history_since as since, history_compacted_before is not distinct from history_since as is_compacted,
+                greatest(0, extract(epoch from history_since_set_at + $2 - now()))::float8 as settles_after
          from organizations
          where history_since is not null and deleted_at is null and ($1::uuid is null or id = $1)
          order by id",
@@ -110,7 +110,7 @@ pub async fn cuts(pg: &PgPool, organization: Option<Uuid>) -> Result<Vec<Cut>, E
 
 /// Waits until no statement is at work that reduces history: a process that was killed may have left one behind, whose rows
 /// would come to what is deleted meanwhile.
-pub async fn quiet(client: &Client) -> Result<(), Error> {
+pub async fn wait_for_compactions(client: &Client) -> Result<(), Error> {
     let sql = "SELECT count() FROM system.processes
                WHERE query_kind = 'Insert' AND current_database = currentDatabase() AND user = currentUser()
                    AND Settings['log_comment'] = {comment:String}";
@@ -125,10 +125,10 @@ pub async fn quiet(client: &Client) -> Result<(), Error> {
 }
 
 /// Notes whether only what later days count from is left of before an organization's history.
-pub async fn note(pg: &PgPool, cut: &Cut, is_reduced: bool) -> Result<(), Error> {
+pub async fn record_compaction(pg: &PgPool, cut: &Cutoff, is_compacted: bool) -> Result<(), Error> {
     sqlx::query("update organizations set history_compacted_before = $2 where id = $1")
         .bind(cut.organization)
-        .bind(is_reduced.then_some(cut.since))
+        .bind(is_compacted.then_some(cut.since))
         .execute(pg)
         .await?;
     Ok(())
@@ -250,7 +250,7 @@ impl Snapshots {
 const BEFORE: &str = "org_id = {org:UUID} AND date < {since:Date}";
 
 /// The subjects of an organization with more before its history than later days count from.
-pub async fn unreduced(client: &Client, cut: &Cut) -> Result<Vec<i64>, Error> {
+pub async fn find_uncompacted_subjects(client: &Client, cut: &Cutoff) -> Result<Vec<i64>, Error> {
     let mut found = BTreeSet::new();
     for snapshots in &SNAPSHOTS {
         found.extend(subjects(client, cut, &snapshots.unreduced(BEFORE)).await?);
@@ -259,7 +259,7 @@ pub async fn unreduced(client: &Client, cut: &Cut) -> Result<Vec<i64>, Error> {
 }
 
 /// How many videos an organization has snapshots of before its history.
-pub async fn videos(client: &Client, cut: &Cut) -> Result<u64, Error> {
+pub async fn count_videos(client: &Client, cut: &Cutoff) -> Result<u64, Error> {
     let sql = format!("SELECT uniq(subject_id, video_id) FROM video_snapshots WHERE {BEFORE}");
     let found: Vec<u64> =
         ask(client, &sql, |query| query.param("org", cut.organization).param("since", cut.since)).await?;
@@ -267,21 +267,21 @@ pub async fn videos(client: &Client, cut: &Cut) -> Result<u64, Error> {
 }
 
 /// The subjects of an organization with days in the rollup before its history.
-pub async fn rolled_up(client: &Client, cut: &Cut) -> Result<Vec<i64>, Error> {
+pub async fn find_rolled_up_subjects(client: &Client, cut: &Cutoff) -> Result<Vec<i64>, Error> {
     let sql = format!(
         "SELECT DISTINCT subject_id FROM account_daily WHERE {BEFORE} AND is_deleted = 0 ORDER BY subject_id"
     );
     subjects(client, cut, &sql).await
 }
 
-async fn subjects(client: &Client, cut: &Cut, sql: &str) -> Result<Vec<i64>, Error> {
+async fn subjects(client: &Client, cut: &Cutoff, sql: &str) -> Result<Vec<i64>, Error> {
     let found: Vec<u64> =
         ask(client, sql, |query| query.param("org", cut.organization).param("since", cut.since)).await?;
     Ok(found.into_iter().map(u64::cast_signed).collect())
 }
 
 /// Reduces what subjects have before a day: what is left means the same for every later day, with the rest or without it.
-pub async fn reduce(client: &Client, cut: &Cut, subjects: &[i64]) -> Result<(), Error> {
+pub async fn compact(client: &Client, cut: &Cutoff, subjects: &[i64]) -> Result<(), Error> {
     let scope = "org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} AND date < {since:Date}";
     for snapshots in &SNAPSHOTS {
         for sql in [snapshots.complete_last(scope), snapshots.empty_first(scope)] {
@@ -297,7 +297,7 @@ pub async fn reduce(client: &Client, cut: &Cut, subjects: &[i64]) -> Result<(), 
 
 /// Takes what no later day counts from out of the files, of organizations whose history begins on one day; says how many
 /// rows that were.
-pub async fn forget(
+pub async fn purge_redundant_rows(
     client: &Client,
     organizations: &[Uuid],
     since: NaiveDate,

@@ -45,12 +45,12 @@ const TABLES: [(&str, &str); 13] = vacuumed![
 /// How many rows were deleted of each table when it was vacuumed last; of the outbox, which a sweep writes anew, also how
 /// many were updated.
 #[derive(Debug, Default)]
-pub struct Vacuumed(HashMap<String, i64>);
+pub struct VacuumTracker(HashMap<String, i64>);
 
-impl Vacuumed {
+impl VacuumTracker {
     /// Vacuums the tables of which rows were deleted since the last time, and says how many those were. At first that is
     /// each of which rows were ever deleted. A table that fails keeps no other waiting; the first failure is told.
-    pub async fn again(&mut self, pg: &PgPool) -> Result<usize, Error> {
+    pub async fn vacuum_changed_tables(&mut self, pg: &PgPool) -> Result<usize, Error> {
         let deleted: HashMap<_, _> = counts(pg).await?.into_iter().collect();
         let (mut vacuumed, mut all) = (0, Ok(()));
         for (table, statement) in TABLES {
@@ -74,7 +74,7 @@ impl Vacuumed {
 }
 
 /// Vacuums the answers that are kept under idempotency keys.
-pub async fn idempotency_keys(pg: &PgPool) -> Result<(), Error> {
+pub async fn vacuum_idempotency_keys(pg: &PgPool) -> Result<(), Error> {
     run(pg, vacuum!("idempotency_keys")).await
 }
 

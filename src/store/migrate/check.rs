@@ -86,7 +86,7 @@ fn check_clickhouse(state: SchemaState) -> Result<(), Error> {
 async fn postgres_state(pg: &PgPool) -> Result<SchemaState, store::Error> {
     let state = async { Ok::<_, store::Error>(postgres::state(&mut *pg.acquire().await?).await?) };
     match tokio::time::timeout(CHECK_TIMEOUT, state).await {
-        Ok(Err(error)) if !error.is_outage() && !error.is_broken_off() => {
+        Ok(Err(error)) if !error.is_unavailable() && !error.is_canceled() => {
             tracing::warn!(%error, "cannot read the schema version of postgres, assuming this one's");
             Ok(SchemaState::Current)
         }

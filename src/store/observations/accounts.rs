@@ -89,7 +89,7 @@ pub async fn observe_accounts(write: &mut Write, observed: Vec<ObservedAccount>)
         let known_at = latest.known_at(observed_at);
         let first_day = account.observations.iter().map(|figures| figures.observed_at.date_naive()).min();
         for figures in account.observations {
-            write.account_observed(AccountSnapshot {
+            write.record_account_snapshot(AccountSnapshot {
                 subject_id: account.account.subject_id,
                 observed_at: figures.observed_at,
                 follower_count: figures.follower_count,
@@ -98,7 +98,7 @@ pub async fn observe_accounts(write: &mut Write, observed: Vec<ObservedAccount>)
             });
         }
         if row.name != value(&latest.name) {
-            write.account_changed(row.id);
+            write.record_account_change(row.id);
         }
         changed.push(Columns {
             id: row.id,

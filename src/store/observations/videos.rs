@@ -18,7 +18,7 @@ use crate::model::latest::{KnownAt, VideoLatest, VideoValues, value};
 use crate::model::platform::Platform;
 use crate::model::snapshot::VideoSnapshot;
 use crate::model::text::folded;
-use crate::store::outbox::event::VideoPlace;
+use crate::store::outbox::event::SubjectVideo;
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
@@ -82,8 +82,8 @@ impl Row {
         )
     }
 
-    fn place(&self) -> VideoPlace {
-        VideoPlace { subject_id: self.subject_id, video_id: self.internal_id }
+    fn place(&self) -> SubjectVideo {
+        SubjectVideo { subject_id: self.subject_id, video_id: self.internal_id }
     }
 }
 
@@ -153,7 +153,7 @@ pub struct Observed {
 }
 
 /// Records what was observed of videos of the organization. Two units of work that make the same video at the
-/// same time contend: the later one gets [`Error::Contended`] and is to be tried again.
+/// same time contend: the later one gets [`Error::WriteConflict`] and is to be tried again.
 pub async fn observe_videos(
     write: &mut Write,
     now: DateTime<Utc>,
@@ -297,9 +297,9 @@ async fn merge(write: &mut Write, drafts: &mut [Draft], kept: usize, lost: usize
     kept.scraped_at = kept.scraped_at.max(lost.scraped_at);
     let Some(lost_row) = &lost.stored else { return Ok(()) };
     let from = lost_row.place();
-    let place = VideoPlace { subject_id: kept.subject_id, video_id: kept.internal_id };
-    write.video_moved(from, place);
-    write.video_changed(lost_row.id);
+    let place = SubjectVideo { subject_id: kept.subject_id, video_id: kept.internal_id };
+    write.record_video_move(from, place);
+    write.record_video_change(lost_row.id);
     let organization = write.organization();
     let (kept_id, lost_id) = (kept.id, lost_row.id);
     // The tracking of the one that goes passes on before its row does.
@@ -394,9 +394,9 @@ impl Draft {
         self.account = Some(account.id);
         self.subject_id = account.subject_id;
         if let Some(row) = &self.stored {
-            write.video_moved(
+            write.record_video_move(
                 row.place(),
-                VideoPlace { subject_id: account.subject_id, video_id: row.internal_id },
+                SubjectVideo { subject_id: account.subject_id, video_id: row.internal_id },
             );
         }
     }
@@ -462,13 +462,13 @@ impl Draft {
             });
         let subject_id = self.subject_id;
         if described_anew {
-            write.video_changed(self.id);
+            write.record_video_change(self.id);
         }
         if gains_anew {
-            write.subject_changed(subject_id, columns.tracked_since);
+            write.record_subject_change(subject_id, columns.tracked_since);
         }
         for (observed_at, counters) in self.observations.drain(..) {
-            write.video_observed(VideoSnapshot {
+            write.record_video_snapshot(VideoSnapshot {
                 subject_id,
                 video_id: self.internal_id,
                 observed_at,

@@ -56,7 +56,7 @@ pub struct CacheDependencies {
 }
 
 /// Reads the version that answers about an organization have now, for who knows its history to begin on a day.
-pub async fn current(
+pub async fn fetch(
     pg: &PgPool,
     organization: Uuid,
     dependencies: CacheDependencies,
@@ -83,7 +83,10 @@ pub async fn current(
 }
 
 /// Notes of which days a delivery changed numbers, once it is visible.
-pub(in crate::store) async fn delivered(transaction: &mut PgConnection, delivery: i64) -> Result<(), Error> {
+pub(in crate::store) async fn record_delivery(
+    transaction: &mut PgConnection,
+    delivery: i64,
+) -> Result<(), Error> {
     sqlx::query(
         "with changed as (
             select organization_id, min(since) as day from outbox
@@ -104,7 +107,9 @@ pub(in crate::store) async fn delivered(transaction: &mut PgConnection, delivery
 
 /// Notes that ClickHouse stands elsewhere than at the last delivery that was marked: answers of every organization may
 /// have been made from files that are gone, or were missing.
-pub(in crate::store) async fn replaced(transaction: &mut PgConnection) -> Result<(), Error> {
+pub(in crate::store) async fn increment_clickhouse_generation(
+    transaction: &mut PgConnection,
+) -> Result<(), Error> {
     sqlx::query("update clickhouse_generation set generation = generation + 1").execute(transaction).await?;
     Ok(())
 }

@@ -20,8 +20,8 @@ pub enum Event {
     VideoSnapshots(Vec<VideoSnapshot>),
     /// A video's history belongs elsewhere from now on: it was attached, detached or merged.
     VideoMoved {
-        from: VideoPlace,
-        to: VideoPlace,
+        from: SubjectVideo,
+        to: SubjectVideo,
     },
     /// A subject of tracking is gone with all its history.
     SubjectRemoved {
@@ -36,7 +36,7 @@ pub enum Event {
 
 /// Where a video's facts lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VideoPlace {
+pub struct SubjectVideo {
     pub subject_id: i64,
     pub video_id: i64,
 }
@@ -99,8 +99,8 @@ mod tests {
                 counters: Counters { view_count: Some(5), ..Counters::default() },
             }]),
             Event::VideoMoved {
-                from: VideoPlace { subject_id: 1, video_id: 2 },
-                to: VideoPlace { subject_id: 2, video_id: 2 },
+                from: SubjectVideo { subject_id: 1, video_id: 2 },
+                to: SubjectVideo { subject_id: 2, video_id: 2 },
             },
         ];
         let bytes = encode(&events).unwrap();

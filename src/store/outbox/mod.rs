@@ -3,7 +3,7 @@
 //! Every attempt at a delivery has a number of its own, recorded here before it is made and in ClickHouse after it
 //! is visible, which shows what either of them lacks (`recovery`). Who may deliver stands in `leadership`.
 
-pub mod applied;
+pub mod visibility;
 pub mod data_version;
 pub mod event;
 mod relay_lock;
@@ -19,10 +19,10 @@ use crate::store::Error;
 use crate::store::postgres::Transaction;
 
 pub use recovery::{
-    MissingHistory, Resumed, applied, forget_delivered, forgotten_after, keep_ids_above, missing_history,
-    remembered, resume,
+    MissingHistory, Resumed, detect_missing_history, fetch_missing_history, last_applied_delivery,
+    last_delivery_number, prune_delivered, raise_id_sequence, resume,
 };
-pub use relay_lock::{Leadership, is_led};
+pub use relay_lock::{RelayLock, is_relay_running};
 
 /// Outbox rows that reach ClickHouse together.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ pub struct Delivery {
     /// Higher than that of every delivery before.
     pub number: i64,
     /// The position of its first row.
-    pub first: i64,
+    pub first_position: i64,
     /// In the order of their positions.
-    pub rows: Vec<Row>,
+    pub rows: Vec<OutboxRow>,
 }
 
 /// What one unit of work committed.
 #[derive(Debug)]
-pub struct Row {
+pub struct OutboxRow {
     pub organization: Uuid,
     pub events: Vec<Event>,
 }
@@ -53,9 +53,9 @@ struct Stored {
 /// Organizations of which nothing is delivered from a position on, because the row there cannot be read: what
 /// follows may rest on it. Others go on.
 #[derive(Debug, Default)]
-pub struct Held(BTreeMap<Uuid, i64>);
+pub struct BlockedOrganizations(BTreeMap<Uuid, i64>);
 
-impl Held {
+impl BlockedOrganizations {
     fn hold(&mut self, row: &Stored, error: &DecodeError) {
         tracing::error!(
             position = row.position,
@@ -76,7 +76,7 @@ impl Held {
     }
 
     /// Lets those go on whose row was deleted meanwhile.
-    pub async fn look_again(&mut self, pg: &PgPool) -> Result<(), Error> {
+    pub async fn unblock_deleted(&mut self, pg: &PgPool) -> Result<(), Error> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -91,37 +91,41 @@ impl Held {
 }
 
 /// Up to how many rows are counted: there are most of them while ClickHouse is out, and nobody has to wait for their number.
-pub const COUNTED: i64 = 100_000;
+pub const MAX_COUNTED_ROWS: i64 = 100_000;
 
 /// What is committed and not in ClickHouse yet.
 #[derive(Debug, Clone, Copy, PartialEq, sqlx::FromRow)]
-pub struct Waiting {
-    /// At most [`COUNTED`].
+pub struct Backlog {
+    /// At most [`MAX_COUNTED_ROWS`].
     pub rows: i64,
     /// How long the oldest row has waited; 0 when there is none.
-    pub seconds: f64,
+    pub oldest_seconds: f64,
 }
 
-/// Counts what waits, of all organizations, up to [`COUNTED`].
-pub async fn waiting(pg: &PgPool) -> Result<Waiting, Error> {
+/// Counts what waits, of all organizations, up to [`MAX_COUNTED_ROWS`].
+pub async fn fetch_backlog(pg: &PgPool) -> Result<Backlog, Error> {
     let waiting = sqlx::query_as(
         "select count(*) as rows,
                 coalesce(extract(epoch from now() - (
                     select created_at from outbox where applied_at is null order by position limit 1
-                )), 0)::float8 as seconds
+                )), 0)::float8 as oldest_seconds
          from (select from outbox where applied_at is null limit $1) waiting",
     )
-    .bind(COUNTED)
+    .bind(MAX_COUNTED_ROWS)
     .fetch_one(pg)
     .await?;
     Ok(waiting)
 }
 
 /// Puts the oldest waiting rows into a delivery, up to `bytes` of events.
-pub async fn next(pg: &PgPool, bytes: i64, held: &mut Held) -> Result<Option<Delivery>, Error> {
+pub async fn begin_delivery(
+    pg: &PgPool,
+    bytes: i64,
+    held: &mut BlockedOrganizations,
+) -> Result<Option<Delivery>, Error> {
     loop {
         let stored = number_next(pg, bytes, held).await?;
-        let Some((number, first)) = stored.first().map(|row| (row.delivery, row.position)) else {
+        let Some((number, first_position)) = stored.first().map(|row| (row.delivery, row.position)) else {
             return Ok(None);
         };
         let mut rows = Vec::with_capacity(stored.len());
@@ -129,7 +133,7 @@ pub async fn next(pg: &PgPool, bytes: i64, held: &mut Held) -> Result<Option<Del
         for row in stored {
             match event::decode(&row.events) {
                 Ok(_) if held.holds(&row) => left_out.push(row.position),
-                Ok(events) => rows.push(Row { organization: row.organization_id, events }),
+                Ok(events) => rows.push(OutboxRow { organization: row.organization_id, events }),
                 Err(error) => {
                     if !held.holds(&row) {
                         held.hold(&row, &error);
@@ -145,12 +149,12 @@ pub async fn next(pg: &PgPool, bytes: i64, held: &mut Held) -> Result<Option<Del
                 .await?;
         }
         if !rows.is_empty() {
-            return Ok(Some(Delivery { number, first, rows }));
+            return Ok(Some(Delivery { number, first_position, rows }));
         }
     }
 }
 
-async fn number_next(pg: &PgPool, bytes: i64, held: &Held) -> Result<Vec<Stored>, Error> {
+async fn number_next(pg: &PgPool, bytes: i64, held: &BlockedOrganizations) -> Result<Vec<Stored>, Error> {
     let (organizations, positions) = held.columns();
     let mut numbered: Vec<Stored> = sqlx::query_as(
         "with waiting as (
@@ -181,7 +185,7 @@ async fn number_next(pg: &PgPool, bytes: i64, held: &Held) -> Result<Vec<Stored>
 
 /// Records that a delivery is visible in ClickHouse: what it removed no longer has to be left out, and answers that were
 /// finished before it are old.
-pub async fn finish(pg: &PgPool, delivery: &Delivery) -> Result<(), Error> {
+pub async fn finish_delivery(pg: &PgPool, delivery: &Delivery) -> Result<(), Error> {
     let removed: (Vec<Uuid>, Vec<i64>) = delivery
         .rows
         .iter()
@@ -206,7 +210,7 @@ pub async fn finish(pg: &PgPool, delivery: &Delivery) -> Result<(), Error> {
     .bind(delivery.number)
     .execute(&mut *transaction)
     .await?;
-    data_version::delivered(&mut transaction, delivery.number).await?;
+    data_version::record_delivery(&mut transaction, delivery.number).await?;
     transaction.commit().await?;
     Ok(())
 }

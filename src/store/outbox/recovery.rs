@@ -20,7 +20,7 @@ pub struct Resumed {
     /// Delivered rows that ClickHouse turned out to lack; they wait again.
     pub reopened: u64,
     /// The last position that was in an attempt which nobody finished, 0 without any.
-    pub abandoned: i64,
+    pub abandoned_position: i64,
     /// Whether ClickHouse has deliveries that Postgres does not remember.
     pub postgres_is_older: bool,
 }
@@ -47,7 +47,7 @@ impl fmt::Display for MissingHistory {
 }
 
 /// The last number that Postgres remembers to have given to a delivery.
-pub async fn remembered(pg: &PgPool) -> Result<i64, Error> {
+pub async fn last_delivery_number(pg: &PgPool) -> Result<i64, Error> {
     let remembered = sqlx::query_scalar(
         "select greatest((select last_value from deliveries), (select max(delivery) from outbox))",
     )
@@ -57,7 +57,7 @@ pub async fn remembered(pg: &PgPool) -> Result<i64, Error> {
 }
 
 /// The last delivery that is known to be applied; 0 when there is none.
-pub async fn applied(pg: impl PgExecutor<'_>) -> Result<i64, Error> {
+pub async fn last_applied_delivery(pg: impl PgExecutor<'_>) -> Result<i64, Error> {
     let applied = sqlx::query_scalar(
         "select greatest(
             0,
@@ -73,20 +73,20 @@ pub async fn applied(pg: impl PgExecutor<'_>) -> Result<i64, Error> {
 /// may still show are left out again, and coming deliveries are numbered above everything that either store knows.
 pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Resumed, Error> {
     let has = recorded.number;
-    let remembered = remembered(pg).await?;
+    let remembered = last_delivery_number(pg).await?;
     sqlx::query("select setval('deliveries', greatest($1, $2))")
         .bind(remembered)
         .bind(has.max(1))
         .execute(pg)
         .await?;
-    note_missing_history(pg, recorded, remembered.max(has)).await?;
+    record_missing_history(pg, recorded, remembered.max(has)).await?;
     let mut transaction = Transaction::begin(pg).await?;
     sqlx::query("update removed_subjects set delivery = null where delivery > $1")
         .bind(has)
         .execute(&mut *transaction)
         .await?;
-    if applied(&mut *transaction).await? != has {
-        data_version::replaced(&mut transaction).await?;
+    if last_applied_delivery(&mut *transaction).await? != has {
+        data_version::increment_clickhouse_generation(&mut transaction).await?;
     }
     transaction.commit().await?;
     let mut reopened = 0;
@@ -107,7 +107,7 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Resumed, 
         reopened += opened;
     }
     // Attempts that nobody finished. One may still be at work in ClickHouse: the next has a higher number.
-    let abandoned = sqlx::query_scalar(
+    let abandoned_position = sqlx::query_scalar(
         "with abandoned as (
              update outbox set delivery = null where applied_at is null and delivery is not null returning position
          )
@@ -115,11 +115,11 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Resumed, 
     )
     .fetch_one(pg)
     .await?;
-    Ok(Resumed { reopened, abandoned, postgres_is_older: has > remembered })
+    Ok(Resumed { reopened, abandoned_position, postgres_is_older: has > remembered })
 }
 
 /// Lets no id be given again that ClickHouse holds history of, after Postgres was restored to a time before it was given.
-pub async fn keep_ids_above(pg: &PgPool, highest: i64) -> Result<(), Error> {
+pub async fn raise_id_sequence(pg: &PgPool, highest: i64) -> Result<(), Error> {
     sqlx::query("select setval('internal_ids', greatest(last_value, $1)) from internal_ids")
         .bind(highest)
         .execute(pg)
@@ -129,13 +129,14 @@ pub async fn keep_ids_above(pg: &PgPool, highest: i64) -> Result<(), Error> {
 
 /// Notes what was delivered after `recorded` and is not kept any more. Files that are older than a loss noticed before
 /// do not have its gap.
-async fn note_missing_history(pg: &PgPool, recorded: RecordedDelivery, last: i64) -> Result<(), Error> {
+async fn record_missing_history(pg: &PgPool, recorded: RecordedDelivery, last: i64) -> Result<(), Error> {
     let mut transaction = Transaction::begin(pg).await?;
     sqlx::query("delete from missing_history where detected_at_delivery >= $1")
         .bind(recorded.number)
         .execute(&mut *transaction)
         .await?;
-    if let Some(MissingHistory { since, until }) = forgotten_after(&mut *transaction, recorded).await? {
+    if let Some(MissingHistory { since, until }) = detect_missing_history(&mut *transaction, recorded).await?
+    {
         sqlx::query("insert into missing_history (detected_at_delivery, since, until) values ($1, $2, $3)")
             .bind(last)
             .bind(since)
@@ -148,7 +149,7 @@ async fn note_missing_history(pg: &PgPool, recorded: RecordedDelivery, last: i64
 }
 
 /// What was delivered after `recorded` and is not kept any more.
-pub async fn forgotten_after(
+pub async fn detect_missing_history(
     pg: impl PgExecutor<'_>,
     recorded: RecordedDelivery,
 ) -> Result<Option<MissingHistory>, Error> {
@@ -163,7 +164,7 @@ pub async fn forgotten_after(
 }
 
 /// The history that has to come back from a backup of ClickHouse, as far as a relay has noticed.
-pub async fn missing_history(pg: &PgPool) -> Result<Vec<MissingHistory>, Error> {
+pub async fn fetch_missing_history(pg: &PgPool) -> Result<Vec<MissingHistory>, Error> {
     let missing =
         sqlx::query_as("select since, until from missing_history order by until").fetch_all(pg).await?;
     Ok(missing)
@@ -171,7 +172,7 @@ pub async fn missing_history(pg: &PgPool) -> Result<Vec<MissingHistory>, Error> 
 
 /// Forgets delivered rows older than the time for which ClickHouse's loss can be made good, the oldest first and some at
 /// a time, and says how many there were.
-pub async fn forget_delivered(pg: &PgPool) -> Result<u64, Error> {
+pub async fn prune_delivered(pg: &PgPool) -> Result<u64, Error> {
     let mut forgotten = 0;
     loop {
         match forget_some(pg).await? {

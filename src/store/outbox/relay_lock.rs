@@ -3,19 +3,19 @@
 use sqlx::PgConnection;
 
 use crate::store::Error;
-use crate::store::postgres::advisory_lock::{AdvisoryLock, Work, is_taken};
+use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName, is_held};
 
 /// Bringing the outbox to ClickHouse.
-pub enum Relaying {}
+pub enum Relay {}
 
-impl Work for Relaying {
-    const LOCK: &'static str = "tidemark.relay";
+impl LockName for Relay {
+    const NAME: &'static str = "tidemark.relay";
 }
 
 /// The place of the process that delivers.
-pub type Leadership = AdvisoryLock<Relaying>;
+pub type RelayLock = AdvisoryLock<Relay>;
 
 /// Whether some process has the relay's place.
-pub async fn is_led(connection: &mut PgConnection) -> Result<bool, Error> {
-    is_taken::<Relaying>(connection).await
+pub async fn is_relay_running(connection: &mut PgConnection) -> Result<bool, Error> {
+    is_held::<Relay>(connection).await
 }

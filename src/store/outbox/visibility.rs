@@ -15,7 +15,7 @@ use crate::store::search::changes::FOLLOWER_TIMEOUT;
 const LOOK: Duration = Duration::from_millis(25);
 
 /// Waits until everything that the organization has committed so far is visible in every endpoint.
-pub async fn wait(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
+pub async fn wait_for_all(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     wait_for_history(pg, organization).await?;
     wait_for_search(pg, organization).await
 }
@@ -29,13 +29,13 @@ pub async fn wait_for_history(pg: &PgPool, organization: Uuid) -> Result<(), Err
     .fetch_one(pg)
     .await?;
     match position {
-        Some(position) => wait_for_clickhouse(pg, organization, position).await,
+        Some(position) => wait_for_position(pg, organization, position).await,
         None => Ok(()),
     }
 }
 
 /// Waits until the relay has applied the organization's outbox up to a position.
-pub async fn wait_for_clickhouse(pg: &PgPool, organization: Uuid, position: i64) -> Result<(), Error> {
+pub async fn wait_for_position(pg: &PgPool, organization: Uuid, position: i64) -> Result<(), Error> {
     loop {
         let pending: bool = sqlx::query_scalar(
             "select exists (

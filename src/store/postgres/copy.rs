@@ -80,12 +80,12 @@ impl Rows {
     }
 
     /// Copies the rows as `copy … from stdin (format binary)` says. Another unit of work that made one of them at the
-    /// same time is in the way ([`Error::Contended`]).
+    /// same time is in the way ([`Error::WriteConflict`]).
     pub(in crate::store) async fn copy(mut self, write: &mut Write, statement: &str) -> Result<(), Error> {
         self.bytes.extend_from_slice(&TRAILER);
         match write.transaction().copy(statement, &self.bytes).await {
             Ok(_) => Ok(()),
-            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(Error::Contended),
+            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(Error::WriteConflict),
             Err(error) => Err(error.into()),
         }
     }

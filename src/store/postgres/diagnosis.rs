@@ -11,32 +11,32 @@ pub struct Server {
     pub version_number: i32,
     pub encoding: String,
     /// Connections that ordinary roles may have together, and those that there are.
-    pub places: i32,
-    pub used: i64,
+    pub max_connections: i32,
+    pub used_connections: i64,
     /// The name of the role, as statements take it.
     pub role: String,
     /// Whether the role sees what sessions of others do.
-    pub sees_all: bool,
+    pub sees_all_sessions: bool,
     /// Whether what is committed survives a loss of power.
-    pub keeps_commits: bool,
+    pub is_durable: bool,
     pub is_replica: bool,
     /// Whether transactions that do not say otherwise may only read.
-    pub is_closed: bool,
+    pub is_read_only: bool,
     pub now: DateTime<Utc>,
 }
 
 /// Of sessions of others a role that does not see all learns who they are, and no more: what has a database and a role is
 /// counted as a client's.
-pub async fn server(connection: &mut PgConnection) -> Result<Server, sqlx::Error> {
+pub async fn fetch_server(connection: &mut PgConnection) -> Result<Server, sqlx::Error> {
     sqlx::query_as(
         "select current_setting('server_version') as version, current_setting('server_version_num')::int as version_number,
              (select pg_encoding_to_char(encoding)::text from pg_database where datname = current_database()) as encoding,
-             current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as places,
+             current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as max_connections,
              (select count(*) from pg_stat_activity where coalesce(backend_type = 'client backend',
-                 datid is not null and usesysid is not null)) as used,
-             quote_ident(current_user) as role, pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all,
-             current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as keeps_commits,
-             pg_is_in_recovery() as is_replica, current_setting('default_transaction_read_only') = 'on' as is_closed,
+                 datid is not null and usesysid is not null)) as used_connections,
+             quote_ident(current_user) as role, pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all_sessions,
+             current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as is_durable,
+             pg_is_in_recovery() as is_replica, current_setting('default_transaction_read_only') = 'on' as is_read_only,
              clock_timestamp() as now",
     )
     .fetch_one(connection)
@@ -44,7 +44,7 @@ pub async fn server(connection: &mut PgConnection) -> Result<Server, sqlx::Error
 }
 
 /// The tables that the role may not read and write as the service does.
-pub async fn closed_tables(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
+pub async fn inaccessible_tables(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
          where n.nspname = current_schema() and c.relkind = 'r' and not (
@@ -70,22 +70,22 @@ pub async fn invalid_indexes(connection: &mut PgConnection) -> Result<Vec<String
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct OpenTransaction {
     pub pid: i32,
-    pub who: String,
+    pub application_name: String,
     pub seconds: i64,
     /// Whether it has written something.
-    pub writes: bool,
+    pub has_written: bool,
 }
 
 /// The transaction of a client that is open longest, if that is for longer than a number of seconds; first of those that
 /// write. A VACUUM or the building of an index may take hours, and is not to be ended.
-pub async fn open_transaction(
+pub async fn find_longest_transaction(
     connection: &mut PgConnection,
     longer_than: i64,
 ) -> Result<Option<OpenTransaction>, sqlx::Error> {
     sqlx::query_as(
-        "select pid, coalesce(nullif(application_name, ''), usename::text, 'unknown') as who,
+        "select pid, coalesce(nullif(application_name, ''), usename::text, 'unknown') as application_name,
              extract(epoch from clock_timestamp() - xact_start)::bigint as seconds,
-             backend_xid is not null as writes
+             backend_xid is not null as has_written
          from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
              and pid not in (select pid from pg_stat_progress_vacuum union all select pid from pg_stat_progress_create_index)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgPool};
 
-use super::transaction::LEFT_BUSY;
+use super::transaction::RECLAIM_TIMEOUT;
 use crate::config::PostgresArgs;
 
 /// The database URL does not parse.
@@ -26,7 +26,7 @@ const OF_REQUESTS: [(&str, &str); 3] =
     [("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];
 
 /// A pool for requests: none of them keeps a connection for longer than its own time.
-pub fn for_requests(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
+pub fn connect_for_requests(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, args.database_connections, &OF_REQUESTS)
 }
 
@@ -37,7 +37,7 @@ const OF_FOLLOWER: [(&str, &str); 1] = [("statement_timeout", "300s")];
 const FOLLOWER_CONNECTIONS: u32 = 2;
 
 /// A pool for the follower of an API process's search index, beside that of its requests.
-pub fn for_search_follower(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
+pub fn connect_for_search_follower(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, FOLLOWER_CONNECTIONS, &OF_FOLLOWER)
 }
 
@@ -60,7 +60,7 @@ fn build(
         .acquire_time_level(log::LevelFilter::Debug)
         .after_release(|connection, _| {
             Box::pin(async move {
-                let free = tokio::time::timeout(LEFT_BUSY, connection.ping()).await;
+                let free = tokio::time::timeout(RECLAIM_TIMEOUT, connection.ping()).await;
                 Ok(matches!(free, Ok(Ok(()))))
             })
         })

@@ -8,19 +8,19 @@ use crate::store::Error;
 const PAUSES_MS: [u64; 4] = [10, 30, 100, 300];
 
 /// An error of a change that another unit of work may have been in the way of.
-pub trait Contention {
+pub trait Retryable {
     /// Whether one was, and the change may come about when it is made again.
     fn is_retryable(&self) -> bool;
 }
 
-impl Contention for Error {
+impl Retryable for Error {
     fn is_retryable(&self) -> bool {
-        self.is_contention()
+        self.is_write_conflict()
     }
 }
 
 /// Makes a change, again from the start while another unit of work is in the way.
-pub async fn retry_on_conflict<T, E: Contention, F>(mut change: impl FnMut() -> F) -> Result<T, E>
+pub async fn retry_on_conflict<T, E: Retryable, F>(mut change: impl FnMut() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
 {

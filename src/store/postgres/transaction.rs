@@ -14,7 +14,7 @@ use sqlx::{PgConnection, PgPool, Postgres};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// How long a connection may be busy with what was given up on it before it is closed and its place is another's.
-pub const LEFT_BUSY: Duration = Duration::from_millis(250);
+pub const RECLAIM_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// What is sent at a time.
 const CHUNK: usize = 1 << 20;
@@ -91,7 +91,7 @@ impl Drop for Transaction {
             let mut connection = connection.lock().await;
             // Reads what is still to come for a statement that was given up; after a copy that is all it does.
             let rollback = sqlx::raw_sql("rollback").execute(&mut **connection);
-            let rolled_back = tokio::time::timeout(LEFT_BUSY, rollback).await;
+            let rolled_back = tokio::time::timeout(RECLAIM_TIMEOUT, rollback).await;
             if state == State::Copying || !matches!(rolled_back, Ok(Ok(_))) {
                 connection.close_on_drop();
             }

@@ -9,7 +9,9 @@ use uuid::Uuid;
 use crate::model::account::Metadata;
 use crate::model::creator::Creator;
 use crate::model::text::folded;
-use crate::store::postgres::keyset::{self, Column, Key, List, Page, Position, Search, Slice, Sort};
+use crate::store::postgres::keyset::{
+    self, KeysetPosition, List, ListPage, PageRequest, Search, Sort, SortColumn, SortKey,
+};
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
@@ -30,21 +32,21 @@ pub enum CreatorSort {
 }
 
 impl Sort for CreatorSort {
-    fn column(self) -> Column {
+    fn column(self) -> SortColumn {
         match self {
-            CreatorSort::Name => Column::required("c.name_key"),
-            CreatorSort::AddedAt => Column::required("c.added_at"),
+            CreatorSort::Name => SortColumn::required("c.name_key"),
+            CreatorSort::AddedAt => SortColumn::required("c.added_at"),
         }
     }
 }
 
 impl CreatorSort {
-    fn position(self, creator: &Creator) -> Position {
+    fn position(self, creator: &Creator) -> KeysetPosition {
         let key = match self {
-            CreatorSort::Name => Key::Text(folded(&creator.name)),
-            CreatorSort::AddedAt => Key::Time(creator.added_at),
+            CreatorSort::Name => SortKey::Text(folded(&creator.name)),
+            CreatorSort::AddedAt => SortKey::Time(creator.added_at),
         };
-        Position { key, id: creator.id }
+        KeysetPosition { key, id: creator.id }
     }
 }
 
@@ -82,18 +84,18 @@ pub async fn list(
     pg: &PgPool,
     organization: Uuid,
     filter: &CreatorFilter,
-    page: &Page<CreatorSort>,
-) -> Result<Slice<Creator>, Error> {
+    page: &PageRequest<CreatorSort>,
+) -> Result<ListPage<Creator>, Error> {
     let rows = statement(organization, filter, page).build_query_as().fetch_all(pg).await?;
     let total = records(organization, filter).total(pg, page).await?;
-    Ok(Slice::new(rows, total, page, |creator| page.sort.position(creator)))
+    Ok(ListPage::new(rows, total, page, |creator| page.sort.position(creator)))
 }
 
 /// The statement that reads a page.
 pub fn statement(
     organization: Uuid,
     filter: &CreatorFilter,
-    page: &Page<CreatorSort>,
+    page: &PageRequest<CreatorSort>,
 ) -> QueryBuilder<Postgres> {
     let mut query = records(organization, filter).page(page);
     query.push(SELECT);
@@ -148,12 +150,12 @@ pub async fn create(write: &mut Write, new: &NewCreator) -> Result<Uuid, Error> 
     .bind(Utc::now())
     .execute(write.connection())
     .await?;
-    write.creator_changed(id);
+    write.record_creator_change(id);
     Ok(id)
 }
 
 /// Changes a creator; its accounts are collected while both are active. A change of nothing leaves it as it is.
-pub async fn change(write: &mut Write, id: Uuid, change: &CreatorChange) -> Result<(), Error> {
+pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Result<(), Error> {
     if *change == CreatorChange::default() {
         return Ok(());
     }
@@ -185,9 +187,9 @@ pub async fn change(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
                 .bind(id)
                 .fetch_all(write.connection())
                 .await?;
-        targets::refresh(write, &accounts).await?;
+        targets::refresh_enabled(write, &accounts).await?;
     }
-    write.creator_changed(id);
+    write.record_creator_change(id);
     Ok(())
 }
 
@@ -209,15 +211,15 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
-    targets::refresh(write, &accounts).await?;
+    targets::refresh_enabled(write, &accounts).await?;
     for account in accounts {
-        write.account_changed(account);
+        write.record_account_change(account);
     }
     sqlx::query("delete from creators where organization_id = $1 and id = $2")
         .bind(organization)
         .bind(id)
         .execute(write.connection())
         .await?;
-    write.creator_removed(id);
+    write.record_creator_removal(id);
     Ok(())
 }

@@ -33,7 +33,7 @@ pub struct ExportedAccount {
     pub category: Option<String>,
     pub creator: Option<String>,
     /// Whether another account of the organization has the username now.
-    pub name_is_anothers: bool,
+    pub username_is_reused: bool,
     name: Option<String>,
     description: Option<String>,
     is_verified: bool,
@@ -123,7 +123,7 @@ pub async fn count_videos(pg: &PgPool, organization: Uuid) -> Result<i64, Error>
 }
 
 /// The next accounts in the order of their usernames.
-pub async fn accounts(
+pub async fn fetch_accounts(
     pg: &PgPool,
     organization: Uuid,
     after: (&str, Uuid),
@@ -136,7 +136,7 @@ pub async fn accounts(
                 not a.holds_username and exists (
                     select from accounts o where o.organization_id = $1 and o.platform = a.platform
                         and o.username = a.username and o.id <> a.id
-                ) as name_is_anothers
+                ) as username_is_reused
          from accounts a left join creators c on c.id = a.creator_id
          where a.organization_id = $1 and (a.username, a.id) > ($2, $3)
          order by a.username, a.id limit $4",
@@ -165,7 +165,7 @@ macro_rules! videos {
 
 /// The internal ids of the videos of accounts, ascending. No index has them in this order within an account, so they are
 /// found once and not a page at a time.
-pub async fn ids_of_videos(pg: &PgPool, organization: Uuid, accounts: &[Uuid]) -> Result<Vec<i64>, Error> {
+pub async fn fetch_video_ids(pg: &PgPool, organization: Uuid, accounts: &[Uuid]) -> Result<Vec<i64>, Error> {
     let ids = sqlx::query_scalar(
         "select internal_id from videos where organization_id = $1 and account_id = any($2) order by internal_id",
     )
@@ -177,7 +177,7 @@ pub async fn ids_of_videos(pg: &PgPool, organization: Uuid, accounts: &[Uuid]) -
 }
 
 /// Those of some videos, by their internal ids, that are still on one of the accounts; ascending.
-pub async fn videos_of(
+pub async fn fetch_account_videos(
     pg: &PgPool,
     organization: Uuid,
     accounts: &[Uuid],
@@ -195,7 +195,7 @@ pub async fn videos_of(
 }
 
 /// The next videos that are tracked on their own and stand on no account, in the order in which they were added.
-pub async fn videos_alone(
+pub async fn fetch_individual_videos(
     pg: &PgPool,
     organization: Uuid,
     after: (DateTime<Utc>, Uuid),
@@ -216,7 +216,7 @@ pub async fn videos_alone(
 
 /// The counters of a video on one of its days.
 #[derive(Debug, Clone, Row, Deserialize)]
-pub struct VideoSnapshots {
+pub struct VideoSnapshotRow {
     video_id: u64,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     pub observed_at: DateTime<Utc>,
@@ -226,7 +226,7 @@ pub struct VideoSnapshots {
 
 /// The figures of an account on one of its days.
 #[derive(Debug, Clone, Row, Deserialize)]
-pub struct AccountSnapshots {
+pub struct AccountSnapshotRow {
     subject_id: u64,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     pub observed_at: DateTime<Utc>,
@@ -236,16 +236,16 @@ pub struct AccountSnapshots {
 }
 
 /// The snapshots of videos by their internal ids, each video's in the order of its days.
-pub async fn video_snapshots(
+pub async fn fetch_video_snapshots(
     client: &Client,
     organization: Uuid,
     videos: &[ExportedVideo],
-) -> Result<HashMap<i64, Vec<VideoSnapshots>>, Error> {
+) -> Result<HashMap<i64, Vec<VideoSnapshotRow>>, Error> {
     if videos.is_empty() {
         return Ok(HashMap::new());
     }
     let places: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-    let rows: Vec<VideoSnapshots> = ask(
+    let rows: Vec<VideoSnapshotRow> = ask(
         client,
         "SELECT video_id, observed_at,
             [view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count,
@@ -256,7 +256,7 @@ pub async fn video_snapshots(
         |query| query.param("org", organization).param("videos", places),
     )
     .await?;
-    let mut of: HashMap<i64, Vec<VideoSnapshots>> = HashMap::new();
+    let mut of: HashMap<i64, Vec<VideoSnapshotRow>> = HashMap::new();
     for row in rows {
         of.entry(row.video_id.cast_signed()).or_default().push(row);
     }
@@ -264,16 +264,16 @@ pub async fn video_snapshots(
 }
 
 /// The snapshots of accounts by their internal ids, each account's in the order of its days.
-pub async fn account_snapshots(
+pub async fn fetch_account_snapshots(
     client: &Client,
     organization: Uuid,
     subjects: &HashSet<i64>,
-) -> Result<HashMap<i64, Vec<AccountSnapshots>>, Error> {
+) -> Result<HashMap<i64, Vec<AccountSnapshotRow>>, Error> {
     if subjects.is_empty() {
         return Ok(HashMap::new());
     }
     let subjects: Vec<_> = subjects.iter().collect();
-    let rows: Vec<AccountSnapshots> = ask(
+    let rows: Vec<AccountSnapshotRow> = ask(
         client,
         "SELECT subject_id, observed_at, follower_count, following_count, profile_post_count
          FROM account_snapshots FINAL
@@ -282,7 +282,7 @@ pub async fn account_snapshots(
         |query| query.param("org", organization).param("subjects", subjects),
     )
     .await?;
-    let mut of: HashMap<i64, Vec<AccountSnapshots>> = HashMap::new();
+    let mut of: HashMap<i64, Vec<AccountSnapshotRow>> = HashMap::new();
     for row in rows {
         of.entry(row.subject_id.cast_signed()).or_default().push(row);
     }

@@ -1,4 +1,4 @@
-//! What a create answered, kept in the create's own transaction, so that a retry gets the same answer again and
+//! What a create find_response, kept in the create's own transaction, so that a retry gets the same answer again and
 //! never a second resource.
 
 use sqlx::{PgExecutor, PgPool};
@@ -8,7 +8,7 @@ use crate::store::{Error, Write};
 
 /// What names a create: the same key on another path is another request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestName {
+pub struct IdempotentRequest {
     pub method: &'static str,
     pub path: String,
     pub key: String,
@@ -18,7 +18,7 @@ pub struct RequestName {
 
 /// An answer that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
-pub struct Answer {
+pub struct StoredResponse {
     pub status: i16,
     pub location: Option<String>,
     pub body: Vec<u8>,
@@ -30,18 +30,18 @@ pub enum Claim {
     /// Nobody has used it within a day; it is this request's now, until the unit of work ends.
     New,
     /// The same request was answered before.
-    Answered(Answer),
+    Completed(StoredResponse),
     /// Another body was sent with it.
-    OtherBody,
+    BodyMismatch,
     /// The first request with it has not ended yet.
     InFlight,
 }
 
 /// Claims a key for this unit of work. What was answered before is looked for first, so that only a first request
 /// ever holds the key.
-pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error> {
+pub async fn claim(write: &mut Write, name: &IdempotentRequest) -> Result<Claim, Error> {
     let organization = write.organization();
-    if let Some(claim) = answered(write.connection(), organization, name).await? {
+    if let Some(claim) = find_response(write.connection(), organization, name).await? {
         return Ok(claim);
     }
     let free: bool = sqlx::query_scalar(
@@ -54,7 +54,7 @@ pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error
     .fetch_one(write.connection())
     .await?;
     // The first request may have ended between the two looks.
-    match answered(write.connection(), organization, name).await? {
+    match find_response(write.connection(), organization, name).await? {
         Some(claim) => Ok(claim),
         None if free => Ok(Claim::New),
         None => Ok(Claim::InFlight),
@@ -62,16 +62,16 @@ pub async fn claim(write: &mut Write, name: &RequestName) -> Result<Claim, Error
 }
 
 /// What was answered under a key within a day.
-pub async fn answered(
+pub async fn find_response(
     pg: impl PgExecutor<'_>,
     organization: Uuid,
-    name: &RequestName,
+    name: &IdempotentRequest,
 ) -> Result<Option<Claim>, Error> {
     #[derive(sqlx::FromRow)]
     struct Kept {
         body_hash: Vec<u8>,
         #[sqlx(flatten)]
-        answer: Answer,
+        answer: StoredResponse,
     }
     let kept: Option<Kept> = sqlx::query_as(
         "select body_hash, status, location, body from idempotency_keys
@@ -85,12 +85,16 @@ pub async fn answered(
     .fetch_optional(pg)
     .await?;
     Ok(kept.map(|kept| {
-        if kept.body_hash == name.body_hash { Claim::Answered(kept.answer) } else { Claim::OtherBody }
+        if kept.body_hash == name.body_hash { Claim::Completed(kept.answer) } else { Claim::BodyMismatch }
     }))
 }
 
 /// Keeps an answer, together with what it tells of.
-pub async fn keep(write: &mut Write, name: &RequestName, answer: &Answer) -> Result<(), Error> {
+pub async fn store_response(
+    write: &mut Write,
+    name: &IdempotentRequest,
+    answer: &StoredResponse,
+) -> Result<(), Error> {
     let organization = write.organization();
     sqlx::query(
         "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, location, body)
@@ -113,7 +117,7 @@ pub async fn keep(write: &mut Write, name: &RequestName, answer: &Answer) -> Res
 }
 
 /// Removes up to `most` answers that are kept no longer, and says how many there were.
-pub async fn remove_expired(pg: &PgPool, most: i64) -> Result<u64, Error> {
+pub async fn delete_expired(pg: &PgPool, most: i64) -> Result<u64, Error> {
     let removed = sqlx::query(
         "delete from idempotency_keys where (organization_id, method, path, key) in (
              select organization_id, method, path, key from idempotency_keys

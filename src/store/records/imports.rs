@@ -15,7 +15,7 @@ use crate::store::{Error, Write};
 
 /// Finds accounts by name, locked against scrapes and other imports, and makes those that are missing: paused ones
 /// unless `active`, due from `now` on. No cap binds here.
-pub async fn accounts(
+pub async fn find_or_create_accounts(
     write: &mut Write,
     names: &[(Platform, String)],
     active: bool,
@@ -45,11 +45,11 @@ pub async fn accounts(
     .fetch_all(write.connection())
     .await?;
     if made.len() < missing.len() {
-        return Err(Error::Contended);
+        return Err(Error::WriteConflict);
     }
     targets::add_accounts(write, &ids, now).await?;
     for (id, subject_id, platform, username) in made {
-        write.account_changed(id);
+        write.record_account_change(id);
         found.insert((platform, username), AccountRef { id, subject_id });
     }
     Ok(found)
@@ -116,9 +116,9 @@ pub async fn link_creators(
     .fetch_all(write.connection())
     .await?;
     for account in &linked {
-        write.account_changed(*account);
+        write.record_account_change(*account);
     }
-    targets::refresh(write, &linked).await
+    targets::refresh_enabled(write, &linked).await
 }
 
 async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Result<Uuid, Error> {
@@ -146,12 +146,12 @@ async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Re
     .bind(now)
     .execute(write.connection())
     .await?;
-    write.creator_changed(id);
+    write.record_creator_change(id);
     Ok(id)
 }
 
 /// Gives accounts the category that rows name, unless a user or a later observation gave them another.
-pub async fn categorise(
+pub async fn set_categories(
     write: &mut Write,
     categories: &[(Platform, String, Known<String>)],
 ) -> Result<(), Error> {
@@ -176,7 +176,7 @@ pub async fn categorise(
     .fetch_all(write.connection())
     .await?;
     for account in changed {
-        write.account_changed(account);
+        write.record_account_change(account);
     }
     Ok(())
 }

@@ -122,7 +122,7 @@ pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKey>, Error>
 }
 
 /// Sets a key's status; running processes follow within seconds.
-pub async fn set(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKey, Error> {
+pub async fn set_status(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKey, Error> {
     sqlx::query_as(record!("update api_keys set status = $2 where id = $1 returning", ""))
         .bind(key)
         .bind(status)
@@ -227,7 +227,7 @@ struct Found {
 }
 
 /// Finds what a key grants: the index leads to the row, and that its hash is the key's is said in constant time.
-pub async fn find(pg: &PgPool, key: &Key) -> Result<Option<Grant>, Error> {
+pub async fn find_grant(pg: &PgPool, key: &Key) -> Result<Option<Grant>, Error> {
     let found: Option<Found> = sqlx::query_as(
         "select k.hash, k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
                 coalesce(k.rate_limit, o.rate_limit) as rate_limit, o.history_since

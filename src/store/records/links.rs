@@ -43,7 +43,7 @@ pub async fn put(write: &mut Write, creator: Uuid, account: Uuid) -> Result<(Lin
         }
         None => {
             let link = AccountChange { creator_id: Some(Some(creator)), ..AccountChange::default() };
-            change::change(write, account, &link).await?;
+            change::update(write, account, &link).await?;
             true
         }
     };
@@ -51,14 +51,14 @@ pub async fn put(write: &mut Write, creator: Uuid, account: Uuid) -> Result<(Lin
 }
 
 /// Takes an account from this creator.
-pub async fn remove(write: &mut Write, creator: Uuid, account: Uuid) -> Result<(), Error> {
+pub async fn delete(write: &mut Write, creator: Uuid, account: Uuid) -> Result<(), Error> {
     let organization = write.organization();
     creators::require(write.connection(), organization, creator).await?;
     accounts::require(write.connection(), organization, account).await?;
     match change::owner(write, account, creator).await? {
         Some(owner) if owner == creator => {
             let unlink = AccountChange { creator_id: Some(None), ..AccountChange::default() };
-            change::change(write, account, &unlink).await
+            change::update(write, account, &unlink).await
         }
         _ => Err(Error::NotFound("link between this creator and this account")),
     }

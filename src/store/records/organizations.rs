@@ -26,7 +26,7 @@ pub struct OrganizationChange {
 
 /// What goes with an organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
-pub struct Belongings {
+pub struct OrganizationUsage {
     pub id: Uuid,
     pub name: String,
     pub keys: i64,
@@ -74,7 +74,7 @@ pub async fn require(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
 }
 
 /// Changes an organization; running processes follow within seconds.
-pub async fn set(
+pub async fn update(
     pg: &PgPool,
     organization: Uuid,
     change: &OrganizationChange,
@@ -120,7 +120,7 @@ pub async fn history_since(pg: &PgPool, organization: Uuid) -> Result<Option<Nai
 }
 
 /// Counts what an organization has, whether it is deleted already or not.
-pub async fn belongings(pg: &PgPool, organization: Uuid) -> Result<Belongings, Error> {
+pub async fn fetch_usage(pg: &PgPool, organization: Uuid) -> Result<OrganizationUsage, Error> {
     sqlx::query_as(
         "select id, name,
                 (select count(*) from api_keys where organization_id = o.id) as keys,
@@ -156,7 +156,7 @@ pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
 }
 
 /// Counts the accounts of every organization that has any.
-pub async fn sizes(pg: &PgPool) -> Result<Vec<(Uuid, i64)>, Error> {
+pub async fn count_accounts(pg: &PgPool) -> Result<Vec<(Uuid, i64)>, Error> {
     let sizes = sqlx::query_as("select organization_id, count(*) from accounts group by organization_id")
         .fetch_all(pg)
         .await?;

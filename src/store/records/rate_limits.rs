@@ -8,16 +8,16 @@ use crate::store::Error;
 
 /// What a window holds after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
-pub struct Counted {
+pub struct RateLimitWindow {
     /// The time, in Unix seconds.
-    pub second: i64,
+    pub unix_seconds: i64,
     /// Requests that passed in this window, this one included; `None` when it did not pass.
-    pub taken: Option<i32>,
+    pub used: Option<i32>,
 }
 
 /// Takes one of `limit` from the key's window. The row's lock lets one request after the other through, whatever
 /// process they came to.
-pub async fn take(pg: &PgPool, key: Uuid, limit: u32) -> Result<Counted, Error> {
+pub async fn count_request(pg: &PgPool, key: Uuid, limit: u32) -> Result<RateLimitWindow, Error> {
     Ok(sqlx::query_as(
         "with clock as (select floor(extract(epoch from now()))::bigint as second),
               counted as (
@@ -25,7 +25,7 @@ pub async fn take(pg: &PgPool, key: Uuid, limit: u32) -> Result<Counted, Error> 
                   select second / 60, $1, 1 from clock
                   on conflict (minute, key_id) do update set requests = w.requests + 1 where w.requests < $2
                   returning requests)
-         select second, (select requests from counted) as taken from clock",
+         select second as unix_seconds, (select requests from counted) as used from clock",
     )
     .bind(key)
     .bind(i64::from(limit))
@@ -34,7 +34,7 @@ pub async fn take(pg: &PgPool, key: Uuid, limit: u32) -> Result<Counted, Error> 
 }
 
 /// Removes up to `most` windows that are over, and says how many there were.
-pub async fn remove_ended(pg: &PgPool, most: i64) -> Result<u64, Error> {
+pub async fn delete_expired(pg: &PgPool, most: i64) -> Result<u64, Error> {
     let removed = sqlx::query(
         "delete from rate_limit_windows where (minute, key_id) in (
              select minute, key_id from rate_limit_windows

@@ -20,18 +20,18 @@ const SHARED: i64 = 100;
 /// What kind of thing a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
-pub enum Kind {
+pub enum TargetKind {
     Account,
     Video,
 }
 
 /// A target that one tracker process has in hand until its lease ends.
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Leased {
+pub struct LeasedTarget {
     pub id: Uuid,
     pub organization_id: Uuid,
     pub platform: Platform,
-    pub kind: Kind,
+    pub kind: TargetKind,
     pub failures: i32,
     pub not_found_runs: i32,
     /// How the platform is asked for an account.
@@ -39,37 +39,37 @@ pub struct Leased {
     pub platform_id: Option<String>,
 }
 
-impl Leased {
+impl LeasedTarget {
     /// Whether one answer of the platform serves both.
-    pub fn shares_answer(&self, other: &Leased) -> bool {
-        let key = |of: &Leased| (of.platform, of.username.clone(), of.platform_id.clone());
-        self.kind == Kind::Account && other.kind == Kind::Account && key(self) == key(other)
+    pub fn shares_response(&self, other: &LeasedTarget) -> bool {
+        let key = |of: &LeasedTarget| (of.platform, of.username.clone(), of.platform_id.clone());
+        self.kind == TargetKind::Account && other.kind == TargetKind::Account && key(self) == key(other)
     }
 }
 
 /// At which end of what is due an organization's turn begins. As both have their share, a new account does not wait
 /// behind a backlog, and a backlog does not wait for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    LongestDue,
-    NewestDue,
+pub enum LeaseOrder {
+    OldestFirst,
+    NewestFirst,
 }
 
 /// What one process asks for.
 #[derive(Debug, Clone, Copy)]
-pub struct Demand<'a> {
+pub struct LeaseRequest<'a> {
     pub owner: Uuid,
     pub platform: Platform,
     pub now: DateTime<Utc>,
     /// Only targets of this kind, while no source can read the other.
-    pub kind: Option<Kind>,
+    pub kind: Option<TargetKind>,
     /// How many targets at most.
     pub limit: usize,
-    pub end: End,
+    pub order: LeaseOrder,
     /// The organization that had the last turn.
-    pub after: Uuid,
+    pub after_organization: Uuid,
     /// What the process has in hand already, should a lease have run out meanwhile.
-    pub in_hand: &'a [Uuid],
+    pub in_flight: &'a [Uuid],
 }
 
 macro_rules! due {
@@ -137,40 +137,44 @@ macro_rules! in_turns {
 #[derive(sqlx::FromRow)]
 struct Placed {
     #[sqlx(flatten)]
-    leased: Leased,
+    leased: LeasedTarget,
     place: i64,
 }
 
 /// The statement that takes due targets in hand, for whoever wants to see its plan.
-pub fn statement(end: End) -> &'static str {
-    match end {
-        End::LongestDue => in_turns!("asc"),
-        End::NewestDue => in_turns!("desc"),
+pub fn statement(order: LeaseOrder) -> &'static str {
+    match order {
+        LeaseOrder::OldestFirst => in_turns!("asc"),
+        LeaseOrder::NewestFirst => in_turns!("desc"),
     }
 }
 
 /// Takes due targets in hand that nobody else holds, and says which organization had the last turn.
-pub async fn lease(pg: &PgPool, demand: Demand<'_>) -> Result<(Vec<Leased>, Uuid), Error> {
-    let placed: Vec<Placed> = sqlx::query_as(statement(demand.end))
+pub async fn lease(pg: &PgPool, demand: LeaseRequest<'_>) -> Result<(Vec<LeasedTarget>, Uuid), Error> {
+    let placed: Vec<Placed> = sqlx::query_as(statement(demand.order))
         .bind(demand.owner)
         .bind(demand.platform)
         .bind(demand.now)
-        .bind(demand.in_hand)
+        .bind(demand.in_flight)
         .bind(LEASE)
         .bind(demand.limit as i64)
-        .bind(demand.after)
+        .bind(demand.after_organization)
         .bind(demand.kind)
         .fetch_all(pg)
         .await?;
     let last = placed.iter().max_by_key(|placed| placed.place);
-    let last = last.map_or(demand.after, |placed| placed.leased.organization_id);
+    let last = last.map_or(demand.after_organization, |placed| placed.leased.organization_id);
     Ok((placed.into_iter().map(|placed| placed.leased).collect(), last))
 }
 
 /// Takes in hand what the answers for leased accounts serve as well: due accounts of other organizations under the
 /// same name and platform id, those that have waited longest.
-pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -> Result<Vec<Leased>, Error> {
-    let accounts = accounts.iter().filter(|leased| leased.kind == Kind::Account);
+pub async fn lease_same_accounts(
+    pg: &PgPool,
+    demand: LeaseRequest<'_>,
+    accounts: &[LeasedTarget],
+) -> Result<Vec<LeasedTarget>, Error> {
+    let accounts = accounts.iter().filter(|leased| leased.kind == TargetKind::Account);
     let (usernames, platform_ids): (Vec<_>, Vec<_>) =
         accounts.map(|leased| (leased.username.as_deref(), leased.platform_id.as_deref())).unzip();
     if usernames.is_empty() {
@@ -203,7 +207,7 @@ pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -
     .bind(demand.owner)
     .bind(demand.platform)
     .bind(demand.now)
-    .bind(demand.in_hand)
+    .bind(demand.in_flight)
     .bind(LEASE)
     .bind(usernames)
     .bind(platform_ids)
@@ -214,10 +218,10 @@ pub async fn lease_alike(pg: &PgPool, demand: Demand<'_>, accounts: &[Leased]) -
 }
 
 /// Keeps in hand what the process works on; what it gave up without a word runs out.
-pub async fn renew(pg: &PgPool, owner: Uuid, in_hand: &[Uuid]) -> Result<(), Error> {
+pub async fn renew(pg: &PgPool, owner: Uuid, in_flight: &[Uuid]) -> Result<(), Error> {
     sqlx::query("update scrape_targets set lease_until = now() + $3 where lease_owner = $1 and id = any($2)")
         .bind(owner)
-        .bind(in_hand)
+        .bind(in_flight)
         .bind(LEASE)
         .execute(pg)
         .await?;

@@ -16,14 +16,16 @@ pub struct Queue {
     /// Targets whose time has come and that nobody has in hand.
     pub due: i64,
     /// Those that a tracker has in hand.
-    pub in_hand: i64,
+    #[serde(rename = "in_hand")]
+    pub leased: i64,
     /// Those whose last attempt failed, due or not.
     pub failing: i64,
     /// How long the one that is due longest has waited.
     pub lag_seconds: i64,
     /// Until when its sources rest, the one that rests longest; null while all go on. While another source of its list
     /// can go on, so does the queue.
-    pub rests_until: Option<DateTime<Utc>>,
+    #[serde(rename = "rests_until")]
+    pub paused_until: Option<DateTime<Utc>>,
     pub cause: Option<PauseCause>,
     /// Which sources rest, each with its reason.
     pub reason: Option<String>,
@@ -31,7 +33,7 @@ pub struct Queue {
 
 /// A queue together with how much it is of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Status {
+pub struct QueueStatus {
     #[serde(flatten)]
     pub queue: Queue,
     /// Accounts and individually tracked videos that are not paused.
@@ -39,14 +41,14 @@ pub struct Status {
 }
 
 /// Reads what is tracked of every platform, and its queue at `now` of the service's clock.
-pub async fn status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Status>, Error> {
-    let (targets, queues) = (targets(pg).await?, all(pg, now).await?);
+pub async fn fetch_status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<QueueStatus>, Error> {
+    let (targets, queues) = (count_targets(pg).await?, fetch_all(pg, now).await?);
     let together = targets.into_iter().zip(queues);
-    Ok(together.map(|((_, targets), queue)| Status { queue, targets }).collect())
+    Ok(together.map(|((_, targets), queue)| QueueStatus { queue, targets }).collect())
 }
 
 /// Counts the accounts and individually tracked videos of every platform that are not paused; goes through all of them.
-pub async fn targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
+pub async fn count_targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
     let targets = sqlx::query_as(
         "select p.platform, t.targets
          from unnest($1::text[]) with ordinality as p(platform, place)
@@ -63,15 +65,15 @@ pub async fn targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
 
 /// Reads the queue of every platform, at `now` of the service's clock. Looks at what is due, which what is in hand was and is
 /// until it is done, and at what fails.
-pub async fn all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
+pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
     let queues = sqlx::query_as(
-        "select p.platform, t.due, t.in_hand, failing.failing,
+        "select p.platform, t.due, t.leased, failing.failing,
                 coalesce(extract(epoch from $1 - t.longest), 0)::bigint as lag_seconds,
-                pause.rests_until, pause.cause, pause.reason
+                pause.paused_until, pause.cause, pause.reason
          from unnest($2::text[]) with ordinality as p(platform, place)
          cross join lateral (
             select count(*) filter (where not coalesce(lease_until >= now(), false)) as due,
-                count(*) filter (where lease_until >= now()) as in_hand,
+                count(*) filter (where lease_until >= now()) as leased,
                 min(next_attempt_at) filter (where not coalesce(lease_until >= now(), false)) as longest
             from scrape_targets where platform = p.platform and enabled and next_attempt_at <= $1
          ) t
@@ -80,7 +82,7 @@ pub async fn all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
             where platform = p.platform and enabled and failures > 0
          ) failing
          cross join lateral (
-            select max(until) as rests_until, min(cause) as cause,
+            select max(until) as paused_until, min(cause) as cause,
                 string_agg(source || ': ' || reason, '; ' order by source) as reason
             from source_pauses where platform = p.platform
          ) pause
@@ -95,7 +97,7 @@ pub async fn all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
 
 /// The accounts of a platform that are read, each once however many organizations track it, as often as the most
 /// eager of them has it read and as deep as the one that looks back farthest.
-pub async fn accounts(
+pub async fn fetch_account_facts(
     pg: &PgPool,
     platform: Platform,
     now: DateTime<Utc>,
@@ -127,7 +129,7 @@ pub async fn accounts(
 }
 
 /// The intervals at which individually tracked videos of a platform are read, each video once.
-pub async fn video_intervals(pg: &PgPool, platform: Platform) -> Result<Vec<i32>, Error> {
+pub async fn fetch_video_intervals(pg: &PgPool, platform: Platform) -> Result<Vec<i32>, Error> {
     let intervals = sqlx::query_scalar(
         "select min(v.scrape_interval_hours) from scrape_targets t join videos v on v.id = t.id
          where t.platform = $1 and t.enabled and t.kind = 'video' group by coalesce(v.external_id, v.shortcode)",

@@ -5,12 +5,12 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::model::platform::Platform;
-use crate::store::tracking::targets::Reach;
+use crate::store::tracking::targets::DeepReads;
 use crate::store::{Error, Write, observations};
 
 /// An account as a scrape has to know it.
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Account {
+pub struct ScrapeAccount {
     pub internal_id: i64,
     pub username: String,
     pub platform_id: Option<String>,
@@ -20,16 +20,16 @@ pub struct Account {
     /// The day before which posts are not read.
     pub not_before: NaiveDate,
     #[sqlx(flatten)]
-    pub reach: Reach,
+    pub deep_reads: DeepReads,
 }
 
 /// What an answer says of who the account is.
 #[derive(Debug, Clone, Copy)]
-pub struct Said<'a> {
+pub struct ObservedIdentity<'a> {
     pub platform_id: Option<&'a str>,
     pub username: &'a str,
     /// The platform's ids of its posts.
-    pub posts: &'a [&'a str],
+    pub post_ids: &'a [&'a str],
     /// The day before which posts were not asked for.
     pub not_before: NaiveDate,
 }
@@ -40,12 +40,12 @@ pub struct Said<'a> {
 /// was given by hand. Later ones read the posts of the last 14 days, weekly those of
 /// 90 days, and monthly all; never beyond the oldest post that is known, but always back to the last scrape. As
 /// intervals vary by a twentieth, a week is over a tenth of an interval early.
-pub async fn account(
+pub async fn fetch_account(
     pg: &PgPool,
     organization: Uuid,
     id: Uuid,
     now: DateTime<Utc>,
-) -> Result<Option<Account>, Error> {
+) -> Result<Option<ScrapeAccount>, Error> {
     let account = sqlx::query_as(
         "select a.internal_id, a.username, a.platform_id, a.scrape_interval_hours,
                 coalesce(a.max_recent_posts, o.default_max_recent_posts) as max_posts,
@@ -86,14 +86,14 @@ pub async fn account(
 
 /// An individually tracked video as a scrape has to know it.
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Video {
+pub struct ScrapeVideo {
     pub external_id: Option<String>,
     pub shortcode: Option<String>,
     pub username: Option<String>,
     pub scrape_interval_hours: i32,
 }
 
-pub async fn video(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<Video>, Error> {
+pub async fn fetch_video(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<ScrapeVideo>, Error> {
     let video = sqlx::query_as(
         "select v.external_id, v.shortcode, a.username, v.scrape_interval_hours
          from videos v left join accounts a on a.id = v.account_id
@@ -108,14 +108,14 @@ pub async fn video(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<V
 
 /// Whether an answer is about the account it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Identity {
-    Same,
+pub enum IdentityCheck {
+    Matches,
     /// The name leads to somebody else now; why nothing of the answer may be kept.
-    Foreign(String),
+    OtherAccount(String),
     /// The account was given another name meanwhile, by which it has to be asked for again.
-    Outdated,
+    Renamed,
     /// The account was deleted meanwhile.
-    Gone,
+    Deleted,
 }
 
 #[derive(sqlx::FromRow)]
@@ -141,30 +141,30 @@ async fn lock(write: &mut Write, account: Uuid) -> Result<Option<Known>, Error> 
 }
 
 /// Whether the account still goes by the name that it was asked for by, which it does until the commit.
-pub async fn still_asked_as(write: &mut Write, account: Uuid, asked: &str) -> Result<bool, Error> {
+pub async fn has_username(write: &mut Write, account: Uuid, asked: &str) -> Result<bool, Error> {
     Ok(lock(write, account).await?.is_some_and(|known| known.username == asked))
 }
 
 /// Compares what the platform says of the identity of the account that was asked for by a name with what is known,
 /// and records the outcome: a new name of the same account is taken over, one that belongs to somebody else is given
 /// up, and one that it has again is held again.
-pub async fn identify(
+pub async fn check_identity(
     write: &mut Write,
     account: Uuid,
     asked: &str,
-    said: Said<'_>,
-) -> Result<Identity, Error> {
-    let Said { platform_id, username, .. } = said;
+    said: ObservedIdentity<'_>,
+) -> Result<IdentityCheck, Error> {
+    let ObservedIdentity { platform_id, username, .. } = said;
     let organization = write.organization();
-    let Some(known) = lock(write, account).await? else { return Ok(Identity::Gone) };
+    let Some(known) = lock(write, account).await? else { return Ok(IdentityCheck::Deleted) };
     if known.username != asked {
-        return Ok(Identity::Outdated);
+        return Ok(IdentityCheck::Renamed);
     }
     if let (Some(before), Some(now)) = (known.platform_id.as_deref(), platform_id)
         && before != now
     {
         give_up_username(write, account).await?;
-        return Ok(Identity::Foreign(format!(
+        return Ok(IdentityCheck::OtherAccount(format!(
             "the username {} now belongs to another account of the platform: correct the username, or delete the account",
             known.username
         )));
@@ -184,7 +184,7 @@ pub async fn identify(
         .await?;
         if let Some(other) = other {
             set_account_unavailable(write, account, true).await?;
-            return Ok(Identity::Foreign(format!(
+            return Ok(IdentityCheck::OtherAccount(format!(
                 "the platform's account is tracked already, as {other}: delete this one"
             )));
         }
@@ -192,7 +192,7 @@ pub async fn identify(
     let same_id = known.platform_id.is_some() && platform_id.is_some();
     if known.username_unchecked && !same_id && !finds_known_post(write, account, said).await? {
         give_up_username(write, account).await?;
-        return Ok(Identity::Foreign(format!(
+        return Ok(IdentityCheck::OtherAccount(format!(
             "none of the account's known posts is found under the username {}: correct the username, or delete the account",
             known.username
         )));
@@ -222,17 +222,21 @@ pub async fn identify(
     .map_err(made_meanwhile)?;
     let renamed = now_called != known.username;
     if renamed {
-        write.account_changed(account);
+        write.record_account_change(account);
     }
     if known.is_unavailable || renamed {
         tracing::info!(%account, username = now_called, "an account is found again, or under a new name");
     }
-    Ok(Identity::Same)
+    Ok(IdentityCheck::Matches)
 }
 
 /// Whether a post that is known of an account is among those of an answer. An account of which no post is known that
 /// the answer could hold has nothing to be told by.
-async fn finds_known_post(write: &mut Write, account: Uuid, said: Said<'_>) -> Result<bool, Error> {
+async fn finds_known_post(
+    write: &mut Write,
+    account: Uuid,
+    said: ObservedIdentity<'_>,
+) -> Result<bool, Error> {
     let found = sqlx::query_scalar(
         "select coalesce(bool_or(external_id = any($3)), true) from videos
          where organization_id = $1 and account_id = $2 and external_id is not null
@@ -240,7 +244,7 @@ async fn finds_known_post(write: &mut Write, account: Uuid, said: Said<'_>) -> R
     )
     .bind(write.organization())
     .bind(account)
-    .bind(said.posts)
+    .bind(said.post_ids)
     .bind(said.not_before.and_time(NaiveTime::MIN).and_utc())
     .fetch_one(write.connection())
     .await?;
@@ -250,7 +254,7 @@ async fn finds_known_post(write: &mut Write, account: Uuid, said: Said<'_>) -> R
 /// Another unit of work took the name or the platform's id between the look and the change.
 fn made_meanwhile(error: sqlx::Error) -> Error {
     match &error {
-        sqlx::Error::Database(database) if database.is_unique_violation() => Error::Contended,
+        sqlx::Error::Database(database) if database.is_unique_violation() => Error::WriteConflict,
         _ => error.into(),
     }
 }

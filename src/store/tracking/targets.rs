@@ -2,7 +2,7 @@
 //! attempts went. Who has a target in hand is the matter of `leases`.
 //!
 //! A target is enabled while its account and that account's creator, or its video, is active; whoever changes one
-//! of these flags calls [`refresh`]. Nothing else decides what is collected.
+//! of these flags calls [`refresh_enabled`]. Nothing else decides what is collected.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
@@ -47,7 +47,7 @@ pub async fn add_videos(write: &mut Write, videos: &[Uuid], now: DateTime<Utc>) 
 }
 
 /// Enables or pauses the targets of accounts and videos as their own flags and their creators' say.
-pub async fn refresh(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
+pub async fn refresh_enabled(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     sqlx::query(
         "update scrape_targets t set enabled = x.enabled
          from (
@@ -67,7 +67,7 @@ pub async fn refresh(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
 }
 
 /// The interval at which an account or an individually tracked video is read.
-pub async fn interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<i32>, Error> {
+pub async fn fetch_interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<i32>, Error> {
     let hours = sqlx::query_scalar(
         "select scrape_interval_hours from accounts where organization_id = $1 and id = $2
          union all
@@ -133,12 +133,12 @@ pub struct Attempt {
     pub failures: i32,
     pub not_found_runs: i32,
     /// How deep an account was read.
-    pub reach: Reach,
+    pub deep_reads: DeepReads,
 }
 
 /// How far back an account's posts are read: the newest at every scrape, older ones seldom.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
-pub struct Reach {
+pub struct DeepReads {
     /// To the posts that are read weekly.
     pub weekly: bool,
     /// To those that are read monthly.
@@ -147,7 +147,12 @@ pub struct Reach {
 
 /// Ends an attempt within the unit of work that records what it learned. False when the lease was lost meanwhile:
 /// somebody else has the target, and this unit of work must not commit.
-pub async fn finish(write: &mut Write, owner: Uuid, target: Uuid, attempt: Attempt) -> Result<bool, Error> {
+pub async fn finish_attempt(
+    write: &mut Write,
+    owner: Uuid,
+    target: Uuid,
+    attempt: Attempt,
+) -> Result<bool, Error> {
     let finished = sqlx::query(
         "update scrape_targets set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
             not_found_runs = $8, lease_owner = null, lease_until = null,
@@ -163,8 +168,8 @@ pub async fn finish(write: &mut Write, owner: Uuid, target: Uuid, attempt: Attem
     .bind(attempt.error)
     .bind(attempt.failures)
     .bind(attempt.not_found_runs)
-    .bind(attempt.reach.weekly)
-    .bind(attempt.reach.monthly)
+    .bind(attempt.deep_reads.weekly)
+    .bind(attempt.deep_reads.monthly)
     .execute(write.connection())
     .await?;
     Ok(finished.rows_affected() == 1)

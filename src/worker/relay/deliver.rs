@@ -10,7 +10,7 @@ use crate::failpoint;
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecomputeMode, Subject, dimensions};
 use crate::store::clickhouse::rollup;
-use crate::store::outbox::{Delivery, Leadership};
+use crate::store::outbox::{Delivery, RelayLock};
 use crate::worker::{LONG, within};
 
 /// Subjects whose gains are computed by one statement, unless that turns out to be too much for it.
@@ -20,7 +20,7 @@ const SUBJECTS: usize = 128;
 /// rollup of what is touched has to be written.
 pub(super) async fn deliver(
     stores: &Databases,
-    leadership: &mut Leadership,
+    leadership: &mut RelayLock,
     before: i64,
     delivery: &Delivery,
     mode: RecomputeMode,
@@ -56,7 +56,7 @@ pub(super) async fn deliver(
 /// Computes the gains of subjects again; fewer at a time where so many are too much for one statement.
 async fn recompute(
     client: &clickhouse::Client,
-    leadership: &mut Leadership,
+    leadership: &mut RelayLock,
     subjects: &[Subject],
     delivery: i64,
     mode: RecomputeMode,
@@ -65,7 +65,7 @@ async fn recompute(
     while let Some(some) = waiting.pop() {
         confirm(leadership).await?;
         match history_writer::recompute_rollup(client, some, delivery, mode).await {
-            Err(error) if error.is_too_much() && some.len() > 1 => {
+            Err(error) if error.exceeds_query_limit() && some.len() > 1 => {
                 let (first, second) = some.split_at(some.len() / 2);
                 waiting.extend([second, first]);
             }

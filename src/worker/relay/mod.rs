@@ -19,7 +19,7 @@ use crate::app::Databases;
 use crate::failpoint;
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecomputeMode};
-use crate::store::outbox::{self, Held, Leadership};
+use crate::store::outbox::{self, BlockedOrganizations, RelayLock};
 
 /// How long the relay rests when nothing waits.
 const IDLE: Duration = Duration::from_millis(100);
@@ -85,15 +85,18 @@ async fn lead(
     // Nothing is in hand before it has begun.
     let Some(begun) = stop.run_until_cancelled(begin(stores, database_url)).await else { return Ok(()) };
     let Some((mut leadership, mut has, abandoned)) = begun? else { return Ok(()) };
-    let mut held = Held::default();
+    let mut held = BlockedOrganizations::default();
     let mut looked = Instant::now();
     let mut cleaned = None::<Instant>;
     loop {
         confirm(&mut leadership).await?;
-        if let Some(delivery) = within(LONG, outbox::next(pg, DELIVERY_BYTES, &mut held)).await? {
+        if let Some(delivery) = within(LONG, outbox::begin_delivery(pg, DELIVERY_BYTES, &mut held)).await? {
             failpoint::reached("relay-numbered");
-            let mode =
-                if delivery.first <= abandoned { RecomputeMode::AllDays } else { RecomputeMode::ChangedDays };
+            let mode = if delivery.first_position <= abandoned {
+                RecomputeMode::AllDays
+            } else {
+                RecomputeMode::ChangedDays
+            };
             let watched = WatchedDelivery::begin();
             let delivered = deliver::deliver(stores, &mut leadership, has, &delivery, mode);
             let delivered = delivered.instrument(watched.span.clone()).await;
@@ -103,22 +106,22 @@ async fn lead(
                 return Ok(());
             }
             failpoint::reached("relay-recorded");
-            within(LONG, outbox::finish(pg, &delivery)).await?;
+            within(LONG, outbox::finish_delivery(pg, &delivery)).await?;
             failpoint::reached("relay-finished");
             has = delivery.number;
             looked = Instant::now();
         } else if stop.is_cancelled() {
-            return within(BRIEF, leadership.give_up()).await;
+            return within(BRIEF, leadership.release()).await;
         } else {
             if cleaned.is_none_or(|at| at.elapsed() > CLEANUP) {
-                within(LONG, outbox::forget_delivered(pg)).await?;
+                within(LONG, outbox::prune_delivered(pg)).await?;
                 cleaned = Some(Instant::now());
             }
             if looked.elapsed() > LOOK {
                 if history_writer::last_delivery(&stores.clickhouse).await?.number != has {
                     return Ok(());
                 }
-                within(BRIEF, held.look_again(pg)).await?;
+                within(BRIEF, held.unblock_deleted(pg)).await?;
                 looked = Instant::now();
             }
             stop.run_until_cancelled(tokio::time::sleep(IDLE)).await;
@@ -130,8 +133,10 @@ async fn lead(
 }
 
 /// Takes the relay's place and finds out where to go on; nothing while another process has the place.
-async fn begin(stores: &Databases, database_url: &str) -> Result<Option<(Leadership, i64, i64)>, Error> {
-    let Some(leadership) = within(BRIEF, Leadership::take(database_url)).await? else { return Ok(None) };
+async fn begin(stores: &Databases, database_url: &str) -> Result<Option<(RelayLock, i64, i64)>, Error> {
+    let Some(leadership) = within(BRIEF, RelayLock::try_acquire(database_url)).await? else {
+        return Ok(None);
+    };
     history_writer::wait_for_inserts(&stores.clickhouse, history_writer::SLOW_INSERT).await?;
     let (has, abandoned) = resume(stores).await?;
     Ok(Some((leadership, has, abandoned)))
@@ -143,9 +148,9 @@ async fn resume(stores: &Databases) -> Result<(i64, i64), Error> {
     let recorded = history_writer::last_delivery(&stores.clickhouse).await?;
     let has = recorded.number;
     // First of all, as it is known by the numbers of deliveries, which go on above those of ClickHouse from here on.
-    if has > within(BRIEF, outbox::remembered(&stores.pg)).await? {
+    if has > within(BRIEF, outbox::last_delivery_number(&stores.pg)).await? {
         let highest = history_writer::highest_id(&stores.clickhouse).await?;
-        within(BRIEF, outbox::keep_ids_above(&stores.pg, highest.max(1))).await?;
+        within(BRIEF, outbox::raise_id_sequence(&stores.pg, highest.max(1))).await?;
     }
     let resumed = within(LONG, outbox::resume(&stores.pg, recorded)).await?;
     if resumed.reopened > 0 {
@@ -158,12 +163,12 @@ async fn resume(stores: &Databases) -> Result<(i64, i64), Error> {
              clickhouse that was made before that of postgres"
         );
     }
-    for missing in within(BRIEF, outbox::missing_history(&stores.pg)).await? {
+    for missing in within(BRIEF, outbox::fetch_missing_history(&stores.pg)).await? {
         tracing::error!("{missing}");
     }
-    Ok((has, resumed.abandoned))
+    Ok((has, resumed.abandoned_position))
 }
 
-async fn confirm(leadership: &mut Leadership) -> Result<(), Error> {
-    within(BRIEF, leadership.confirm()).await
+async fn confirm(leadership: &mut RelayLock) -> Result<(), Error> {
+    within(BRIEF, leadership.ensure_held()).await
 }

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 use crate::store::clickhouse::history_writer::dimensions::{ChangedRecords, RemovedRecords};
 use crate::store::clickhouse::history_writer::{Subject, VideoMove};
-use crate::store::outbox::Row;
-use crate::store::outbox::event::{Event, VideoPlace};
+use crate::store::outbox::OutboxRow;
+use crate::store::outbox::event::{Event, SubjectVideo};
 
 /// The steps of a delivery.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct Plan {
     /// History that has to be copied; no place is both origin and destination.
     pub(super) moves: Vec<VideoMove>,
     /// Places where no history may stay.
-    pub(super) left: Vec<(Uuid, VideoPlace)>,
+    pub(super) left: Vec<(Uuid, SubjectVideo)>,
     pub(super) removed_subjects: Vec<Subject>,
     pub(super) removed: RemovedRecords,
     pub(super) account_snapshots: Vec<(Uuid, AccountSnapshot)>,
@@ -33,17 +33,17 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(rows: &[Row]) -> Self {
+    pub(super) fn of(rows: &[OutboxRow]) -> Self {
         let mut plan = Plan::default();
         let mut routes = Routes::default();
         let mut touched = BTreeSet::new();
-        for Row { organization, events } in rows {
+        for OutboxRow { organization, events } in rows {
             for event in events {
                 plan.add(*organization, event, &mut routes, &mut touched);
             }
         }
         plan.video_snapshots.retain_mut(|(organization, snapshot)| {
-            let place = VideoPlace { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
+            let place = SubjectVideo { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
             let end = routes.end(*organization, place);
             (snapshot.subject_id, snapshot.video_id) = (end.subject_id, end.video_id);
             !routes.removed.contains(&(*organization, end.subject_id))
@@ -52,7 +52,7 @@ impl Plan {
             !routes.removed.contains(&(*organization, snapshot.subject_id))
         });
         for &(organization, subject_id, video_id) in routes.next.keys() {
-            let from = VideoPlace { subject_id, video_id };
+            let from = SubjectVideo { subject_id, video_id };
             let to = routes.end(organization, from);
             if !routes.removed.contains(&(organization, to.subject_id)) {
                 plan.moves.push(VideoMove { organization, from, to });
@@ -118,15 +118,15 @@ impl Plan {
 #[derive(Debug, Default)]
 struct Routes {
     /// From a place (organization, subject, video) to the next one.
-    next: BTreeMap<(Uuid, i64, i64), VideoPlace>,
+    next: BTreeMap<(Uuid, i64, i64), SubjectVideo>,
     removed: BTreeSet<Subject>,
 }
 
 impl Routes {
     /// Where history of a place ends. A way has at most as many steps as there are moves, or it would never end.
-    fn end(&self, organization: Uuid, from: VideoPlace) -> VideoPlace {
+    fn end(&self, organization: Uuid, from: SubjectVideo) -> SubjectVideo {
         let step =
-            |place: &VideoPlace| self.next.get(&(organization, place.subject_id, place.video_id)).copied();
+            |place: &SubjectVideo| self.next.get(&(organization, place.subject_id, place.video_id)).copied();
         std::iter::successors(Some(from), step).take(self.next.len() + 1).last().unwrap_or(from)
     }
 }
@@ -139,15 +139,15 @@ mod tests {
 
     const ORGANIZATION: Uuid = Uuid::from_u128(1);
 
-    fn place(subject_id: i64, video_id: i64) -> VideoPlace {
-        VideoPlace { subject_id, video_id }
+    fn place(subject_id: i64, video_id: i64) -> SubjectVideo {
+        SubjectVideo { subject_id, video_id }
     }
 
-    fn moved(from: VideoPlace, to: VideoPlace) -> Event {
+    fn moved(from: SubjectVideo, to: SubjectVideo) -> Event {
         Event::VideoMoved { from, to }
     }
 
-    fn seen(place: VideoPlace) -> Event {
+    fn seen(place: SubjectVideo) -> Event {
         Event::VideoSnapshots(vec![VideoSnapshot {
             subject_id: place.subject_id,
             video_id: place.video_id,
@@ -162,12 +162,14 @@ mod tests {
     }
 
     fn plan(events: Vec<Event>) -> Plan {
-        let rows: Vec<_> =
-            events.into_iter().map(|event| Row { organization: ORGANIZATION, events: vec![event] }).collect();
+        let rows: Vec<_> = events
+            .into_iter()
+            .map(|event| OutboxRow { organization: ORGANIZATION, events: vec![event] })
+            .collect();
         Plan::of(&rows)
     }
 
-    fn places(plan: &Plan) -> Vec<VideoPlace> {
+    fn places(plan: &Plan) -> Vec<SubjectVideo> {
         plan.video_snapshots
             .iter()
             .map(|(_, snapshot)| place(snapshot.subject_id, snapshot.video_id))

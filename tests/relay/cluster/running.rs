@@ -124,10 +124,12 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
         .execute(own.pg())
         .await
         .unwrap();
-    let [cut] = &retention::cuts(own.pg(), Some(tenant.id)).await.unwrap()[..] else { unreachable!() };
+    let [cut] = &retention::fetch_cutoffs(own.pg(), Some(tenant.id)).await.unwrap()[..] else {
+        unreachable!()
+    };
     let client = &own.stores.clickhouse;
-    let subjects = retention::unreduced(client, cut).await.unwrap();
-    retention::reduce(client, cut, &subjects).await.unwrap();
+    let subjects = retention::find_uncompacted_subjects(client, cut).await.unwrap();
+    retention::compact(client, cut, &subjects).await.unwrap();
     let emptied = "SELECT count() FROM video_snapshots FINAL WHERE date < today() - 2 AND view_count IS NULL";
     let (emptied, first): (u64, u64) = (
         client.query_raw(emptied).fetch_one().await.unwrap(),
@@ -266,6 +268,6 @@ async fn shards_are_asked_for_their_subjects_and_added_up() {
     // One that is away makes no total of the rest.
     let away = node.database("away", "away").await;
     let error = history_writer::last_delivery(&away).await.unwrap_err();
-    assert!(error.is_outage(), "{error}");
+    assert!(error.is_unavailable(), "{error}");
     node.spawned.stop().await.unwrap();
 }

@@ -116,18 +116,18 @@ async fn a_mutation_that_never_ends_holds_up_its_own_table_alone() {
     clickhouse.query_raw(statement).execute().await.unwrap();
     let none = vec![0; others.len()];
     eventually("all other tables are written anew", async || {
-        purge::purge(clickhouse, None, Instant::now()).await.unwrap_err();
+        purge::purge_removed_rows(clickhouse, None, Instant::now()).await.unwrap_err();
         (rows(&own, &others).await == none).then_some(())
     })
     .await;
     let videos = [("videos", format!("org_id = '{}'", tenant.id))];
     assert!(rows(&own, &videos).await[0] > 0);
     eventually("those after it are written anew", async || {
-        purge::remove_organization(clickhouse, tenant.id, Instant::now()).await.unwrap_err();
+        purge::purge_organization(clickhouse, tenant.id, Instant::now()).await.unwrap_err();
         (rows(&own, &videos).await == [0]).then_some(())
     })
     .await;
     clickhouse.query_raw("kill mutation where database = currentDatabase()").execute().await.unwrap();
-    let removed = purge::remove_organization(clickhouse, tenant.id, Instant::now() + PATIENCE).await;
+    let removed = purge::purge_organization(clickhouse, tenant.id, Instant::now() + PATIENCE).await;
     assert!(removed.unwrap() > 0);
 }

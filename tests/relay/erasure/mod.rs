@@ -18,7 +18,7 @@ use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::start;
 use tidemark::sandbox::world::World;
 use tidemark::store::Write;
-use tidemark::store::lifecycle::Turn;
+use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::observations::{FoundOn, observe_videos};
 use tidemark::store::outbox::event::{self, Event};
 use tidemark::store::records::creators::{self, NewCreator};
@@ -262,8 +262,8 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
             (erased >= at_least).then_some(())
         })
         .await;
-        let over = async || Turn::take(&own.database_url).await.unwrap();
-        eventually("it is over", over).await.give_up().await.unwrap();
+        let over = async || ErasureLock::try_acquire(&own.database_url).await.unwrap();
+        eventually("it is over", over).await.release().await.unwrap();
     };
     let relay = own.relay();
     // The first sweep is when the process starts, the next not before half a day is over.

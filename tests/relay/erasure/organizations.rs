@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 
 use sqlx::AssertSqlSafe;
 use tidemark::store::lifecycle::organizations as removing;
-use tidemark::store::outbox::{self, Held};
+use tidemark::store::outbox::{self, BlockedOrganizations};
 use tidemark::store::records::organizations;
 use tidemark::store::{Error, Write};
 use uuid::Uuid;
@@ -144,15 +144,18 @@ async fn what_the_relay_has_in_hand_of_a_deleted_organization_is_waited_for() {
     let own = OwnStores::create().await;
     let tenant = own.organization(1).await;
     scrape(own.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
-    let delivery = outbox::next(own.pg(), i64::MAX, &mut Held::default()).await.unwrap().unwrap();
+    let delivery = outbox::begin_delivery(own.pg(), i64::MAX, &mut BlockedOrganizations::default())
+        .await
+        .unwrap()
+        .unwrap();
     organizations::delete(own.pg(), tenant.id).await.unwrap();
     let in_hand = async || {
-        let next = removing::remove_some_events(own.pg(), tenant.id, 0).await.unwrap();
-        (next, removing::in_hand(own.pg(), tenant.id).await.unwrap())
+        let next = removing::delete_outbox_batch(own.pg(), tenant.id, 0).await.unwrap();
+        (next, removing::first_unapplied_position(own.pg(), tenant.id).await.unwrap())
     };
     let (next, first) = in_hand().await;
-    assert_eq!((next > first, first), (true, Some(delivery.first)));
-    outbox::finish(own.pg(), &delivery).await.unwrap();
+    assert_eq!((next > first, first), (true, Some(delivery.first_position)));
+    outbox::finish_delivery(own.pg(), &delivery).await.unwrap();
     assert_eq!(in_hand().await, (next, None));
     let left: i64 = sqlx::query_scalar("select count(*) from outbox").fetch_one(own.pg()).await.unwrap();
     assert_eq!(left, 0);
@@ -168,9 +171,9 @@ async fn the_change_sequence_is_never_empty_while_an_organization_goes() {
     };
     let before = changes().await.len();
     organizations::delete(own.pg(), tenant.id).await.unwrap();
-    while removing::remove_some_records(own.pg(), tenant.id).await.unwrap() {}
+    while removing::delete_record_batch(own.pg(), tenant.id).await.unwrap() {}
     let kept = changes().await.len();
     assert!(0 < kept && kept < before, "{kept} of {before}");
-    removing::remove(own.pg(), tenant.id).await.unwrap();
+    removing::delete(own.pg(), tenant.id).await.unwrap();
     assert_eq!(changes().await, ["organization"]);
 }

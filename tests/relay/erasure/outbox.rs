@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{TimeDelta, Utc};
-use tidemark::store::lifecycle::outbox::Forgetting;
+use tidemark::store::lifecycle::outbox::SnapshotPurge;
 use uuid::Uuid;
 
 use super::{erase, kept_subjects};
@@ -11,13 +11,13 @@ use crate::setup::{OwnStores, Tenant, delete_account, scrape_at};
 
 /// Goes through the outbox once, and says how many rows are written anew; none where there is nothing to forget.
 async fn walk(own: &OwnStores, of: Option<Uuid>) -> Option<u64> {
-    let mut forgetting = Forgetting::begin(own.pg(), of, Uuid::nil()).await.unwrap()?;
+    let mut forgetting = SnapshotPurge::begin(own.pg(), of, Uuid::nil()).await.unwrap()?;
     let mut rewritten = 0;
-    while let Some(rows) = forgetting.some(own.pg()).await.unwrap() {
+    while let Some(rows) = forgetting.purge_batch(own.pg()).await.unwrap() {
         rewritten += rows;
     }
-    let after = forgetting.end(own.pg()).await.unwrap();
-    assert!(Forgetting::begin(own.pg(), of, after).await.unwrap().is_none());
+    let after = forgetting.finish(own.pg()).await.unwrap();
+    assert!(SnapshotPurge::begin(own.pg(), of, after).await.unwrap().is_none());
     Some(rewritten)
 }
 

@@ -1,7 +1,7 @@
 //! What deletions leave in the files of Postgres: whose tables are vacuumed, when, and what that does not take away.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use tidemark::store::lifecycle::vacuum::Vacuumed;
+use tidemark::store::lifecycle::vacuum::VacuumTracker;
 use tidemark::worker::housekeeping;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -34,8 +34,8 @@ async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
         .unwrap();
     connection.close().await.unwrap();
     nobody_looks(&own).await;
-    let vacuumed = Mutex::new(Vacuumed::default());
-    let again = async || vacuumed.lock().await.again(own.pg()).await.unwrap();
+    let vacuumed = Mutex::new(VacuumTracker::default());
+    let again = async || vacuumed.lock().await.vacuum_changed_tables(own.pg()).await.unwrap();
     eventually("a table is vacuumed", || async { (again().await > 0).then_some(()) }).await;
     let dead: (i64, i64) =
         sqlx::query_as("select vacuum_count, n_dead_tup from pg_stat_user_tables where relname = 'accounts'")
@@ -65,9 +65,9 @@ async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
     let damage = format!("copy (select repeat('x', 8191)) to '{file}'");
     sqlx::query(AssertSqlSafe(damage)).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    let vacuumed = Mutex::new(Vacuumed::default());
+    let vacuumed = Mutex::new(VacuumTracker::default());
     let failure = eventually("all is vacuumed but the first", async || {
-        let failure = vacuumed.lock().await.again(own.pg()).await.err();
+        let failure = vacuumed.lock().await.vacuum_changed_tables(own.pg()).await.err();
         let times = "select vacuum_count from pg_stat_user_tables where relname = 'removed_subjects'";
         let times: i64 = sqlx::query_scalar(times).fetch_one(own.pg()).await.unwrap();
         failure.filter(|_| times > 0)

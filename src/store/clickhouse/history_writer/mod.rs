@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::store::clickhouse::client;
 use crate::store::clickhouse::cluster;
-use crate::store::outbox::event::VideoPlace;
+use crate::store::outbox::event::SubjectVideo;
 use crate::telemetry::trace::Statement;
 
 pub use delivery::{RecordedDelivery, last_delivery, record_delivery};
@@ -42,8 +42,8 @@ pub type Subject = (Uuid, i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VideoMove {
     pub organization: Uuid,
-    pub from: VideoPlace,
-    pub to: VideoPlace,
+    pub from: SubjectVideo,
+    pub to: SubjectVideo,
 }
 
 /// Copies the facts of videos to where they belong now; what is left behind is removed by [`remove_moved_snapshots`].
@@ -61,7 +61,7 @@ pub async fn copy_moved_snapshots(client: &Client, moves: &[VideoMove]) -> Resul
 }
 
 /// Removes the facts of videos from places that they were moved away from, for good.
-pub async fn remove_moved_snapshots(client: &Client, places: &[(Uuid, VideoPlace)]) -> Result<(), Error> {
+pub async fn remove_moved_snapshots(client: &Client, places: &[(Uuid, SubjectVideo)]) -> Result<(), Error> {
     let places: Vec<_> =
         places.iter().map(|(organization, place)| (organization, place.subject_id, place.video_id)).collect();
     for some in places.chunks(NAMED) {

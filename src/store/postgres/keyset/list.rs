@@ -1,4 +1,4 @@
-//! The statement that reads a page of a list. Column names come from enums alone and values are always bound; sizes are
+//! The statement that reads a page of a list. SortColumn names come from enums alone and values are always bound; sizes are
 //! written out, because a plan made for any size takes a page for a tenth of the list.
 //!
 //! A page is a range of the index of its sort, read until the page is full: first the rows that have a sort value, then
@@ -9,7 +9,7 @@ use std::fmt::Display;
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::{Direction, Key, Nulls, Page, Position, Sort};
+use super::{KeysetPosition, Nulls, PageRequest, Sort, SortDirection, SortKey};
 use crate::store::Error;
 
 /// A list: the table, as `table alias`, its id, and a function that pushes the conditions after `where`.
@@ -59,7 +59,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     /// Begins a query with `with … page as (…)`: the ids and sort keys of the page, of what it leaves out and of one
     /// row beyond it.
     /// The caller selects from `page` and ends with [`order`].
-    pub fn page<S: Sort>(&self, page: &Page<S>) -> QueryBuilder<Postgres> {
+    pub fn page<S: Sort>(&self, page: &PageRequest<S>) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("with ");
         match &self.search {
             Some(search @ Search { blocks: Some(blocks), .. }) => {
@@ -72,7 +72,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     }
 
     /// Counts all rows of the list, when the page asks for it.
-    pub async fn total<S>(&self, pg: &PgPool, page: &Page<S>) -> Result<Option<i64>, Error> {
+    pub async fn total<S>(&self, pg: &PgPool, page: &PageRequest<S>) -> Result<Option<i64>, Error> {
         if !page.include_total {
             return Ok(None);
         }
@@ -90,12 +90,18 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
 
     /// Defines `name` as the first `count` rows after the page's position: those without a sort value are read only
     /// as far as the others leave room.
-    fn range<S: Sort>(&self, query: &mut QueryBuilder<Postgres>, page: &Page<S>, name: &str, count: i64) {
+    fn range<S: Sort>(
+        &self,
+        query: &mut QueryBuilder<Postgres>,
+        page: &PageRequest<S>,
+        name: &str,
+        count: i64,
+    ) {
         let after = page.after.as_ref();
         if page.sort.column().nulls == Nulls::None {
             query.push(format_args!("{name} as materialized ("));
             self.branch(query, page, Part::Valued(after), count);
-        } else if let Some(Position { key: Key::Null, id }) = after {
+        } else if let Some(KeysetPosition { key: SortKey::Null, id }) = after {
             query.push(format_args!("{name} as materialized ("));
             self.branch(query, page, Part::Null(Some(*id)), count);
         } else {
@@ -113,7 +119,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     fn branch<S: Sort>(
         &self,
         query: &mut QueryBuilder<Postgres>,
-        page: &Page<S>,
+        page: &PageRequest<S>,
         part: Part<'_>,
         count: impl Display,
     ) {
@@ -131,7 +137,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     fn rows<S: Sort>(
         &self,
         query: &mut QueryBuilder<Postgres>,
-        page: &Page<S>,
+        page: &PageRequest<S>,
         part: Part<'_>,
         count: impl Display,
     ) {
@@ -146,7 +152,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
                 if column.nulls != Nulls::None {
                     query.push(format_args!(" and {name} is not null"));
                 }
-                if let Some(Position { key, id: last }) = after {
+                if let Some(KeysetPosition { key, id: last }) = after {
                     query.push(format_args!(" and ({name}, {id}) {beyond} ("));
                     key.push(query);
                     query.push(", ").push_bind(*last).push(")");
@@ -171,7 +177,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     fn search_blocks<S: Sort>(
         &self,
         query: &mut QueryBuilder<Postgres>,
-        page: &Page<S>,
+        page: &PageRequest<S>,
         search: &Search,
         blocks: &Blocks,
     ) {
@@ -195,9 +201,9 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         }
         search.contained(query);
         blocks.contain(query, &search.text);
-        if let Some(Position { key, id: last }) = &page.after {
+        if let Some(KeysetPosition { key, id: last }) = &page.after {
             let beyond = page.beyond();
-            if *key == Key::Null {
+            if *key == SortKey::Null {
                 query.push(format_args!(" and {name} is null and {id} {beyond} ")).push_bind(*last);
             } else {
                 query.push(format_args!(" and (({name}, {id}) {beyond} ("));
@@ -223,7 +229,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
 /// The part of a range in which the rows have a sort value, or that in which they have none, after a position.
 #[derive(Clone, Copy)]
 enum Part<'a> {
-    Valued(Option<&'a Position>),
+    Valued(Option<&'a KeysetPosition>),
     Null(Option<Uuid>),
 }
 
@@ -264,22 +270,22 @@ impl Blocks {
     }
 }
 
-impl Key {
+impl SortKey {
     fn push(&self, query: &mut QueryBuilder<Postgres>) {
         match self {
-            Key::Null => query.push("null"),
-            Key::Int(value) => query.push_bind(*value),
-            Key::Time(value) => query.push_bind(*value),
-            Key::Text(value) => query.push_bind(value.clone()),
+            SortKey::Null => query.push("null"),
+            SortKey::Int(value) => query.push_bind(*value),
+            SortKey::Time(value) => query.push_bind(*value),
+            SortKey::Text(value) => query.push_bind(value.clone()),
         };
     }
 }
 
-impl<S: Sort> Page<S> {
+impl<S: Sort> PageRequest<S> {
     const fn beyond(&self) -> char {
         match self.direction {
-            Direction::Asc => '>',
-            Direction::Desc => '<',
+            SortDirection::Asc => '>',
+            SortDirection::Desc => '<',
         }
     }
 
@@ -288,15 +294,15 @@ impl<S: Sort> Page<S> {
         let direction = self.direction.as_str();
         let nulls = match (self.sort.column().nulls, self.direction) {
             (Nulls::None, _) => "",
-            (Nulls::Last, Direction::Asc) | (Nulls::First, Direction::Desc) => " nulls last",
-            (Nulls::Last, Direction::Desc) | (Nulls::First, Direction::Asc) => " nulls first",
+            (Nulls::Last, SortDirection::Asc) | (Nulls::First, SortDirection::Desc) => " nulls last",
+            (Nulls::Last, SortDirection::Desc) | (Nulls::First, SortDirection::Asc) => " nulls first",
         };
         format!("{key} {direction}{nulls}, {id} {direction}")
     }
 }
 
 /// Ends a query of [`List::page`] with the order of the page.
-pub(in crate::store) fn order<S>(query: &mut QueryBuilder<Postgres>, page: &Page<S>) {
+pub(in crate::store) fn order<S>(query: &mut QueryBuilder<Postgres>, page: &PageRequest<S>) {
     let direction = page.direction.as_str();
     query.push(format_args!(
         " order by page.sort_key {direction} nulls last, page.id {direction} limit {} offset {}",

@@ -13,36 +13,36 @@ pub(in crate::store) use list::{Blocks, List, Parents, Search, order};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Direction {
+pub enum SortDirection {
     Asc,
     Desc,
 }
 
 /// The sort value of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Key {
+pub enum SortKey {
     Null,
     Int(i64),
     Time(#[serde(with = "chrono::serde::ts_microseconds")] DateTime<Utc>),
     Text(String),
 }
 
-impl From<Option<DateTime<Utc>>> for Key {
+impl From<Option<DateTime<Utc>>> for SortKey {
     fn from(time: Option<DateTime<Utc>>) -> Self {
-        time.map_or(Key::Null, Key::Time)
+        time.map_or(SortKey::Null, SortKey::Time)
     }
 }
 
 /// Where a page ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    pub key: Key,
+pub struct KeysetPosition {
+    pub key: SortKey,
     pub id: Uuid,
 }
 
 /// A column that lists are sorted by.
 #[derive(Debug, Clone, Copy)]
-pub struct Column {
+pub struct SortColumn {
     name: &'static str,
     nulls: Nulls,
 }
@@ -55,40 +55,40 @@ enum Nulls {
     Last,
 }
 
-impl Column {
+impl SortColumn {
     pub(in crate::store) const fn required(name: &'static str) -> Self {
-        Column { name, nulls: Nulls::None }
+        SortColumn { name, nulls: Nulls::None }
     }
 
     /// A nullable column whose index is `(… name …)`.
     pub(in crate::store) const fn nullable(name: &'static str) -> Self {
-        Column { name, nulls: Nulls::Last }
+        SortColumn { name, nulls: Nulls::Last }
     }
 
     /// A nullable column whose index is `(… name desc nulls last …)`.
     pub(in crate::store) const fn nullable_in_descending_index(name: &'static str) -> Self {
-        Column { name, nulls: Nulls::First }
+        SortColumn { name, nulls: Nulls::First }
     }
 }
 
 /// What a list can be sorted by.
 pub trait Sort: Copy {
-    fn column(self) -> Column;
+    fn column(self) -> SortColumn;
 }
 
 /// Which page of a list is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page<S> {
+pub struct PageRequest<S> {
     pub sort: S,
-    pub direction: Direction,
-    pub after: Option<Position>,
+    pub direction: SortDirection,
+    pub after: Option<KeysetPosition>,
     /// Rows to leave out from there on; everything before the page is read, so a position is the better way.
     pub offset: i64,
     pub limit: i64,
     pub include_total: bool,
 }
 
-impl<S> Page<S> {
+impl<S> PageRequest<S> {
     /// The rows to look at: those left out, the page, and one that tells whether there are more.
     const fn reach(&self) -> i64 {
         self.offset.saturating_add(self.limit + 1)
@@ -97,33 +97,33 @@ impl<S> Page<S> {
 
 /// A page of a list, with the position at which the next one begins.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slice<T> {
+pub struct ListPage<T> {
     pub items: Vec<T>,
-    pub next: Option<Position>,
+    pub next: Option<KeysetPosition>,
     pub total: Option<i64>,
 }
 
-impl Direction {
+impl SortDirection {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Direction::Asc => "asc",
-            Direction::Desc => "desc",
+            SortDirection::Asc => "asc",
+            SortDirection::Desc => "desc",
         }
     }
 }
 
-impl<T> Slice<T> {
+impl<T> ListPage<T> {
     /// Cuts the row beyond the page off and says where the next page begins.
     pub(in crate::store) fn new<S>(
         mut rows: Vec<T>,
         total: Option<i64>,
-        page: &Page<S>,
-        position: impl Fn(&T) -> Position,
+        page: &PageRequest<S>,
+        position: impl Fn(&T) -> KeysetPosition,
     ) -> Self {
         let limit = usize::try_from(page.limit).unwrap_or_default();
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next = rows.last().filter(|_| more).map(position);
-        Slice { items: rows, next, total }
+        ListPage { items: rows, next, total }
     }
 }

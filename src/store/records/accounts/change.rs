@@ -11,7 +11,7 @@ use crate::model::account::Metadata;
 use crate::model::identifier::Username;
 use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
 use crate::model::platform::Platform;
-use crate::store::outbox::event::{RemovedVideo, VideoPlace};
+use crate::store::outbox::event::{RemovedVideo, SubjectVideo};
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
@@ -71,7 +71,7 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
             .fetch_one(write.connection())
             .await?;
         if count >= i64::from(cap) {
-            return Err(Error::Quota(format!(
+            return Err(Error::QuotaExceeded(format!(
                 "the organization's cap of {cap} tracked accounts is reached: delete an account or have the cap raised"
             )));
         }
@@ -100,12 +100,12 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
     .await
     .map_err(|error| tracked_meanwhile(error, new.platform, new.username.as_str()))?;
     targets::add_accounts(write, &[id], now).await?;
-    write.account_changed(id);
+    write.record_account_change(id);
     Ok(id)
 }
 
 /// Changes an account. A change of nothing leaves it as it is.
-pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Result<(), Error> {
+pub async fn update(write: &mut Write, id: Uuid, change: &AccountChange) -> Result<(), Error> {
     if *change == AccountChange::default() {
         return Ok(());
     }
@@ -143,8 +143,8 @@ pub async fn change(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
     if let Some(hours) = change.scrape_interval_hours {
         targets::set_interval(write, id, hours).await?;
     }
-    targets::refresh(write, &[id]).await?;
-    write.account_changed(id);
+    targets::refresh_enabled(write, &[id]).await?;
+    write.record_account_change(id);
     Ok(())
 }
 
@@ -186,7 +186,7 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
     .bind(now)
     .execute(write.connection())
     .await?;
-    write.account_changed(id);
+    write.record_account_change(id);
     Ok(())
 }
 
@@ -209,9 +209,9 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
     .await?;
     let some_stay = !detached.is_empty();
     for (video, video_id, subject_id) in detached {
-        let from = VideoPlace { subject_id: account.internal_id, video_id };
-        write.video_moved(from, VideoPlace { subject_id, video_id });
-        write.video_changed(video);
+        let from = SubjectVideo { subject_id: account.internal_id, video_id };
+        write.record_video_move(from, SubjectVideo { subject_id, video_id });
+        write.record_video_change(video);
     }
     let removed: Vec<(Uuid, i64)> = sqlx::query_as(
         "delete from videos where organization_id = $1 and account_id = $2 returning id, internal_id",
@@ -227,7 +227,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
         .execute(write.connection())
         .await?;
     let removed = removed.into_iter().map(|(id, video_id)| RemovedVideo { id, video_id }).collect();
-    write.subject_removed(account.internal_id, Some(id), removed).await?;
+    write.record_subject_removal(account.internal_id, Some(id), removed).await?;
     Ok(some_stay)
 }
 
@@ -265,7 +265,7 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
             return Ok(locked);
         }
         // It came to another creator meanwhile, who would have to be locked before it.
-        return Err(write.give_way().await);
+        return Err(write.abort().await);
     }
 }
 

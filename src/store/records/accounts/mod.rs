@@ -11,7 +11,9 @@ use crate::model::account::{Account, AccountStats, stats_days};
 use crate::model::platform::{Platform, Readable, names};
 use crate::model::text::folded;
 use crate::store::Error;
-use crate::store::postgres::keyset::{self, Column, Key, List, Page, Position, Search, Slice, Sort};
+use crate::store::postgres::keyset::{
+    self, KeysetPosition, List, ListPage, PageRequest, Search, Sort, SortColumn, SortKey,
+};
 use crate::store::records::creators;
 
 /// Which accounts a list holds.
@@ -42,37 +44,37 @@ pub enum AccountSort {
 }
 
 impl Sort for AccountSort {
-    fn column(self) -> Column {
+    fn column(self) -> SortColumn {
         match self {
-            AccountSort::AddedAt => Column::required("a.added_at"),
-            AccountSort::Username => Column::required("a.username"),
-            AccountSort::LastScrapeTime => Column::nullable("a.last_scrape_time"),
-            AccountSort::FollowerCount => Column::required("a.follower_count"),
-            AccountSort::ViewCount => Column::required("a.view_count"),
-            AccountSort::LikeCount => Column::required("a.like_count"),
-            AccountSort::PlayCount => Column::required("a.play_count"),
+            AccountSort::AddedAt => SortColumn::required("a.added_at"),
+            AccountSort::Username => SortColumn::required("a.username"),
+            AccountSort::LastScrapeTime => SortColumn::nullable("a.last_scrape_time"),
+            AccountSort::FollowerCount => SortColumn::required("a.follower_count"),
+            AccountSort::ViewCount => SortColumn::required("a.view_count"),
+            AccountSort::LikeCount => SortColumn::required("a.like_count"),
+            AccountSort::PlayCount => SortColumn::required("a.play_count"),
         }
     }
 }
 
 impl AccountSort {
-    fn position(self, account: &Account) -> Position {
+    fn position(self, account: &Account) -> KeysetPosition {
         let key = match self {
-            AccountSort::AddedAt => Key::Time(account.added_at),
-            AccountSort::Username => Key::Text(account.username.clone()),
+            AccountSort::AddedAt => SortKey::Time(account.added_at),
+            AccountSort::Username => SortKey::Text(account.username.clone()),
             AccountSort::LastScrapeTime => account.last_scrape_time.into(),
-            AccountSort::FollowerCount => Key::Int(account.follower_count),
-            AccountSort::ViewCount => Key::Int(account.view_count),
-            AccountSort::LikeCount => Key::Int(account.like_count),
-            AccountSort::PlayCount => Key::Int(account.play_count),
+            AccountSort::FollowerCount => SortKey::Int(account.follower_count),
+            AccountSort::ViewCount => SortKey::Int(account.view_count),
+            AccountSort::LikeCount => SortKey::Int(account.like_count),
+            AccountSort::PlayCount => SortKey::Int(account.play_count),
         };
-        Position { key, id: account.id }
+        KeysetPosition { key, id: account.id }
     }
 }
 
 /// How a request names one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AccountName {
+pub enum AccountIdentifier {
     Id(Uuid),
     /// As stored: without `@`, in lower case.
     Username(String),
@@ -108,14 +110,14 @@ pub async fn list(
     organization: Uuid,
     readable: &Readable,
     filter: &AccountFilter,
-    page: &Page<AccountSort>,
-) -> Result<Slice<Account>, Error> {
+    page: &PageRequest<AccountSort>,
+) -> Result<ListPage<Account>, Error> {
     if let Some(creator) = filter.creator_id {
         creators::require(pg, organization, creator).await?;
     }
     let rows = statement(organization, readable, filter, page).build_query_as().fetch_all(pg).await?;
     let total = records(organization, filter).total(pg, page).await?;
-    Ok(Slice::new(rows, total, page, |account| page.sort.position(account)))
+    Ok(ListPage::new(rows, total, page, |account| page.sort.position(account)))
 }
 
 /// The statement that reads a page.
@@ -123,7 +125,7 @@ pub fn statement(
     organization: Uuid,
     readable: &Readable,
     filter: &AccountFilter,
-    page: &Page<AccountSort>,
+    page: &PageRequest<AccountSort>,
 ) -> QueryBuilder<Postgres> {
     let mut query = records(organization, filter).page(page);
     query.push("select ").push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
@@ -171,17 +173,17 @@ pub async fn get(
 pub async fn find(
     pg: impl PgExecutor<'_>,
     organization: Uuid,
-    name: &AccountName,
+    name: &AccountIdentifier,
     platform: Option<Platform>,
 ) -> Result<Uuid, Error> {
     let found: Vec<Uuid> = match name {
-        AccountName::Id(id) => {
+        AccountIdentifier::Id(id) => {
             let query = sqlx::query_scalar("select id from accounts where organization_id = $1 and id = $2");
             query.bind(organization).bind(id).fetch_all(pg).await?
         }
         // No store can hold it, and Postgres would not even compare it.
-        AccountName::Username(username) if username.contains('\0') => Vec::new(),
-        AccountName::Username(username) => {
+        AccountIdentifier::Username(username) if username.contains('\0') => Vec::new(),
+        AccountIdentifier::Username(username) => {
             let query = sqlx::query_scalar(
                 "select id from accounts
                  where organization_id = $1 and username = $2 and holds_username and platform = coalesce($3, platform)",
@@ -201,11 +203,15 @@ pub async fn find(
 
 /// Fails unless the account is the organization's.
 pub async fn require(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Result<(), Error> {
-    find(pg, organization, &AccountName::Id(id), None).await.map(drop)
+    find(pg, organization, &AccountIdentifier::Id(id), None).await.map(drop)
 }
 
 /// Counts every account's discovered posts, and those of the seven days that end today.
-pub async fn stats(pg: &PgPool, organization: Uuid, today: NaiveDate) -> Result<Vec<AccountStats>, Error> {
+pub async fn fetch_stats(
+    pg: &PgPool,
+    organization: Uuid,
+    today: NaiveDate,
+) -> Result<Vec<AccountStats>, Error> {
     let days = stats_days(today);
     let midnight = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc();
     let until: DateTime<Utc> = midnight(today) + chrono::Days::new(1);

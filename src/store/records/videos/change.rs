@@ -55,13 +55,13 @@ pub async fn create(write: &mut Write, new: &NewVideo, now: DateTime<Utc>) -> Re
             Some(id) => id,
             // A scrape, an import or another request brought it in just now.
             None => {
-                let Some(known) = find(write, new).await? else { return Err(write.give_way().await) };
+                let Some(known) = find(write, new).await? else { return Err(write.abort().await) };
                 track(write, new, known).await?
             }
         },
     };
     targets::add_videos(write, &[id], now).await?;
-    write.video_changed(id);
+    write.record_video_change(id);
     Ok(id)
 }
 
@@ -134,7 +134,7 @@ async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error
 }
 
 /// Changes how an individually tracked video is tracked.
-pub async fn change(write: &mut Write, id: Uuid, change: &VideoChange) -> Result<(), Error> {
+pub async fn update(write: &mut Write, id: Uuid, change: &VideoChange) -> Result<(), Error> {
     lock(write, id).await?;
     sqlx::query(
         "update videos set is_active = coalesce($2, is_active), metadata = coalesce($3, metadata),
@@ -152,7 +152,7 @@ pub async fn change(write: &mut Write, id: Uuid, change: &VideoChange) -> Result
     if let Some(hours) = change.scrape_interval_hours {
         targets::set_interval(write, id, hours).await?;
     }
-    targets::refresh(write, &[id]).await
+    targets::refresh_enabled(write, &[id]).await
 }
 
 /// Stops tracking a video on its own. One that was found on an account stays with it; any other is deleted with its
@@ -167,7 +167,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
             .execute(write.connection())
             .await?;
         let removed = RemovedVideo { id, video_id: internal_id };
-        return write.subject_removed(subject_id, None, vec![removed]).await;
+        return write.record_subject_removal(subject_id, None, vec![removed]).await;
     }
     sqlx::query(
         "update videos set is_tracked = false, tracked_at = null, updated_at = $2, is_active = true,
@@ -180,7 +180,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     .bind(write.organization())
     .execute(write.connection())
     .await?;
-    write.video_changed(id);
+    write.record_video_change(id);
     Ok(())
 }
 

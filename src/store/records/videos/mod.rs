@@ -12,7 +12,7 @@ use crate::model::text::folded;
 use crate::model::video::{Video, VideoType};
 use crate::store::Error;
 use crate::store::postgres::keyset::{
-    self, Blocks, Column, Key, List, Page, Parents, Position, Search, Slice, Sort,
+    self, Blocks, KeysetPosition, List, ListPage, PageRequest, Parents, Search, Sort, SortColumn, SortKey,
 };
 use crate::store::records::accounts;
 use crate::store::records::creators;
@@ -36,7 +36,7 @@ pub struct VideoFilter {
 /// What a list of videos can be sorted by.
 pub trait VideoOrder: Sort {
     /// Where a video stands in the list.
-    fn position(self, video: &Video) -> Position;
+    fn position(self, video: &Video) -> KeysetPosition;
 }
 
 /// What every list of videos can be sorted by.
@@ -49,25 +49,25 @@ pub enum VideoSort {
 }
 
 impl Sort for VideoSort {
-    fn column(self) -> Column {
+    fn column(self) -> SortColumn {
         match self {
-            VideoSort::CreateTime => Column::nullable_in_descending_index("v.create_time"),
-            VideoSort::ViewCount => Column::required("v.view_count"),
-            VideoSort::LikeCount => Column::required("v.like_count"),
-            VideoSort::PlayCount => Column::required("v.play_count"),
+            VideoSort::CreateTime => SortColumn::nullable_in_descending_index("v.create_time"),
+            VideoSort::ViewCount => SortColumn::required("v.view_count"),
+            VideoSort::LikeCount => SortColumn::required("v.like_count"),
+            VideoSort::PlayCount => SortColumn::required("v.play_count"),
         }
     }
 }
 
 impl VideoOrder for VideoSort {
-    fn position(self, video: &Video) -> Position {
+    fn position(self, video: &Video) -> KeysetPosition {
         let key = match self {
             VideoSort::CreateTime => video.create_time.into(),
-            VideoSort::ViewCount => Key::Int(video.view_count),
-            VideoSort::LikeCount => Key::Int(video.like_count),
-            VideoSort::PlayCount => Key::Int(video.play_count),
+            VideoSort::ViewCount => SortKey::Int(video.view_count),
+            VideoSort::LikeCount => SortKey::Int(video.like_count),
+            VideoSort::PlayCount => SortKey::Int(video.play_count),
         };
-        Position { key, id: video.id }
+        KeysetPosition { key, id: video.id }
     }
 }
 
@@ -79,19 +79,19 @@ pub enum TrackedVideoSort {
 }
 
 impl Sort for TrackedVideoSort {
-    fn column(self) -> Column {
+    fn column(self) -> SortColumn {
         match self {
             // What is shown as the time of adding, and never null of a tracked video.
-            TrackedVideoSort::AddedAt => Column::required("v.tracked_at"),
+            TrackedVideoSort::AddedAt => SortColumn::required("v.tracked_at"),
             TrackedVideoSort::As(sort) => sort.column(),
         }
     }
 }
 
 impl VideoOrder for TrackedVideoSort {
-    fn position(self, video: &Video) -> Position {
+    fn position(self, video: &Video) -> KeysetPosition {
         match self {
-            TrackedVideoSort::AddedAt => Position { key: Key::Time(video.added_at), id: video.id },
+            TrackedVideoSort::AddedAt => KeysetPosition { key: SortKey::Time(video.added_at), id: video.id },
             TrackedVideoSort::As(sort) => sort.position(video),
         }
     }
@@ -151,8 +151,8 @@ pub async fn list<S: VideoOrder>(
     view: VideoType,
     readable: &Readable,
     filter: &VideoFilter,
-    page: &Page<S>,
-) -> Result<Slice<Video>, Error> {
+    page: &PageRequest<S>,
+) -> Result<ListPage<Video>, Error> {
     if let Some(account) = filter.account_id {
         accounts::require(pg, organization, account).await?;
     }
@@ -161,7 +161,7 @@ pub async fn list<S: VideoOrder>(
     }
     let rows = statement(organization, view, readable, filter, page).build_query_as().fetch_all(pg).await?;
     let total = records(organization, view, filter).total(pg, page).await?;
-    Ok(Slice::new(rows, total, page, |video| page.sort.position(video)))
+    Ok(ListPage::new(rows, total, page, |video| page.sort.position(video)))
 }
 
 /// The statement that reads a page.
@@ -170,7 +170,7 @@ pub fn statement<S: Sort>(
     view: VideoType,
     readable: &Readable,
     filter: &VideoFilter,
-    page: &Page<S>,
+    page: &PageRequest<S>,
 ) -> QueryBuilder<Postgres> {
     let mut query = records(organization, view, filter).page(page);
     select(&mut query, view, readable);
