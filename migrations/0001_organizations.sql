@@ -10,7 +10,7 @@ create table organizations (
     subscription text not null default 'active' check (subscription in ('active', 'inactive')),
     -- null: unlimited
     account_cap integer check (account_cap >= 0),
-    -- requests per minute and key; null: model::limits::RATE_PER_MINUTE
+    -- requests per minute and key; null: model::limits::DEFAULT_RATE_PER_MINUTE
     rate_limit integer check (rate_limit > 0),
     default_max_recent_posts integer not null default 500 check (default_max_recent_posts between 50 and 5000),
     default_post_lookback_days integer not null default 365 check (default_post_lookback_days between 90 and 7300),

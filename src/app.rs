@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::config::StoreArgs;
 use crate::model::network::Network;
-use crate::model::platform::Readable;
+use crate::model::readable::ReadablePlatforms;
 use crate::response_cache::ResponseCache;
 use crate::running::Running;
 use crate::store::analytics::HistoryReader;
@@ -30,7 +30,7 @@ pub struct App {
     pub clock: Clock,
     pub search: SearchIndex,
     pub responses: ResponseCache,
-    pub readable: Readable,
+    pub readable: ReadablePlatforms,
     pub settings: Arc<Settings>,
     /// Counts requests in flight; rejects new ones during shutdown.
     pub running: Running,
@@ -85,7 +85,12 @@ impl Default for Settings {
 }
 
 impl App {
-    pub fn new(stores: Databases, search: SearchIndex, readable: Readable, settings: Settings) -> Self {
+    pub fn new(
+        stores: Databases,
+        search: SearchIndex,
+        readable: ReadablePlatforms,
+        settings: Settings,
+    ) -> Self {
         let Databases { pg, clickhouse, clock } = stores;
         let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency);
         let responses = ResponseCache::new(settings.response_cache_bytes);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use tidemark::app::Databases;
 use tidemark::model::counters::Counters;
-use tidemark::model::latest::{AccountLatest, VideoLatest, learn};
+use tidemark::model::latest::{AccountLatest, VideoLatest};
 use tidemark::model::platform::Platform;
 use tidemark::response_cache::ResponseCache;
 use tidemark::store::Write;
@@ -171,7 +171,7 @@ async fn scrape(stores: &Databases, account: Account) {
     let mut write = Write::begin(&stores.pg, organization).await.unwrap();
     let followers = Some(10_000 + account.subject + now.timestamp() % 1_000);
     let mut latest = AccountLatest::default();
-    learn(&mut latest.follower_count, followers, now);
+    latest.follower_count.record(followers, now);
     let figures = ProfileFigures {
         observed_at: now,
         follower_count: followers,
@@ -189,7 +189,7 @@ fn post(account: AccountRef, video: i64, at: DateTime<Utc>) -> ObservedVideo {
     let views = 1_000_000 + at.timestamp() % 1_000_000;
     let counters = Counters { view_count: Some(views), like_count: Some(views / 10), ..Counters::default() };
     let mut latest = VideoLatest::default();
-    latest.learn_counters(&counters, at);
+    latest.record_counters(&counters, at);
     ObservedVideo {
         platform: if account.subject_id % 2 == 0 { Platform::Instagram } else { Platform::Tiktok },
         external_id: Some(video.to_string()),

@@ -20,7 +20,8 @@ use layout::Layout;
 use questions::Draw;
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::config::PostgresArgs;
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::secret::Secret;
 use tidemark::store::postgres::pool;
 use tidemark::store::records::keys::{self, NewKey};
@@ -136,7 +137,7 @@ fn api(stack: &Stack, folder: &std::path::Path, response_cache_bytes: u64) -> Ap
     };
     let search = SearchIndex::open(folder).unwrap();
     let settings = Settings { response_cache_bytes, ..Settings::default() };
-    App::new(stores, search, Readable::new(Platform::ALL), settings)
+    App::new(stores, search, ReadablePlatforms::new(Platform::ALL), settings)
 }
 
 /// The creators of an organization that have accounts, with their accounts.

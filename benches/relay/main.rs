@@ -14,7 +14,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tidemark::model::counters::Counters;
-use tidemark::model::latest::learn;
 use tidemark::store::Write;
 use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
 use tidemark::store::records::accounts;
@@ -205,7 +204,7 @@ fn told(account: AccountRef, n: usize, views: i64, at: DateTime<Utc>) -> Observe
     let mut told = post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at);
     let caption =
         format!("morning routine {n} with a day at the sea, new song #fyp #foryou {}", account.subject_id);
-    learn(&mut told.latest.description, Some(caption), at);
+    told.latest.description.record(Some(caption), at);
     told
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use tidemark::model::text::folded;
+use tidemark::model::text::fold_case;
 use tidemark::sandbox::phrases;
 
 /// A small deterministic random number generator.
@@ -132,7 +132,9 @@ pub fn absent(texts: &[String], characters: usize, count: usize, random: &mut Ra
         let place = random.below(run.len());
         run[place] = *random.one_of(&letters);
         let query: String = run.into_iter().collect();
-        if folded(&query) == query && query.trim() == query && !texts.iter().any(|text| text.contains(&query))
+        if fold_case(&query) == query
+            && query.trim() == query
+            && !texts.iter().any(|text| text.contains(&query))
         {
             queries.insert(query);
         }

@@ -2,7 +2,7 @@
 //! videos, one creator per five accounts.
 
 use sqlx::{PgConnection, PgPool};
-use tidemark::model::text::folded;
+use tidemark::model::text::fold_case;
 use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
@@ -70,7 +70,7 @@ async fn fill(
     .bind(organization)
     .bind(&creators)
     .bind(&names)
-    .bind(names.iter().map(|name| folded(name)).collect::<Vec<_>>())
+    .bind(names.iter().map(|name| fold_case(name)).collect::<Vec<_>>())
     .execute(&mut *connection)
     .await
     .unwrap();
@@ -102,7 +102,7 @@ async fn fill(
     while all.len() < videos {
         let count = ROWS.min(videos - all.len());
         let captions: Vec<_> = (0..count).map(|_| source.next(random)).collect();
-        let folded: Vec<_> = captions.iter().map(|caption| folded(caption)).collect();
+        let folded: Vec<_> = captions.iter().map(|caption| fold_case(caption)).collect();
         sqlx::query(
             "insert into videos (id, organization_id, platform, external_id, subject_id, account_id, description,
                  description_key, view_count, create_time, added_at, updated_at)

@@ -20,11 +20,9 @@ use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,
     WithMeta, unit,
 };
-use crate::model::account::{Account, AccountStats, stats_days};
+use crate::model::account::{Account, AccountStats};
 use crate::model::identifier::Username;
-use crate::model::limits::{
-    CATEGORY_CHARACTERS, MAX_RECENT_POSTS, POST_LOOKBACK_DAYS, SCRAPE_INTERVAL_HOURS,
-};
+use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_RECENT_POSTS, POST_LOOKBACK_DAYS, SCRAPE_INTERVAL_HOURS};
 use crate::model::platform::Platform;
 use crate::store::Write;
 use crate::store::outbox::visibility;
@@ -82,7 +80,7 @@ impl FromQuery for ListQuery {
             platform: query.about(ON_PLATFORM).word("platform"),
             is_active: query.about("Only those that are tracked, or only paused ones.").boolean("is_active"),
             q: query.about("A part of the username, in any case.").search_text("q"),
-            category: query.about("Exactly this category.").text("category", CATEGORY_CHARACTERS),
+            category: query.about("Exactly this category.").text("category", MAX_CATEGORY_CHARS),
             creator_id: query.about("Only the accounts of this creator.").uuid("creator_id"),
         };
         ListQuery { listing: Listing::read(query, parts, &filter), filter }
@@ -135,7 +133,7 @@ fn read_change(body: &mut Object<'_>) -> AccountChange {
         is_active: body.about("False pauses tracking, true resumes it.").boolean("is_active"),
         category: body
             .about("A label of your own; null removes it.")
-            .nullable("category", |body, name| body.text(name, &(0..=CATEGORY_CHARACTERS))),
+            .nullable("category", |body, name| body.text(name, &(0..=MAX_CATEGORY_CHARS))),
         metadata: body.about(TAGS).metadata("metadata"),
         scrape_interval_hours: body
             .about("Hours from one scrape to the next.")
@@ -342,5 +340,5 @@ struct StatsMeta {
 async fn stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
     let today = app.clock.now().await.date_naive();
     let data = accounts::fetch_stats(&app.pg, caller.organization, today).await?;
-    Ok(WithMeta { data, meta: StatsMeta { days: stats_days(today) } })
+    Ok(WithMeta { data, meta: StatsMeta { days: AccountStats::days(today) } })
 }

@@ -16,7 +16,7 @@ use crate::http::{
     unit,
 };
 use crate::model::creator::Creator;
-use crate::model::limits::NAME_CHARACTERS;
+use crate::model::limits::MAX_NAME_CHARS;
 use crate::store::Write;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
@@ -80,7 +80,7 @@ impl FromBody for CreateBody {
     fn read(body: &mut Object<'_>) -> Self {
         body.require("name");
         CreateBody(NewCreator {
-            name: body.about(NAME).text("name", &(1..=NAME_CHARACTERS)).unwrap_or_default(),
+            name: body.about(NAME).text("name", &(1..=MAX_NAME_CHARS)).unwrap_or_default(),
             is_active: body.about(IS_ACTIVE).boolean_or("is_active", true),
             metadata: body.about(TAGS).metadata("metadata").unwrap_or_default(),
         })
@@ -96,7 +96,7 @@ impl FromBody for PatchBody {
 
     fn read(body: &mut Object<'_>) -> Self {
         PatchBody(CreatorChange {
-            name: body.about(NAME).text("name", &(1..=NAME_CHARACTERS)),
+            name: body.about(NAME).text("name", &(1..=MAX_NAME_CHARS)),
             is_active: body.about(IS_ACTIVE).boolean("is_active"),
             metadata: body.about(TAGS).metadata("metadata"),
         })

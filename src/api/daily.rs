@@ -15,7 +15,7 @@ use crate::http::input::window::{WindowMeta, WindowParams};
 use crate::http::input::{FromQuery, Parts};
 use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
 use crate::model::counters::Counters;
-use crate::model::period::{Manner, Window};
+use crate::model::period::{DateRules, Window};
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
 use crate::store::analytics::{SubjectScope, accounts, videos};
 use crate::store::outbox::data_version::CacheDependencies;
@@ -48,7 +48,7 @@ pub(super) struct DailyQuery {
 impl FromQuery for DailyQuery {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
         DailyQuery {
-            window: WindowParams::read_query(query, Manner::Daily),
+            window: WindowParams::read_query(query, DateRules::Daily),
             values: query.about(VALUES).word_or("values", Values::Gains),
         }
     }

@@ -17,7 +17,7 @@ use crate::http::input::fields::{integer, integer_within};
 use crate::http::openapi::schema_recorder;
 use crate::http::route::read;
 use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
-use crate::model::limits::{DELTA_DAYS, DELTA_WINDOWS, DELTA_WINDOWS_DEFAULT};
+use crate::model::limits::{DEFAULT_DELTA_WINDOWS, DELTA_DAYS, DELTA_WINDOW_COUNT};
 use crate::store::analytics::videos;
 use crate::store::outbox::data_version::CacheDependencies;
 
@@ -67,9 +67,9 @@ impl Batch for Deltas {
 
     fn read<S: BatchSource>(source: &mut S) -> Self {
         let ids = source.about(VIDEO_IDS).required_ids("video_ids");
-        let windows = source.about(WINDOWS).list("windows", DELTA_WINDOWS);
+        let windows = source.about(WINDOWS).list("windows", DELTA_WINDOW_COUNT);
         let windows = windows.map(|windows| windows.into_iter().map(|Length(days)| days).collect());
-        Deltas { ids, windows: windows.unwrap_or_else(|| DELTA_WINDOWS_DEFAULT.to_vec()) }
+        Deltas { ids, windows: windows.unwrap_or_else(|| DEFAULT_DELTA_WINDOWS.to_vec()) }
     }
 }
 

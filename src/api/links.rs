@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::http::input::{FromPath, PathParams};
 use crate::http::route::read;
 use crate::http::{Caller, Data, Ensured, NoContent, Path, Problem, unit};
-use crate::model::creator::Link;
+use crate::model::creator::CreatorAccountLink;
 use crate::store::Write;
 use crate::store::records::links;
 
@@ -38,7 +38,7 @@ impl FromPath for LinkPath {
 ///
 /// It answers where `Location` led when the account was linked.
 #[endpoint(operation_id = "getCreatorAccount")]
-async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<Link>, Problem> {
+async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<CreatorAccountLink>, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
     let data = links::get(&app.pg, caller.organization, creator_id, account_id).await?;
     Ok(Data { data })
@@ -51,7 +51,7 @@ async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<Link
     operation_id = "linkCreatorAccount",
     responses((status_code = 409, description = "The account belongs to another creator."))
 )]
-async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Ensured<Link>, Problem> {
+async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Ensured<CreatorAccountLink>, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
     unit(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;

@@ -43,7 +43,7 @@ struct Overview {
     /// Gain in likes, comments and shares together.
     engagement: Change<i64>,
     /// Engagement per view, to six decimals; null without views.
-    #[schemars(example = change::of_rates(Some(81_250), Some(78_125)))]
+    #[schemars(example = Change::from_rates(Some(81_250), Some(78_125)))]
     engagement_rate: Change<Option<f64>>,
     /// Number of videos that were posted.
     new_posts: Change<i64>,
@@ -110,18 +110,18 @@ async fn overview(
     }
     let data = Overview {
         totals,
-        views: change::of_counts(current.views, before.views),
-        plays: change::of_counts(current.plays, before.plays),
-        likes: change::of_counts(current.likes, before.likes),
-        comments: change::of_counts(current.comments, before.comments),
-        shares: change::of_counts(current.shares, before.shares),
-        engagement: change::of_counts(current.engagement, before.engagement),
-        engagement_rate: change::of_rates(
-            change::rate(current.engagement, current.views),
-            change::rate(before.engagement, before.views),
+        views: Change::from_counts(current.views, before.views),
+        plays: Change::from_counts(current.plays, before.plays),
+        likes: Change::from_counts(current.likes, before.likes),
+        comments: Change::from_counts(current.comments, before.comments),
+        shares: Change::from_counts(current.shares, before.shares),
+        engagement: Change::from_counts(current.engagement, before.engagement),
+        engagement_rate: Change::from_rates(
+            change::engagement_rate_ppm(current.engagement, current.views),
+            change::engagement_rate_ppm(before.engagement, before.views),
         ),
-        new_posts: change::of_counts(posts, previous_posts),
-        followers: change::of_levels(levels.followers, levels.previous_followers),
+        new_posts: Change::from_counts(posts, previous_posts),
+        followers: Change::from_levels(levels.followers, levels.previous_followers),
     };
     let meta = OverviewMeta {
         window: WindowMeta::new(window, now, levels.as_of),

@@ -13,7 +13,7 @@ use crate::http::input::fields::Params;
 use crate::http::input::{FromQuery, Parts};
 use crate::http::route::read;
 use crate::http::{Caller, Problem, Query, WithMeta};
-use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
+use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::store::search::{EffectiveCaps, Sections};
 use crate::telemetry::{metrics, trace};
 
@@ -35,8 +35,8 @@ impl FromQuery for SearchQuery {
                 .unwrap_or_default(),
             limit: query.about("The most matches of each kind.").integer_or(
                 "limit",
-                &SHORT_LIST,
-                SHORT_LIST_DEFAULT,
+                &SHORT_LIST_SIZE,
+                DEFAULT_SHORT_LIST_SIZE,
             ),
         }
     }

@@ -16,7 +16,7 @@ use crate::http::input::window::WindowMeta;
 use crate::http::input::{FromQuery, Parts};
 use crate::http::{Caller, Kept, Problem, Query, WithMeta, kept};
 use crate::model::gains::Gains;
-use crate::model::limits::{SHORT_LIST, SHORT_LIST_DEFAULT};
+use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::analytics::SubjectScope;
@@ -36,8 +36,8 @@ impl FromQuery for TopQuery {
             of: WindowOnPlatform::read(query, parts),
             limit: query.about("How many creators the ranking has.").integer_or(
                 "limit",
-                &SHORT_LIST,
-                SHORT_LIST_DEFAULT,
+                &SHORT_LIST_SIZE,
+                DEFAULT_SHORT_LIST_SIZE,
             ) as usize,
         }
     }

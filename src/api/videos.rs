@@ -17,8 +17,8 @@ use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, Idempotency, NoContent, Path, Problem, Query,
     TooSlow, unit,
 };
-use crate::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, VideoName};
-use crate::model::limits::{SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS_DEFAULT};
+use crate::model::identifier::{PlatformVideoId, ShortLink, VideoIdentifier, VideoReference};
+use crate::model::limits::{DEFAULT_SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS};
 use crate::model::platform::Platform;
 use crate::model::video::{Video, VideoType};
 use crate::platforms::short_links::{self, ShortLinkError};
@@ -91,7 +91,7 @@ impl FromBody for CreateBody {
             scrape_interval_hours: body.about(INTERVAL).integer_or(
                 "scrape_interval_hours",
                 &SCRAPE_INTERVAL_HOURS,
-                SCRAPE_INTERVAL_HOURS_DEFAULT,
+                DEFAULT_SCRAPE_INTERVAL_HOURS,
             ),
         };
         let named = platform.zip(text).and_then(|(platform, text)| {
@@ -194,11 +194,11 @@ pub(super) fn refuse_unreadable(
     identifier: &VideoIdentifier,
 ) -> Result<(), Problem> {
     let (by, reads) = match identifier {
-        VideoIdentifier::Video(NamedVideo { name: name @ VideoName::Shortcode(_), .. }) => {
-            ("its shortcode", app.readable.reads_video(platform, name))
+        VideoIdentifier::Video(VideoReference { id: id @ PlatformVideoId::Shortcode(_), .. }) => {
+            ("its shortcode", app.readable.supports_video(platform, id))
         }
-        VideoIdentifier::Video(NamedVideo { name, .. }) => {
-            ("its id", app.readable.reads_video(platform, name))
+        VideoIdentifier::Video(VideoReference { id, .. }) => {
+            ("its id", app.readable.supports_video(platform, id))
         }
         VideoIdentifier::ShortLink(_) => ("its id", app.readable.posts_by_id.contains(&platform)),
     };
@@ -217,7 +217,7 @@ pub(super) async fn follow(
     deadline: &Deadline,
     field: &'static str,
     link: ShortLink,
-) -> Result<NamedVideo, Problem> {
+) -> Result<VideoReference, Problem> {
     let failed = |cause: &str| {
         Problem::upstream(
             "the platform did not say where the short link leads: try again, or send the video's own URL",

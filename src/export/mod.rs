@@ -17,7 +17,7 @@ use uuid::Uuid;
 use self::table::{Cell, Columns, Kind, Table};
 use crate::app::Databases;
 use crate::model::counters::Counters;
-use crate::model::latest::{AccountLatest, Known, Last};
+use crate::model::latest::{AccountLatest, LatestValue};
 use crate::store;
 use crate::store::outbox::visibility;
 use crate::store::records::exports::{
@@ -254,9 +254,9 @@ impl Exporter<'_> {
             // Its videos name it.
             return Ok(());
         }
-        let name = latest.name.as_ref().map(|known| known.value.as_str());
-        let description = latest.description.as_ref().map(|known| known.value.as_str());
-        let verified = latest.is_verified.as_ref().map(|known| known.value);
+        let name = latest.name.get().map(String::as_str);
+        let description = latest.description.get().map(String::as_str);
+        let verified = latest.is_verified.get().copied();
         let mut row = |at, [followers, following, posts]: [Option<i64>; 3], described: bool| {
             self.accounts.add(&[
                 Cell::Text(Some(account.platform.as_str())),
@@ -376,7 +376,7 @@ impl Exporter<'_> {
 /// What is last known and no snapshot says, by its time: a counter of which only an observation told that a later one of
 /// the same day replaced.
 fn unsaid<const N: usize>(
-    known: &[Last<i64>; N],
+    known: &[LatestValue<i64>; N],
     snapshots: impl Iterator<Item = [Option<i64>; N]>,
 ) -> BTreeMap<DateTime<Utc>, [Option<i64>; N]> {
     let mut said = [None; N];
@@ -387,10 +387,10 @@ fn unsaid<const N: usize>(
     }
     let mut unsaid = BTreeMap::new();
     for (n, last) in known.iter().enumerate() {
-        if let Some(Known { value, at }) = last
-            && said[n] != Some(*value)
+        if let (Some(value), Some(at)) = (last.get().copied(), last.at())
+            && said[n] != Some(value)
         {
-            unsaid.entry(*at).or_insert([None; N])[n] = Some(*value);
+            unsaid.entry(at).or_insert([None; N])[n] = Some(value);
         }
     }
     unsaid

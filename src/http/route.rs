@@ -112,7 +112,7 @@ mod tests {
     use tokio::runtime::Runtime;
 
     use super::*;
-    use crate::model::key::Key;
+    use crate::model::key::ApiKey;
     use crate::telemetry::{self, LogArgs, LogFormat};
 
     /// Set in the process that panics, to the form of its log.
@@ -132,7 +132,7 @@ mod tests {
             let filter = "off".to_owned();
             telemetry::init(&LogArgs { filter, format }, None, runtime.handle()).unwrap();
             let (mut request, mut depot, mut response) = (Request::new(), Depot::new(), Response::new());
-            let key = Key::generate().unwrap();
+            let key = ApiKey::generate().unwrap();
             *request.uri_mut() = format!("/v2/{}", key.reveal()).parse().unwrap();
             let mut rest = FlowCtrl::new(vec![Arc::new(panics)]);
             runtime.block_on(CatchPanic.handle(&mut request, &mut depot, &mut response, &mut rest));

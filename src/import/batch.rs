@@ -1,13 +1,12 @@
 //! Rows gathered by what they are about, and written as one unit of work.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::row::{AccountRow, Row, VideoRow};
-use crate::model::latest::{AccountLatest, Known, VideoLatest, learn};
+use crate::model::latest::{AccountLatest, LatestValue, VideoLatest};
 use crate::model::platform::Platform;
 use crate::store::observations::{
     FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
@@ -26,8 +25,8 @@ pub struct Batch {
     /// Keyed by what finds the video, and by the account on which the rows say it stands.
     videos: HashMap<(Platform, String, Option<String>), Video>,
     /// What the accounts' creators and categories are called.
-    pub creators: HashMap<Name, Known<String>>,
-    pub categories: HashMap<Name, Known<String>>,
+    pub creators: HashMap<Name, LatestValue<String>>,
+    pub categories: HashMap<Name, LatestValue<String>>,
     rows: usize,
 }
 
@@ -58,21 +57,17 @@ impl Batch {
     fn add_account(&mut self, row: AccountRow) {
         let at = row.observed_at;
         for (names, named) in [(&mut self.creators, row.creator), (&mut self.categories, row.category)] {
-            let Some(value) = named else { continue };
-            let name = (row.platform, row.username.clone());
-            match names.entry(name) {
-                Entry::Occupied(mut known) if at >= known.get().at => _ = known.insert(Known { value, at }),
-                Entry::Occupied(_) => {}
-                Entry::Vacant(none) => _ = none.insert(Known { value, at }),
+            if named.is_some() {
+                names.entry((row.platform, row.username.clone())).or_default().record(named, at);
             }
         }
         let (latest, figures) = self.accounts.entry((row.platform, row.username)).or_default();
-        learn(&mut latest.name, row.name, at);
-        learn(&mut latest.description, row.description, at);
-        learn(&mut latest.is_verified, row.is_verified, at);
-        learn(&mut latest.follower_count, row.follower_count, at);
-        learn(&mut latest.following_count, row.following_count, at);
-        learn(&mut latest.profile_post_count, row.profile_post_count, at);
+        latest.name.record(row.name, at);
+        latest.description.record(row.description, at);
+        latest.is_verified.record(row.is_verified, at);
+        latest.follower_count.record(row.follower_count, at);
+        latest.following_count.record(row.following_count, at);
+        latest.profile_post_count.record(row.profile_post_count, at);
         figures.push(ProfileFigures {
             observed_at: at,
             follower_count: row.follower_count,
@@ -84,11 +79,11 @@ impl Batch {
     fn add_video(&mut self, row: VideoRow) {
         let at = row.observed_at;
         let video = self.videos.entry((row.platform, row.external_id, row.username)).or_default();
-        video.latest.learn_counters(&row.counters, at);
-        learn(&mut video.latest.description, row.description, at);
-        learn(&mut video.latest.media_type, row.media_type, at);
-        learn(&mut video.latest.duration, row.duration, at);
-        learn(&mut video.latest.create_time, row.create_time, at);
+        video.latest.record_counters(&row.counters, at);
+        video.latest.description.record(row.description, at);
+        video.latest.media_type.record(row.media_type, at);
+        video.latest.duration.record(row.duration, at);
+        video.latest.create_time.record(row.create_time, at);
         if !row.counters.is_empty() {
             video.observations.push((at, row.counters));
         }

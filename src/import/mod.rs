@@ -36,7 +36,7 @@ use self::report::Report;
 use self::row::{Row, Times};
 use self::rows::Rows;
 use crate::app::Databases;
-use crate::model::latest::{Known, Last, learn};
+use crate::model::latest::{LatestValue, Timestamped};
 use crate::model::platform::Platform;
 use crate::store::outbox::visibility;
 use crate::store::records::imports;
@@ -200,8 +200,8 @@ struct Load<'a> {
     videos: Numbers,
     /// What rows call the accounts' creators and categories; the latest observation decides, so this waits for
     /// the last row.
-    creators: HashMap<Name, Last<String>>,
-    categories: HashMap<Name, Last<String>>,
+    creators: HashMap<Name, LatestValue<String>>,
+    categories: HashMap<Name, LatestValue<String>>,
 }
 
 impl<'a> Load<'a> {
@@ -230,7 +230,7 @@ impl<'a> Load<'a> {
             [(&mut self.creators, &batch.creators), (&mut self.categories, &batch.categories)]
         {
             for (name, known) in last {
-                learn(names.entry(name.clone()).or_default(), Some(known.value.clone()), known.at);
+                names.entry(name.clone()).or_default().merge(known.clone());
             }
         }
         Ok(())
@@ -261,10 +261,10 @@ impl<'a> Load<'a> {
     }
 }
 
-fn named(names: HashMap<Name, Last<String>>) -> Vec<(Platform, String, Known<String>)> {
+fn named(names: HashMap<Name, LatestValue<String>>) -> Vec<(Platform, String, Timestamped<String>)> {
     let mut named: Vec<_> = names
         .into_iter()
-        .filter_map(|((platform, username), last)| Some((platform, username, last?)))
+        .filter_map(|((platform, username), last)| Some((platform, username, last.into_timestamped()?)))
         .collect();
     named.sort_unstable_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
     named

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::column::{Column, RawRow, Value};
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
-use crate::model::period::{can_be_kept, read_day};
+use crate::model::period::{is_storable_day, parse_day};
 use crate::model::platform::Platform;
 
 /// A row that can be loaded.
@@ -146,7 +146,7 @@ impl RawRow<'_> {
             description: self.text(Column::Description)?,
             media_type: self.text(Column::MediaType)?,
             duration: self.seconds(Column::Duration)?,
-            counters: counters.on(platform),
+            counters: counters.normalize_for(platform),
         })
     }
 
@@ -211,7 +211,7 @@ impl RawRow<'_> {
             Value::Time(time) => Some(*time),
             Value::Text(text) => match text.trim() {
                 "" if column == Column::ObservedAt => return Ok(None),
-                text => match read_day(text) {
+                text => match parse_day(text) {
                     Some(day) => Some(day.and_time(NaiveTime::MIN).and_utc()),
                     None => DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()),
                 },
@@ -221,7 +221,7 @@ impl RawRow<'_> {
         match time {
             None => Err(refused(column, "must be a date (YYYY-MM-DD) or an RFC 3339 time")),
             // The stores keep microseconds.
-            Some(time) if can_be_kept(time.date_naive()) => Ok(Some(time.trunc_subsecs(6))),
+            Some(time) if is_storable_day(time.date_naive()) => Ok(Some(time.trunc_subsecs(6))),
             Some(_) => Err(refused(column, "must lie between 1975 and 2144")),
         }
     }
@@ -242,9 +242,9 @@ impl RawRow<'_> {
             Value::Flag(_) | Value::Time(_) => None,
         };
         match number {
-            Some(number) if (0..=Counters::MAX).contains(&number) => Ok(Some(number)),
+            Some(number) if (0..=Counters::MAX_VALUE).contains(&number) => Ok(Some(number)),
             Some(..0) => Err(refused(column, "must not be negative")),
-            _ => Err(refused(column, format!("must be a whole number of at most {}", Counters::MAX))),
+            _ => Err(refused(column, format!("must be a whole number of at most {}", Counters::MAX_VALUE))),
         }
     }
 

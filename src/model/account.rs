@@ -148,7 +148,9 @@ pub struct AccountStats {
     pub posts_per_day_7d: [i64; 7],
 }
 
-/// The days that [`AccountStats::posts_per_day_7d`] counts, oldest first.
-pub fn stats_days(today: NaiveDate) -> [NaiveDate; 7] {
-    std::array::from_fn(|n| today - chrono::Days::new(6 - n as u64))
+impl AccountStats {
+    /// Returns the days of `posts_per_day_7d`, oldest first.
+    pub fn days(today: NaiveDate) -> [NaiveDate; 7] {
+        std::array::from_fn(|n| today - chrono::Days::new(6 - n as u64))
+    }
 }

@@ -21,28 +21,39 @@ pub struct Change<T> {
     pub change_percent: Option<f64>,
 }
 
-/// Compares counts.
-pub fn of_counts(current: i64, previous: i64) -> Change<i64> {
-    let change = current - previous;
-    Change { current, previous, change, change_percent: percent(change, previous) }
+impl Change<i64> {
+    /// Compares counts.
+    pub fn from_counts(current: i64, previous: i64) -> Self {
+        let change = current - previous;
+        Change { current, previous, change, change_percent: percent(change, previous) }
+    }
 }
 
-/// Compares levels that may not have been known.
-pub fn of_levels(current: Option<i64>, previous: Option<i64>) -> Change<Option<i64>> {
-    let change = current.zip(previous).map(|(current, previous)| current - previous);
-    let change_percent = change.zip(previous).and_then(|(change, previous)| percent(change, previous));
-    Change { current, previous, change, change_percent }
+impl Change<Option<i64>> {
+    /// Compares levels, which may be unknown.
+    pub fn from_levels(current: Option<i64>, previous: Option<i64>) -> Self {
+        let change = current.zip(previous).map(|(current, previous)| current - previous);
+        let change_percent = change.zip(previous).and_then(|(change, previous)| percent(change, previous));
+        Change { current, previous, change, change_percent }
+    }
 }
 
-/// Compares rates as [`rate`] makes them.
-pub fn of_rates(current: Option<i64>, previous: Option<i64>) -> Change<Option<f64>> {
-    let Change { change, change_percent, .. } = of_levels(current, previous);
-    let decimal = |millionths: Option<i64>| millionths.map(|millionths| millionths as f64 / 1e6);
-    Change { current: decimal(current), previous: decimal(previous), change: decimal(change), change_percent }
+impl Change<Option<f64>> {
+    /// Compares rates in millionths, as of [`engagement_rate_ppm`].
+    pub fn from_rates(current: Option<i64>, previous: Option<i64>) -> Self {
+        let Change { change, change_percent, .. } = Change::from_levels(current, previous);
+        let decimal = |millionths: Option<i64>| millionths.map(|millionths| millionths as f64 / 1e6);
+        Change {
+            current: decimal(current),
+            previous: decimal(previous),
+            change: decimal(change),
+            change_percent,
+        }
+    }
 }
 
-/// Engagement per view in millionths; unknown without views.
-pub fn rate(engagement: i64, views: i64) -> Option<i64> {
+/// Returns the engagement per view in millionths; unknown without views.
+pub fn engagement_rate_ppm(engagement: i64, views: i64) -> Option<i64> {
     (views > 0).then(|| rounded_quotient(i128::from(engagement) * 1_000_000, views.into()))
 }
 
@@ -65,31 +76,31 @@ mod tests {
 
     #[test]
     fn percentages_have_one_decimal_half_away_from_zero() {
-        assert_eq!(of_counts(150, 100).change_percent, Some(50.0));
-        assert_eq!(of_counts(1, 3).change_percent, Some(-66.7));
-        assert_eq!(of_counts(20_005, 20_000).change_percent, Some(0.0));
-        assert_eq!(of_counts(20_010, 20_000).change_percent, Some(0.1), "0.05 rounds up");
-        assert_eq!(of_counts(19_990, 20_000).change_percent, Some(-0.1), "-0.05 rounds down");
-        assert_eq!(of_counts(5, -10).change_percent, Some(150.0));
-        assert_eq!(of_counts(5, 0).change_percent, None);
+        assert_eq!(Change::from_counts(150, 100).change_percent, Some(50.0));
+        assert_eq!(Change::from_counts(1, 3).change_percent, Some(-66.7));
+        assert_eq!(Change::from_counts(20_005, 20_000).change_percent, Some(0.0));
+        assert_eq!(Change::from_counts(20_010, 20_000).change_percent, Some(0.1), "0.05 rounds up");
+        assert_eq!(Change::from_counts(19_990, 20_000).change_percent, Some(-0.1), "-0.05 rounds down");
+        assert_eq!(Change::from_counts(5, -10).change_percent, Some(150.0));
+        assert_eq!(Change::from_counts(5, 0).change_percent, None);
     }
 
     #[test]
     fn unknown_levels_have_no_change() {
-        assert_eq!(of_levels(Some(5), None).change, None);
+        assert_eq!(Change::from_levels(Some(5), None).change, None);
         assert_eq!(
-            of_levels(Some(5), Some(0)),
+            Change::from_levels(Some(5), Some(0)),
             Change { current: Some(5), previous: Some(0), change: Some(5), change_percent: None }
         );
     }
 
     #[test]
     fn rates_have_six_decimals_and_need_views() {
-        assert_eq!(rate(1, 3), Some(333_333));
-        assert_eq!(rate(-1, 3), Some(-333_333));
-        assert_eq!(rate(1, 2_000_000), Some(1), "half a millionth rounds away from zero");
-        assert_eq!((rate(1, 0), rate(1, -5)), (None, None));
-        let compared = of_rates(rate(1, 4), rate(1, 2));
+        assert_eq!(engagement_rate_ppm(1, 3), Some(333_333));
+        assert_eq!(engagement_rate_ppm(-1, 3), Some(-333_333));
+        assert_eq!(engagement_rate_ppm(1, 2_000_000), Some(1), "half a millionth rounds away from zero");
+        assert_eq!((engagement_rate_ppm(1, 0), engagement_rate_ppm(1, -5)), (None, None));
+        let compared = Change::from_rates(engagement_rate_ppm(1, 4), engagement_rate_ppm(1, 2));
         assert_eq!(
             (compared.current, compared.change, compared.change_percent),
             (Some(0.25), Some(-0.25), Some(-50.0))

@@ -50,7 +50,7 @@ pub struct Counters {
 
 impl Counters {
     /// The largest count that is believed: platforms have answered overflows, and sums must not overflow here.
-    pub const MAX: i64 = 1_000_000_000_000_000;
+    pub const MAX_VALUE: i64 = 1_000_000_000_000_000;
 
     /// The names of the counters, in the order of [`Counters::to_array`].
     pub const NAMES: [&'static str; 9] = [
@@ -113,7 +113,7 @@ impl Counters {
 
     /// Applies the platform's own meaning: on TikTok a play is a view.
     #[must_use]
-    pub const fn on(mut self, platform: Platform) -> Self {
+    pub const fn normalize_for(mut self, platform: Platform) -> Self {
         if matches!(platform, Platform::Tiktok) {
             self.play_count = self.view_count;
         }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_play_is_a_view_on_tiktok_alone() {
         let seen = Counters { view_count: Some(7), play_count: Some(9), ..Counters::default() };
-        assert_eq!(seen.on(Platform::Tiktok).play_count, Some(7));
-        assert_eq!(seen.on(Platform::Instagram).play_count, Some(9));
+        assert_eq!(seen.normalize_for(Platform::Tiktok).play_count, Some(7));
+        assert_eq!(seen.normalize_for(Platform::Instagram).play_count, Some(9));
     }
 }

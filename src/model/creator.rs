@@ -75,11 +75,10 @@ pub struct AccountsByPlatform {
 
 /// The record of an account that belongs to a creator.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
-#[schemars(rename = "CreatorAccountLink")]
-pub struct Link {
+pub struct CreatorAccountLink {
     /// Always `creator_account_link`.
     #[sqlx(skip)]
-    pub r#type: LinkType,
+    pub r#type: CreatorAccountLinkType,
     /// The creator.
     pub creator_id: Uuid,
     /// The account.
@@ -92,7 +91,7 @@ pub struct Link {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub enum LinkType {
+pub enum CreatorAccountLinkType {
     #[default]
     CreatorAccountLink,
 }

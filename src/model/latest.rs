@@ -12,32 +12,49 @@ use super::counters::Counters;
 
 /// A value and when it was observed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known<T> {
+pub struct Timestamped<T> {
     pub value: T,
     pub at: DateTime<Utc>,
 }
 
-/// A field that may never have been known.
-pub type Last<T> = Option<Known<T>>;
+/// The latest observed value of a field; empty until the field is observed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatestValue<T>(Option<Timestamped<T>>);
 
-/// Learns a value that was observed at `at`; one that says nothing, or is older than what is known, changes nothing.
-pub fn learn<T>(last: &mut Last<T>, value: Option<T>, at: DateTime<Utc>) {
-    if let Some(value) = value
-        && last.as_ref().is_none_or(|known| at >= known.at)
-    {
-        *last = Some(Known { value, at });
+impl<T> LatestValue<T> {
+    /// Replaces the value unless the new one is unknown or older.
+    pub fn record(&mut self, value: Option<T>, at: DateTime<Utc>) {
+        self.merge(LatestValue(value.map(|value| Timestamped { value, at })));
+    }
+
+    /// Replaces the value with the other one if that is not older.
+    pub fn merge(&mut self, other: LatestValue<T>) {
+        if other.at() >= self.at() && other.0.is_some() {
+            self.0 = other.0;
+        }
+    }
+
+    pub const fn get(&self) -> Option<&T> {
+        match &self.0 {
+            Some(latest) => Some(&latest.value),
+            None => None,
+        }
+    }
+
+    /// Returns when the value was observed.
+    pub fn at(&self) -> Option<DateTime<Utc>> {
+        self.0.as_ref().map(|latest| latest.at)
+    }
+
+    pub fn into_timestamped(self) -> Option<Timestamped<T>> {
+        self.0
     }
 }
 
-fn learn_all<T>(last: &mut Last<T>, other: Last<T>) {
-    if let Some(Known { value, at }) = other {
-        learn(last, Some(value), at);
+impl<T> Default for LatestValue<T> {
+    fn default() -> Self {
+        LatestValue(None)
     }
-}
-
-/// Takes the value out of a field.
-pub fn value<T: Clone>(last: &Last<T>) -> Option<T> {
-    last.as_ref().map(|known| known.value.clone())
 }
 
 /// Fields whose columns hold a zero while they were never known.
@@ -60,16 +77,21 @@ const ZERO_UNTIL_KNOWN: [&str; 9] = [
 pub struct KnownAt(BTreeMap<String, Option<DateTime<Utc>>>);
 
 impl KnownAt {
-    fn restore<T>(&self, field: &str, value: Option<T>, observed_at: Option<DateTime<Utc>>) -> Last<T> {
+    fn restore<T>(
+        &self,
+        field: &str,
+        value: Option<T>,
+        observed_at: Option<DateTime<Utc>>,
+    ) -> LatestValue<T> {
         let at = match self.0.get(field) {
             Some(exception) => *exception,
             None => observed_at,
         };
-        value.zip(at).map(|(value, at)| Known { value, at })
+        LatestValue(value.zip(at).map(|(value, at)| Timestamped { value, at }))
     }
 
-    fn note<T>(&mut self, field: &str, last: &Last<T>, observed_at: Option<DateTime<Utc>>) {
-        let at = last.as_ref().map(|known| known.at);
+    fn add<T>(&mut self, field: &str, latest: &LatestValue<T>, observed_at: Option<DateTime<Utc>>) {
+        let at = latest.at();
         if at != observed_at && (at.is_some() || ZERO_UNTIL_KNOWN.contains(&field)) {
             self.0.insert(field.to_owned(), at);
         }
@@ -88,7 +110,7 @@ macro_rules! latest {
         $(#[$doc])*
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct $name {
-            $(pub $field: Last<$type>,)*
+            $(pub $field: LatestValue<$type>,)*
         }
 
         /// The columns in which it is stored.
@@ -98,20 +120,20 @@ macro_rules! latest {
         }
 
         impl $name {
-            /// Learns everything that another record knows.
+            /// Merges every field with the other record's.
             pub fn merge(&mut self, other: $name) {
-                $(learn_all(&mut self.$field, other.$field);)*
+                $(self.$field.merge(other.$field);)*
             }
 
             /// When anything was last known.
             pub fn observed_at(&self) -> Option<DateTime<Utc>> {
-                [$(self.$field.as_ref().map(|known| known.at)),*].into_iter().flatten().max()
+                [$(self.$field.at()),*].into_iter().flatten().max()
             }
 
             /// Which fields were last known at another time than `observed_at`.
             pub fn known_at(&self, observed_at: Option<DateTime<Utc>>) -> KnownAt {
                 let mut known_at = KnownAt::default();
-                $(known_at.note(stringify!($field), &self.$field, observed_at);)*
+                $(known_at.add(stringify!($field), &self.$field, observed_at);)*
                 known_at
             }
 
@@ -148,16 +170,16 @@ latest! {
 
 impl VideoLatest {
     /// Learns the counters of one observation.
-    pub fn learn_counters(&mut self, counters: &Counters, at: DateTime<Utc>) {
-        learn(&mut self.view_count, counters.view_count, at);
-        learn(&mut self.like_count, counters.like_count, at);
-        learn(&mut self.comment_count, counters.comment_count, at);
-        learn(&mut self.share_count, counters.share_count, at);
-        learn(&mut self.saved_count, counters.saved_count, at);
-        learn(&mut self.play_count, counters.play_count, at);
-        learn(&mut self.ig_play_count, counters.ig_play_count, at);
-        learn(&mut self.fb_play_count, counters.fb_play_count, at);
-        learn(&mut self.fb_like_count, counters.fb_like_count, at);
+    pub fn record_counters(&mut self, counters: &Counters, at: DateTime<Utc>) {
+        self.view_count.record(counters.view_count, at);
+        self.like_count.record(counters.like_count, at);
+        self.comment_count.record(counters.comment_count, at);
+        self.share_count.record(counters.share_count, at);
+        self.saved_count.record(counters.saved_count, at);
+        self.play_count.record(counters.play_count, at);
+        self.ig_play_count.record(counters.ig_play_count, at);
+        self.fb_play_count.record(counters.fb_play_count, at);
+        self.fb_like_count.record(counters.fb_like_count, at);
     }
 }
 
@@ -186,7 +208,7 @@ mod tests {
     fn observation(second: u32, views: Option<i64>, saves: Option<i64>) -> VideoLatest {
         let mut latest = VideoLatest::default();
         let counters = Counters { view_count: views, saved_count: saves, ..Counters::default() };
-        latest.learn_counters(&counters, at(second));
+        latest.record_counters(&counters, at(second));
         latest
     }
 
@@ -201,15 +223,18 @@ mod tests {
             let mut latest = VideoLatest::default();
             for n in order {
                 // Through the stored form each time, as between two batches of an import.
-                let (observed_at, views, saves) =
-                    (latest.observed_at(), value(&latest.view_count), value(&latest.saved_count));
+                let (observed_at, views, saves) = (
+                    latest.observed_at(),
+                    latest.view_count.get().cloned(),
+                    latest.saved_count.get().cloned(),
+                );
                 let known_at = latest.known_at(observed_at);
                 let values = VideoValues { view_count: views, saved_count: saves, ..VideoValues::default() };
                 latest = VideoLatest::restore(&known_at, observed_at, values);
                 latest.merge(observations[n].clone());
             }
             assert_eq!(
-                (value(&latest.view_count), value(&latest.saved_count)),
+                (latest.view_count.get().cloned(), latest.saved_count.get().cloned()),
                 (Some(30), Some(2)),
                 "{order:?}"
             );

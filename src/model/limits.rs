@@ -1,43 +1,44 @@
-//! The bounds of what a request may carry and a team may set. Endpoints, the command line and the documentation
-//! take them from here.
+//! Limits of requests and settings, for the endpoints, the command line and the documentation.
 
 use std::ops::RangeInclusive;
 
-/// Rows on one page of a list.
-pub const PAGE: RangeInclusive<i64> = 1..=200;
-pub const PAGE_DEFAULT: i64 = 50;
-/// Rows that a page of the first version leaves out.
+/// Rows per page of a list.
+pub const PAGE_SIZE: RangeInclusive<i64> = 1..=200;
+pub const DEFAULT_PAGE_SIZE: i64 = 50;
+/// Rows that a page of v1 skips.
 pub const OFFSET: RangeInclusive<i64> = 0..=i64::MAX;
 
-/// Entries of a section of search, or of the leaderboard of creators.
-pub const SHORT_LIST: RangeInclusive<i64> = 1..=25;
-pub const SHORT_LIST_DEFAULT: i64 = 10;
+/// Entries per section of search results, or of the creator leaderboard.
+pub const SHORT_LIST_SIZE: RangeInclusive<i64> = 1..=25;
+pub const DEFAULT_SHORT_LIST_SIZE: i64 = 10;
 
 /// Characters of a search or filter text.
-pub const QUERY_CHARACTERS: usize = 128;
-pub const CATEGORY_CHARACTERS: usize = 128;
-pub const NAME_CHARACTERS: usize = 255;
+pub const MAX_QUERY_CHARS: usize = 128;
+pub const MAX_CATEGORY_CHARS: usize = 128;
+pub const MAX_NAME_CHARS: usize = 255;
 
-/// Tags: how many, and how long keys and values may be.
-pub const METADATA_KEYS: usize = 20;
-pub const METADATA_CHARACTERS: usize = 255;
+pub const MAX_METADATA_KEYS: usize = 20;
+/// Characters of a key, and of a value.
+pub const MAX_METADATA_CHARS: usize = 255;
 
 pub const SCRAPE_INTERVAL_HOURS: RangeInclusive<i64> = 6..=720;
-pub const SCRAPE_INTERVAL_HOURS_DEFAULT: i32 = 24;
+pub const DEFAULT_SCRAPE_INTERVAL_HOURS: i32 = 24;
 pub const MAX_RECENT_POSTS: RangeInclusive<i64> = 50..=5000;
 pub const POST_LOOKBACK_DAYS: RangeInclusive<i64> = 90..=7300;
 
-/// Ids in the body of a batch read, and in the query of one.
-pub const BATCH_IDS: usize = 1000;
-pub const BATCH_IDS_IN_QUERY: usize = 100;
+/// Ids in the body of a batch request.
+pub const MAX_BATCH_IDS: usize = 1000;
+/// Ids in the query of a batch request.
+pub const MAX_QUERY_IDS: usize = 100;
 
-/// Look-back windows of one request for deltas: how many, and of how many days.
-pub const DELTA_WINDOWS: RangeInclusive<usize> = 1..=10;
+/// Look-back windows per request for deltas.
+pub const DELTA_WINDOW_COUNT: RangeInclusive<usize> = 1..=10;
+/// Days of a look-back window.
 pub const DELTA_DAYS: RangeInclusive<i64> = 1..=365;
-pub const DELTA_WINDOWS_DEFAULT: [u16; 4] = [1, 7, 14, 30];
+pub const DEFAULT_DELTA_WINDOWS: [u16; 4] = [1, 7, 14, 30];
 
-/// Bytes of a request's body.
-pub const BODY_BYTES: usize = 1024 * 1024;
+/// Bytes of a request body.
+pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// Requests that a key may make in a clock minute, unless its organization or the key says otherwise.
-pub const RATE_PER_MINUTE: i32 = 600;
+/// Requests per key and clock minute, unless the organization or the key has its own limit.
+pub const DEFAULT_RATE_PER_MINUTE: i32 = 600;

@@ -1,4 +1,4 @@
-//! Plain data and rules that know nobody: no database, no HTTP, no clock of their own.
+//! Plain data and rules: platforms, counters, windows, latest values. No I/O, no clock.
 
 pub mod account;
 pub mod change;
@@ -8,7 +8,6 @@ pub mod creator;
 mod example;
 pub mod gains;
 pub mod identifier;
-mod identifier_pattern;
 pub mod key;
 pub mod latest;
 pub mod limits;
@@ -16,6 +15,7 @@ pub mod network;
 pub mod organization;
 pub mod period;
 pub mod platform;
+pub mod readable;
 pub mod secret;
 pub mod snapshot;
 pub mod text;

@@ -1,4 +1,4 @@
-//! Organizations, their keys, and what a key allows. Both are administered by command line alone.
+//! Organizations and the records of their API keys, both managed by command line only.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Whether an organization's keys work at all.
+/// Whether an organization's keys are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -17,7 +17,7 @@ pub enum Subscription {
     Inactive,
 }
 
-/// Whether a key works; what is neither active nor gone is refused by name.
+/// Whether a key is accepted; inactive and disabled keys are rejected with different errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -27,7 +27,7 @@ pub enum KeyStatus {
     Disabled,
 }
 
-/// What a key may do. The greater implies the lesser.
+/// What a key permits; each scope implies the lower ones.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize, sqlx::Type,
 )]
@@ -50,7 +50,7 @@ impl Scope {
         }
     }
 
-    /// Every scope that a key with this one has.
+    /// Returns this scope and the lower ones.
     pub fn implied(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| *scope <= self)
     }
@@ -62,45 +62,47 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The error of a word that is not among those expected.
 #[derive(Debug, thiserror::Error)]
 #[error("expected one of {0}")]
-pub struct UnknownWord(&'static str);
+pub struct UnknownVariant(&'static str);
 
 impl FromStr for Scope {
-    type Err = UnknownWord;
+    type Err = UnknownVariant;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Scope::ALL.into_iter().find(|scope| scope.as_str() == text).ok_or(UnknownWord("read, write, admin"))
+        Scope::ALL
+            .into_iter()
+            .find(|scope| scope.as_str() == text)
+            .ok_or(UnknownVariant("read, write, admin"))
     }
 }
 
 impl FromStr for Subscription {
-    type Err = UnknownWord;
+    type Err = UnknownVariant;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "active" => Ok(Subscription::Active),
             "inactive" => Ok(Subscription::Inactive),
-            _ => Err(UnknownWord("active, inactive")),
+            _ => Err(UnknownVariant("active, inactive")),
         }
     }
 }
 
 impl FromStr for KeyStatus {
-    type Err = UnknownWord;
+    type Err = UnknownVariant;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "active" => Ok(KeyStatus::Active),
             "inactive" => Ok(KeyStatus::Inactive),
             "disabled" => Ok(KeyStatus::Disabled),
-            _ => Err(UnknownWord("active, inactive, disabled")),
+            _ => Err(UnknownVariant("active, inactive, disabled")),
         }
     }
 }
 
-/// A tenant, as the command line prints it.
+/// An organization, as the command line prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
 pub struct Organization {
     pub id: Uuid,
@@ -110,16 +112,16 @@ pub struct Organization {
     pub rate_limit: Option<i32>,
     pub default_max_recent_posts: i32,
     pub default_post_lookback_days: i32,
-    /// How many days of history are kept; without, all of it.
+    /// Unset: all history is retained.
     pub retention_days: Option<i32>,
-    /// The first day of which history is kept, since retention was first kept to.
+    /// The first retained day, once retention has been applied.
     pub history_since: Option<NaiveDate>,
     pub created_at: DateTime<Utc>,
 }
 
-/// A key without its secret, as the command line prints it.
+/// The record of an API key, without the key, as the command line prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
-pub struct ApiKey {
+pub struct ApiKeyRecord {
     pub id: Uuid,
     pub organization_id: Uuid,
     pub name: String,
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn greater_scopes_imply_lesser_ones() {
+    fn higher_scopes_imply_lower_ones() {
         let implied = |scope: Scope| scope.implied().collect::<Vec<_>>();
         assert_eq!(implied(Scope::Admin), [Scope::Read, Scope::Write, Scope::Admin]);
         assert_eq!(implied(Scope::Write), [Scope::Read, Scope::Write]);

@@ -1,34 +1,31 @@
-//! Windows of UTC days: how a request names one, what it may not be, and the windows that follow from it.
-//!
-//! Every endpoint that answers about a window takes it from here, so that they agree on where a day ends.
+//! Windows of UTC days: validation of a request's dates, defaults, and the previous window.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The days of which history can be kept: what ClickHouse's `Date` holds, with room for the windows around them.
-pub fn can_be_kept(day: NaiveDate) -> bool {
+/// Whether ClickHouse's `Date` can hold this day and the windows around it.
+pub fn is_storable_day(day: NaiveDate) -> bool {
     (1975..2145).contains(&day.year())
 }
 
-/// Reads a day in the one form of the contract, YYYY-MM-DD; chrono alone also takes signs and single digits.
-pub fn read_day(text: &str) -> Option<NaiveDate> {
+/// Parses YYYY-MM-DD; chrono alone also accepts signs and single digits.
+pub fn parse_day(text: &str) -> Option<NaiveDate> {
     let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
     match text.as_bytes() {
         [year @ .., b'-', m1, m2, b'-', d1, d2]
             if year.len() == 4 && digits(year) && digits(&[*m1, *m2, *d1, *d2]) =>
         {
-            // From 1900, so that the window before any window still has a year of four digits.
+            // From 1900, so that the year of any previous window has four digits, too.
             text.parse().ok().filter(|day: &NaiveDate| day.year() >= 1900)
         }
         _ => None,
     }
 }
 
-/// The longest custom window.
-pub const LONGEST_DAYS: i64 = 731;
+pub const MAX_CUSTOM_DAYS: i64 = 731;
 
-/// How a request names a window.
+/// The `period` parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub enum Period {
     #[serde(rename = "7d")]
@@ -63,38 +60,38 @@ impl Period {
     }
 }
 
-/// What a request said about its window; what it left out takes its default in [`Window::resolve`].
+/// The window parameters of a request; [`Window::resolve`] applies the defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WindowRequest {
     pub period: Option<Period>,
     pub start_date: Option<NaiveDate>,
     pub end_date: Option<NaiveDate>,
-    /// Whether the unfinished day counts; only a named period can leave it out.
+    /// Whether the unfinished day is included; ignored for custom periods.
     pub include_today: bool,
-    pub manner: Manner,
+    pub rules: DateRules,
 }
 
 impl WindowRequest {
-    /// Whether the window is impossible on some days and possible on others.
+    /// Whether the validity of the window depends on the current day.
     pub fn depends_on_today(&self) -> bool {
-        self.manner == Manner::Daily && self.start_date.is_some() && self.end_date.is_none()
+        self.rules == DateRules::Daily && self.start_date.is_some() && self.end_date.is_none()
     }
 }
 
-/// How dates and periods go together in a request.
+/// Which combinations of dates and period a request may have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Manner {
-    /// In a body dates need `period` to be `custom`.
+pub enum DateRules {
+    /// Dates require `period` to be `custom`.
     #[default]
     Body,
-    /// In a query dates alone mean a custom period, and both are needed.
+    /// Dates without a period mean a custom period; both are required.
     Query,
-    /// As in a query, but the default is a week, and of two dates one is enough: the window then ends today, or
-    /// is the week that ends there.
+    /// As `Query`, but the default is a week, and one date suffices: a window from `start_date` to today, or the week that
+    /// ends with `end_date`.
     Daily,
 }
 
-/// A range of whole UTC days, both ends included.
+/// A range of UTC days, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Window {
     pub period: Period,
@@ -102,37 +99,37 @@ pub struct Window {
     pub end: NaiveDate,
 }
 
-/// Which field of a request makes its window impossible, and why.
+/// An invalid window parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadWindow {
+pub struct InvalidWindow {
     pub field: &'static str,
     pub message: &'static str,
 }
 
 impl Window {
-    /// Resolves a request on the given day, or says everything that is wrong with it.
-    pub fn resolve(request: WindowRequest, today: NaiveDate) -> Result<Self, Vec<BadWindow>> {
-        let bad = |field, message| BadWindow { field, message };
+    /// Resolves a request on the given day, or returns all violations.
+    pub fn resolve(request: WindowRequest, today: NaiveDate) -> Result<Self, Vec<InvalidWindow>> {
+        let violation = |field, message| InvalidWindow { field, message };
         let dates = request.start_date.is_some() || request.end_date.is_some();
-        let period = match (request.period, request.manner) {
+        let period = match (request.period, request.rules) {
             (Some(period), _) => period,
-            (None, Manner::Query | Manner::Daily) if dates => Period::Custom,
-            (None, Manner::Daily) => Period::Week,
-            (None, Manner::Body | Manner::Query) => Period::Month,
+            (None, DateRules::Query | DateRules::Daily) if dates => Period::Custom,
+            (None, DateRules::Daily) => Period::Week,
+            (None, DateRules::Body | DateRules::Query) => Period::Month,
         };
         if let Some(days) = period.days() {
-            let wrong: Vec<_> = [("start_date", request.start_date), ("end_date", request.end_date)]
+            let violations: Vec<_> = [("start_date", request.start_date), ("end_date", request.end_date)]
                 .into_iter()
                 .filter(|(_, date)| date.is_some())
-                .map(|(field, _)| bad(field, "is only allowed with period=custom"))
+                .map(|(field, _)| violation(field, "is only allowed with period=custom"))
                 .collect();
-            if !wrong.is_empty() {
-                return Err(wrong);
+            if !violations.is_empty() {
+                return Err(violations);
             }
             let end = if request.include_today { today } else { today - Days::new(1) };
             return Ok(Window { period, start: end - Days::new(days - 1), end });
         }
-        let daily = request.manner == Manner::Daily;
+        let daily = request.rules == DateRules::Daily;
         let (start, end) = match (request.start_date, request.end_date) {
             (Some(start), Some(end)) => (start, end),
             (Some(start), None) if daily => (start, today),
@@ -141,39 +138,41 @@ impl Window {
                 return Err([("start_date", start), ("end_date", end)]
                     .into_iter()
                     .filter(|(_, date)| date.is_none())
-                    .map(|(field, _)| bad(field, "is required with period=custom"))
+                    .map(|(field, _)| violation(field, "is required with period=custom"))
                     .collect());
             }
         };
         let ends_today = request.end_date.is_none();
         match (end - start).num_days() {
-            ..0 if ends_today => Err(vec![bad("start_date", "must not be after today without end_date")]),
-            ..0 => Err(vec![bad("start_date", "must not be after end_date")]),
-            LONGEST_DAYS.. if ends_today => {
-                Err(vec![bad("start_date", "must be at most 730 days ago without end_date")])
+            ..0 if ends_today => {
+                Err(vec![violation("start_date", "must not be after today without end_date")])
             }
-            LONGEST_DAYS.. => Err(vec![bad("end_date", "a custom period has at most 731 days")]),
+            ..0 => Err(vec![violation("start_date", "must not be after end_date")]),
+            MAX_CUSTOM_DAYS.. if ends_today => {
+                Err(vec![violation("start_date", "must be at most 730 days ago without end_date")])
+            }
+            MAX_CUSTOM_DAYS.. => Err(vec![violation("end_date", "a custom period has at most 731 days")]),
             _ => Ok(Window { period, start, end }),
         }
     }
 
-    /// The number of days, both ends counted.
+    /// Returns the number of days.
     pub fn days(&self) -> u64 {
         (self.end - self.start).num_days() as u64 + 1
     }
 
-    /// The window of equal length that ends the day before this one starts.
+    /// Returns the window of equal length that ends on the day before this one.
     pub fn previous(&self) -> Window {
         let end = self.start - Days::new(1);
         Window { period: self.period, start: end - Days::new(self.days() - 1), end }
     }
 
-    /// The last whole UTC day at `now` that is not after the window's end.
+    /// Returns the last day of the window that is over at `now`.
     pub fn complete_through(&self, now: DateTime<Utc>) -> NaiveDate {
         self.end.min(now.date_naive() - Days::new(1))
     }
 
-    /// Every day of the window, ascending.
+    /// Returns the days, ascending.
     pub fn iter_days(&self) -> impl Iterator<Item = NaiveDate> + use<> {
         let end = self.end;
         self.start.iter_days().take_while(move |day| *day <= end)
@@ -194,13 +193,13 @@ mod tests {
             start_date: start.map(day),
             end_date: end.map(day),
             include_today: true,
-            manner: Manner::Query,
+            rules: DateRules::Query,
         }
     }
 
     #[test]
-    fn a_day_is_read_in_one_form_only() {
-        assert_eq!(read_day("2026-01-31"), Some(day("2026-01-31")));
+    fn only_yyyy_mm_dd_parses() {
+        assert_eq!(parse_day("2026-01-31"), Some(day("2026-01-31")));
         for text in [
             "",
             "2026-1-31",
@@ -211,12 +210,12 @@ mod tests {
             "1899-12-31",
             "２026-01-1",
         ] {
-            assert_eq!(read_day(text), None, "{text}");
+            assert_eq!(parse_day(text), None, "{text}");
         }
     }
 
     #[test]
-    fn seven_days_are_today_and_the_six_before() {
+    fn week_is_today_and_the_six_days_before() {
         let window = Window::resolve(request(Some(Period::Week), None, None), day("2026-03-03")).unwrap();
         assert_eq!((window.start, window.end, window.days()), (day("2026-02-25"), day("2026-03-03"), 7));
         assert_eq!((window.previous().start, window.previous().end), (day("2026-02-18"), day("2026-02-24")));
@@ -224,25 +223,25 @@ mod tests {
     }
 
     #[test]
-    fn without_today_the_window_ends_yesterday() {
-        let asked = WindowRequest { include_today: false, ..request(Some(Period::Month), None, None) };
-        let window = Window::resolve(asked, day("2026-03-03")).unwrap();
+    fn window_without_today_ends_yesterday() {
+        let request = WindowRequest { include_today: false, ..request(Some(Period::Month), None, None) };
+        let window = Window::resolve(request, day("2026-03-03")).unwrap();
         assert_eq!((window.end, window.days()), (day("2026-03-02"), 30));
     }
 
     #[test]
-    fn dates_alone_mean_custom_on_a_get_and_are_refused_elsewhere() {
-        let asked = request(None, Some("2026-01-01"), Some("2026-01-31"));
-        assert_eq!(Window::resolve(asked, day("2026-03-03")).unwrap().period, Period::Custom);
-        let body = WindowRequest { manner: Manner::Body, ..asked };
+    fn dates_without_period_are_custom_in_queries_only() {
+        let request = request(None, Some("2026-01-01"), Some("2026-01-31"));
+        assert_eq!(Window::resolve(request, day("2026-03-03")).unwrap().period, Period::Custom);
+        let body = WindowRequest { rules: DateRules::Body, ..request };
         assert_eq!(Window::resolve(body, day("2026-03-03")).unwrap_err().len(), 2);
     }
 
     #[test]
-    fn a_custom_window_needs_both_ends_in_order_and_has_a_bound() {
+    fn custom_window_needs_two_ordered_dates_within_bounds() {
         let fields = |start, end| {
             Window::resolve(request(Some(Period::Custom), start, end), day("2026-03-03"))
-                .map_err(|bad| bad.iter().map(|bad| bad.field).collect::<Vec<_>>())
+                .map_err(|violations| violations.iter().map(|violation| violation.field).collect::<Vec<_>>())
         };
         assert_eq!(fields(None, None).unwrap_err(), ["start_date", "end_date"]);
         assert_eq!(fields(Some("2026-01-02"), None).unwrap_err(), ["end_date"]);
@@ -252,12 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn of_the_two_dates_of_daily_rows_one_is_enough() {
+    fn daily_window_needs_only_one_date() {
         let window = |period, start, end| {
-            let asked = WindowRequest { manner: Manner::Daily, ..request(period, start, end) };
-            Window::resolve(asked, day("2026-03-03"))
+            let request = WindowRequest { rules: DateRules::Daily, ..request(period, start, end) };
+            Window::resolve(request, day("2026-03-03"))
                 .map(|window| (window.start.to_string(), window.end.to_string()))
-                .map_err(|bad| bad.iter().map(|bad| bad.field).collect::<Vec<_>>())
+                .map_err(|violations| violations.iter().map(|violation| violation.field).collect::<Vec<_>>())
         };
         let days = |start: &str, end: &str| Ok((start.to_owned(), end.to_owned()));
         assert_eq!(window(None, None, None), days("2026-02-25", "2026-03-03"));
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_through_is_the_last_whole_day_inside_the_window() {
+    fn complete_through_is_the_last_past_day_of_the_window() {
         let now = "2026-03-03T12:00:00Z".parse().unwrap();
         let window = |end| Window { period: Period::Custom, start: day("2026-01-01"), end: day(end) };
         assert_eq!(window("2026-03-03").complete_through(now), day("2026-03-02"));

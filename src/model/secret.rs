@@ -1,28 +1,26 @@
-//! Credentials as values that cannot be printed by accident.
+//! Credentials that cannot be logged by accident.
 //!
-//! A platform may quote a credential back in an error message, so texts that come from outside are cleaned of
-//! it before they reach a log or an error.
+//! A platform may return a credential in an error message, so `scrub` cleans external texts before they are logged.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// A credential: its text is only had by asking for it.
+/// A credential, redacted in debug output.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a credential.
     pub fn new(text: impl Into<String>) -> Self {
         Secret(text.into())
     }
 
-    /// Returns the credential itself, for the request that needs it.
+    /// Returns the credential itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is nothing in it, as when a variable is set but empty.
+    /// Whether the variable was set to an empty text.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -52,13 +50,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_shows_itself_nowhere() {
+    fn secret_is_redacted() {
         let secret = Secret::new("EAAB-very-secret");
         assert_eq!(format!("{secret:?}"), "[redacted]");
         assert_eq!(
             secret.scrub("malformed access token EAAB-very-secret!"),
             "malformed access token [redacted]!"
         );
-        assert_eq!(Secret::new("").scrub("kept"), "kept");
+        assert_eq!(Secret::new("").scrub("text"), "text");
     }
 }

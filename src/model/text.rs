@@ -1,19 +1,17 @@
-//! How text is compared: by Unicode's simple lower-casing, character by character, without normalisation.
+//! Case folding for search, filters and sorting: Unicode's simple lower-case mapping, without normalization.
 //!
-//! Searching, filtering and sorting all use this one form, so they agree on every machine and in every
-//! database locale; the stores keep it beside the text it was made from.
+//! Stores hold the folded text in a column of its own, because the locale of a database changes its `lower()`.
 
-/// Returns the text in the form in which it is searched and sorted.
-pub fn folded(text: &str) -> String {
+pub fn fold_case(text: &str) -> String {
     text.chars().map(simple_lowercase).collect()
 }
 
-/// Unicode's simple lower-case mapping: one character for one.
+/// Unicode's simple lower-case mapping, which maps one character to one.
 fn simple_lowercase(character: char) -> char {
     let mut full = character.to_lowercase();
     match (full.next(), full.next()) {
         (Some(lower), None) => lower,
-        // The one character whose full mapping is longer than its simple one: İ, whose simple mapping is i.
+        // İ is the only character with a longer full mapping; its simple one is i.
         _ if character == '\u{130}' => 'i',
         _ => character,
     }
@@ -24,14 +22,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lower_casing_keeps_the_number_of_characters() {
+    fn fold_case_preserves_the_number_of_characters() {
         for code in 0..=u32::from(char::MAX) {
             let Some(character) = char::from_u32(code) else { continue };
             assert!(
                 character.to_lowercase().count() == 1 || character == '\u{130}',
-                "{character:?} has a longer lower-case form, whose simple one is unknown here"
+                "{character:?} has a full mapping of several characters: add its simple mapping"
             );
         }
-        assert_eq!(folded("ÉCOLE İstanbul ΣΑΣ"), "école istanbul σασ");
+        assert_eq!(fold_case("ÉCOLE İstanbul ΣΑΣ"), "école istanbul σασ");
     }
 }

@@ -1,4 +1,4 @@
-//! Why an account or a video is, or is not, being updated: one word with the times that go with it.
+//! The tracking status of an account or a video: whether it is being updated, and why not.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -9,8 +9,7 @@ use sqlx::{FromRow, Row};
 /// The state of collecting, the first that holds in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "TrackingStatus")]
-pub enum Status {
+pub enum TrackingStatus {
     /// No configured source can read it.
     Unsupported,
     /// The platform no longer shows it.
@@ -31,8 +30,8 @@ pub enum Status {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Tracking {
     /// The state of collecting.
-    #[schemars(example = Status::Active)]
-    pub status: Status,
+    #[schemars(example = TrackingStatus::Active)]
+    pub status: TrackingStatus,
     /// When reading was tried for the last time, in vain or not; null before the first try.
     pub last_attempt_at: Option<DateTime<Utc>>,
     /// When it will be tried next; null while nothing will be attempted.
@@ -42,9 +41,9 @@ pub struct Tracking {
     pub last_error: Option<String>,
 }
 
-/// What the status follows from.
+/// The inputs of the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct TrackingFlags {
     pub supported: bool,
     pub unavailable: bool,
     pub active: bool,
@@ -53,30 +52,31 @@ pub struct Facts {
     pub scraped: bool,
 }
 
-impl Status {
-    pub const fn of(facts: Facts) -> Status {
-        if !facts.supported {
-            Status::Unsupported
-        } else if facts.unavailable {
-            Status::Unavailable
-        } else if !facts.active {
-            Status::Paused
-        } else if !facts.creator_active {
-            Status::PausedByCreator
-        } else if facts.failing {
-            Status::Failing
-        } else if !facts.scraped {
-            Status::Pending
+impl TrackingStatus {
+    /// Returns the first status that applies.
+    pub const fn from_flags(flags: TrackingFlags) -> TrackingStatus {
+        if !flags.supported {
+            TrackingStatus::Unsupported
+        } else if flags.unavailable {
+            TrackingStatus::Unavailable
+        } else if !flags.active {
+            TrackingStatus::Paused
+        } else if !flags.creator_active {
+            TrackingStatus::PausedByCreator
+        } else if flags.failing {
+            TrackingStatus::Failing
+        } else if !flags.scraped {
+            TrackingStatus::Pending
         } else {
-            Status::Active
+            TrackingStatus::Active
         }
     }
 }
 
-/// Reads the columns `tracking_*` that every query of accounts and videos selects.
+/// Reads the columns `tracking_*` of a query of accounts or videos.
 impl<'r> FromRow<'r, PgRow> for Tracking {
     fn from_row(row: &'r PgRow) -> Result<Self, sqlx::Error> {
-        let facts = Facts {
+        let flags = TrackingFlags {
             supported: row.try_get("tracking_supported")?,
             unavailable: row.try_get("tracking_unavailable")?,
             active: row.try_get("tracking_active")?,
@@ -84,10 +84,10 @@ impl<'r> FromRow<'r, PgRow> for Tracking {
             failing: row.try_get("tracking_failing")?,
             scraped: row.try_get("tracking_scraped")?,
         };
-        let attempted = facts.supported && facts.active && facts.creator_active;
+        let attempted = flags.supported && flags.active && flags.creator_active;
         let next: Option<DateTime<Utc>> = row.try_get("tracking_next_attempt_at")?;
         Ok(Tracking {
-            status: Status::of(facts),
+            status: TrackingStatus::from_flags(flags),
             last_attempt_at: row.try_get("tracking_last_attempt_at")?,
             next_attempt_at: next.filter(|_| attempted),
             last_error: row.try_get("tracking_last_error")?,
@@ -100,8 +100,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_status_that_holds_is_told() {
-        let healthy = Facts {
+    fn first_status_that_applies_is_shown() {
+        let healthy = TrackingFlags {
             supported: true,
             unavailable: false,
             active: true,
@@ -109,7 +109,7 @@ mod tests {
             failing: false,
             scraped: true,
         };
-        let worst = Facts {
+        let worst = TrackingFlags {
             supported: false,
             unavailable: true,
             active: false,
@@ -117,17 +117,20 @@ mod tests {
             failing: true,
             scraped: false,
         };
-        assert_eq!(Status::of(healthy), Status::Active);
+        assert_eq!(TrackingStatus::from_flags(healthy), TrackingStatus::Active);
         let steps = [
-            (worst, Status::Unsupported),
-            (Facts { supported: true, ..worst }, Status::Unavailable),
-            (Facts { supported: true, unavailable: false, ..worst }, Status::Paused),
-            (Facts { supported: true, unavailable: false, active: true, ..worst }, Status::PausedByCreator),
-            (Facts { failing: true, scraped: false, ..healthy }, Status::Failing),
-            (Facts { scraped: false, ..healthy }, Status::Pending),
+            (worst, TrackingStatus::Unsupported),
+            (TrackingFlags { supported: true, ..worst }, TrackingStatus::Unavailable),
+            (TrackingFlags { supported: true, unavailable: false, ..worst }, TrackingStatus::Paused),
+            (
+                TrackingFlags { supported: true, unavailable: false, active: true, ..worst },
+                TrackingStatus::PausedByCreator,
+            ),
+            (TrackingFlags { failing: true, scraped: false, ..healthy }, TrackingStatus::Failing),
+            (TrackingFlags { scraped: false, ..healthy }, TrackingStatus::Pending),
         ];
-        for (facts, status) in steps {
-            assert_eq!(Status::of(facts), status);
+        for (flags, status) in steps {
+            assert_eq!(TrackingStatus::from_flags(flags), status);
         }
     }
 }

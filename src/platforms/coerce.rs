@@ -21,7 +21,7 @@ static LOGGED_FIELDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new()
 
 /// Reads a counter of an account or a post. Impossible numbers are unknown: platforms have sent overflows.
 pub(super) fn counter(field: &'static str, value: Option<&Value>) -> Option<i64> {
-    let counter = count(value).filter(|number| *number <= Counters::MAX);
+    let counter = count(value).filter(|number| *number <= Counters::MAX_VALUE);
     if counter.is_none()
         && let Some(value) = value.filter(|value| is_numeric(value))
         && LOGGED_FIELDS.lock().unwrap_or_else(PoisonError::into_inner).insert(field)
@@ -164,7 +164,7 @@ mod tests {
     fn counter_is_an_integer_from_zero_to_max() {
         for (value, expected) in [
             (json!(0), Some(0)),
-            (json!(1_000_000_000_000_000_i64), Some(Counters::MAX)),
+            (json!(1_000_000_000_000_000_i64), Some(Counters::MAX_VALUE)),
             (json!(1_000_000_000_000_001_i64), None),
             (json!("1000000000000001"), None),
             (json!(9_223_372_036_854_775_807_i64), None),

@@ -220,7 +220,7 @@ impl HttpSource {
             cover_image_url: coerce::non_empty_text(take("cover_image_url").as_ref()),
             video_url: coerce::non_empty_text(take("video_url").as_ref()),
             create_time: coerce::time(take("create_time").as_ref()),
-            counters: counters.on(self.platform),
+            counters: counters.normalize_for(self.platform),
             platform_data: coerce::platform_data(platform_data),
         })
     }

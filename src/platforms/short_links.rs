@@ -11,7 +11,7 @@ use reqwest::header::{HeaderMap, LOCATION};
 use url::Url;
 
 use super::http_client::{HttpClient, RequestLimits, extend_url};
-use crate::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, answers_short_links};
+use crate::model::identifier::{ShortLink, VideoIdentifier, VideoReference, is_short_link_host};
 use crate::model::platform::Platform;
 
 /// How long one link may take, all redirects together. Callers enforce it.
@@ -31,11 +31,11 @@ pub enum ShortLinkError {
 }
 
 /// Returns the video that a short link leads to. With `substitute`, requests go to that server instead of TikTok.
-pub async fn resolve(link: ShortLink, substitute: Option<&Url>) -> Result<NamedVideo, ShortLinkError> {
+pub async fn resolve(link: ShortLink, substitute: Option<&Url>) -> Result<VideoReference, ShortLinkError> {
     let limits = RequestLimits { timeout: RESOLVE_TIMEOUT, ..RequestLimits::default() };
     let client = match substitute {
         Some(base) => HttpClient::for_service(SERVICE, base, limits),
-        None => HttpClient::for_public_hosts(SERVICE, answers_short_links, limits),
+        None => HttpClient::for_public_hosts(SERVICE, is_short_link_host, limits),
     };
     let client = client.map_err(ShortLinkError::Failed)?;
     let mut link = link;
@@ -47,7 +47,7 @@ pub async fn resolve(link: ShortLink, substitute: Option<&Url>) -> Result<NamedV
         let response = client.fetch_head(client.client().get(url)).await;
         let (status, headers) = response.map_err(|error| ShortLinkError::Failed(error.to_string()))?;
         let target = redirect_target(&link, status, &headers)?;
-        match VideoIdentifier::of_url(Platform::Tiktok, &target) {
+        match VideoIdentifier::from_url(Platform::Tiktok, &target) {
             Ok(VideoIdentifier::Video(video)) => return Ok(video),
             Ok(VideoIdentifier::ShortLink(next)) => link = next,
             Err(_) => return Err(ShortLinkError::NoVideo),

@@ -11,7 +11,8 @@ use super::pausable_timeout::run_with_timeout;
 use super::request_budget::RequestBudget;
 use super::setup::create_sources;
 use super::source::{AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Source, SourceError};
-use crate::model::platform::{Platform, Readable};
+use crate::model::platform::Platform;
+use crate::model::readable::ReadablePlatforms;
 use crate::telemetry::{metrics, names};
 
 /// How long one source may take for one account or post, all pages together, waiting for permits excluded.
@@ -53,13 +54,13 @@ impl Sources {
     }
 
     /// Returns what the sources together can read.
-    pub fn readable(&self) -> Readable {
+    pub fn readable(&self) -> ReadablePlatforms {
         let platforms_where = |can: fn(Capabilities) -> bool| {
             let reads =
                 |platform: &Platform| self.of(*platform).iter().any(|source| can(source.capabilities()));
             Platform::ALL.into_iter().filter(reads).collect()
         };
-        Readable {
+        ReadablePlatforms {
             accounts: platforms_where(|_| true),
             posts_by_id: platforms_where(|can| can.post_by_id),
             posts_by_shortcode: platforms_where(|can| can.post_by_shortcode),

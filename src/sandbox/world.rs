@@ -379,7 +379,7 @@ impl VisibleAccount<'_> {
                 *value = fixed.get(*name).copied().unwrap_or(*value);
             }
         }
-        Counters::from_array(values).on(self.account.platform)
+        Counters::from_array(values).normalize_for(self.account.platform)
     }
 }
 

@@ -23,6 +23,6 @@ fn tell(panic: &PanicHookInfo<'_>) {
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
     // It may quote a text that a client sent.
-    let reason = key::redacted(panic.payload_as_str().unwrap_or_default());
+    let reason = key::redact(panic.payload_as_str().unwrap_or_default());
     tracing::error!(reason = &*reason, place, backtrace, "panicked: this is a fault of the program");
 }

@@ -40,7 +40,7 @@ pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Resul
             let budget = entry(&mut budgets, platform, source);
             budget.accounts = accounts.len();
             budget.requests_per_day +=
-                accounts.into_iter().map(|facts| cost::of_account(paging, facts)).sum::<f64>();
+                accounts.into_iter().map(|facts| cost::daily_requests(paging, facts)).sum::<f64>();
         }
         if let Some(source) = sources.post_source(platform) {
             let intervals = queues::fetch_video_intervals(pg, platform).await?;

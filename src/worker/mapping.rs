@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::model::latest::{AccountLatest, VideoLatest, learn};
+use crate::model::latest::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
 use crate::platforms::source::{Post, Profile};
 use crate::store::observations::{AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures};
@@ -13,14 +13,14 @@ pub(super) fn observed_profile(
     now: DateTime<Utc>,
 ) -> ObservedAccount {
     let mut latest = AccountLatest::default();
-    learn(&mut latest.name, profile.name.clone(), now);
-    learn(&mut latest.description, profile.description.clone(), now);
-    learn(&mut latest.profile_pic_url, profile.profile_pic_url.clone(), now);
-    learn(&mut latest.link_in_bio, profile.link_in_bio.clone(), now);
-    learn(&mut latest.is_verified, profile.is_verified, now);
-    learn(&mut latest.follower_count, profile.follower_count, now);
-    learn(&mut latest.following_count, profile.following_count, now);
-    learn(&mut latest.profile_post_count, profile.post_count, now);
+    latest.name.record(profile.name.clone(), now);
+    latest.description.record(profile.description.clone(), now);
+    latest.profile_pic_url.record(profile.profile_pic_url.clone(), now);
+    latest.link_in_bio.record(profile.link_in_bio.clone(), now);
+    latest.is_verified.record(profile.is_verified, now);
+    latest.follower_count.record(profile.follower_count, now);
+    latest.following_count.record(profile.following_count, now);
+    latest.profile_post_count.record(profile.post_count, now);
     let figures = ProfileFigures {
         observed_at: now,
         follower_count: profile.follower_count,
@@ -36,17 +36,17 @@ pub(super) fn observed_post(
     post: &Post,
     now: DateTime<Utc>,
 ) -> ObservedVideo {
-    let counters = post.counters.on(platform);
+    let counters = post.counters.normalize_for(platform);
     let mut latest = VideoLatest::default();
-    latest.learn_counters(&counters, now);
-    learn(&mut latest.description, post.description.clone(), now);
-    learn(&mut latest.media_type, post.media_type.clone(), now);
-    learn(&mut latest.duration, post.duration, now);
-    learn(&mut latest.create_time, post.create_time, now);
-    learn(&mut latest.url, post.url.clone(), now);
-    learn(&mut latest.cover_image_url, post.cover_image_url.clone(), now);
-    learn(&mut latest.video_url, post.video_url.clone(), now);
-    learn(&mut latest.platform_data, Some(post.platform_data.clone()).filter(|data| data.is_object()), now);
+    latest.record_counters(&counters, now);
+    latest.description.record(post.description.clone(), now);
+    latest.media_type.record(post.media_type.clone(), now);
+    latest.duration.record(post.duration, now);
+    latest.create_time.record(post.create_time, now);
+    latest.url.record(post.url.clone(), now);
+    latest.cover_image_url.record(post.cover_image_url.clone(), now);
+    latest.video_url.record(post.video_url.clone(), now);
+    latest.platform_data.record(Some(post.platform_data.clone()).filter(|data| data.is_object()), now);
     ObservedVideo {
         platform,
         external_id: Some(post.external_id.clone()),

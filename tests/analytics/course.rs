@@ -335,7 +335,7 @@ impl Course {
         }
         let counters = Counters::from_array(counts);
         let mut latest = VideoLatest::default();
-        latest.learn_counters(&counters, at);
+        latest.record_counters(&counters, at);
         let observed = ObservedVideo {
             platform: Platform::Instagram,
             external_id: external_id.filter(|_| tells_both).map(str::to_owned),

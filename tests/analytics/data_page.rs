@@ -135,7 +135,7 @@ async fn accounts_and_posts(
         let shown = metrics.at(&format!("/data/{}", row["id"].as_str().unwrap()));
         assert_eq!((&row["followers"], &row["engagement"]), (&shown["followers"], &shown["engagement"]));
         let (engagement, views) = (shown["engagement"].as_i64().unwrap(), shown["views"].as_i64().unwrap());
-        let rate = change::rate(engagement, views).map(|millionths| millionths as f64 / 1e6);
+        let rate = change::engagement_rate_ppm(engagement, views).map(|millionths| millionths as f64 / 1e6);
         assert_eq!(row["engagement_rate"].as_f64(), rate, "{row}");
     }
     let videos = super::agree::list(ids.videos.iter().map(|(id, _)| id));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use chrono::{TimeDelta, Utc};
 use reqwest::Method;
 use serde_json::json;
-use tidemark::model::key::Key;
+use tidemark::model::key::ApiKey;
 use tidemark::model::organization::{KeyStatus, Scope, Subscription};
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::{self, OrganizationChange};
@@ -36,7 +36,7 @@ async fn a_key_tells_whose_it_is_and_what_it_may() {
 #[tokio::test]
 async fn whatever_is_wrong_with_a_key_the_answer_is_the_same() {
     let api = TestApi::start().await;
-    let unknown = Key::generate().unwrap().reveal().to_owned();
+    let unknown = ApiKey::generate().unwrap().reveal().to_owned();
     let expired = NewKey { expires_at: Some(Utc::now() - TimeDelta::hours(1)), ..NewKey::named("old") };
     let expired = api.other_key(expired).await;
     let mut details = Vec::new();

@@ -4,7 +4,8 @@ use reqwest::Method;
 use serde_json::json;
 use sqlx::{PgPool, Postgres, Transaction};
 use tidemark::app::{App, Databases, Settings};
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use uuid::Uuid;
 
 use crate::harness::api::Answer;
@@ -25,7 +26,7 @@ async fn with_setting(name: &str, value: &str) -> TestApi {
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
         clock: api.app.clock.clone(),
     };
-    let readable = Readable::new(Platform::ALL);
+    let readable = ReadablePlatforms::new(Platform::ALL);
     api.beside(App::new(stores, api.app.search.clone(), readable, Settings::default())).await
 }
 

@@ -8,7 +8,8 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, PgPool};
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::config::PostgresArgs;
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::secret::Secret;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{Error, Write};
@@ -39,7 +40,7 @@ async fn api_over(api: &TestApi, database_url: String) -> String {
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
         clock: Clock::system(),
     };
-    let readable = Readable::new(Platform::ALL);
+    let readable = ReadablePlatforms::new(Platform::ALL);
     serve(&App::new(stores, api.app.search.clone(), readable, Settings::default())).await
 }
 

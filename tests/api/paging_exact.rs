@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgPool;
-use tidemark::model::text::folded;
+use tidemark::model::text::fold_case;
 use tidemark::model::video::VideoType;
 use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection, SortKey};
 use tidemark::store::records::videos::{self, VideoFilter, VideoSort};
@@ -77,12 +77,12 @@ impl Row {
             VideoType::Video => self.is_tracked,
             VideoType::AccountVideo => self.account_id.is_some(),
         };
-        let text = folded(self.description.as_deref().unwrap_or_default());
+        let text = fold_case(self.description.as_deref().unwrap_or_default());
         member
             && filter.account_id.is_none_or(|account| self.account_id == Some(account))
             && filter.creator_id.is_none_or(|creator| self.creator_id == Some(creator))
             && filter.is_active.is_none_or(|active| self.is_active == active)
-            && filter.q.as_ref().is_none_or(|q| text.contains(&folded(q)))
+            && filter.q.as_ref().is_none_or(|q| text.contains(&fold_case(q)))
     }
 }
 
@@ -146,7 +146,7 @@ async fn add_videos(
     count: usize,
 ) {
     let captions: Vec<_> = (0..count).map(|_| dice.caption()).collect();
-    let keys: Vec<_> = captions.iter().map(|caption| caption.as_deref().map(folded)).collect();
+    let keys: Vec<_> = captions.iter().map(|caption| caption.as_deref().map(fold_case)).collect();
     let homes: Vec<_> = (0..count).map(|_| (dice.below(6) > 0).then(|| dice.one(accounts).0)).collect();
     let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
     let times: Vec<_> = (0..count)
@@ -252,7 +252,7 @@ async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
         sqlx::query("update videos set description = $2, description_key = $3 where id = $1")
             .bind(dice.one(&rows).id)
             .bind(&caption)
-            .bind(caption.as_deref().map(folded))
+            .bind(caption.as_deref().map(fold_case))
             .execute(pg)
             .await
             .unwrap();

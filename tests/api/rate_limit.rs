@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::Utc;
 use futures_util::future::join_all;
 use tidemark::app::{RateLimitStore, Settings};
-use tidemark::model::key::Key;
+use tidemark::model::key::ApiKey;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::worker::housekeeping;
@@ -144,7 +144,7 @@ async fn unknown_keys_are_limited_by_address_and_never_cost_a_valid_one() {
         let request = api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(key);
         send(request.header("X-Forwarded-For", format!("203.0.113.9, {client}")))
     };
-    let unknown = || Key::generate().unwrap().reveal().to_owned();
+    let unknown = || ApiKey::generate().unwrap().reveal().to_owned();
     enough_of_a_minute().await;
     for _ in 0..5 {
         assert_eq!(attempt("tdm_malformed".to_owned(), "192.0.2.1").await.status, 401);
@@ -173,7 +173,7 @@ async fn no_header_of_a_clients_own_escapes_the_limit_by_address() {
     };
     let api = TestApi::start_with(settings).await;
     let attempt = |head: &[(&'static str, String)]| {
-        let key = Key::generate().unwrap().reveal().to_owned();
+        let key = ApiKey::generate().unwrap().reveal().to_owned();
         let request = api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(key);
         send(head.iter().fold(request, |request, (name, value)| request.header(*name, value)))
     };

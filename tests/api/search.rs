@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tidemark::model::text::folded;
+use tidemark::model::text::fold_case;
 use tidemark::store::Write;
 use uuid::Uuid;
 
@@ -113,10 +113,10 @@ const PIECES: [&str; 34] = [
 
 /// What has to be found, in order: those that contain the query, whole ones first, then beginnings, then by size.
 fn naive<'a>(records: &'a [(String, String, i64)], query: &str) -> Vec<&'a str> {
-    let query = folded(query.trim());
+    let query = fold_case(query.trim());
     let mut found: Vec<_> = records
         .iter()
-        .map(|(id, text, size)| (folded(text), id, size))
+        .map(|(id, text, size)| (fold_case(text), id, size))
         .filter(|(text, ..)| text.contains(&query))
         .map(|(text, id, size)| (text != query, !text.starts_with(&query), -size, id.as_str()))
         .collect();
@@ -170,10 +170,10 @@ async fn filters_agree(seed: u64, cases: usize) {
         .bind(&username)
         .bind(creator)
         .bind(&name)
-        .bind(folded(&name))
+        .bind(fold_case(&name))
         .bind(video)
         .bind(&caption)
-        .bind(folded(&caption))
+        .bind(fold_case(&caption))
         .bind(size)
         .execute(write.connection())
         .await

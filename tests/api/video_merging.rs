@@ -29,7 +29,7 @@ fn seen(found_on: FoundOn, external_id: Option<&str>, shortcode: Option<&str>, v
     let now = Utc::now();
     let counters = Counters { view_count: Some(views), ..Counters::default() };
     let mut latest = VideoLatest::default();
-    latest.learn_counters(&counters, now);
+    latest.record_counters(&counters, now);
     ObservedVideo {
         platform: Platform::Instagram,
         external_id: external_id.map(str::to_owned),

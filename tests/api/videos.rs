@@ -3,7 +3,8 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tidemark::app::App;
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::outbox::event::Event;
 use uuid::Uuid;
 
@@ -122,7 +123,7 @@ async fn what_cannot_be_added_is_told_field_by_field() {
 }
 
 /// An API beside the given one whose sources read no more than this.
-async fn with_sources(api: &TestApi, readable: Readable) -> TestApi {
+async fn with_sources(api: &TestApi, readable: ReadablePlatforms) -> TestApi {
     api.beside(App { readable, ..api.app.clone() }).await
 }
 
@@ -131,7 +132,7 @@ async fn what_no_source_reads_is_refused_and_what_none_reads_any_more_says_so() 
     let api = TestApi::start().await;
     let code = api.create("/v2/videos", by("instagram", "CfUjwr8vyv2")).await;
     let tiktok = api.create("/v2/videos", by("tiktok", TIKTOK)).await;
-    let official = Readable {
+    let official = ReadablePlatforms {
         accounts: vec![Platform::Instagram, Platform::Tiktok],
         posts_by_id: vec![Platform::Tiktok],
         posts_by_shortcode: vec![],
@@ -150,7 +151,7 @@ async fn what_no_source_reads_is_refused_and_what_none_reads_any_more_says_so() 
         (&json!("unsupported"), &Value::Null)
     );
     assert_eq!(status(official.get(&format!("/v2/videos/{tiktok}")).await)["status"], "pending");
-    let none = with_sources(&api, Readable::new([])).await;
+    let none = with_sources(&api, ReadablePlatforms::new([])).await;
     assert_eq!(
         none.post("/v2/videos", by("tiktok", "https://vm.tiktok.com/ZMabc")).await.fields(),
         ["identifier"]

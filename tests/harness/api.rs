@@ -11,7 +11,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::http::connections::{self, Limits};
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::server;
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::{self, OrganizationChange};
@@ -98,7 +99,7 @@ impl TestApi {
         };
         let search = SearchIndex::open(folder.path()).unwrap();
         tokio::spawn(indexer::follow(stores.clone(), search.clone(), CancellationToken::new()));
-        let app = App::new(stores, search, Readable::new(Platform::ALL), settings);
+        let app = App::new(stores, search, ReadablePlatforms::new(Platform::ALL), settings);
         let url = serve(&app).await;
         let (organization, key) = tenant(&pg, OrganizationChange::default()).await;
         TestApi { app, url, pg, organization, key, client: client(), _folder: Arc::new(folder) }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use tidemark::app::{App, Clock, Databases, Settings};
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::search::SearchIndex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -35,7 +36,7 @@ impl Process {
         let folder = tempfile::tempdir().unwrap();
         let search = SearchIndex::open(folder.path()).unwrap();
         let stores = Databases { clock, ..stack.stores.clone() };
-        let app = App::new(stores, search, Readable::new(Platform::ALL), settings);
+        let app = App::new(stores, search, ReadablePlatforms::new(Platform::ALL), settings);
         stack.connection.base_url = format!("{}/v2", serve(&app).await);
         Process { app, way, stack, _folder: folder }
     }

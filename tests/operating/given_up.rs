@@ -9,7 +9,6 @@ use std::time::Duration;
 use chrono::Utc;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
-use tidemark::model::latest::learn;
 use tidemark::model::platform::Platform;
 use tidemark::store::observations::{AccountRef, FoundOn, observe_videos};
 use tidemark::store::records::imports;
@@ -156,7 +155,7 @@ async fn making_posts(posts: usize, bytes: usize) {
             let made = (0..posts).map(|n| {
                 let external_id = format!("{attempt:03}{n:06}");
                 let mut made = post(FoundOn::Account(account), external_id, 10, now);
-                learn(&mut made.latest.url, Some(url.clone()), now);
+                made.latest.url.record(Some(url.clone()), now);
                 made
             });
             observe_videos(&mut write, now, made.collect()).await?;

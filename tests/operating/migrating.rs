@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{PgPool, SqlSafeStr};
-use tidemark::model::key::Key;
+use tidemark::model::key::ApiKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{migrate, outbox};
 
@@ -199,7 +199,7 @@ async fn process_started_without_postgres_waits_for_its_schema() {
     let get = async |path: &str, key: &str| {
         client().get(format!("{base}{path}")).bearer_auth(key).send().await.unwrap()
     };
-    let some = Key::generate().unwrap();
+    let some = ApiKey::generate().unwrap();
     let refused = get("/accounts", some.reveal()).await;
     assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"] == "1"), (503, true));
     assert_eq!(get("/health", some.reveal()).await.status(), 503);

@@ -10,7 +10,8 @@ use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 use tidemark::app::{App, Databases, Settings};
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::model::secret::Secret;
 use tidemark::store::search::SearchIndex;
 use tidemark::worker::indexer;
@@ -112,7 +113,8 @@ impl Api {
         let search = SearchIndex::open(folder.path()).unwrap();
         let stop = CancellationToken::new();
         tokio::spawn(indexer::follow(own.stores.clone(), search.clone(), stop.clone()));
-        let app = App::new(own.stores.clone(), search, Readable::new(Platform::ALL), Settings::default());
+        let app =
+            App::new(own.stores.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
         Api { url: serve(&app).await, key: key.to_owned(), stop, _folder: folder }
     }
 

@@ -1,7 +1,8 @@
 //! Which sources a configuration makes, and what it says when something is missing.
 
 use clap::Parser;
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
 
 #[derive(Debug, Parser)]
@@ -88,12 +89,16 @@ fn what_can_be_read_follows_from_the_sources() {
     let (instagram, tiktok) = (Platform::Instagram, Platform::Tiktok);
     assert_eq!(
         readable(&[&GRAPH, &RESEARCH]),
-        Readable { accounts: vec![instagram, tiktok], posts_by_id: vec![tiktok], posts_by_shortcode: vec![] }
+        ReadablePlatforms {
+            accounts: vec![instagram, tiktok],
+            posts_by_id: vec![tiktok],
+            posts_by_shortcode: vec![]
+        }
     );
     assert_eq!(
         readable(&[&GRAPH, &["--tiktok-sources=none"]]),
-        Readable { accounts: vec![instagram], posts_by_id: vec![], posts_by_shortcode: vec![] }
+        ReadablePlatforms { accounts: vec![instagram], posts_by_id: vec![], posts_by_shortcode: vec![] }
     );
-    assert_eq!(readable(&[&GRAPH, &HTTP]), Readable::new(Platform::ALL));
-    assert_eq!(readable(&[]), Readable::new([]));
+    assert_eq!(readable(&[&GRAPH, &HTTP]), ReadablePlatforms::new(Platform::ALL));
+    assert_eq!(readable(&[]), ReadablePlatforms::new([]));
 }

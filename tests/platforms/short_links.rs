@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidemark::model::identifier::{NamedVideo, ShortLink, VideoIdentifier, VideoName};
+use tidemark::model::identifier::{PlatformVideoId, ShortLink, VideoIdentifier, VideoReference};
 use tidemark::model::platform::Platform;
 use tidemark::platforms::short_links::{ShortLinkError, resolve};
 use tidemark::sandbox::population::Population;
@@ -25,7 +25,7 @@ fn redirect(to: &str) -> Say {
     Say::Answer(301, vec![("location", to.to_owned())], String::new())
 }
 
-async fn asked(script: Vec<Say>) -> (Result<NamedVideo, ShortLinkError>, Vec<String>) {
+async fn asked(script: Vec<Say>) -> (Result<VideoReference, ShortLinkError>, Vec<String>) {
     let server = Canned::start(script).await;
     let outcome = resolve(link("https://vm.tiktok.com/ZMabc/?k=1"), Some(&server.url)).await;
     let paths = server.requests();
@@ -41,7 +41,7 @@ async fn the_address_that_a_redirect_names_is_the_answer_and_is_not_asked_for() 
     ] {
         let (outcome, paths) = asked(vec![redirect(address)]).await;
         let video = outcome.unwrap_or_else(|error| panic!("{address}: {error}"));
-        assert_eq!(video.name, VideoName::ExternalId("7301234567890123456".to_owned()), "{address}");
+        assert_eq!(video.id, PlatformVideoId::ExternalId("7301234567890123456".to_owned()), "{address}");
         assert_eq!(video.username.as_deref(), Some("some.one"), "{address}");
         assert_eq!(paths, ["/base/vm.tiktok.com/ZMabc/"], "{address}");
     }
@@ -212,7 +212,7 @@ async fn the_sandbox_has_short_links_of_its_own() {
     for host in ["vm.tiktok.com", "vt.tiktok.com", "www.tiktok.com/t"] {
         let video = resolve(link(&format!("https://{host}/ZM{}", post.id)), Some(&base)).await;
         let video = video.unwrap_or_else(|error| panic!("{host}: {error}"));
-        assert_eq!(video.name, VideoName::ExternalId(post.id.clone()));
+        assert_eq!(video.id, PlatformVideoId::ExternalId(post.id.clone()));
         assert_eq!(video.username.as_ref(), Some(&account.username));
     }
     for code in [format!("ZU{}", account.username.replace('.', "")), "ZM1".to_owned(), "nothing".to_owned()] {

@@ -3,7 +3,8 @@
 
 use chrono::{TimeDelta, Utc};
 use tidemark::app::{App, Settings};
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::store::Write;
 use tidemark::store::analytics::scope::fetch_removed_subjects;
 use tidemark::store::clickhouse::history_writer;
@@ -209,7 +210,8 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
 async fn health(own: &OwnStores) -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
     let search = SearchIndex::open(folder.path()).unwrap();
-    let app = App::new(own.stores.clone(), search, Readable::new(Platform::ALL), Settings::default());
+    let app =
+        App::new(own.stores.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
     let url = serve(&app).await;
     send(client().get(format!("{url}/v2/health"))).await.json()
 }

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use tidemark::app::Databases;
 use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use tidemark::model::counters::Counters;
-use tidemark::model::latest::{AccountLatest, VideoLatest, learn};
+use tidemark::model::latest::{AccountLatest, VideoLatest};
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::model::secret::Secret;
@@ -208,7 +208,7 @@ impl Relay {
 pub(crate) fn post(found_on: FoundOn, external_id: String, views: i64, at: DateTime<Utc>) -> ObservedVideo {
     let counters = Counters { view_count: Some(views), like_count: Some(views / 10), ..Counters::default() };
     let mut latest = VideoLatest::default();
-    latest.learn_counters(&counters, at);
+    latest.record_counters(&counters, at);
     ObservedVideo {
         platform: Platform::Tiktok,
         external_id: Some(external_id),
@@ -251,8 +251,8 @@ pub(crate) async fn profile_at(
     at: DateTime<Utc>,
 ) {
     let mut latest = AccountLatest::default();
-    learn(&mut latest.name, Some(name.to_owned()), at);
-    learn(&mut latest.follower_count, Some(100), at);
+    latest.name.record(Some(name.to_owned()), at);
+    latest.follower_count.record(Some(100), at);
     let figures = ProfileFigures {
         observed_at: at,
         follower_count: Some(100),

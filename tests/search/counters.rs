@@ -19,8 +19,8 @@ async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i6
         .map(|(number, views)| {
             let counters = Counters { view_count: Some(views), ..Counters::default() };
             let mut latest = VideoLatest::default();
-            tidemark::model::latest::learn(&mut latest.description, Some(format!("{caption} {number}")), now);
-            latest.learn_counters(&counters, now);
+            latest.description.record(Some(format!("{caption} {number}")), now);
+            latest.record_counters(&counters, now);
             ObservedVideo {
                 platform: Platform::Tiktok,
                 external_id: Some(number.to_string()),

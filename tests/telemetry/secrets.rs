@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use reqwest::RequestBuilder;
 use reqwest::header::AUTHORIZATION;
 use serde_json::json;
-use tidemark::model::key::Key;
+use tidemark::model::key::ApiKey;
 use tidemark::model::organization::KeyStatus;
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::OrganizationChange;
@@ -91,8 +91,8 @@ async fn all_keys(databases: &Databases) -> Vec<String> {
     keys::set_status(&databases.pg, disabled.record.id, KeyStatus::Disabled).await.unwrap();
     let expired = NewKey { expires_at: Some(chrono::DateTime::UNIX_EPOCH), ..NewKey::named("expired") };
     let spent = NewKey { rate_limit: Some(1), ..NewKey::named("spent") };
-    let unknown = Key::generate().unwrap().reveal().to_owned();
-    let mut malformed = Key::generate().unwrap().reveal().to_owned();
+    let unknown = ApiKey::generate().unwrap().reveal().to_owned();
+    let mut malformed = ApiKey::generate().unwrap().reveal().to_owned();
     malformed.replace_range(malformed.len() - 1.., "!");
     vec![good, disabled.key, make(expired).await.key, make(spent).await.key, unknown, malformed]
 }
@@ -246,7 +246,7 @@ async fn the_command_line_tells_a_key_once_and_no_password() {
         (output.status.success(), String::from_utf8_lossy(&told).into_owned())
     };
     let (made, told) = run(&["key", "create", "--org", &organization, "--name", "x", "--json"], &[]);
-    let created = told.split('"').find(|part| Key::parse(part).is_some()).unwrap().to_owned();
+    let created = told.split('"').find(|part| ApiKey::parse(part).is_some()).unwrap().to_owned();
     assert!(made && told.matches(&created).count() == 1, "{told}");
     let id: String = sqlx::query_scalar("select id::text from api_keys order by id desc limit 1")
         .fetch_one(&databases.pg)

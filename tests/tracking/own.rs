@@ -8,7 +8,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::model::identifier::Username;
-use tidemark::model::platform::{Platform, Readable};
+use tidemark::model::platform::Platform;
+use tidemark::model::readable::ReadablePlatforms;
 use tidemark::platforms::{RequestBudget, SourceArgs, Sources};
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{SandboxServer, start};
@@ -87,7 +88,8 @@ impl Own {
     pub async fn health(&self) -> serde_json::Value {
         let folder = tempfile::tempdir().unwrap();
         let search = SearchIndex::open(folder.path()).unwrap();
-        let app = App::new(self.stores.clone(), search, Readable::new(Platform::ALL), Settings::default());
+        let app =
+            App::new(self.stores.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
         let url = crate::harness::serve(&app).await;
         let answer = crate::harness::client().get(format!("{url}/v2/health")).send().await.unwrap();
         answer.json::<serde_json::Value>().await.unwrap()["data"]["checks"]["tracker"].take()

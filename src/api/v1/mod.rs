@@ -32,7 +32,7 @@ struct PageQuery {
 impl FromQuery for PageQuery {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
         PageQuery {
-            limit: query.integer("limit", &limits::PAGE).unwrap_or(limits::PAGE_DEFAULT),
+            limit: query.integer("limit", &limits::PAGE_SIZE).unwrap_or(limits::DEFAULT_PAGE_SIZE),
             offset: query.integer("offset", &limits::OFFSET).unwrap_or(0),
         }
     }

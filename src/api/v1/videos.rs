@@ -14,7 +14,7 @@ use crate::http::route::read;
 use crate::http::{Body, Caller, Deadline, Problem, Query, unit};
 use crate::model::account::Metadata;
 use crate::model::identifier::VideoIdentifier;
-use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
+use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
 use crate::model::platform::Platform;
 use crate::model::video::{Video, VideoType};
 use crate::store::Write;
@@ -182,7 +182,7 @@ async fn add(
     let tracking = NewTracking {
         is_active: true,
         metadata: Metadata::new(),
-        scrape_interval_hours: SCRAPE_INTERVAL_HOURS_DEFAULT,
+        scrape_interval_hours: DEFAULT_SCRAPE_INTERVAL_HOURS,
     };
     let now = app.clock.now().await;
     let new = NewVideo { platform, video, tracking };

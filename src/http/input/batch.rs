@@ -11,8 +11,8 @@ use crate::http::input::fields::{Object, Params, Violations, uuid, whole};
 use crate::http::input::window::WindowParams;
 use crate::http::input::{FromBody, FromQuery, Parts};
 use crate::http::openapi::schema_recorder;
-use crate::model::limits::{BATCH_IDS, BATCH_IDS_IN_QUERY};
-use crate::model::period::Manner;
+use crate::model::limits::{MAX_BATCH_IDS, MAX_QUERY_IDS};
+use crate::model::period::DateRules;
 
 /// What is asked about at once.
 pub trait Batch: Send {
@@ -58,7 +58,7 @@ pub trait BatchSource {
 }
 
 impl BatchSource for Object<'_> {
-    const MOST: usize = BATCH_IDS;
+    const MOST: usize = MAX_BATCH_IDS;
 
     fn about(&mut self, text: &'static str) -> &mut Self {
         Object::about(self, text)
@@ -84,7 +84,7 @@ impl BatchSource for Object<'_> {
 }
 
 impl BatchSource for Params<'_> {
-    const MOST: usize = BATCH_IDS_IN_QUERY;
+    const MOST: usize = MAX_QUERY_IDS;
 
     fn about(&mut self, text: &'static str) -> &mut Self {
         Params::about(self, text)
@@ -105,7 +105,7 @@ impl BatchSource for Params<'_> {
     }
 
     fn window(&mut self) -> WindowParams {
-        WindowParams::read_query(self, Manner::Query)
+        WindowParams::read_query(self, DateRules::Query)
     }
 
     fn violations(&mut self) -> &mut Violations {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::http::input::fields::{Object, Params, Violations, Word};
 use crate::http::input::{FromQuery, Parts};
 use crate::http::output::problem::Problem;
-use crate::model::period::{BadWindow, Manner, Period, Window, WindowRequest};
+use crate::model::period::{DateRules, InvalidWindow, Period, Window, WindowRequest};
 
 impl Word for Period {
     const WORDS: &'static [(&'static str, Self)] =
@@ -32,33 +32,33 @@ pub struct WindowParams(WindowRequest);
 
 impl FromQuery for WindowParams {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
-        Self::read_query(query, Manner::Query)
+        Self::read_query(query, DateRules::Query)
     }
 }
 
 impl WindowParams {
     /// Reads the window of a query.
-    pub fn read_query(query: &mut Params<'_>, manner: Manner) -> Self {
-        let (period, start_date, end_date) = about(manner);
+    pub fn read_query(query: &mut Params<'_>, rules: DateRules) -> Self {
+        let (period, start_date, end_date) = about(rules);
         let request = WindowRequest {
             period: query.about(period).word("period"),
             start_date: query.about(start_date).date("start_date"),
             end_date: query.about(end_date).date("end_date"),
             include_today: query.about(INCLUDE_TODAY).boolean_or("include_today", true),
-            manner,
+            rules,
         };
         Self::checked(request, query.violations)
     }
 
     /// Reads the window of a body.
     pub fn read_body(body: &mut Object<'_>) -> Self {
-        let (period, start_date, end_date) = about(Manner::Body);
+        let (period, start_date, end_date) = about(DateRules::Body);
         let request = WindowRequest {
             period: body.about(period).word("period"),
             start_date: body.about(start_date).date("start_date"),
             end_date: body.about(end_date).date("end_date"),
             include_today: true,
-            manner: Manner::Body,
+            rules: DateRules::Body,
         };
         Self::checked(request, body.violations)
     }
@@ -86,15 +86,15 @@ impl WindowParams {
 }
 
 /// What the period and the two dates mean.
-const fn about(manner: Manner) -> (&'static str, &'static str, &'static str) {
-    match manner {
-        Manner::Body | Manner::Query => (PERIOD, START_DATE, END_DATE),
-        Manner::Daily => (DAILY_PERIOD, START_DATE_ALONE, END_DATE_ALONE),
+const fn about(rules: DateRules) -> (&'static str, &'static str, &'static str) {
+    match rules {
+        DateRules::Body | DateRules::Query => (PERIOD, START_DATE, END_DATE),
+        DateRules::Daily => (DAILY_PERIOD, START_DATE_ALONE, END_DATE_ALONE),
     }
 }
 
-fn note(wrong: Vec<BadWindow>, violations: &mut Violations) {
-    for BadWindow { field, message } in wrong {
+fn note(wrong: Vec<InvalidWindow>, violations: &mut Violations) {
+    for InvalidWindow { field, message } in wrong {
         violations.add(field, message);
     }
 }

@@ -18,8 +18,8 @@ use crate::http::middleware::rate_limit::Windows;
 use crate::http::middleware::record_metrics;
 use crate::http::middleware::request_timeout::{self, TimeLeft};
 use crate::http::output::problem::Problem;
-use crate::model::key::{Hash, Key};
-use crate::model::limits::RATE_PER_MINUTE;
+use crate::model::key::{ApiKey, KeyHash};
+use crate::model::limits::DEFAULT_RATE_PER_MINUTE;
 use crate::model::organization::{KeyStatus, Scope, Subscription};
 use crate::store::records::keys::{self, Grant};
 
@@ -51,7 +51,8 @@ impl Caller {
             key: grant.id,
             key_name: grant.name.as_str().into(),
             scopes: greatest.map(|scope| scope.implied().collect()).unwrap_or_default(),
-            rate_limit: u32::try_from(grant.rate_limit.unwrap_or(RATE_PER_MINUTE)).unwrap_or_default(),
+            rate_limit: u32::try_from(grant.rate_limit.unwrap_or(DEFAULT_RATE_PER_MINUTE))
+                .unwrap_or_default(),
             history_since: grant.history_since,
         }
     }
@@ -63,16 +64,16 @@ impl Caller {
 
 /// The keys seen lately.
 #[derive(Default)]
-struct Remembered(Mutex<HashMap<Hash, (Instant, Arc<Grant>)>>);
+struct Remembered(Mutex<HashMap<KeyHash, (Instant, Arc<Grant>)>>);
 
 impl Remembered {
-    fn get(&self, hash: &Hash) -> Option<Arc<Grant>> {
+    fn get(&self, hash: &KeyHash) -> Option<Arc<Grant>> {
         let keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         keys.get(hash).filter(|(seen, _)| seen.elapsed() < FRESH).map(|(_, grant)| grant.clone())
     }
 
     /// Remembers a key as of when it began to be looked up.
-    fn put(&self, hash: Hash, asked: Instant, grant: Arc<Grant>) {
+    fn put(&self, hash: KeyHash, asked: Instant, grant: Arc<Grant>) {
         let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if keys.len() >= REMEMBERED {
             keys.retain(|_, (seen, _)| seen.elapsed() < FRESH);
@@ -95,7 +96,7 @@ impl Authenticate {
     }
 
     async fn caller(&self, app: &App, req: &Request) -> Result<Caller, Problem> {
-        let key = bearer(req).and_then(Key::parse).ok_or_else(Problem::unauthorized)?;
+        let key = bearer(req).and_then(ApiKey::parse).ok_or_else(Problem::unauthorized)?;
         let grant = self.grant(app, &key).await?;
         let Some(grant) = grant else { return Err(self.unknown_key(app, req)) };
         if grant.expires_at.is_some_and(|expires| expires <= Utc::now()) {
@@ -110,7 +111,7 @@ impl Authenticate {
         Ok(Caller::new(&grant))
     }
 
-    async fn grant(&self, app: &App, key: &Key) -> Result<Option<Arc<Grant>>, Problem> {
+    async fn grant(&self, app: &App, key: &ApiKey) -> Result<Option<Arc<Grant>>, Problem> {
         let hash = key.hash();
         if let Some(grant) = self.remembered.get(&hash) {
             return Ok(Some(grant));

@@ -13,11 +13,11 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use crate::http::input::Received;
 use crate::http::input::json;
 use crate::http::output::problem::Problem;
-use crate::model::limits::BODY_BYTES;
+use crate::model::limits::MAX_BODY_BYTES;
 
 /// What is read of a body that is too long anyway, so that the client has sent it before it is answered and
 /// reads the answer instead of meeting a reset.
-const DRAINED_BYTES: usize = 64 * BODY_BYTES;
+const DRAINED_BYTES: usize = 64 * MAX_BODY_BYTES;
 const DRAINING: Duration = Duration::from_secs(10);
 /// How long a client may take to send a body: enough for the longest one over a poor line.
 const SENDING: Duration = Duration::from_secs(20);
@@ -118,18 +118,18 @@ fn require_json(req: &Request) -> Result<(), Problem> {
 
 async fn read_body(req: &mut Request) -> Result<BytesMut, Problem> {
     let waits_for_leave = req.headers().contains_key(EXPECT);
-    let too_long = declared_length(req).is_some_and(|length| length > BODY_BYTES as u64);
+    let too_long = declared_length(req).is_some_and(|length| length > MAX_BODY_BYTES as u64);
     let mut body = req.take_body();
     if too_long && waits_for_leave {
-        return Err(Problem::payload_too_large(BODY_BYTES));
+        return Err(Problem::payload_too_large(MAX_BODY_BYTES));
     }
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Problem::bad_request(format!("the body ended early: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
-        if too_long || bytes.len() + data.len() > BODY_BYTES {
+        if too_long || bytes.len() + data.len() > MAX_BODY_BYTES {
             drain(body, data.len()).await;
-            return Err(Problem::payload_too_large(BODY_BYTES));
+            return Err(Problem::payload_too_large(MAX_BODY_BYTES));
         }
         bytes.extend_from_slice(&data);
     }

@@ -29,7 +29,7 @@ const LOGGED: usize = 1024;
 
 /// A path as the log may show it: a key that somebody put there by mistake is left out, and so is what makes it very long.
 pub(in crate::http) fn logged(path: &str) -> Cow<'_, str> {
-    let bare = key::redacted(path);
+    let bare = key::redact(path);
     match bare.char_indices().nth(LOGGED) {
         Some((end, _)) => Cow::Owned(format!("{}…", &bare[..end])),
         None => bare,
@@ -68,7 +68,7 @@ impl Handler for NameRequest {
 /// Whether an id can be echoed and logged as it is. A key cannot, though it has the form of one.
 fn is_harmless(id: &str) -> bool {
     (1..=128).contains(&id.len())
-        && !key::is_in(id)
+        && !key::contains_key(id)
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:/".contains(&byte))
 }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_path_is_logged_without_keys_and_not_for_ever() {
         assert_eq!(logged("/v2/accounts/@some.one"), "/v2/accounts/@some.one");
-        let key = key::Key::generate().unwrap();
+        let key = key::ApiKey::generate().unwrap();
         assert_eq!(logged(&format!("/v2/{}/x", key.reveal())), "/v2/tdm_…/x");
         let long = logged(&"/é".repeat(LOGGED)).into_owned();
         assert_eq!((long.chars().count(), long.ends_with('…')), (LOGGED + 1, true));
@@ -90,7 +90,7 @@ mod tests {
         for id in ["a", "A-z_0.9:/", &"x".repeat(128)] {
             assert!(is_harmless(id), "{id}");
         }
-        let key = key::Key::generate().unwrap();
+        let key = key::ApiKey::generate().unwrap();
         for id in [key.reveal(), "", "a b", "é", "a\"b", "a,b", &"x".repeat(129)] {
             assert!(!is_harmless(id), "{id}");
         }

@@ -60,8 +60,8 @@ impl<S: ListSort> Listing<S> {
         let sound = query.violations.is_empty();
         let limit = query.about("How many entries a page has.").integer_or(
             "limit",
-            &limits::PAGE,
-            limits::PAGE_DEFAULT,
+            &limits::PAGE_SIZE,
+            limits::DEFAULT_PAGE_SIZE,
         );
         let include_total = query
             .about("Whether to count all entries, for `pagination.total_count`.")

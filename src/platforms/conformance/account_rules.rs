@@ -175,7 +175,7 @@ fn check_values(account: &AccountPages) -> Verdict {
 
 fn invalid_counter(name: &str, value: Option<&Value>) -> Option<String> {
     let value = value.filter(|value| !value.is_null())?;
-    let is_valid = coerce::count(Some(value)).is_some_and(|count| count <= Counters::MAX);
+    let is_valid = coerce::count(Some(value)).is_some_and(|count| count <= Counters::MAX_VALUE);
     (!is_valid).then(|| format!("{name} is {value}: it will be unknown"))
 }
 

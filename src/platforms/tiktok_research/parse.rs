@@ -57,7 +57,7 @@ pub(super) fn parse_post(video: &Value) -> Option<Post> {
         cover_image_url: None,
         video_url: None,
         create_time: coerce::time(take("create_time").as_ref()),
-        counters: counters.on(Platform::Tiktok),
+        counters: counters.normalize_for(Platform::Tiktok),
         platform_data: coerce::platform_data(row),
     })
 }

@@ -103,7 +103,7 @@ impl NewUser {
     /// anywhere in between, they leave a user that reads nothing.
     pub fn generate(database: &str, public: &str, organization: Uuid, name: &str) -> Result<Self, Error> {
         let user = ClickhouseUser::new(organization, name);
-        let password = key::random()?;
+        let password = key::random_base62()?;
         let statements = create(database, public, &user, &password);
         Ok(NewUser { user, password: Secret::new(password), database: public.to_owned(), statements })
     }

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::ObservedAccount;
-use crate::model::latest::{AccountLatest, AccountValues, KnownAt, value};
+use crate::model::latest::{AccountLatest, AccountValues, KnownAt};
 use crate::model::snapshot::AccountSnapshot;
 use crate::store::{Error, Write};
 
@@ -97,19 +97,19 @@ pub async fn observe_accounts(write: &mut Write, observed: Vec<ObservedAccount>)
                 profile_post_count: figures.profile_post_count,
             });
         }
-        if row.name != value(&latest.name) {
+        if row.name != latest.name.get().cloned() {
             write.record_account_change(row.id);
         }
         changed.push(Columns {
             id: row.id,
-            name: value(&latest.name),
-            description: value(&latest.description),
-            profile_pic_url_original: value(&latest.profile_pic_url),
-            link_in_bio: value(&latest.link_in_bio),
-            is_verified: value(&latest.is_verified).unwrap_or_default(),
-            follower_count: value(&latest.follower_count).unwrap_or_default(),
-            following_count: value(&latest.following_count).unwrap_or_default(),
-            profile_post_count: value(&latest.profile_post_count).unwrap_or_default(),
+            name: latest.name.get().cloned(),
+            description: latest.description.get().cloned(),
+            profile_pic_url_original: latest.profile_pic_url.get().cloned(),
+            link_in_bio: latest.link_in_bio.get().cloned(),
+            is_verified: latest.is_verified.get().cloned().unwrap_or_default(),
+            follower_count: latest.follower_count.get().cloned().unwrap_or_default(),
+            following_count: latest.following_count.get().cloned().unwrap_or_default(),
+            profile_post_count: latest.profile_post_count.get().cloned().unwrap_or_default(),
             observed_at,
             known_at: (!known_at.is_empty()).then_some(known_at),
             tracked_since: row.tracked_since.into_iter().chain(first_day).min(),

@@ -14,10 +14,10 @@ use super::insert::insert;
 use super::locks::{lock_accounts, lock_at_once};
 use super::{AccountRef, FoundOn, ObservedVideo, sums};
 use crate::model::counters::Counters;
-use crate::model::latest::{KnownAt, VideoLatest, VideoValues, value};
+use crate::model::latest::{KnownAt, VideoLatest, VideoValues};
 use crate::model::platform::Platform;
 use crate::model::snapshot::VideoSnapshot;
-use crate::model::text::folded;
+use crate::model::text::fold_case;
 use crate::store::outbox::event::SubjectVideo;
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
@@ -410,7 +410,7 @@ impl Draft {
         let latest = &self.latest;
         let observed_at = self.stored.as_ref().and_then(|row| row.observed_at).max(latest.observed_at());
         let known_at = latest.known_at(observed_at);
-        let description = value(&latest.description);
+        let description = latest.description.get().cloned();
         Columns {
             id: self.id,
             internal_id: self.internal_id,
@@ -421,24 +421,24 @@ impl Draft {
             subject_id: self.subject_id,
             is_tracked: self.is_tracked,
             is_active: self.is_active,
-            url: value(&latest.url),
-            description_key: description.as_deref().map(folded),
+            url: latest.url.get().cloned(),
+            description_key: description.as_deref().map(fold_case),
             description,
-            media_type: value(&latest.media_type),
-            duration: value(&latest.duration),
-            cover_image_url_original: value(&latest.cover_image_url),
-            video_url_original: value(&latest.video_url),
-            platform_data: value(&latest.platform_data).unwrap_or_else(|| serde_json::json!({})),
-            create_time: value(&latest.create_time),
-            view_count: value(&latest.view_count).unwrap_or_default(),
-            like_count: value(&latest.like_count).unwrap_or_default(),
-            comment_count: value(&latest.comment_count).unwrap_or_default(),
-            share_count: value(&latest.share_count).unwrap_or_default(),
-            saved_count: value(&latest.saved_count),
-            play_count: value(&latest.play_count).unwrap_or_default(),
-            ig_play_count: value(&latest.ig_play_count),
-            fb_play_count: value(&latest.fb_play_count),
-            fb_like_count: value(&latest.fb_like_count),
+            media_type: latest.media_type.get().cloned(),
+            duration: latest.duration.get().cloned(),
+            cover_image_url_original: latest.cover_image_url.get().cloned(),
+            video_url_original: latest.video_url.get().cloned(),
+            platform_data: latest.platform_data.get().cloned().unwrap_or_else(|| serde_json::json!({})),
+            create_time: latest.create_time.get().cloned(),
+            view_count: latest.view_count.get().cloned().unwrap_or_default(),
+            like_count: latest.like_count.get().cloned().unwrap_or_default(),
+            comment_count: latest.comment_count.get().cloned().unwrap_or_default(),
+            share_count: latest.share_count.get().cloned().unwrap_or_default(),
+            saved_count: latest.saved_count.get().cloned(),
+            play_count: latest.play_count.get().cloned().unwrap_or_default(),
+            ig_play_count: latest.ig_play_count.get().cloned(),
+            fb_play_count: latest.fb_play_count.get().cloned(),
+            fb_like_count: latest.fb_like_count.get().cloned(),
             observed_at,
             known_at: (!known_at.is_empty()).then_some(known_at),
             tracked_since: self.first_day(),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::model::account::Metadata;
 use crate::model::creator::Creator;
-use crate::model::text::folded;
+use crate::model::text::fold_case;
 use crate::store::postgres::keyset::{
     self, KeysetPosition, List, ListPage, PageRequest, Search, Sort, SortColumn, SortKey,
 };
@@ -43,7 +43,7 @@ impl Sort for CreatorSort {
 impl CreatorSort {
     fn position(self, creator: &Creator) -> KeysetPosition {
         let key = match self {
-            CreatorSort::Name => SortKey::Text(folded(&creator.name)),
+            CreatorSort::Name => SortKey::Text(fold_case(&creator.name)),
             CreatorSort::AddedAt => SortKey::Time(creator.added_at),
         };
         KeysetPosition { key, id: creator.id }
@@ -111,7 +111,8 @@ fn records(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut Quer
             query.push(" and c.is_active = ").push_bind(active);
         }
     };
-    let search = filter.q.as_deref().map(|q| Search { column: "c.name_key", text: folded(q), blocks: None });
+    let search =
+        filter.q.as_deref().map(|q| Search { column: "c.name_key", text: fold_case(q), blocks: None });
     List { table: "creators c", id: "c.id", conditions, parents: None, search }
 }
 
@@ -144,7 +145,7 @@ pub async fn create(write: &mut Write, new: &NewCreator) -> Result<Uuid, Error> 
     .bind(id)
     .bind(organization)
     .bind(&new.name)
-    .bind(folded(&new.name))
+    .bind(fold_case(&new.name))
     .bind(new.is_active)
     .bind(Json(&new.metadata))
     .bind(Utc::now())
@@ -173,7 +174,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
     .bind(organization)
     .bind(id)
     .bind(&change.name)
-    .bind(change.name.as_deref().map(folded))
+    .bind(change.name.as_deref().map(fold_case))
     .bind(change.is_active)
     .bind(change.metadata.clone().map(Json))
     .bind(Utc::now())

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::model::latest::Known;
+use crate::model::latest::Timestamped;
 use crate::model::platform::Platform;
-use crate::model::text::folded;
+use crate::model::text::fold_case;
 use crate::store::observations::AccountRef;
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
@@ -83,7 +83,7 @@ async fn find(
 /// are locked before accounts, so that none of them is deleted or paused meanwhile.
 pub async fn link_creators(
     write: &mut Write,
-    links: &[(Platform, String, Known<String>)],
+    links: &[(Platform, String, Timestamped<String>)],
 ) -> Result<(), Error> {
     // Two imports at once would each make a creator of the same name.
     sqlx::query("select pg_advisory_xact_lock(hashtextextended('creators of ' || $1::text, 0))")
@@ -127,7 +127,7 @@ async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Re
          order by added_at, id limit 1 for share",
     )
     .bind(write.organization())
-    .bind(folded(name))
+    .bind(fold_case(name))
     .bind(name)
     .fetch_optional(write.connection())
     .await?;
@@ -142,7 +142,7 @@ async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Re
     .bind(id)
     .bind(write.organization())
     .bind(name)
-    .bind(folded(name))
+    .bind(fold_case(name))
     .bind(now)
     .execute(write.connection())
     .await?;
@@ -153,7 +153,7 @@ async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Re
 /// Gives accounts the category that rows name, unless a user or a later observation gave them another.
 pub async fn set_categories(
     write: &mut Write,
-    categories: &[(Platform, String, Known<String>)],
+    categories: &[(Platform, String, Timestamped<String>)],
 ) -> Result<(), Error> {
     let platforms: Vec<_> = categories.iter().map(|(platform, _, _)| platform.as_str()).collect();
     let usernames: Vec<_> = categories.iter().map(|(_, username, _)| username.as_str()).collect();

@@ -7,8 +7,8 @@ use serde::Serialize;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::model::key::Key;
-use crate::model::organization::{ApiKey, KeyStatus, Scope, Subscription};
+use crate::model::key::ApiKey;
+use crate::model::organization::{ApiKeyRecord, KeyStatus, Scope, Subscription};
 use crate::store::Error;
 use crate::store::postgres::Transaction;
 use crate::store::records::organizations;
@@ -42,7 +42,7 @@ pub struct Rotation {
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct CreatedKey {
     #[serde(flatten)]
-    pub record: ApiKey,
+    pub record: ApiKeyRecord,
     pub key: String,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Debug for CreatedKey {
 pub struct RotatedKey {
     #[serde(flatten)]
     pub created: CreatedKey,
-    pub replaces: ApiKey,
+    pub replaces: ApiKeyRecord,
 }
 
 /// What a key lets its holder do, as far as the database knows.
@@ -89,7 +89,7 @@ macro_rules! record {
 
 /// Makes a key of an organization. Nobody can read it again afterwards.
 pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<CreatedKey, Error> {
-    let key = Key::generate()?;
+    let key = ApiKey::generate()?;
     let mut scopes = new.scopes.clone();
     scopes.sort_unstable();
     scopes.dedup();
@@ -113,7 +113,7 @@ pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<Cre
 }
 
 /// Lists the keys of an organization, oldest first.
-pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKey>, Error> {
+pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKeyRecord>, Error> {
     organizations::require(pg, organization).await?;
     Ok(sqlx::query_as(record!("select", "from api_keys where organization_id = $1 order by id"))
         .bind(organization)
@@ -122,7 +122,7 @@ pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKey>, Error>
 }
 
 /// Sets a key's status; running processes follow within seconds.
-pub async fn set_status(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKey, Error> {
+pub async fn set_status(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKeyRecord, Error> {
     sqlx::query_as(record!("update api_keys set status = $2 where id = $1 returning", ""))
         .bind(key)
         .bind(status)
@@ -134,7 +134,7 @@ pub async fn set_status(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<Api
 /// Makes a key that may do what another one may, which stops working when both have been valid for a while. Neither
 /// happens without the other.
 pub async fn rotate(pg: &PgPool, key: Uuid, rotation: Rotation) -> Result<RotatedKey, Error> {
-    let secret = Key::generate()?;
+    let secret = ApiKey::generate()?;
     let mut transaction = Transaction::begin(pg).await?;
     let (Former { record: former, replaced_by }, now) = lock(&mut transaction, key).await?;
     if former.status != KeyStatus::Active || former.expires_at.is_some_and(|expires| expires <= now) {
@@ -182,7 +182,7 @@ pub async fn rotate(pg: &PgPool, key: Uuid, rotation: Rotation) -> Result<Rotate
 #[derive(sqlx::FromRow)]
 struct Former {
     #[sqlx(flatten)]
-    record: ApiKey,
+    record: ApiKeyRecord,
     /// The key that already took its place, which may be gone.
     replaced_by: Option<Uuid>,
 }
@@ -205,8 +205,8 @@ async fn lock(connection: &mut PgConnection, key: Uuid) -> Result<(Former, DateT
 }
 
 /// Deletes a key for good, and says how many its organization has left. Running processes follow within seconds.
-pub async fn delete(pg: &PgPool, key: Uuid) -> Result<(ApiKey, i64), Error> {
-    let deleted: ApiKey = sqlx::query_as(record!("delete from api_keys where id = $1 returning", ""))
+pub async fn delete(pg: &PgPool, key: Uuid) -> Result<(ApiKeyRecord, i64), Error> {
+    let deleted: ApiKeyRecord = sqlx::query_as(record!("delete from api_keys where id = $1 returning", ""))
         .bind(key)
         .fetch_optional(pg)
         .await?
@@ -227,7 +227,7 @@ struct Found {
 }
 
 /// Finds what a key grants: the index leads to the row, and that its hash is the key's is said in constant time.
-pub async fn find_grant(pg: &PgPool, key: &Key) -> Result<Option<Grant>, Error> {
+pub async fn find_grant(pg: &PgPool, key: &ApiKey) -> Result<Option<Grant>, Error> {
     let found: Option<Found> = sqlx::query_as(
         "select k.hash, k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
                 coalesce(k.rate_limit, o.rate_limit) as rate_limit, o.history_since
@@ -237,18 +237,18 @@ pub async fn find_grant(pg: &PgPool, key: &Key) -> Result<Option<Grant>, Error> 
     .bind(key.hash())
     .fetch_optional(pg)
     .await?;
-    Ok(found.filter(|found| key.has(&found.hash)).map(|found| found.grant))
+    Ok(found.filter(|found| key.matches(&found.hash)).map(|found| found.grant))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::organization::{ApiKey, KeyStatus};
+    use crate::model::organization::{ApiKeyRecord, KeyStatus};
 
     #[test]
     fn a_made_key_is_not_shown_by_accident() {
-        let key = Key::generate().unwrap();
-        let record = ApiKey {
+        let key = ApiKey::generate().unwrap();
+        let record = ApiKeyRecord {
             id: Uuid::nil(),
             organization_id: Uuid::nil(),
             name: "reports".to_owned(),

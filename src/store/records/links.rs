@@ -3,7 +3,7 @@
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::model::creator::Link;
+use crate::model::creator::CreatorAccountLink;
 use crate::store::records::accounts;
 use crate::store::records::accounts::change::{self, AccountChange};
 use crate::store::records::creators;
@@ -15,7 +15,7 @@ pub async fn get(
     organization: Uuid,
     creator: Uuid,
     account: Uuid,
-) -> Result<Link, Error> {
+) -> Result<CreatorAccountLink, Error> {
     sqlx::query_as(
         "select creator_id, id as account_id, coalesce(linked_at, updated_at) as linked_at
          from accounts where organization_id = $1 and creator_id = $2 and id = $3",
@@ -29,7 +29,11 @@ pub async fn get(
 }
 
 /// Links an account that belongs to nobody else; says whether the link is new.
-pub async fn put(write: &mut Write, creator: Uuid, account: Uuid) -> Result<(Link, bool), Error> {
+pub async fn put(
+    write: &mut Write,
+    creator: Uuid,
+    account: Uuid,
+) -> Result<(CreatorAccountLink, bool), Error> {
     let organization = write.organization();
     creators::require(write.connection(), organization, creator).await?;
     accounts::require(write.connection(), organization, account).await?;

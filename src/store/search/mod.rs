@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::Error;
 use super::write::Entity;
 use crate::failpoint;
-use crate::model::text::folded;
+use crate::model::text::fold_case;
 use changes::{Document, IndexPosition};
 use folder::Folder;
 use index::Index;
@@ -125,7 +125,7 @@ impl SearchIndex {
         query: &str,
         limit: usize,
     ) -> Result<Sections, Error> {
-        let query = folded(query.trim());
+        let query = fold_case(query.trim());
         let caps = EffectiveCaps::new(&query, limit);
         // Postgres stores no NUL, so nothing contains one.
         if query.is_empty() || query.contains('\0') {

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::PgPool;
 
-use crate::model::cost::AccountFacts;
+use crate::model::cost::ScrapeLoad;
 use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::tracking::source_pauses::PauseCause;
@@ -101,10 +101,10 @@ pub async fn fetch_account_facts(
     pg: &PgPool,
     platform: Platform,
     now: DateTime<Utc>,
-) -> Result<Vec<AccountFacts>, Error> {
-    let facts = sqlx::query_as(
+) -> Result<Vec<ScrapeLoad>, Error> {
+    let loads = sqlx::query_as(
         "select min(a.scrape_interval_hours) as interval_hours, max(a.lookback_days) as lookback_days,
-                max(p.fortnight) as fortnight, max(p.quarter) as quarter, max(p.everything) as all
+                max(p.posts_14d) as posts_14d, max(p.posts_90d) as posts_90d, max(p.posts_total) as posts_total
          from (
             select a.id, a.username, a.platform_id, a.scrape_interval_hours,
                 coalesce(a.post_lookback_days, o.default_post_lookback_days) as lookback_days,
@@ -113,9 +113,9 @@ pub async fn fetch_account_facts(
             where t.platform = $1 and t.enabled
          ) a
          cross join lateral (
-            select least(count(*) filter (where create_time > $2 - interval '14 days'), a.max_posts) as fortnight,
-                least(count(*) filter (where create_time > $2 - interval '90 days'), a.max_posts) as quarter,
-                least(count(*), a.max_posts) as everything
+            select least(count(*) filter (where create_time > $2 - interval '14 days'), a.max_posts) as posts_14d,
+                least(count(*) filter (where create_time > $2 - interval '90 days'), a.max_posts) as posts_90d,
+                least(count(*), a.max_posts) as posts_total
             from videos v
             where v.account_id = a.id and create_time > $2 - make_interval(days => a.lookback_days)
          ) p
@@ -125,7 +125,7 @@ pub async fn fetch_account_facts(
     .bind(now)
     .fetch_all(pg)
     .await?;
-    Ok(facts)
+    Ok(loads)
 }
 
 /// The intervals at which individually tracked videos of a platform are read, each video once.

@@ -13,7 +13,6 @@ use chrono::{TimeDelta, Utc};
 use sqlx::AssertSqlSafe;
 use tidemark::app::{Clock, Databases};
 use tidemark::model::account::Metadata;
-use tidemark::model::latest::learn;
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::start;
 use tidemark::sandbox::world::World;
@@ -94,7 +93,7 @@ impl Others {
         let creator = create_creator(own, organization, "Sentinel creator").await;
         let mut write = Write::begin(own.pg(), organization).await.unwrap();
         let mut told = post(FoundOn::Itself { active: true }, "7000000000000000001".to_owned(), 77, at);
-        learn(&mut told.latest.description, Some("sentinel caption".to_owned()), at);
+        told.latest.description.record(Some("sentinel caption".to_owned()), at);
         observe_videos(&mut write, at, vec![told]).await.unwrap();
         write.commit().await.unwrap();
         let (video, subject) = sqlx::query_as(

@@ -174,21 +174,22 @@ impl<'a> Object<'a> {
 
     /// Tags: text by text.
     pub fn metadata(&mut self, name: &'static str) -> Option<Metadata> {
-        self.notes.note(name, || schema_recorder::tags(limits::METADATA_KEYS, limits::METADATA_CHARACTERS));
+        self.notes
+            .note(name, || schema_recorder::tags(limits::MAX_METADATA_KEYS, limits::MAX_METADATA_CHARS));
         let tags =
             self.parsed(name, |value| value.as_object().ok_or_else(|| "must be an object".to_owned()))?;
-        if tags.len() > limits::METADATA_KEYS {
-            self.violations.add(name, format!("must have at most {} keys", limits::METADATA_KEYS));
+        if tags.len() > limits::MAX_METADATA_KEYS {
+            self.violations.add(name, format!("must have at most {} keys", limits::MAX_METADATA_KEYS));
         }
         let mut metadata = Metadata::new();
         for (key, value) in tags {
             let field = || format!("{name}.{key}");
-            if let Err(message) = characters(key, &(1..=limits::METADATA_CHARACTERS)) {
+            if let Err(message) = characters(key, &(1..=limits::MAX_METADATA_CHARS)) {
                 self.violations.add(field(), format!("as a key {message}"));
             }
             let outcome = value.as_str().ok_or_else(|| "must be a string".to_owned());
             let outcome =
-                outcome.and_then(|text| characters(text, &(0..=limits::METADATA_CHARACTERS)).map(|()| text));
+                outcome.and_then(|text| characters(text, &(0..=limits::MAX_METADATA_CHARS)).map(|()| text));
             match outcome {
                 Ok(text) => drop(metadata.insert(key.clone(), text.to_owned())),
                 Err(message) => self.violations.add(field(), message),

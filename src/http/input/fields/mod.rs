@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub use body::Object;
 pub use query::Params;
 
-use crate::model::period::read_day;
+use crate::model::period::parse_day;
 
 /// What is wrong with one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -134,5 +134,5 @@ pub fn integer_within(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, S
 }
 
 fn date(text: &str) -> Result<NaiveDate, &'static str> {
-    read_day(text).ok_or("must be a date from 1900 on, as 2026-01-31")
+    parse_day(text).ok_or("must be a date from 1900 on, as 2026-01-31")
 }

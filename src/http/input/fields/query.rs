@@ -163,9 +163,9 @@ impl<'a> Params<'a> {
 
     /// A text to search for, trimmed; an empty one searches for nothing.
     pub fn search_text(&mut self, name: &str) -> Option<String> {
-        self.notes.note(name, || schema_recorder::text(&(0..=limits::QUERY_CHARACTERS)));
+        self.notes.note(name, || schema_recorder::text(&(0..=limits::MAX_QUERY_CHARS)));
         let text = self.single(name)?.trim();
-        match characters(text, &(0..=limits::QUERY_CHARACTERS)) {
+        match characters(text, &(0..=limits::MAX_QUERY_CHARS)) {
             Ok(()) => Some(text.to_owned()).filter(|text| !text.is_empty()),
             Err(message) => {
                 self.violations.add(name, message);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::insert;
-use crate::model::period::can_be_kept;
+use crate::model::period::is_storable_day;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 use crate::store::Error;
 
@@ -47,7 +47,7 @@ struct AccountSnapshotRow {
 
 /// Whether a snapshot's day can be kept; one that cannot must not keep all others from being delivered.
 fn keeps(day: NaiveDate) -> bool {
-    let keeps = can_be_kept(day);
+    let keeps = is_storable_day(day);
     if !keeps {
         tracing::error!(%day, "a snapshot is passed over: no history can be kept of its day");
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::model::account::Metadata;
 use crate::model::identifier::Username;
-use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
+use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
 use crate::model::platform::Platform;
 use crate::store::outbox::event::{RemovedVideo, SubjectVideo};
 use crate::store::tracking::targets;
@@ -93,7 +93,7 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
     .bind(added_at)
     .bind(change.category.clone().flatten())
     .bind(Json(change.metadata.clone().unwrap_or_default()))
-    .bind(change.scrape_interval_hours.unwrap_or(SCRAPE_INTERVAL_HOURS_DEFAULT))
+    .bind(change.scrape_interval_hours.unwrap_or(DEFAULT_SCRAPE_INTERVAL_HOURS))
     .bind(change.max_recent_posts_per_account.flatten())
     .bind(change.post_lookback_days.flatten())
     .execute(write.connection())

@@ -7,9 +7,10 @@ use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::model::account::{Account, AccountStats, stats_days};
-use crate::model::platform::{Platform, Readable, names};
-use crate::model::text::folded;
+use crate::model::account::{Account, AccountStats};
+use crate::model::platform::{Platform, names};
+use crate::model::readable::ReadablePlatforms;
+use crate::model::text::fold_case;
 use crate::store::Error;
 use crate::store::postgres::keyset::{
     self, KeysetPosition, List, ListPage, PageRequest, Search, Sort, SortColumn, SortKey,
@@ -108,7 +109,7 @@ const JOINS: &str = ") as tracking_supported
 pub async fn list(
     pg: &PgPool,
     organization: Uuid,
-    readable: &Readable,
+    readable: &ReadablePlatforms,
     filter: &AccountFilter,
     page: &PageRequest<AccountSort>,
 ) -> Result<ListPage<Account>, Error> {
@@ -123,7 +124,7 @@ pub async fn list(
 /// The statement that reads a page.
 pub fn statement(
     organization: Uuid,
-    readable: &Readable,
+    readable: &ReadablePlatforms,
     filter: &AccountFilter,
     page: &PageRequest<AccountSort>,
 ) -> QueryBuilder<Postgres> {
@@ -135,7 +136,8 @@ pub fn statement(
 
 fn records(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
     let conditions = move |query: &mut QueryBuilder<Postgres>| conditions(query, organization, filter);
-    let search = filter.q.as_deref().map(|q| Search { column: "a.username", text: folded(q), blocks: None });
+    let search =
+        filter.q.as_deref().map(|q| Search { column: "a.username", text: fold_case(q), blocks: None });
     List { table: "accounts a", id: "a.id", conditions, parents: None, search }
 }
 
@@ -159,7 +161,7 @@ fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &A
 pub async fn get(
     pg: impl PgExecutor<'_>,
     organization: Uuid,
-    readable: &Readable,
+    readable: &ReadablePlatforms,
     id: Uuid,
 ) -> Result<Account, Error> {
     let mut query =
@@ -212,7 +214,7 @@ pub async fn fetch_stats(
     organization: Uuid,
     today: NaiveDate,
 ) -> Result<Vec<AccountStats>, Error> {
-    let days = stats_days(today);
+    let days = AccountStats::days(today);
     let midnight = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc();
     let until: DateTime<Utc> = midnight(today) + chrono::Days::new(1);
     let rows: Vec<(Uuid, i64, Option<NaiveDate>, Option<i64>)> = sqlx::query_as(

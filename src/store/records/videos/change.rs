@@ -6,8 +6,8 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::model::account::Metadata;
-use crate::model::identifier::{NamedVideo, VideoName, video_url};
-use crate::model::limits::SCRAPE_INTERVAL_HOURS_DEFAULT;
+use crate::model::identifier::{PlatformVideoId, VideoReference, video_url};
+use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
 use crate::model::platform::Platform;
 use crate::store::outbox::event::RemovedVideo;
 use crate::store::tracking::targets;
@@ -33,7 +33,7 @@ pub struct NewTracking {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewVideo {
     pub platform: Platform,
-    pub video: NamedVideo,
+    pub video: VideoReference,
     pub tracking: NewTracking,
 }
 
@@ -66,18 +66,18 @@ pub async fn create(write: &mut Write, new: &NewVideo, now: DateTime<Utc>) -> Re
 }
 
 async fn find(write: &mut Write, new: &NewVideo) -> Result<Option<Locked>, Error> {
-    let statement = match new.video.name {
-        VideoName::ExternalId(_) => {
+    let statement = match new.video.id {
+        PlatformVideoId::ExternalId(_) => {
             "select id, internal_id, subject_id, account_id, is_tracked from videos
              where organization_id = $1 and platform = $2 and external_id = $3 for update"
         }
-        VideoName::Shortcode(_) => {
+        PlatformVideoId::Shortcode(_) => {
             "select id, internal_id, subject_id, account_id, is_tracked from videos
              where organization_id = $1 and platform = $2 and shortcode = $3 for update"
         }
     };
-    let (VideoName::ExternalId(name) | VideoName::Shortcode(name)) = &new.video.name;
-    let query = sqlx::query_as(statement).bind(write.organization()).bind(new.platform).bind(name);
+    let (PlatformVideoId::ExternalId(id) | PlatformVideoId::Shortcode(id)) = &new.video.id;
+    let query = sqlx::query_as(statement).bind(write.organization()).bind(new.platform).bind(id);
     Ok(query.fetch_optional(write.connection()).await?)
 }
 
@@ -105,10 +105,10 @@ async fn track(write: &mut Write, new: &NewVideo, known: Locked) -> Result<Uuid,
 
 /// Makes the row of a video that nobody knows yet; none when somebody else makes it at the same time.
 async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error> {
-    let NamedVideo { name, username } = &new.video;
-    let url = username
-        .as_deref()
-        .and_then(|user| video_url(new.platform, Some(user), name.shortcode(), name.external_id()));
+    let VideoReference { id: platform_id, username } = &new.video;
+    let url = username.as_deref().and_then(|user| {
+        video_url(new.platform, Some(user), platform_id.shortcode(), platform_id.external_id())
+    });
     let id = sqlx::query_scalar(
         "with ids as (select nextval('internal_ids') as internal_id)
          insert into videos
@@ -121,8 +121,8 @@ async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error
     .bind(Uuid::now_v7())
     .bind(write.organization())
     .bind(new.platform)
-    .bind(name.external_id())
-    .bind(name.shortcode())
+    .bind(platform_id.external_id())
+    .bind(platform_id.shortcode())
     .bind(url)
     .bind(new.tracking.is_active)
     .bind(Json(&new.tracking.metadata))
@@ -176,7 +176,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     )
     .bind(id)
     .bind(Utc::now())
-    .bind(SCRAPE_INTERVAL_HOURS_DEFAULT)
+    .bind(DEFAULT_SCRAPE_INTERVAL_HOURS)
     .bind(write.organization())
     .execute(write.connection())
     .await?;

@@ -7,8 +7,9 @@ use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::model::platform::{Platform, Readable, names};
-use crate::model::text::folded;
+use crate::model::platform::{Platform, names};
+use crate::model::readable::ReadablePlatforms;
+use crate::model::text::fold_case;
 use crate::model::video::{Video, VideoType};
 use crate::store::Error;
 use crate::store::postgres::keyset::{
@@ -133,7 +134,7 @@ const fn membership(view: VideoType) -> &'static str {
     }
 }
 
-fn select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &Readable) {
+fn select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &ReadablePlatforms) {
     query.push("select ").push_bind(view).push("::text as \"type\", ");
     query.push(COLUMNS);
     query.push("case when v.is_tracked then v.external_id is not null and v.platform = any(");
@@ -149,7 +150,7 @@ pub async fn list<S: VideoOrder>(
     pg: &PgPool,
     organization: Uuid,
     view: VideoType,
-    readable: &Readable,
+    readable: &ReadablePlatforms,
     filter: &VideoFilter,
     page: &PageRequest<S>,
 ) -> Result<ListPage<Video>, Error> {
@@ -168,7 +169,7 @@ pub async fn list<S: VideoOrder>(
 pub fn statement<S: Sort>(
     organization: Uuid,
     view: VideoType,
-    readable: &Readable,
+    readable: &ReadablePlatforms,
     filter: &VideoFilter,
     page: &PageRequest<S>,
 ) -> QueryBuilder<Postgres> {
@@ -201,7 +202,7 @@ fn records(
     };
     let search = filter.q.as_deref().map(|q| Search {
         column: "v.description_key",
-        text: folded(q),
+        text: fold_case(q),
         blocks: Some(blocks),
     });
     let (within, filter) = (parents.is_none().then_some(organization), filter.clone());
@@ -229,7 +230,7 @@ pub async fn get(
     pg: impl PgExecutor<'_>,
     organization: Uuid,
     view: VideoType,
-    readable: &Readable,
+    readable: &ReadablePlatforms,
     id: Uuid,
 ) -> Result<Video, Error> {
     let mut query =

@@ -1,21 +1,23 @@
-//! The rules of [`super::identifier`] as regular expressions, in the part of the language that every reader of JSON
-//! Schema has. They are for those who write requests: what decides is the parsing.
+//! Regular expressions for usernames and video identifiers in the OpenAPI document, in the syntax of JSON Schema.
+//!
+//! Only parsing decides what is valid.
 
-use super::identifier::{Username, VideoIdentifier};
-use super::platform::Platform;
+use super::username::Username;
+use super::video::VideoIdentifier;
+use crate::model::platform::Platform;
 
 const SCHEME: &str = "(?:https?://)?";
-/// What may follow a URL's path and means nothing here.
+/// The ignored rest of a URL: a slash, query and fragment.
 const TAIL: &str = "/?(?:[?#][!-~]*)?";
 const BLANK: &str = "[\\t\\n\\f\\r ]*";
-/// A number of 64 bits, but for the largest ones.
+/// A 64-bit number, except the largest ones.
 const TIKTOK_ID: &str = "[1-9][0-9]{0,18}";
 const INSTAGRAM_ID: &str = "[1-9][0-9]{11,18}";
 const SHORTCODE: &str = "[A-Za-z0-9_-]{5,40}";
 const SHORT_LINK: &str = "[A-Za-z0-9_-]{1,64}";
 
 impl Username {
-    /// What matches the texts that [`Username::parse`] takes.
+    /// Returns a pattern of the texts that [`Username::parse`] accepts.
     pub fn pattern(platform: Platform) -> String {
         match platform {
             Platform::Instagram => {
@@ -31,14 +33,14 @@ impl Username {
 }
 
 impl VideoIdentifier {
-    /// What matches the texts that [`VideoIdentifier::parse`] takes.
+    /// Returns a pattern of the texts that [`VideoIdentifier::parse`] accepts.
     pub fn pattern(platform: Platform) -> String {
         match platform {
             Platform::Instagram => {
                 let user = "(?:[A-Za-z0-9_][A-Za-z0-9._]{0,29}/)?";
                 let url =
                     format!("(?:www\\.|m\\.)?instagram\\.com/{user}(?:p|reel|reels|tv)/{SHORTCODE}{TAIL}");
-                // Twelve digits and more are an id.
+                // Numbers of twelve or more digits are ids.
                 format!("^{BLANK}(?:{INSTAGRAM_ID}|(?![0-9]{{12}}){SHORTCODE}|{SCHEME}{url}){BLANK}$")
             }
             Platform::Tiktok => {
