@@ -181,18 +181,18 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let server = connections::server(acceptor, limits);
     let handle = server.handle();
     let stop = CancellationToken::new();
-    tokio::spawn(gauges::of_api(stores, app.history.clone(), search.clone(), stop.clone()));
+    tokio::spawn(gauges::run_for_api(stores, app.history.clone(), search.clone(), stop.clone()));
     let stopping = stop.clone();
     let follower = tokio::spawn(async move {
         if schema.wait(&following.pg, &stopping).await {
-            indexer::follow(following, search, stopping).await;
+            indexer::run(following, search, stopping).await;
         }
     });
     let drain = Duration::from_secs(args.drain_seconds);
     let ending = end(app.running.clone(), handle, drain, args.stop.bound());
     tokio::spawn(StopRequest::listen()?.obey(ending));
     let (asked, began) = (app.clone(), Instant::now());
-    probes::ready_when(move || ready(asked.clone(), began));
+    probes::set_readiness_check(move || ready(asked.clone(), began));
     tracing::info!(%address, "listening");
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{}", json!({ "event": "ready", "url": format!("http://{address}/v2") }))?;

@@ -108,7 +108,7 @@ async fn under_load() {
     let folder = tempfile::tempdir().unwrap();
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
-    let follower = tokio::spawn(indexer::follow(own.stores.clone(), index.clone(), stop.clone()));
+    let follower = tokio::spawn(indexer::run(own.stores.clone(), index.clone(), stop.clone()));
     let relay = own.relay();
     all_applied(&own, &tenants).await;
 

@@ -47,7 +47,7 @@ async fn main() {
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
     let began = Instant::now();
-    let follower = tokio::spawn(indexer::follow(stores, index.clone(), stop.clone()));
+    let follower = tokio::spawn(indexer::run(stores, index.clone(), stop.clone()));
     index.wait_applied(0).await;
     built(&pg, &index, folder.path(), began.elapsed()).await;
 

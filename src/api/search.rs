@@ -74,10 +74,10 @@ async fn search(
 /// Does a search so that traces and metrics see how long it takes, and nothing of what is sought.
 async fn watched<T>(work: impl Future<Output = T>) -> T {
     let began = Instant::now();
-    let span = crate::traced!("search", http.route = trace::route().as_deref());
+    let span = crate::traced!("search", http.route = trace::current_route().as_deref());
     let done = work.instrument(span).await;
-    if let Some(metrics) = metrics::on() {
-        metrics::took(&metrics.search, began.elapsed(), &[]);
+    if let Some(metrics) = metrics::instruments() {
+        metrics::record_duration(&metrics.search_duration, began.elapsed(), &[]);
     }
     done
 }

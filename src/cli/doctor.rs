@@ -26,7 +26,7 @@ const FINDING: [&str; 3] = ["status", "check", "message"];
 pub(super) async fn run(args: DoctorArgs, command: &clap::Command) -> Result<ExitCode, Failure> {
     let mut known = BTreeSet::new();
     variables(command, &mut known);
-    let findings = doctor::examine(&known, args.ask).await;
+    let findings = doctor::run_checks(&known, args.ask).await;
     args.answer.many(&findings, &FINDING)?;
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (warned, failed) = (count(Status::Warn), count(Status::Fail));

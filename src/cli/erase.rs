@@ -11,7 +11,7 @@ use super::answer::AnswerArgs;
 use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::store::records::organizations;
-use crate::worker::erasure::{self, Erased};
+use crate::worker::erasure::{self, ErasedRows};
 use crate::worker::relay;
 
 /// Take what was deleted, and history that is older than is kept, out of the files of Postgres and ClickHouse now
@@ -41,7 +41,7 @@ pub(super) async fn run(args: EraseArgs) -> Result<(), Failure> {
         organizations::require(&stores.pg, organization).await?;
     }
     let database_url = args.stores.postgres.database_url.reveal();
-    let erased = relay::beside(&stores, database_url, erase(&stores, database_url, args.org)).await?;
+    let erased = relay::run_during(&stores, database_url, erase(&stores, database_url, args.org)).await?;
     args.answer.one(&erased, &["outbox_rows", "history_rows"])
 }
 
@@ -49,10 +49,10 @@ async fn erase(
     stores: &Databases,
     database_url: &str,
     organization: Option<Uuid>,
-) -> Result<Erased, Failure> {
+) -> Result<ErasedRows, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(erased) = erasure::now(stores, database_url, organization).await? {
+        if let Some(erased) = erasure::run_once(stores, database_url, organization).await? {
             return Ok(erased);
         }
         if Instant::now() >= deadline {

@@ -45,7 +45,7 @@ pub(super) async fn run(args: ExportArgs) -> Result<ExitCode, Failure> {
     };
     let database_url = args.stores.postgres.database_url.reveal();
     let work = export::write(&stores, args.org, &options);
-    let summary = relay::beside(&stores, database_url, work).await;
+    let summary = relay::run_during(&stores, database_url, work).await;
     let summary = summary?;
     args.answer.one(&summary, &COLUMNS)?;
     if summary.left_out == 0 {

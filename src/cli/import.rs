@@ -45,7 +45,7 @@ pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, Failure> {
         import::Options { track: args.track, report: args.report, progress: std::io::stderr().is_terminal() };
     let database_url = args.stores.postgres.database_url.reveal();
     let work = import::load(&stores, args.org, args.files, &options);
-    let summary = relay::beside(&stores, database_url, work).await;
+    let summary = relay::run_during(&stores, database_url, work).await;
     let summary = summary?;
     args.answer.one(&summary, &COLUMNS)?;
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -33,7 +33,7 @@ use crate::embedded::clickhouse;
 use crate::sandbox::{self, SandboxArgs};
 use crate::server::{self, ServeArgs};
 use crate::store;
-use crate::telemetry::{self, LogArgs, Process};
+use crate::telemetry::{self, ExportConfig, LogArgs};
 
 /// Tracks social creators on Instagram and TikTok and answers exact analytics about them.
 ///
@@ -88,14 +88,14 @@ enum Command {
 }
 
 impl Command {
-    /// What those tell of themselves that run until they are stopped, besides their logs.
-    fn process(&self) -> Option<Process> {
-        let (service, metrics) = match self {
+    /// Returns what a long-running command exports.
+    fn export(&self) -> Option<ExportConfig> {
+        let (service_name, metrics) = match self {
             Command::Serve(args) => ("tidemark-api", &args.metrics),
             Command::Track(args) => ("tidemark-tracker", args.metrics()?),
             _ => return None,
         };
-        Some(Process { service, metrics_listen: metrics.metrics_listen })
+        Some(ExportConfig { service_name, metrics_listen: metrics.metrics_listen })
     }
 }
 
@@ -174,7 +174,7 @@ pub fn main() -> ExitCode {
 fn start(cli: Cli) -> Result<ExitCode, Failure> {
     let chosen = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let telemetry = telemetry::init(&cli.log, cli.command.process(), runtime.handle())?;
+    let telemetry = telemetry::init(&cli.log, cli.command.export(), runtime.handle())?;
     if chosen.is_err() {
         tracing::debug!("cryptography for TLS was chosen before");
     }
@@ -182,7 +182,7 @@ fn start(cli: Cli) -> Result<ExitCode, Failure> {
         lifeline::hold(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     }
     let result = runtime.block_on(run(cli.command));
-    telemetry.end();
+    telemetry.shutdown();
     // What still waits for an answer of a store or a platform must not hold the process back.
     runtime.shutdown_background();
     result

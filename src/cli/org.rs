@@ -16,7 +16,7 @@ use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::organization::{Organization, Subscription};
 use crate::store::postgres::pool;
 use crate::store::records::organizations::{self, OrganizationChange, OrganizationUsage};
-use crate::worker::erasure::{self, Progress};
+use crate::worker::erasure::{self, ErasureProgress};
 
 /// Make, list, change and delete organizations
 #[derive(Debug, clap::Args)]
@@ -228,24 +228,24 @@ fn confirm(belongings: &OrganizationUsage) -> Result<(), Failure> {
 async fn erase(stores: &Databases, database_url: &str, id: Uuid) -> Result<bool, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let progress = erasure::organization(stores, database_url, id).await.map_err(|error| {
+        let progress = erasure::erase_organization(stores, database_url, id).await.map_err(|error| {
             Failure::new(format!(
                 "the organization is deleted, and what it had is not erased yet: {error}; a running tracker goes on, and so \
                  does this command when it is repeated"
             ))
         })?;
         match progress {
-            Progress::Gone => return Ok(true),
-            Progress::InHand | Progress::Elsewhere if Instant::now() < deadline => {
+            ErasureProgress::Erased => return Ok(true),
+            ErasureProgress::AwaitingDelivery | ErasureProgress::Locked if Instant::now() < deadline => {
                 tokio::time::sleep(LOOK).await;
             }
-            Progress::InHand => {
+            ErasureProgress::AwaitingDelivery => {
                 eprintln!(
                     "a delivery to clickhouse holds something of it: a running tracker erases it once that ends"
                 );
                 return Ok(false);
             }
-            Progress::Elsewhere => {
+            ErasureProgress::Locked => {
                 eprintln!("another process is erasing: a running tracker goes on with this organization");
                 return Ok(false);
             }

@@ -35,6 +35,6 @@ pub(super) async fn run(args: RebuildArgs) -> Result<(), Failure> {
     };
     let database_url = args.stores.postgres.database_url.reveal();
     let work = rebuild::rebuild(&stores, &organizations, std::io::stderr().is_terminal());
-    let summary = relay::beside(&stores, database_url, work).await;
+    let summary = relay::run_during(&stores, database_url, work).await;
     args.answer.one(&summary?, &["organizations", "subjects"])
 }

@@ -45,7 +45,7 @@ pub(super) async fn run(args: TrackCommand) -> Result<(), Failure> {
     if args.budget {
         let stores = Databases::connect(&args.track.stores)?;
         let sources = Sources::from_args(&args.track.sources, &RequestBudget::Postgres(stores.pg.clone()))?;
-        let budget = budget::budget(&stores.pg, &sources, stores.clock.now().await).await?;
+        let budget = budget::estimate(&stores.pg, &sources, stores.clock.now().await).await?;
         return args.answer.many(&budget, &BUDGET);
     }
     let stop = CancellationToken::new();

@@ -4,10 +4,10 @@
 mod clickhouse;
 mod postgres;
 mod search;
-mod settings;
+mod configuration;
 mod sources;
 mod telemetry;
-mod work;
+mod processes;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use settings::Settings;
+use configuration::Settings;
 
 /// How long anything that is asked may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ impl Report {
 
 /// Looks at everything. `known` are the variables that some command reads; with `ask`, each source of a platform is asked
 /// something, which costs it a request.
-pub async fn examine(known: &BTreeSet<String>, ask: bool) -> Vec<Finding> {
+pub async fn run_checks(known: &BTreeSet<String>, ask: bool) -> Vec<Finding> {
     let mut report = Report::default();
     let settings = Settings::read(&mut report, known);
     let pg = match &settings.postgres {
@@ -94,7 +94,7 @@ pub async fn examine(known: &BTreeSet<String>, ask: bool) -> Vec<Finding> {
     };
     let now = settings.now(&mut report).await;
     if let Some(pg) = &pg {
-        work::check(&mut report, pg, clickhouse.as_ref(), now).await;
+        processes::check(&mut report, pg, clickhouse.as_ref(), now).await;
     }
     if let Some(folder) = &settings.search {
         search::check(&mut report, folder, pg.as_ref()).await;

@@ -8,7 +8,7 @@ use super::{Report, within};
 use crate::telemetry;
 
 pub(super) async fn check(report: &mut Report, metrics_listen: Option<SocketAddr>) {
-    let collectors = match telemetry::collectors() {
+    let collectors = match telemetry::collector_addresses() {
         Ok(collectors) => collectors,
         Err(error) => return report.fail("telemetry", error.to_string()),
     };

@@ -150,10 +150,10 @@ mod tests {
             if form == "json" {
                 let line: Value = serde_json::from_str(&log).unwrap();
                 assert_eq!(line["level"], "ERROR");
-                assert!(line["place"].as_str().unwrap().starts_with(file!()), "{line}");
+                assert!(line["location"].as_str().unwrap().starts_with(file!()), "{line}");
                 assert!(line["reason"].as_str().unwrap().starts_with("what a client sent:\n"), "{line}");
             } else {
-                assert!(log.contains(&format!("place=\"{}:", file!())), "{log}");
+                assert!(log.contains(&format!("location=\"{}:", file!())), "{log}");
             }
         }
     }

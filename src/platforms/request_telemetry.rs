@@ -7,7 +7,7 @@ use opentelemetry::KeyValue;
 use reqwest::{RequestBuilder, StatusCode};
 use tracing::{Instrument, Span};
 
-use crate::telemetry::{metrics, names, trace};
+use crate::telemetry::{labels, metrics, trace};
 
 /// A request that is being measured.
 pub(super) struct RequestTelemetry {
@@ -27,7 +27,7 @@ impl RequestTelemetry {
             http.response.status_code = tracing::field::Empty,
             otel.status_code = tracing::field::Empty,
         );
-        let request = request.headers(trace::headers_of(&span));
+        let request = request.headers(trace::propagation_headers(&span));
         (RequestTelemetry { service, span, started: Instant::now() }, request)
     }
 
@@ -43,13 +43,13 @@ impl RequestTelemetry {
             Some(status) => _ = self.span.record("http.response.status_code", status),
             None => _ = self.span.record("otel.status_code", "ERROR"),
         }
-        if let Some(metrics) = metrics::on() {
+        if let Some(metrics) = metrics::instruments() {
             let outcome = match status {
-                Some(status) => KeyValue::new(names::STATUS, status),
-                None => KeyValue::new(names::ERROR, "no_answer"),
+                Some(status) => KeyValue::new(labels::STATUS, status),
+                None => KeyValue::new(labels::ERROR_TYPE, "no_answer"),
             };
-            let labels = [KeyValue::new(names::SOURCE, self.service), outcome];
-            metrics::took(&metrics.source_request, self.started.elapsed(), &labels);
+            let labels = [KeyValue::new(labels::SOURCE, self.service), outcome];
+            metrics::record_duration(&metrics.source_request_duration, self.started.elapsed(), &labels);
         }
     }
 }

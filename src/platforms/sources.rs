@@ -13,7 +13,7 @@ use super::setup::create_sources;
 use super::source::{AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Source, SourceError};
 use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
-use crate::telemetry::{metrics, names};
+use crate::telemetry::{labels, metrics};
 
 /// How long one source may take for one account or post, all pages together, waiting for permits excluded.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(600);
@@ -173,15 +173,15 @@ impl Sources {
             let seconds = self.timeout.as_secs_f64();
             Err(SourceError::Transient(format!("not all pages were read within {seconds} s")))
         });
-        if let Some(metrics) = metrics::on() {
+        if let Some(metrics) = metrics::instruments() {
             let outcome = result.as_ref().err().map_or("ok", SourceError::label);
             let labels = [
-                KeyValue::new(names::PLATFORM, source.platform().as_str()),
-                KeyValue::new(names::SOURCE, source.name()),
-                KeyValue::new(names::TARGET, target),
-                KeyValue::new(names::OUTCOME, outcome),
+                KeyValue::new(labels::PLATFORM, source.platform().as_str()),
+                KeyValue::new(labels::SOURCE, source.name()),
+                KeyValue::new(labels::TARGET, target),
+                KeyValue::new(labels::OUTCOME, outcome),
             ];
-            metrics.source_answers.add(1, &labels);
+            metrics.source_responses.add(1, &labels);
         }
         result
     }

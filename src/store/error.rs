@@ -1,6 +1,6 @@
 //! The error type of all stores: what failed, whether a retry may help, and what the caller can do.
 
-use crate::telemetry::{metrics, statements};
+use crate::telemetry::{labels, metrics};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ pub enum Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if matches!(error, sqlx::Error::PoolTimedOut) {
-            metrics::timed_out(statements::POOL);
+            metrics::count_pool_timeout(labels::POSTGRES_POOL);
         }
         if is_of_no_organization(&error) {
             return Error::NotFound("organization");

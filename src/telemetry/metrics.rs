@@ -1,6 +1,4 @@
-//! The instruments behind the names: recorded where something happens, or looked at whenever metrics are collected.
-//!
-//! Without somebody who collects, there are no instruments, and whoever would record does nothing.
+//! The instruments of the metrics in `names`. Without a reader of metrics there are none, and recording does nothing.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,113 +7,115 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter, MeterProvider};
 use opentelemetry_sdk::metrics::{Instrument, MeterProviderBuilder, SdkMeterProvider, Stream};
 
-use super::names::{self, Definition, Kind};
+use super::labels;
+use super::names::{self, Metric, MetricKind};
 
-/// How many combinations of labels requests may have: there are some 4,000 of route, method, status and size. The library
-/// would put those after the first 2,000 together, without their labels.
-const OF_REQUESTS: usize = 10_000;
+/// The most label combinations of request durations. Route, method, status and size have about 4,000; the library's
+/// default limit is 2,000.
+const MAX_REQUEST_SERIES: usize = 10_000;
 
-/// What can be recorded.
 pub struct Instruments {
     meter: Meter,
-    pub request: Histogram<f64>,
-    pub refusals: Counter<u64>,
-    pub search: Histogram<f64>,
-    pub statement: Histogram<f64>,
+    pub request_duration: Histogram<f64>,
+    pub rate_limit_rejections: Counter<u64>,
+    pub search_duration: Histogram<f64>,
+    pub statement_duration: Histogram<f64>,
     pub connection_wait: Histogram<f64>,
     pub connection_timeouts: Counter<u64>,
-    pub source_request: Histogram<f64>,
-    pub source_answers: Counter<u64>,
-    pub scrape: Histogram<f64>,
-    pub delivery: Histogram<f64>,
-    pub delivered: Counter<u64>,
+    pub source_request_duration: Histogram<f64>,
+    pub source_responses: Counter<u64>,
+    pub scrape_duration: Histogram<f64>,
+    pub delivery_duration: Histogram<f64>,
+    pub delivered_rows: Counter<u64>,
 }
 
 static INSTRUMENTS: OnceLock<Instruments> = OnceLock::new();
 
-/// The instruments, if anybody collects what they record.
-pub fn on() -> Option<&'static Instruments> {
+/// Returns the instruments if metrics are collected.
+pub fn instruments() -> Option<&'static Instruments> {
     INSTRUMENTS.get()
 }
 
-/// A value beside its labels.
-pub type Value = (f64, Vec<KeyValue>);
+/// One value of a gauge, with its labels.
+pub type GaugeValue = (f64, Vec<KeyValue>);
 
-/// Has a gauge looked at whenever metrics are collected; while there is nothing to see, it is absent.
-pub fn observe(definition: &Definition, look: impl Fn() -> Vec<Value> + Send + Sync + 'static) {
-    let Some(instruments) = on() else { return };
-    let gauge = instruments.meter.f64_observable_gauge(definition.name);
+/// Registers a gauge that is read whenever metrics are collected. It is absent while `read` returns nothing.
+pub fn register_gauge(metric: &Metric, read: impl Fn() -> Vec<GaugeValue> + Send + Sync + 'static) {
+    let Some(instruments) = instruments() else { return };
+    let gauge = instruments.meter.f64_observable_gauge(metric.name);
     gauge
-        .with_unit(definition.unit)
-        .with_description(definition.meaning)
+        .with_unit(metric.unit)
+        .with_description(metric.description)
         .with_callback(move |observer| {
-            for (value, labels) in look() {
+            for (value, labels) in read() {
                 observer.observe(value, &labels);
             }
         })
         .build();
 }
 
-/// Records how long something took.
-pub fn took(histogram: &Histogram<f64>, duration: Duration, labels: &[KeyValue]) {
+pub fn record_duration(histogram: &Histogram<f64>, duration: Duration, labels: &[KeyValue]) {
     histogram.record(duration.as_secs_f64(), labels);
 }
 
-/// Records that there was no connection in a pool, or no place, within the time for it.
-pub fn timed_out(pool: &'static str) {
-    if let Some(metrics) = on() {
-        metrics.connection_timeouts.add(1, &[KeyValue::new(names::POOL, pool)]);
+/// Counts a timeout of waiting for a connection or permit of a pool.
+pub fn count_pool_timeout(pool: &'static str) {
+    if let Some(metrics) = instruments() {
+        metrics.connection_timeouts.add(1, &[KeyValue::new(labels::POOL, pool)]);
     }
 }
 
-/// A provider that keeps every combination of labels apart.
-pub(super) fn provider() -> MeterProviderBuilder {
-    let limits = |instrument: &Instrument| {
-        let of_requests = instrument.name() == names::REQUEST.name;
-        of_requests.then(|| Stream::builder().with_cardinality_limit(OF_REQUESTS).build().ok()).flatten()
+pub(super) fn provider_builder() -> MeterProviderBuilder {
+    let request_limit = |instrument: &Instrument| {
+        let is_request = instrument.name() == names::REQUEST_DURATION.name;
+        is_request
+            .then(|| Stream::builder().with_cardinality_limit(MAX_REQUEST_SERIES).build().ok())
+            .flatten()
     };
-    SdkMeterProvider::builder().with_view(limits)
+    SdkMeterProvider::builder().with_view(request_limit)
 }
 
-/// Makes the instruments of a provider those of the process.
+/// Creates the instruments of this process.
 pub(super) fn start(provider: &SdkMeterProvider) {
     let meter = provider.meter("tidemark");
-    let histogram = |definition| histogram(&meter, definition);
-    let counter = |definition: Definition| {
-        let counter = meter.u64_counter(definition.name);
-        counter.with_unit(definition.unit).with_description(definition.meaning).build()
+    let histogram = |metric| histogram(&meter, metric);
+    let counter = |metric: Metric| {
+        let counter = meter.u64_counter(metric.name);
+        counter.with_unit(metric.unit).with_description(metric.description).build()
     };
     let instruments = Instruments {
-        request: histogram(names::REQUEST),
-        refusals: counter(names::REFUSALS),
-        search: histogram(names::SEARCH),
-        statement: histogram(names::STATEMENT),
+        request_duration: histogram(names::REQUEST_DURATION),
+        rate_limit_rejections: counter(names::RATE_LIMIT_REJECTIONS),
+        search_duration: histogram(names::SEARCH_DURATION),
+        statement_duration: histogram(names::STATEMENT_DURATION),
         connection_wait: histogram(names::CONNECTION_WAIT),
         connection_timeouts: counter(names::CONNECTION_TIMEOUTS),
-        source_request: histogram(names::SOURCE_REQUEST),
-        source_answers: counter(names::SOURCE_ANSWERS),
-        scrape: histogram(names::SCRAPE),
-        delivery: histogram(names::DELIVERY),
-        delivered: counter(names::DELIVERED),
+        source_request_duration: histogram(names::SOURCE_REQUEST_DURATION),
+        source_responses: counter(names::SOURCE_RESPONSES),
+        scrape_duration: histogram(names::SCRAPE_DURATION),
+        delivery_duration: histogram(names::DELIVERY_DURATION),
+        delivered_rows: counter(names::DELIVERED_ROWS),
         meter: meter.clone(),
     };
     if INSTRUMENTS.set(instruments).is_err() {
-        tracing::debug!("metrics were started before");
+        tracing::debug!("metrics were already started");
     }
-    observe(&names::MEMORY, || resident().map(|bytes| (bytes, Vec::new())).into_iter().collect());
+    register_gauge(&names::MEMORY, || {
+        resident_bytes().map(|bytes| (bytes, Vec::new())).into_iter().collect()
+    });
 }
 
-fn histogram(meter: &Meter, definition: Definition) -> Histogram<f64> {
-    let bounds = match definition.kind {
-        Kind::Histogram(bounds) => bounds,
-        Kind::Counter | Kind::Gauge => &[],
+fn histogram(meter: &Meter, metric: Metric) -> Histogram<f64> {
+    let bounds = match metric.kind {
+        MetricKind::Histogram(bounds) => bounds,
+        MetricKind::Counter | MetricKind::Gauge => &[],
     };
-    let histogram = meter.f64_histogram(definition.name).with_boundaries(bounds.to_vec());
-    histogram.with_unit(definition.unit).with_description(definition.meaning).build()
+    let histogram = meter.f64_histogram(metric.name).with_boundaries(bounds.to_vec());
+    histogram.with_unit(metric.unit).with_description(metric.description).build()
 }
 
-/// What the kernel says is in memory of this process.
-fn resident() -> Option<f64> {
+/// Returns the resident memory of this process.
+fn resident_bytes() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -129,24 +129,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_method_status_and_size_is_told_apart() {
+    fn request_durations_have_a_series_per_label_combination() {
         let registry = Registry::new();
-        let page = opentelemetry_prometheus::exporter().with_registry(registry.clone()).build().unwrap();
-        let provider = provider().with_reader(page).build();
-        let requests = histogram(&provider.meter("test"), names::REQUEST);
+        let reader = opentelemetry_prometheus::exporter().with_registry(registry.clone()).build().unwrap();
+        let provider = provider_builder().with_reader(reader).build();
+        let requests = histogram(&provider.meter("test"), names::REQUEST_DURATION);
         for route in 0..50 {
             for status in 0..100 {
-                let labels =
-                    [KeyValue::new(names::ROUTE, format!("/{route}")), KeyValue::new(names::STATUS, status)];
-                took(&requests, Duration::from_secs(6), &labels);
+                let labels = [
+                    KeyValue::new(labels::ROUTE, format!("/{route}")),
+                    KeyValue::new(labels::STATUS, status),
+                ];
+                record_duration(&requests, Duration::from_secs(6), &labels);
             }
         }
-        let mut page = Vec::new();
-        TextEncoder::new().encode(&registry.gather(), &mut page).unwrap();
-        let page = String::from_utf8(page).unwrap();
-        assert!(!page.contains("otel_metric_overflow"));
-        let lines = |start: &str| page.lines().filter(|line| line.starts_with(start)).count();
+        let mut text = Vec::new();
+        TextEncoder::new().encode(&registry.gather(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(!text.contains("otel_metric_overflow"));
+        let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
         assert_eq!(lines("http_server_request_duration_seconds_count{"), 5000);
-        assert!(page.contains("le=\"7.5\""), "the bounds are those of the definition");
+        assert!(text.contains("le=\"7.5\""), "the bounds are those of the metric");
     }
 }

@@ -1,4 +1,4 @@
-//! A panic as a line of the log like any other: its message, its place, and the request in whose work it was.
+//! Logs a panic as one line, with the request id of the running request.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{self, PanicHookInfo};
@@ -7,22 +7,22 @@ use tracing_subscriber::filter::Directive;
 
 use crate::model::key;
 
-/// Has the log tell of panics, instead of the standard library, whose lines have no form.
-pub(super) fn heard() {
-    panic::set_hook(Box::new(tell));
+/// Replaces the standard library's panic hook, whose lines have no log format.
+pub(super) fn install_hook() {
+    panic::set_hook(Box::new(log_panic));
 }
 
-/// Lets panics through whatever else a filter leaves out: nobody else says them.
-pub(super) fn always() -> Option<Directive> {
+/// Returns the filter directive that enables panics, whatever else the filter excludes.
+pub(super) fn log_directive() -> Option<Directive> {
     concat!(module_path!(), "=error").parse().ok()
 }
 
-fn tell(panic: &PanicHookInfo<'_>) {
-    let place = panic.location().map(ToString::to_string);
-    // Only there where RUST_BACKTRACE asks for it.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let location = panic.location().map(ToString::to_string);
+    // Captured only with RUST_BACKTRACE.
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
-    // It may quote a text that a client sent.
+    // The message may quote what a client sent.
     let reason = key::redact(panic.payload_as_str().unwrap_or_default());
-    tracing::error!(reason = &*reason, place, backtrace, "panicked: this is a fault of the program");
+    tracing::error!(reason = &*reason, location, backtrace, "panicked: this is a bug");
 }

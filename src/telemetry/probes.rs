@@ -1,5 +1,4 @@
-//! Whether the process lives, and whether it may be given work, as orchestrators ask on the port for metrics. One that
-//! does not live is started again; one that is not ready gets no requests for a while.
+//! The liveness and readiness probes, on the metrics port.
 
 use std::sync::OnceLock;
 
@@ -13,48 +12,47 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, async_trait};
 /// Why a process is not ready.
 type Reason = String;
 
-/// How it is found out whether the process is ready.
-type Look = Box<dyn Fn() -> BoxFuture<'static, Result<(), Reason>> + Send + Sync>;
+type ReadinessCheck = Box<dyn Fn() -> BoxFuture<'static, Result<(), Reason>> + Send + Sync>;
 
-static READY: OnceLock<Look> = OnceLock::new();
+static READINESS_CHECK: OnceLock<ReadinessCheck> = OnceLock::new();
 
-/// Says how to find out whether the process is ready; until then it is starting. A second one changes nothing.
-pub fn ready_when<F>(look: impl Fn() -> F + Send + Sync + 'static)
+/// Sets the readiness check; without one the process is starting. A second call changes nothing.
+pub fn set_readiness_check<F>(check: impl Fn() -> F + Send + Sync + 'static)
 where
     F: Future<Output = Result<(), Reason>> + Send + 'static,
 {
-    if READY.set(Box::new(move || look().boxed())).is_err() {
-        tracing::debug!("how to tell readiness was said before");
+    if READINESS_CHECK.set(Box::new(move || check().boxed())).is_err() {
+        tracing::debug!("the readiness check was already set");
     }
 }
 
 pub(super) fn routes() -> [Router; 2] {
-    [Router::with_path("livez").get(Live), Router::with_path("readyz").get(Ready)]
+    [Router::with_path("livez").get(Liveness), Router::with_path("readyz").get(Readiness)]
 }
 
-struct Live;
-struct Ready;
+struct Liveness;
+struct Readiness;
 
 #[async_trait]
-impl Handler for Live {
+impl Handler for Liveness {
     async fn handle(&self, _req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-        tell(res, Ok(()));
+        respond(res, Ok(()));
     }
 }
 
 #[async_trait]
-impl Handler for Ready {
+impl Handler for Readiness {
     async fn handle(&self, _req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-        let found = match READY.get() {
-            Some(look) => look().await,
+        let result = match READINESS_CHECK.get() {
+            Some(check) => check().await,
             None => Err("the process is starting".to_owned()),
         };
-        tell(res, found);
+        respond(res, result);
     }
 }
 
-fn tell(res: &mut Response, found: Result<(), Reason>) {
-    let (status, text) = match found {
+fn respond(res: &mut Response, result: Result<(), Reason>) {
+    let (status, text) = match result {
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, reason),
     };

@@ -1,4 +1,4 @@
-//! `/metrics` for Prometheus, on a port of its own: it needs no key, so it is not for the address that clients reach.
+//! `/metrics` for Prometheus and the probes, on a port of their own because they need no key.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -13,33 +13,30 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, async_t
 
 use super::probes;
 
-/// Connections at a time: few read metrics.
-const READERS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
-/// Where Prometheus reads the metrics of a process.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Telemetry")]
 pub struct MetricsArgs {
-    /// Address of a port of its own for Prometheus, which reads /metrics there, and for the probes /livez and /readyz;
-    /// without one, there is none
+    /// Address of a port for Prometheus (/metrics) and the probes /livez and /readyz; none by default
     #[arg(long, env = "TIDEMARK_METRICS_LISTEN", value_name = "ADDR")]
     pub metrics_listen: Option<SocketAddr>,
 }
 
-/// A port that is taken and not yet answered, and what is to be told there.
-pub(super) struct Page {
+/// A bound metrics port, which is served once logging works.
+pub(super) struct MetricsEndpoint {
     listener: TcpListener,
     registry: Registry,
 }
 
-impl Page {
-    pub(super) fn listen(address: SocketAddr) -> io::Result<Self> {
+impl MetricsEndpoint {
+    pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(Page { listener, registry: Registry::new() })
+        Ok(MetricsEndpoint { listener, registry: Registry::new() })
     }
 
-    /// The reader of metrics that fills the page.
+    /// Returns the metric reader that fills the registry.
     pub(super) fn reader(&self) -> Result<PrometheusExporter, opentelemetry_sdk::error::OTelSdkError> {
         opentelemetry_prometheus::exporter()
             .with_registry(self.registry.clone())
@@ -47,17 +44,17 @@ impl Page {
             .build()
     }
 
-    /// Answers for as long as the process runs.
     pub(super) async fn serve(self) {
         match self.acceptor() {
             Ok((address, acceptor)) => {
-                tracing::info!(url = format!("http://{address}/metrics"), "metrics can be read");
-                let metrics = Router::with_path("metrics").get(Tell(self.registry));
+                tracing::info!(url = format!("http://{address}/metrics"), "serving metrics");
+                let metrics = Router::with_path("metrics").get(MetricsHandler(self.registry));
                 let router = Router::new().push(metrics).append(&mut probes::routes().into());
-                let server = Server::new(acceptor).max_connections(READERS).fuse_config(FuseConfig::strict());
+                let server =
+                    Server::new(acceptor).max_connections(MAX_CONNECTIONS).fuse_config(FuseConfig::strict());
                 server.serve(router).await;
             }
-            Err(error) => tracing::error!(%error, "metrics cannot be read: their port does not answer"),
+            Err(error) => tracing::error!(%error, "cannot serve metrics"),
         }
     }
 
@@ -67,27 +64,26 @@ impl Page {
     }
 }
 
-/// Tells the metrics of now.
-struct Tell(Registry);
+struct MetricsHandler(Registry);
 
 #[async_trait]
-impl Handler for Tell {
+impl Handler for MetricsHandler {
     async fn handle(&self, _req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
         let encoder = TextEncoder::new();
         let mut text = Vec::new();
-        let told = encoder.encode(&self.0.gather(), &mut text).and_then(|()| {
-            let kind = HeaderValue::from_str(encoder.format_type());
-            kind.map_err(|error| prometheus::Error::Msg(error.to_string()))
+        let encoded = encoder.encode(&self.0.gather(), &mut text).and_then(|()| {
+            let content_type = HeaderValue::from_str(encoder.format_type());
+            content_type.map_err(|error| prometheus::Error::Msg(error.to_string()))
         });
-        match told {
-            Ok(kind) => {
-                res.headers_mut().insert(CONTENT_TYPE, kind);
+        match encoded {
+            Ok(content_type) => {
+                res.headers_mut().insert(CONTENT_TYPE, content_type);
                 if res.write_body(text).is_err() {
                     res.status_code(StatusCode::INTERNAL_SERVER_ERROR);
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "metrics cannot be told");
+                tracing::error!(%error, "cannot encode metrics");
                 res.status_code(StatusCode::INTERNAL_SERVER_ERROR);
             }
         }

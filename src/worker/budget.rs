@@ -16,7 +16,7 @@ use crate::store::tracking::source_budgets;
 
 /// What is asked of one source of a platform.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Budget {
+pub struct BudgetEstimate {
     pub platform: Platform,
     pub source: &'static str,
     /// Platform accounts and videos, each counted once however many organizations track it.
@@ -31,7 +31,11 @@ pub struct Budget {
 }
 
 /// Estimates what every configured source is asked for.
-pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Result<Vec<Budget>, Error> {
+pub async fn estimate(
+    pg: &PgPool,
+    sources: &Sources,
+    now: DateTime<Utc>,
+) -> Result<Vec<BudgetEstimate>, Error> {
     let mut budgets = BTreeMap::new();
     for platform in Platform::ALL {
         if let Some(source) = sources.account_source(platform) {
@@ -61,11 +65,11 @@ pub async fn budget(pg: &PgPool, sources: &Sources, now: DateTime<Utc>) -> Resul
 }
 
 fn entry<'a>(
-    budgets: &'a mut BTreeMap<(Platform, &'static str), Budget>,
+    budgets: &'a mut BTreeMap<(Platform, &'static str), BudgetEstimate>,
     platform: Platform,
     source: &dyn Source,
-) -> &'a mut Budget {
-    budgets.entry((platform, source.name())).or_insert_with(|| Budget {
+) -> &'a mut BudgetEstimate {
+    budgets.entry((platform, source.name())).or_insert_with(|| BudgetEstimate {
         platform,
         source: source.name(),
         accounts: 0,

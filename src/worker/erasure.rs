@@ -44,18 +44,18 @@ const AFTER_REDUCING: TimeDelta = TimeDelta::minutes(15);
 
 /// How far a deleted organization is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ErasureProgress {
     /// Neither store holds anything of it.
-    Gone,
+    Erased,
     /// The relay has something of it in hand.
-    InHand,
+    AwaitingDelivery,
     /// Another process is at it, or at something else that has to be erased.
-    Elsewhere,
+    Locked,
 }
 
 /// What was taken out of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Erased {
+pub struct ErasedRows {
     /// Rows of the outbox that are written anew without what was deleted.
     pub outbox_rows: u64,
     /// Rows that are gone from ClickHouse.
@@ -158,24 +158,24 @@ impl Worker {
 }
 
 /// Erases a deleted organization, unless another process erases.
-pub async fn organization(
+pub async fn erase_organization(
     stores: &Databases,
     database_url: &str,
     organization: Uuid,
-) -> Result<Progress, Error> {
+) -> Result<ErasureProgress, Error> {
     match within(BRIEF, ErasureLock::try_acquire(database_url)).await? {
         Some(mut turn) => erase(stores, &mut turn, organization).await,
-        None => Ok(Progress::Elsewhere),
+        None => Ok(ErasureProgress::Locked),
     }
 }
 
 /// Takes what was deleted out of the files now, of one organization or of all; none while another process erases. Nothing
 /// waits for what fails; the first failure is told in the end.
-pub async fn now(
+pub async fn run_once(
     stores: &Databases,
     database_url: &str,
     organization: Option<Uuid>,
-) -> Result<Option<Erased>, Error> {
+) -> Result<Option<ErasedRows>, Error> {
     let Some(mut turn) = within(BRIEF, ErasureLock::try_acquire(database_url)).await? else {
         return Ok(None);
     };
@@ -192,7 +192,11 @@ pub async fn now(
 }
 
 /// Removes everything of a deleted organization, itself last.
-async fn erase(stores: &Databases, turn: &mut ErasureLock, organization: Uuid) -> Result<Progress, Error> {
+async fn erase(
+    stores: &Databases,
+    turn: &mut ErasureLock,
+    organization: Uuid,
+) -> Result<ErasureProgress, Error> {
     let pg = &stores.pg;
     let began = Instant::now();
     while within(LONG, retry_on_conflict(|| organizations::delete_record_batch(pg, organization))).await? {
@@ -211,7 +215,7 @@ async fn erase(stores: &Databases, turn: &mut ErasureLock, organization: Uuid) -
         from = within(BRIEF, organizations::first_unapplied_position(pg, organization)).await?;
         if from.is_some() {
             if waits.elapsed() > IN_HAND {
-                return Ok(Progress::InHand);
+                return Ok(ErasureProgress::AwaitingDelivery);
             }
             tokio::time::sleep(IN_HAND_LOOK).await;
         }
@@ -224,14 +228,14 @@ async fn erase(stores: &Databases, turn: &mut ErasureLock, organization: Uuid) -
     within(BRIEF, turn.ensure_held()).await?;
     within(LONG, organizations::delete(pg, organization)).await?;
     tracing::info!(%organization, rows, seconds = began.elapsed().as_secs_f64(), "a deleted organization is erased");
-    Ok(Progress::Gone)
+    Ok(ErasureProgress::Erased)
 }
 
 /// Takes out of the files history that is older than an organization keeps, and says how many rows that were.
 async fn retain(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<u64, Error> {
     let (began, until) = (Instant::now(), Instant::now() + PATIENCE);
-    retention::cut(stores, of).await?;
-    let rows = retention::reduce(stores, turn, of, until).await?;
+    retention::advance_cutoffs(stores, of).await?;
+    let rows = retention::compact(stores, turn, of, until).await?;
     if rows > 0 {
         tracing::info!(
             rows,
@@ -243,7 +247,7 @@ async fn retain(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) ->
 }
 
 /// Takes out of the files what deletions left there. Nothing waits for what fails; the first failure is told in the end.
-async fn sweep(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<Erased, Error> {
+async fn sweep(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<ErasedRows, Error> {
     let (pg, began) = (&stores.pg, Instant::now());
     let forgotten = forget(pg, turn, of).await;
     within(BRIEF, turn.ensure_held()).await?;
@@ -260,7 +264,7 @@ async fn sweep(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) -> 
         let seconds = began.elapsed().as_secs_f64();
         tracing::info!(outbox_rows, history_rows, seconds, "what was deleted is erased from the files");
     }
-    Ok(Erased { outbox_rows, history_rows })
+    Ok(ErasedRows { outbox_rows, history_rows })
 }
 
 /// Takes what was deleted out of the outbox, and says how many rows are written anew for that.

@@ -19,10 +19,10 @@ use crate::store::tracking::queues::Queue;
 use crate::store::tracking::source_budgets;
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use crate::store::{Error, outbox};
-use crate::telemetry::metrics::{self, Value, observe};
-use crate::telemetry::names::{self, Definition};
-use crate::telemetry::statements::{PLACES, POOL};
-use crate::telemetry::tenants;
+use crate::telemetry::labels::{self, ANALYTICS_POOL, POSTGRES_POOL};
+use crate::telemetry::metrics::{self, GaugeValue, register_gauge};
+use crate::telemetry::names::{self, Metric};
+use crate::telemetry::organization_size;
 
 /// How often the stores are looked at.
 const EVERY: Duration = Duration::from_secs(15);
@@ -53,7 +53,7 @@ impl<T> Seen<T> {
         last.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.again)
     }
 
-    fn values(&self, values: impl FnOnce(&T) -> Vec<Value>) -> Vec<Value> {
+    fn values(&self, values: impl FnOnce(&T) -> Vec<GaugeValue>) -> Vec<GaugeValue> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = last.as_ref().filter(|(at, _)| at.elapsed() < self.again + FRESH);
         fresh.map_or_else(Vec::new, |(_, seen)| values(seen))
@@ -61,9 +61,9 @@ impl<T> Seen<T> {
 }
 
 /// Shows one figure of what was seen, without labels.
-fn one<T: Send + 'static>(definition: &Definition, seen: &Arc<Seen<T>>, figure: fn(&T) -> f64) {
+fn one<T: Send + 'static>(definition: &Metric, seen: &Arc<Seen<T>>, figure: fn(&T) -> f64) {
     let seen = seen.clone();
-    observe(definition, move || seen.values(|seen| vec![(figure(seen), Vec::new())]));
+    register_gauge(definition, move || seen.values(|seen| vec![(figure(seen), Vec::new())]));
 }
 
 /// The state of the tracker's queues, the sources' budgets and the outbox.
@@ -75,39 +75,39 @@ struct Tracking {
 }
 
 /// Shows what a tracker's metrics tell of the stores, until told to stop.
-pub(super) async fn of_tracker(stores: Databases, sources: Arc<Sources>, stop: CancellationToken) {
-    if metrics::on().is_none() {
+pub(super) async fn run_for_tracker(stores: Databases, sources: Arc<Sources>, stop: CancellationToken) {
+    if metrics::instruments().is_none() {
         return;
     }
     let (seen, tracked) = (Seen::every(EVERY), Seen::every(COUNT_TARGETS));
     connections(&stores, None);
-    let by_platform = |definition: &Definition, figure: fn(&Queue) -> f64| {
+    let by_platform = |definition: &Metric, figure: fn(&Queue) -> f64| {
         let seen: Arc<Seen<Tracking>> = seen.clone();
         let value = move |queue: &Queue| (figure(queue), vec![platform(queue.platform)]);
-        observe(definition, move || seen.values(|seen| seen.queues.iter().map(value).collect()));
+        register_gauge(definition, move || seen.values(|seen| seen.queues.iter().map(value).collect()));
     };
     let targets = tracked.clone();
-    observe(&names::TARGETS, move || {
+    register_gauge(&names::TRACKED_TARGETS, move || {
         let value = |(of, targets): &(Platform, i64)| (*targets as f64, vec![platform(*of)]);
         targets.values(|seen: &Vec<_>| seen.iter().map(value).collect())
     });
-    by_platform(&names::DUE, |queue| queue.due as f64);
-    by_platform(&names::IN_HAND, |queue| queue.leased as f64);
-    by_platform(&names::FAILING, |queue| queue.failing as f64);
-    by_platform(&names::LAG, |queue| queue.lag_seconds as f64);
+    by_platform(&names::DUE_TARGETS, |queue| queue.due as f64);
+    by_platform(&names::LEASED_TARGETS, |queue| queue.leased as f64);
+    by_platform(&names::FAILING_TARGETS, |queue| queue.failing as f64);
+    by_platform(&names::TRACKER_LAG, |queue| queue.lag_seconds as f64);
     let paused = seen.clone();
     let of = sources.clone();
-    observe(&names::SOURCE_PAUSED, move || paused.values(|seen| resting(&of, &seen.pauses)));
-    let by_source = |definition: &Definition, figure: fn(u32, i64) -> i64| {
+    register_gauge(&names::SOURCE_PAUSED, move || paused.values(|seen| resting(&of, &seen.pauses)));
+    let by_source = |definition: &Metric, figure: fn(u32, i64) -> i64| {
         let seen: Arc<Seen<Tracking>> = seen.clone();
         let value = move |(source, limit, spent): &(&'static str, u32, i64)| {
-            (figure(*limit, *spent) as f64, vec![KeyValue::new(names::SOURCE, *source)])
+            (figure(*limit, *spent) as f64, vec![KeyValue::new(labels::SOURCE, *source)])
         };
-        observe(definition, move || seen.values(|seen| seen.budgets.iter().map(value).collect()));
+        register_gauge(definition, move || seen.values(|seen| seen.budgets.iter().map(value).collect()));
     };
     by_source(&names::SOURCE_LIMIT, |limit, _| limit.into());
-    by_source(&names::SOURCE_LEFT, |limit, spent| (i64::from(limit) - spent).max(0));
-    one(&names::OUTBOX, &seen, |seen| seen.outbox.rows as f64);
+    by_source(&names::SOURCE_REMAINING, |limit, spent| (i64::from(limit) - spent).max(0));
+    one(&names::OUTBOX_ROWS, &seen, |seen| seen.outbox.rows as f64);
     one(&names::OUTBOX_LAG, &seen, |seen| seen.outbox.oldest_seconds);
     let look = || async {
         seen.put(within(BRIEF, tracking(&stores, &sources)).await?);
@@ -144,7 +144,7 @@ async fn tracking(stores: &Databases, sources: &Sources) -> Result<Tracking, Err
 }
 
 /// Whether each source of each platform rests, as one value for each cause.
-fn resting(sources: &Sources, pauses: &[SourcePause]) -> Vec<Value> {
+fn resting(sources: &Sources, pauses: &[SourcePause]) -> Vec<GaugeValue> {
     let mut values = Vec::new();
     for of in Platform::ALL {
         for source in sources.names(of) {
@@ -157,8 +157,8 @@ fn resting(sources: &Sources, pauses: &[SourcePause]) -> Vec<Value> {
                 let rests = if pauses.iter().any(is_it) { 1.0 } else { 0.0 };
                 let labels = vec![
                     platform(of),
-                    KeyValue::new(names::SOURCE, source),
-                    KeyValue::new(names::CAUSE, word),
+                    KeyValue::new(labels::SOURCE, source),
+                    KeyValue::new(labels::CAUSE, word),
                 ];
                 values.push((rests, labels));
             }
@@ -168,31 +168,38 @@ fn resting(sources: &Sources, pauses: &[SourcePause]) -> Vec<Value> {
 }
 
 fn platform(platform: Platform) -> KeyValue {
-    KeyValue::new(names::PLATFORM, platform.as_str())
+    KeyValue::new(labels::PLATFORM, platform.as_str())
 }
 
 /// Shows what an API process's metrics tell of the stores and its index, until told to stop.
-pub async fn of_api(stores: Databases, history: HistoryReader, search: SearchIndex, stop: CancellationToken) {
-    if metrics::on().is_none() {
+pub async fn run_for_api(
+    stores: Databases,
+    history: HistoryReader,
+    search: SearchIndex,
+    stop: CancellationToken,
+) {
+    if metrics::instruments().is_none() {
         return;
     }
     let places = history.clone();
-    observe(&names::CONNECTION_PENDING, move || {
-        vec![(places.load().1 as f64, vec![KeyValue::new(names::POOL, PLACES)])]
+    register_gauge(&names::CONNECTION_PENDING, move || {
+        vec![(places.load().1 as f64, vec![KeyValue::new(labels::POOL, ANALYTICS_POOL)])]
     });
     connections(&stores, Some(history));
     let index = search.clone();
-    observe(&names::SEARCH_LAG, move || {
+    register_gauge(&names::SEARCH_LAG, move || {
         index.lag().map(|lag| (lag.as_secs_f64(), Vec::new())).into_iter().collect()
     });
     let index = search.clone();
-    observe(&names::SEARCH_DOCUMENTS, move || vec![(index.document_count() as f64, Vec::new())]);
+    register_gauge(&names::SEARCH_DOCUMENTS, move || vec![(index.document_count() as f64, Vec::new())]);
     let (pending, sizes) = (Seen::every(EVERY), Seen::every(COUNT_ACCOUNTS));
     one(&names::SEARCH_PENDING, &pending, |pending: &i64| *pending as f64);
     let look = || async {
         pending.put(within(BRIEF, changes::count_pending(&stores.pg, search.applied_txid())).await?);
         if sizes.is_time() {
-            tenants::remember(within(BRIEF, organizations::count_accounts(&stores.pg)).await?);
+            organization_size::set_account_counts(
+                within(BRIEF, organizations::count_accounts(&stores.pg)).await?,
+            );
             sizes.put(());
         }
         Ok(())
@@ -202,30 +209,30 @@ pub async fn of_api(stores: Databases, history: HistoryReader, search: SearchInd
 
 /// Shows the connections to Postgres and, where questions are asked of ClickHouse, the places for them.
 fn connections(stores: &Databases, history: Option<HistoryReader>) {
-    let pool = |name| KeyValue::new(names::POOL, name);
+    let pool = |name| KeyValue::new(labels::POOL, name);
     // A count that begins with its first event would not show that event as one.
-    if let Some(metrics) = metrics::on() {
-        for name in [POOL].into_iter().chain(history.as_ref().map(|_| PLACES)) {
+    if let Some(metrics) = metrics::instruments() {
+        for name in [POSTGRES_POOL].into_iter().chain(history.as_ref().map(|_| ANALYTICS_POOL)) {
             metrics.connection_timeouts.add(0, &[pool(name)]);
         }
     }
     let most = f64::from(stores.pg.options().get_max_connections());
     let places = history.as_ref().map(HistoryReader::max_concurrency);
-    observe(&names::CONNECTIONS_MAX, move || {
-        let places = places.map(|places| (places as f64, vec![pool(PLACES)]));
-        [(most, vec![pool(POOL)])].into_iter().chain(places).collect()
+    register_gauge(&names::CONNECTIONS_MAX, move || {
+        let places = places.map(|places| (places as f64, vec![pool(ANALYTICS_POOL)]));
+        [(most, vec![pool(POSTGRES_POOL)])].into_iter().chain(places).collect()
     });
     let pg = stores.pg.clone();
-    observe(&names::CONNECTIONS, move || {
+    register_gauge(&names::CONNECTIONS, move || {
         let idle = pg.num_idle();
-        let of_postgres = (POOL, idle, (pg.size() as usize).saturating_sub(idle));
+        let of_postgres = (POSTGRES_POOL, idle, (pg.size() as usize).saturating_sub(idle));
         let of_clickhouse = history.as_ref().map(|history| {
             let used = history.load().0;
-            (PLACES, history.max_concurrency().saturating_sub(used), used)
+            (ANALYTICS_POOL, history.max_concurrency().saturating_sub(used), used)
         });
         let values = |(name, idle, used): (&'static str, usize, usize)| {
             let value =
-                |count: usize, state| (count as f64, vec![pool(name), KeyValue::new(names::STATE, state)]);
+                |count: usize, state| (count as f64, vec![pool(name), KeyValue::new(labels::STATE, state)]);
             [value(idle, "idle"), value(used, "used")]
         };
         [of_postgres].into_iter().chain(of_clickhouse).flat_map(values).collect()

@@ -35,7 +35,7 @@ const REWRITE_EVERY: TimeDelta = TimeDelta::hours(12);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 
 /// Keeps the index current until it is stopped. A failure is told once, and so is its end.
-pub async fn follow(stores: Databases, index: SearchIndex, stop: CancellationToken) {
+pub async fn run(stores: Databases, index: SearchIndex, stop: CancellationToken) {
     let _rewriting = AbortOnDropHandle::new(tokio::spawn(rewrite(index.clone(), stores.clock)));
     let mut follower = Follower { pg: stores.pg, index, id: Uuid::now_v7(), announced: None, pruned: None };
     let mut failures = 0;

@@ -11,9 +11,10 @@ mod mapping;
 pub mod relay;
 pub mod retention;
 mod schedule;
+mod scheduler;
 pub mod scrape;
-pub mod tracking;
-mod watched;
+mod telemetry;
+pub mod tracker;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +30,7 @@ use crate::store::migrate::{self, SchemaCheck};
 use crate::store::{Error, health};
 use crate::telemetry::{MetricsArgs, probes};
 
-use self::tracking::Tracker;
+use self::tracker::Tracker;
 
 /// How long Postgres may take for what is small.
 const BRIEF: Duration = Duration::from_secs(10);
@@ -78,7 +79,7 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
     let database_url = args.stores.postgres.database_url.reveal().to_owned();
     let schema = SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;
     let looked = (stores.pg.clone(), schema.clone(), stop.clone());
-    probes::ready_when(move || {
+    probes::set_readiness_check(move || {
         let (pg, schema, stop) = looked.clone();
         ready(pg, schema, stop)
     });
@@ -86,14 +87,14 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
         return Ok(());
     }
     let mut tracker = Tracker::new(stores.clone(), sources.clone());
-    tracker.farewell = args.stop.bound();
+    tracker.shutdown_grace = args.stop.bound();
     let tracked = CancellationToken::new();
     let track = async {
         tracker.run(args.concurrency.max(1), stop.clone()).await;
         tracked.cancel();
     };
     tokio::join!(
-        gauges::of_tracker(stores.clone(), sources, stop.clone()),
+        gauges::run_for_tracker(stores.clone(), sources, stop.clone()),
         track,
         housekeeping::run(stores.pg.clone(), stop.clone()),
         erasure::run(stores.clone(), database_url.clone(), stop.clone()),

@@ -29,7 +29,7 @@ const DELIVERED: Duration = Duration::from_secs(60);
 const BRIEFLY: Duration = Duration::from_secs(1);
 
 /// Lets the histories of organizations, or of one, begin where they want it by now.
-pub async fn cut(stores: &Databases, of: Option<Uuid>) -> Result<(), Error> {
+pub async fn advance_cutoffs(stores: &Databases, of: Option<Uuid>) -> Result<(), Error> {
     let today = stores.clock.now().await.date_naive();
     let in_sandbox = stores.clock.is_remote();
     within(LONG, retry_on_conflict(|| retention::advance_cutoffs(&stores.pg, of, today, in_sandbox))).await
@@ -37,7 +37,7 @@ pub async fn cut(stores: &Databases, of: Option<Uuid>) -> Result<(), Error> {
 
 /// Reduces what came before the histories of organizations, or of one, and takes the rest out of ClickHouse's files by a
 /// time; says how many rows that were. What cannot be reduced keeps no other waiting; the first failure is told.
-pub async fn reduce(
+pub async fn compact(
     stores: &Databases,
     turn: &mut ErasureLock,
     of: Option<Uuid>,

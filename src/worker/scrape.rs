@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use uuid::Uuid;
 
 use super::mapping::{observed_post, observed_profile};
-use super::tracking::{Tracker, Trouble};
+use super::tracker::{FailureKind, Tracker};
 use super::{BRIEF, LONG, within};
 use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, SourceError};
 use crate::platforms::sources::FetchOutcome;
@@ -17,21 +17,21 @@ use crate::store::{Error, Write, retry_on_conflict};
 
 /// How a scrape ended for the platform's queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ScrapeOutcome {
     /// The platform answered, be it that there is nothing.
-    Answered,
+    Responded,
     /// The platform was not asked: there is nothing left to read, or no source that can.
-    NotAsked,
+    Skipped,
     /// The platform's answer was of no use to anybody, or it could not be asked for a fault of our own.
     Failed(SourceError),
     /// No source that could may be asked for a while; the targets are to be given back.
-    Rest,
+    Paused,
 }
 
 /// A scrape that came to its end, and what its sources showed of themselves.
 #[derive(Debug)]
-pub struct Ended {
-    pub outcome: Outcome,
+pub struct Scraped {
+    pub outcome: ScrapeOutcome,
     /// The sources that answered.
     pub answered: Vec<&'static str>,
     /// Those that may not be asked for a while.
@@ -47,14 +47,14 @@ pub struct Rest {
     pub reason: String,
 }
 
-impl Ended {
-    fn new<T>(outcome: Outcome, fetched: &FetchOutcome<T>, now: DateTime<Utc>) -> Self {
+impl Scraped {
+    fn new<T>(outcome: ScrapeOutcome, fetched: &FetchOutcome<T>, now: DateTime<Utc>) -> Self {
         let resting = fetched.paused.iter().filter_map(|(source, error)| rest(source, error, now));
-        Ended { outcome, answered: fetched.responded.clone(), resting: resting.collect() }
+        Scraped { outcome, answered: fetched.responded.clone(), resting: resting.collect() }
     }
 
     fn not_asked() -> Self {
-        Ended { outcome: Outcome::NotAsked, answered: Vec::new(), resting: Vec::new() }
+        Scraped { outcome: ScrapeOutcome::Skipped, answered: Vec::new(), resting: Vec::new() }
     }
 }
 
@@ -79,7 +79,7 @@ pub async fn scrape(
     tracker: &Tracker,
     targets: &[LeasedTarget],
     skip: &[&'static str],
-) -> Result<Ended, Error> {
+) -> Result<Scraped, Error> {
     let now = tracker.stores.clock.now().await;
     match targets {
         [target] if target.kind == TargetKind::Video => video(tracker, target, skip, now).await,
@@ -92,7 +92,7 @@ async fn account(
     targets: &[LeasedTarget],
     skip: &[&'static str],
     now: DateTime<Utc>,
-) -> Result<Ended, Error> {
+) -> Result<Scraped, Error> {
     let mut members = Vec::with_capacity(targets.len());
     for target in targets {
         // One that is gone was deleted, and one with another name renamed, while it was being leased.
@@ -108,7 +108,7 @@ async fn account(
             _ => within(BRIEF, leases::release(&tracker.stores.pg, tracker.owner, &[target.id])).await?,
         }
     }
-    let Some((first, known)) = members.first() else { return Ok(Ended::not_asked()) };
+    let Some((first, known)) = members.first() else { return Ok(Scraped::not_asked()) };
     let key = AccountKey { username: known.username.clone(), platform_id: known.platform_id.clone() };
     let deepest = members.iter().map(|(_, account)| depth(account)).reduce(|one, other| Depth {
         max_posts: one.max_posts.max(other.max_posts),
@@ -124,7 +124,7 @@ async fn account(
                 member.conclude(recorded).await?;
             }
         }
-        Err(_) if outcome == Outcome::Rest => {}
+        Err(_) if outcome == ScrapeOutcome::Paused => {}
         // Nobody is blamed for a store that is out: the leases are left to run out.
         Err(SourceError::BudgetUnavailable(_)) => {}
         Err(error) => {
@@ -134,7 +134,7 @@ async fn account(
             }
         }
     }
-    Ok(Ended::new(outcome, &fetched, now))
+    Ok(Scraped::new(outcome, &fetched, now))
 }
 
 async fn video(
@@ -142,12 +142,12 @@ async fn video(
     target: &LeasedTarget,
     skip: &[&'static str],
     now: DateTime<Utc>,
-) -> Result<Ended, Error> {
+) -> Result<Scraped, Error> {
     let pg = &tracker.stores.pg;
     let Some(known) = within(BRIEF, scrapes::fetch_video(pg, target.organization_id, target.id)).await?
     else {
         within(BRIEF, leases::release(pg, tracker.owner, &[target.id])).await?;
-        return Ok(Ended::not_asked());
+        return Ok(Scraped::not_asked());
     };
     let scrape = Scrape { tracker, target, now, interval_hours: known.scrape_interval_hours };
     let key =
@@ -159,14 +159,14 @@ async fn video(
             let recorded = recording(|| scrape.record_video(&key, post)).await;
             scrape.conclude(recorded).await?;
         }
-        Err(_) if outcome == Outcome::Rest => {}
+        Err(_) if outcome == ScrapeOutcome::Paused => {}
         Err(SourceError::BudgetUnavailable(_)) => {}
         Err(error) => {
             let recorded = recording(|| scrape.refused(error, None)).await;
             scrape.conclude(recorded).await?;
         }
     }
-    Ok(Ended::new(outcome, &fetched, now))
+    Ok(Scraped::new(outcome, &fetched, now))
 }
 
 /// Records what was learned, again while others are in the way.
@@ -208,12 +208,12 @@ fn rest(source: &'static str, error: &SourceError, now: DateTime<Utc>) -> Option
     Some(Rest { source, until, cause, reason: error.to_string() })
 }
 
-fn ended<T>(fetched: &FetchOutcome<T>) -> Outcome {
+fn ended<T>(fetched: &FetchOutcome<T>) -> ScrapeOutcome {
     match &fetched.result {
-        Ok(_) | Err(SourceError::NotFound(_)) => Outcome::Answered,
-        Err(SourceError::RateLimited { .. } | SourceError::Credentials(_)) => Outcome::Rest,
-        Err(SourceError::Unsupported) => Outcome::NotAsked,
-        Err(error) => Outcome::Failed(error.clone()),
+        Ok(_) | Err(SourceError::NotFound(_)) => ScrapeOutcome::Responded,
+        Err(SourceError::RateLimited { .. } | SourceError::Credentials(_)) => ScrapeOutcome::Paused,
+        Err(SourceError::Unsupported) => ScrapeOutcome::Skipped,
+        Err(error) => ScrapeOutcome::Failed(error.clone()),
     }
 }
 
@@ -315,7 +315,7 @@ impl Scrape<'_> {
             return Err(error);
         }
         let (target, platform) = (self.target.id, self.target.platform);
-        if self.tracker.is_news(platform, Trouble::Unrecorded) {
+        if self.tracker.should_log(platform, FailureKind::Unrecorded) {
             tracing::error!(%error, %target, %platform, "what scrapes learn cannot be recorded");
         } else {
             tracing::debug!(%error, %target, %platform, "what a scrape learned cannot be recorded");

@@ -90,7 +90,7 @@ impl Course {
         let mut turn =
             eventually("nobody else erases", || async { ErasureLock::try_acquire(url).await.unwrap() }).await;
         let until = tokio::time::Instant::now() + PATIENCE * 4;
-        retention::reduce(&stack.stores, &mut turn, Some(*id), until).await.unwrap();
+        retention::compact(&stack.stores, &mut turn, Some(*id), until).await.unwrap();
         eventually("every request knows", || async {
             let answer = self.organization.get("/whoami").await.ok(200);
             (answer.json["data"]["history_since"] == json!(since)).then_some(())

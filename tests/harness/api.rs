@@ -98,7 +98,7 @@ impl TestApi {
             clock: Clock::system(),
         };
         let search = SearchIndex::open(folder.path()).unwrap();
-        tokio::spawn(indexer::follow(stores.clone(), search.clone(), CancellationToken::new()));
+        tokio::spawn(indexer::run(stores.clone(), search.clone(), CancellationToken::new()));
         let app = App::new(stores, search, ReadablePlatforms::new(Platform::ALL), settings);
         let url = serve(&app).await;
         let (organization, key) = tenant(&pg, OrganizationChange::default()).await;

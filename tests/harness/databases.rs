@@ -103,14 +103,14 @@ impl Process {
 
     /// The page on which Prometheus reads its metrics.
     pub fn metrics_url(&self) -> Option<String> {
-        let line = self.lines().into_iter().find(|line| line["message"] == "metrics can be read")?;
+        let line = self.lines().into_iter().find(|line| line["message"] == "serving metrics")?;
         Some(line["url"].as_str().unwrap().to_owned())
     }
 
     /// The same, out of a log of either form.
     pub fn metrics_url_in_any_form(&self) -> Option<String> {
         let log = self.log();
-        let line = log.lines().find(|line| line.contains("metrics can be read"))?;
+        let line = log.lines().find(|line| line.contains("serving metrics"))?;
         line.split('"').find(|part| part.starts_with("http://")).map(str::to_owned)
     }
 

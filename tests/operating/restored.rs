@@ -112,7 +112,7 @@ impl Api {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let search = SearchIndex::open(folder.path()).unwrap();
         let stop = CancellationToken::new();
-        tokio::spawn(indexer::follow(own.stores.clone(), search.clone(), stop.clone()));
+        tokio::spawn(indexer::run(own.stores.clone(), search.clone(), stop.clone()));
         let app =
             App::new(own.stores.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
         Api { url: serve(&app).await, key: key.to_owned(), stop, _folder: folder }

@@ -35,7 +35,7 @@ async fn a_place_that_is_given_up_is_free_at_once() {
         leadership.release().await.unwrap();
         assert!(!is_relay_running(&mut watching).await.unwrap());
     }
-    let erased = erasure::now(&own.stores, &own.database_url, None).await.unwrap();
+    let erased = erasure::run_once(&own.stores, &own.database_url, None).await.unwrap();
     assert!(erased.is_some());
     assert!(
         ErasureLock::try_acquire(&own.database_url).await.unwrap().is_some(),

@@ -12,7 +12,7 @@ use tidemark::store::lifecycle::{ErasureLock, retention};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use tidemark::store::{Error, Write};
 use tidemark::worker;
-use tidemark::worker::erasure::{self, Erased};
+use tidemark::worker::erasure::{self, ErasedRows};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -26,8 +26,8 @@ async fn older(own: &OwnStores, organization: Uuid) -> (u64, u64) {
     own.stores.clickhouse.query_raw(sql).param("org", organization).fetch_one().await.unwrap()
 }
 
-async fn erase(own: &OwnStores) -> Erased {
-    let now = async || erasure::now(&own.stores, &own.database_url, None).await.unwrap();
+async fn erase(own: &OwnStores) -> ErasedRows {
+    let now = async || erasure::run_once(&own.stores, &own.database_url, None).await.unwrap();
     eventually("nobody else erases", now).await
 }
 
@@ -107,7 +107,7 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     is_sound(&own, tenant.id).await;
     // The days of the rollup that are gone leave tombstones to the next sweep; then there is nothing to do.
     erase(&own).await;
-    assert_eq!(erase(&own).await, Erased { outbox_rows: 0, history_rows: 0 });
+    assert_eq!(erase(&own).await, ErasedRows { outbox_rows: 0, history_rows: 0 });
     let reduced = own.figures(tenant.id).await;
     relay.stop().await;
 
@@ -150,7 +150,7 @@ async fn reduce_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
     sqlx::raw_sql(AssertSqlSafe(trigger)).execute(own.pg()).await.unwrap();
     let mut turn = ErasureLock::try_acquire(&own.database_url).await.unwrap().expect("nobody else erases");
     let until = Instant::now() + PATIENCE;
-    let reduced = worker::retention::reduce(&own.stores, &mut turn, None, until).await;
+    let reduced = worker::retention::compact(&own.stores, &mut turn, None, until).await;
     let cuts = retention::fetch_cutoffs(own.pg(), None).await.unwrap();
     relay.stop().await;
     (reduced, both.map(|of| cuts.iter().any(|cut| cut.organization == of && cut.is_compacted)))

@@ -104,7 +104,7 @@ impl Followed {
         let stores =
             Databases { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::system() };
         let stop = CancellationToken::new();
-        let task = tokio::spawn(indexer::follow(stores, index.clone(), stop.clone()));
+        let task = tokio::spawn(indexer::run(stores, index.clone(), stop.clone()));
         Followed { index, folder: folder.to_owned(), stop, task }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use tidemark::telemetry::names::{ALL, Definition, Kind};
+use tidemark::telemetry::names::{ALL, Metric, MetricKind};
 
 /// What Prometheus adds to the program's labels.
 const OF_PROMETHEUS: [&str; 3] = ["le", "job", "instance"];
@@ -57,11 +57,11 @@ fn words(expression: &str) -> (Vec<String>, Vec<String>) {
 }
 
 /// The metric that a name in an expression is of.
-fn metric(name: &str) -> Option<&'static Definition> {
+fn metric(name: &str) -> Option<&'static Metric> {
     ALL.iter().find(|metric| {
         let known = metric.prometheus_name();
         match metric.kind {
-            Kind::Histogram(_) => ["_bucket", "_sum", "_count"]
+            MetricKind::Histogram(_) => ["_bucket", "_sum", "_count"]
                 .iter()
                 .any(|part| name.strip_suffix(part) == Some(known.as_str())),
             _ => name == known,
@@ -71,7 +71,7 @@ fn metric(name: &str) -> Option<&'static Definition> {
 
 /// The metrics that an expression asks for, which there are, as are its labels.
 #[track_caller]
-fn metrics_of(place: &str, expression: &str) -> Vec<&'static Definition> {
+fn metrics_of(place: &str, expression: &str) -> Vec<&'static Metric> {
     let (outside, labels) = words(expression);
     let metrics: Vec<_> = outside.iter().filter_map(|word| metric(word)).collect();
     let has_one = !metrics.is_empty() || outside.iter().any(|word| word == ANSWERED);
@@ -82,8 +82,7 @@ fn metrics_of(place: &str, expression: &str) -> Vec<&'static Definition> {
         assert!(!alike, "{place}: no metric {word}, in {expression}");
     }
     for label in labels.iter().filter(|label| !OF_PROMETHEUS.contains(&label.as_str())) {
-        let carried =
-            |metric: &&Definition| metric.labels.iter().any(|known| known.replace('.', "_") == *label);
+        let carried = |metric: &&Metric| metric.labels.iter().any(|known| known.replace('.', "_") == *label);
         assert!(metrics.iter().any(carried), "{place}: no label {label}, in {expression}");
     }
     metrics

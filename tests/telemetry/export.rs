@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
-use tidemark::telemetry::names::{ALL, Of};
+use tidemark::telemetry::names::{ALL, ExportedBy};
 
 use crate::harness::databases::{Databases, Process};
 use crate::harness::{client, eventually, tenant};
@@ -261,10 +261,10 @@ async fn belong_to_statements(receiver: &Receiver) {
 async fn every_metric(installation: &Installation) {
     let wanted: BTreeSet<_> = ALL
         .iter()
-        .flat_map(|metric| match metric.of {
-            Of::Api => vec![(API, metric.name)],
-            Of::Tracker => vec![(TRACKER, metric.name)],
-            Of::Both => vec![(API, metric.name), (TRACKER, metric.name)],
+        .flat_map(|metric| match metric.exported_by {
+            ExportedBy::Api => vec![(API, metric.name)],
+            ExportedBy::Tracker => vec![(TRACKER, metric.name)],
+            ExportedBy::Both => vec![(API, metric.name), (TRACKER, metric.name)],
         })
         .map(|(service, name)| (service.to_owned(), name.to_owned()))
         .collect();
@@ -292,9 +292,12 @@ async fn every_metric(installation: &Installation) {
 
 /// The same can be read at `/metrics`, under the names that dashboards use.
 async fn pages(installation: &Installation) {
-    for (process, of) in [(&installation.api, Of::Api), (&installation.tracker, Of::Tracker)] {
+    for (process, of) in [(&installation.api, ExportedBy::Api), (&installation.tracker, ExportedBy::Tracker)]
+    {
         let page = installation.page(process).await;
-        for metric in ALL.iter().filter(|metric| metric.of == of || metric.of == Of::Both) {
+        for metric in
+            ALL.iter().filter(|metric| metric.exported_by == of || metric.exported_by == ExportedBy::Both)
+        {
             let head = format!("# TYPE {} ", metric.prometheus_name());
             assert!(page.contains(&head), "no {head:?} in\n{page}");
         }

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
-use tidemark::worker::tracking::Tracker;
+use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -18,7 +18,7 @@ use tidemark::store::Write;
 use tidemark::store::records::accounts::change::{self, AccountChange, NewAccount};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use tidemark::store::search::SearchIndex;
-use tidemark::worker::tracking::Tracker;
+use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

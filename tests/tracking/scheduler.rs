@@ -8,7 +8,7 @@ use tidemark::model::platform::Platform;
 use tidemark::sandbox::world::Fault;
 use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
-use tidemark::worker::tracking::Tracker;
+use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

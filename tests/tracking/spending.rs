@@ -5,7 +5,7 @@ use tidemark::model::platform::Platform;
 use tidemark::store::tracking::queues;
 use tidemark::store::tracking::source_budgets;
 use tidemark::store::tracking::source_pauses;
-use tidemark::worker::budget::budget;
+use tidemark::worker::budget;
 
 use crate::faults::Log;
 use crate::harness::eventually;
@@ -100,7 +100,7 @@ async fn an_account_costs_once_however_many_organizations_track_it() {
         own.add(organization, Platform::Tiktok, "some.one").await;
     }
     let now = Utc::now() + TimeDelta::seconds(1);
-    let budgets = budget(own.pg(), &own.sources, now).await.unwrap();
+    let budgets = budget::estimate(own.pg(), &own.sources, now).await.unwrap();
     let said: Vec<_> = budgets
         .iter()
         .map(|budget| (budget.source, budget.accounts, budget.requests_per_day, budget.daily_limit))

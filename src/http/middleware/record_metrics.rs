@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use crate::http::middleware::authenticate::Caller;
 use crate::http::middleware::request_id;
-use crate::telemetry::{metrics, names, tenants, trace};
+use crate::telemetry::{labels, metrics, organization_size, trace};
 
 /// Watches every request from its first step to its last.
 pub struct Observe;
@@ -20,7 +20,7 @@ pub struct Observe;
 impl Handler for Observe {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let began = Instant::now();
-        let (method, metrics) = (method(req.method()), metrics::on());
+        let (method, metrics) = (method(req.method()), metrics::instruments());
         // What a span says is made only where somebody wants spans.
         let span = crate::traced!(
             "request",
@@ -38,13 +38,14 @@ impl Handler for Observe {
             return;
         }
         let route = route(req);
-        trace::continue_from(&span, req.headers());
-        trace::routed(route.clone(), ctrl.call_next(req, depot, res)).instrument(span.clone()).await;
+        trace::set_remote_parent(&span, req.headers());
+        trace::with_route(route.clone(), ctrl.call_next(req, depot, res)).instrument(span.clone()).await;
         let status = res.status_code.map_or(200, |status| status.as_u16());
-        let size = tenants::size(depot.get_typed::<Caller>().ok().map(|caller| caller.organization));
+        let size =
+            organization_size::label(depot.get_typed::<Caller>().ok().map(|caller| caller.organization));
         if !span.is_disabled() {
-            span.record(names::STATUS, i64::from(status));
-            span.record(names::SIZE, size);
+            span.record(labels::STATUS, i64::from(status));
+            span.record(labels::ORGANIZATION_SIZE, size);
             let id = res.headers().get(request_id::HEADER).and_then(|id| id.to_str().ok());
             span.record("tidemark.request_id", id);
             if status >= 500 {
@@ -53,20 +54,20 @@ impl Handler for Observe {
         }
         if let Some(metrics) = metrics {
             let mut labels = vec![
-                KeyValue::new(names::METHOD, method),
-                KeyValue::new(names::STATUS, i64::from(status)),
-                KeyValue::new(names::SIZE, size),
+                KeyValue::new(labels::METHOD, method),
+                KeyValue::new(labels::STATUS, i64::from(status)),
+                KeyValue::new(labels::ORGANIZATION_SIZE, size),
             ];
-            labels.extend(route.map(|route| KeyValue::new(names::ROUTE, route)));
-            metrics::took(&metrics.request, began.elapsed(), &labels);
+            labels.extend(route.map(|route| KeyValue::new(labels::ROUTE, route)));
+            metrics::record_duration(&metrics.request_duration, began.elapsed(), &labels);
         }
     }
 }
 
 /// Counts a request that is refused because a limit is reached.
 pub(in crate::http) fn refused(limit: &'static str) {
-    if let Some(metrics) = metrics::on() {
-        metrics.refusals.add(1, &[KeyValue::new(names::LIMIT, limit)]);
+    if let Some(metrics) = metrics::instruments() {
+        metrics.rate_limit_rejections.add(1, &[KeyValue::new(labels::LIMIT, limit)]);
     }
 }
 
@@ -91,7 +92,7 @@ mod tests {
 
     #[handler]
     async fn tells_its_route(res: &mut Response) {
-        res.render(if trace::route().is_some() { "told" } else { "nobody is told" });
+        res.render(if trace::current_route().is_some() { "told" } else { "nobody is told" });
     }
 
     #[tokio::test]

@@ -50,7 +50,7 @@ impl Handler for NameRequest {
         }
         // Nothing here is ever meant to be taken for a script or a page that it does not say it is.
         res.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        let span = tracing::info_span!("request", request_id = id, trace_id = trace::id());
+        let span = tracing::info_span!("request", request_id = id, trace_id = trace::current_trace_id());
         depot.insert_typed(RequestId(id));
         let started = Instant::now();
         async {

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::store::Error;
-use crate::telemetry::{metrics, names, statements};
+use crate::telemetry::{labels, metrics};
 
 /// How long a question waits for its turn; a request has five seconds in all.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -68,12 +68,12 @@ impl FairLimiter {
         let taken = self.wait(organization).await;
         match &taken {
             Ok(_) => {
-                if let Some(metrics) = metrics::on() {
-                    let labels = [KeyValue::new(names::POOL, statements::PLACES)];
-                    metrics::took(&metrics.connection_wait, asked.elapsed(), &labels);
+                if let Some(metrics) = metrics::instruments() {
+                    let labels = [KeyValue::new(labels::POOL, labels::ANALYTICS_POOL)];
+                    metrics::record_duration(&metrics.connection_wait, asked.elapsed(), &labels);
                 }
             }
-            Err(_) => metrics::timed_out(statements::PLACES),
+            Err(_) => metrics::count_pool_timeout(labels::ANALYTICS_POOL),
         }
         taken
     }

@@ -13,7 +13,7 @@ use super::fair_limiter::FairLimiter;
 use crate::model::period::Window;
 use crate::store::Error;
 use crate::store::clickhouse::client;
-use crate::telemetry::trace::Statement;
+use crate::telemetry::trace::StatementTelemetry;
 
 /// How long ClickHouse may take for one answer; a request has five seconds in all.
 const LONGEST: Duration = Duration::from_secs(4);
@@ -127,7 +127,7 @@ impl Query {
     /// Waits for the turn and reads the answer.
     pub(super) async fn fetch<T: RowOwned + RowRead>(self) -> Result<Vec<T>, Error> {
         let _permit = self.limiter.acquire(self.organization).await?;
-        let statement = Statement::to_clickhouse(&self.sql);
+        let statement = StatementTelemetry::begin(&self.sql);
         let query = client::with_trace_headers(&self.client, &statement).query_raw(&self.sql);
         let query = self.params.iter().fold(query, |query, bind| bind(query));
         client::finish(statement, LONGEST, query.fetch_all()).await

@@ -12,7 +12,7 @@ use tracing::Instrument;
 use crate::config::ClickhouseArgs;
 use crate::store::Error;
 use crate::store::clickhouse::cluster;
-use crate::telemetry::trace::{self, Statement};
+use crate::telemetry::trace::{self, StatementTelemetry};
 
 /// How much longer than ClickHouse may take for it an answer may take to arrive.
 const GRACE: Duration = Duration::from_secs(5);
@@ -28,9 +28,12 @@ pub fn connect(args: &ClickhouseArgs) -> Client {
 }
 
 /// The client by which ClickHouse tells what it does for a statement as a part of that.
-pub(in crate::store) fn with_trace_headers<'a>(client: &'a Client, statement: &Statement) -> Cow<'a, Client> {
+pub(in crate::store) fn with_trace_headers<'a>(
+    client: &'a Client,
+    statement: &StatementTelemetry,
+) -> Cow<'a, Client> {
     let mut client = Cow::Borrowed(client);
-    for (name, value) in &trace::headers_of(&statement.span) {
+    for (name, value) in &trace::propagation_headers(&statement.span) {
         if let Ok(value) = value.to_str() {
             client = Cow::Owned(client.into_owned().with_header(name.as_str(), value));
         }
@@ -40,7 +43,7 @@ pub(in crate::store) fn with_trace_headers<'a>(client: &'a Client, statement: &S
 
 /// Waits for a statement no longer than it may take.
 pub(in crate::store) async fn finish<T>(
-    statement: Statement,
+    statement: StatementTelemetry,
     limit: Duration,
     work: impl Future<Output = clickhouse::error::Result<T>>,
 ) -> Result<T, Error> {
@@ -51,9 +54,9 @@ pub(in crate::store) async fn finish<T>(
 }
 
 /// A statement on its way, which ClickHouse ends by itself when it takes longer than it may.
-fn begun(on: &Client, sql: impl SqlSafeStr, limit: Duration) -> (Statement, Query) {
+fn begun(on: &Client, sql: impl SqlSafeStr, limit: Duration) -> (StatementTelemetry, Query) {
     let sql = sql.into_sql_str();
-    let statement = Statement::to_clickhouse(&sql.as_str());
+    let statement = StatementTelemetry::begin(&sql.as_str());
     let query = with_trace_headers(on, &statement).query_raw(sql.as_str());
     (statement, query.with_setting("max_execution_time", limit.as_secs().to_string()))
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::watched::WatchedDelivery;
+use super::telemetry::DeliveryTelemetry;
 use super::{BRIEF, LONG, within};
 use crate::app::Databases;
 use crate::failpoint;
@@ -36,10 +36,10 @@ const CLEANUP: Duration = Duration::from_secs(600);
 
 /// Does work of which something has to be delivered, and relays meanwhile where no tracker runs that would; otherwise this
 /// one never leads.
-pub async fn beside<T>(stores: &Databases, database_url: &str, work: impl Future<Output = T>) -> T {
+pub async fn run_during<T>(stores: &Databases, database_url: &str, task: impl Future<Output = T>) -> T {
     let stop = CancellationToken::new();
     let relay = tokio::spawn(run(stores.clone(), database_url.to_owned(), stop.clone()));
-    let done = work.await;
+    let done = task.await;
     stop.cancel();
     let _ended = relay.await;
     done
@@ -97,10 +97,10 @@ async fn lead(
             } else {
                 RecomputeMode::ChangedDays
             };
-            let watched = WatchedDelivery::begin();
+            let telemetry = DeliveryTelemetry::begin();
             let delivered = deliver::deliver(stores, &mut leadership, has, &delivery, mode);
-            let delivered = delivered.instrument(watched.span.clone()).await;
-            watched.end(&delivered, delivery.rows.len());
+            let delivered = delivered.instrument(telemetry.span.clone()).await;
+            telemetry.end(&delivered, delivery.rows.len());
             if !delivered? {
                 tracing::warn!(has, "clickhouse changed its files during a delivery");
                 return Ok(());

@@ -100,7 +100,7 @@ async fn a_table_that_fails_keeps_no_other_from_being_swept() {
     ] {
         own.stores.clickhouse.query_raw(statement).param("org", gone).execute().await.unwrap();
     }
-    erasure::now(&own.stores, &own.database_url, None).await.unwrap_err();
+    erasure::run_once(&own.stores, &own.database_url, None).await.unwrap_err();
     assert_eq!(rows(&own, &others).await, vec![0; others.len()]);
     let returned = [("account_snapshots", format!("org_id = '{gone}'"))];
     assert_eq!(rows(&own, &returned).await, [0]);

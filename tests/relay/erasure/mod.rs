@@ -23,7 +23,7 @@ use tidemark::store::outbox::event::{self, Event};
 use tidemark::store::records::creators::{self, NewCreator};
 use tidemark::store::records::videos;
 use tidemark::store::search::SearchIndex;
-use tidemark::worker::erasure::{self, Erased};
+use tidemark::worker::erasure::{self, ErasedRows};
 use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -143,8 +143,8 @@ async fn kept_subjects(own: &OwnStores, organization: Uuid) -> BTreeSet<i64> {
         .collect()
 }
 
-async fn erase(own: &OwnStores) -> Erased {
-    let now = async || erasure::now(&own.stores, &own.database_url, None).await.unwrap();
+async fn erase(own: &OwnStores) -> ErasedRows {
+    let now = async || erasure::run_once(&own.stores, &own.database_url, None).await.unwrap();
     eventually("nobody else erases", now).await
 }
 
@@ -183,7 +183,7 @@ async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
     // A snapshot of the post that stayed is told under the account that it was found on.
     let kept = [stays, divided].map(|account| account.subject_id);
     assert_eq!(kept_subjects(&own, tenant.id).await, BTreeSet::from(kept));
-    assert_eq!(erase(&own).await, Erased { outbox_rows: 0, history_rows: 0 });
+    assert_eq!(erase(&own).await, ErasedRows { outbox_rows: 0, history_rows: 0 });
     relay.stop().await;
 
     // Files of before the deletion: what is delivered again removes it again, without what was taken out of the outbox.
@@ -249,7 +249,7 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
-    let follower = tokio::spawn(indexer::follow(stores.clone(), index.clone(), stop.clone()));
+    let follower = tokio::spawn(indexer::run(stores.clone(), index.clone(), stop.clone()));
     let worker = tokio::spawn(erasure::run(stores, own.database_url.clone(), stop.clone()));
     let swept = async |at_least: i64| {
         eventually("there was a sweep", async || {

@@ -19,7 +19,7 @@ use crate::store::Error;
 use crate::store::clickhouse::client;
 use crate::store::clickhouse::cluster;
 use crate::store::outbox::event::SubjectVideo;
-use crate::telemetry::trace::Statement;
+use crate::telemetry::trace::StatementTelemetry;
 
 pub use delivery::{RecordedDelivery, last_delivery, record_delivery};
 pub use snapshots::{insert_account_snapshots, insert_video_snapshots};
@@ -192,7 +192,7 @@ async fn insert<T: RowOwned + RowWrite>(client: &Client, table: &str, rows: &[T]
     if rows.is_empty() {
         return Ok(());
     }
-    let statement = Statement::to_clickhouse(&format_args!("insert into {table}"));
+    let statement = StatementTelemetry::begin(&format_args!("insert into {table}"));
     let client = client::with_trace_headers(client, &statement);
     let inserted = async {
         let mut insert = client.insert::<T>(table).await?;

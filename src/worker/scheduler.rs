@@ -5,10 +5,8 @@
 //! in `scrape`.
 
 use std::collections::HashMap;
-use std::mem::Discriminant;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
@@ -17,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::scrape::{Ended, Outcome, Rest, broke_off, scrape};
-use super::watched::Watched;
+use super::scrape::{Rest, ScrapeOutcome, Scraped, broke_off, scrape};
+use super::telemetry::ScrapeTelemetry;
+use super::tracker::{FailureKind, Tracker};
 use super::{BRIEF, within};
 use crate::app::Databases;
 use crate::model::platform::Platform;
-use crate::platforms::Sources;
 use crate::platforms::source::SourceError;
 use crate::store::Error;
 use crate::store::tracking::leases::{self, LeaseOrder, LeaseRequest, LeasedTarget, TargetKind};
@@ -31,32 +29,8 @@ use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 /// How long the scheduler rests while slots are free and nothing was due.
 const IDLE: Duration = Duration::from_millis(500);
 const RENEWAL: Duration = Duration::from_secs(15);
-const TOLD_AGAIN: Duration = Duration::from_secs(3600);
-/// How long scrapes in hand may take once the process is told to stop, unless the operator says otherwise.
-const FAREWELL: Duration = Duration::from_secs(10);
 /// How long Postgres may take then to answer what is being leased; what it leases later stays so until the lease ends.
 const SETTLING: Duration = Duration::from_secs(3);
-
-/// A kind of failure, of which the log speaks seldom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Trouble {
-    Refused(Discriminant<SourceError>),
-    Unrecorded,
-    Panicked,
-}
-
-/// What one tracker process scrapes with.
-#[derive(Clone)]
-pub struct Tracker {
-    pub stores: Databases,
-    pub sources: Arc<Sources>,
-    /// The name under which the process holds leases.
-    pub owner: Uuid,
-    /// How long scrapes in hand may take once the process is told to stop.
-    pub farewell: Duration,
-    /// When the log last said that a platform fails in a way.
-    told: Arc<Mutex<HashMap<(Platform, Trouble), Instant>>>,
-}
 
 /// Targets that one answer of the platform serves, in one slot.
 struct InHand {
@@ -88,10 +62,6 @@ struct Scheduler<'a> {
 }
 
 impl Tracker {
-    pub fn new(stores: Databases, sources: Arc<Sources>) -> Self {
-        Tracker { stores, sources, owner: Uuid::now_v7(), farewell: FAREWELL, told: Arc::default() }
-    }
-
     /// Scrapes what is due until told to stop, with so many slots for each platform; what is in hand is finished, or given
     /// back when that takes too long.
     pub async fn run(&self, slots: usize, stop: CancellationToken) {
@@ -111,7 +81,7 @@ impl Tracker {
         let mut renewal = tokio::time::interval(RENEWAL);
         let end = async {
             stop.cancelled().await;
-            tokio::time::sleep(self.farewell).await;
+            tokio::time::sleep(self.shutdown_grace).await;
         };
         tokio::pin!(end);
         while !stop.is_cancelled() || !scheduler.running.is_empty() {
@@ -143,7 +113,7 @@ impl Tracker {
     async fn attempt(&self, targets: Vec<LeasedTarget>, round: Round) {
         let Some(first) = targets.first() else { return };
         let platform = first.platform;
-        let watched = Watched::begin(first);
+        let watched = ScrapeTelemetry::begin(first);
         let scraped = scrape(self, &targets, &round.skip).instrument(watched.span.clone());
         let ended = AssertUnwindSafe(scraped).catch_unwind().await;
         watched.end(&ended);
@@ -152,7 +122,7 @@ impl Tracker {
             Ok(Err(error)) => Err(error),
             // What panicked is in the log.
             Err(_) => {
-                if self.is_news(platform, Trouble::Panicked) {
+                if self.should_log(platform, FailureKind::Panicked) {
                     tracing::error!(target = %first.id, %platform, "scrapes panic: this is a fault of the tracker");
                 }
                 broke_off(self, &targets).await
@@ -163,17 +133,17 @@ impl Tracker {
         }
     }
 
-    async fn conclude(&self, targets: &[LeasedTarget], round: &Round, ended: Ended) -> Result<(), Error> {
+    async fn conclude(&self, targets: &[LeasedTarget], round: &Round, ended: Scraped) -> Result<(), Error> {
         let Some(first) = targets.first() else { return Ok(()) };
         within(BRIEF, self.heard(first.platform, round, &ended)).await?;
         match ended.outcome {
-            Outcome::Answered | Outcome::NotAsked => Ok(()),
-            Outcome::Failed(error) => {
+            ScrapeOutcome::Responded | ScrapeOutcome::Skipped => Ok(()),
+            ScrapeOutcome::Failed(error) => {
                 self.tell(first, &error);
                 Ok(())
             }
             // They stay as long due as they are.
-            Outcome::Rest => {
+            ScrapeOutcome::Paused => {
                 let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
                 within(BRIEF, leases::release(&self.stores.pg, self.owner, &ids)).await
             }
@@ -182,7 +152,7 @@ impl Tracker {
 
     /// Notes which sources rest from now on, and lets one go on that speaks to us after its rest, unless its answer
     /// said to slow down.
-    async fn heard(&self, platform: Platform, round: &Round, ended: &Ended) -> Result<(), Error> {
+    async fn heard(&self, platform: Platform, round: &Round, ended: &Scraped) -> Result<(), Error> {
         let now = self.stores.clock.now().await;
         for Rest { source, until, cause, reason } in ended.resting.iter().cloned() {
             self.pause(SourcePause { platform, source: source.to_owned(), until, cause, reason }, now)
@@ -216,21 +186,10 @@ impl Tracker {
         Ok(())
     }
 
-    /// Whether the log has not spoken of such a failure of a platform for an hour.
-    pub(super) fn is_news(&self, platform: Platform, trouble: Trouble) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let is_news = told.get(&(platform, trouble)).is_none_or(|at| now - *at >= TOLD_AGAIN);
-        if is_news {
-            told.insert((platform, trouble), now);
-        }
-        is_news
-    }
-
     /// Says what a platform fails with, of each kind once an hour; what an account or a video failed with stands in
     /// its own record.
     fn tell(&self, target: &LeasedTarget, error: &SourceError) {
-        if self.is_news(target.platform, Trouble::Refused(std::mem::discriminant(error))) {
+        if self.should_log(target.platform, FailureKind::Source(std::mem::discriminant(error))) {
             tracing::warn!(platform = %target.platform, target = %target.id, %error, "scrapes fail");
         } else {
             tracing::debug!(platform = %target.platform, target = %target.id, %error, "a scrape failed");
