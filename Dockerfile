@@ -9,6 +9,7 @@ ENV CARGO_PROFILE_RELEASE_DEBUG=none CARGO_PROFILE_RELEASE_STRIP=debuginfo
 # Only these are in the build context (.dockerignore).
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY benches benches
+COPY crates crates
 COPY docs docs
 COPY migrations migrations
 COPY schemas schemas

@@ -47,14 +47,14 @@ openapi: ## Rewrite docs/openapi.json
 	TIDEMARK_TEST_ACCEPT=1 scripts/with-stores scripts/run-tests -E 'test(the_document_is_the_one_that_was_reviewed)'
 
 lint: ## Check formatting and run clippy; warnings are errors
-	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 audit: ## Check dependencies: advisories, licences, sources (cargo-deny, cargo-audit)
 	@scripts/audit
 
 fmt: ## Format the code
-	$(CARGO) fmt
+	$(CARGO) fmt --all
 
 build: ## Build the release binary: target/release/tidemark
 	$(CARGO) build --locked --release

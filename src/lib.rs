@@ -4,7 +4,6 @@
 //! ARCHITECTURE.md has the map.
 
 pub mod cli;
-pub mod embedded;
 pub mod sandbox;
 pub mod doctor;
 pub mod server;

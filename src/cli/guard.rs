@@ -13,8 +13,8 @@ use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use tokio::process::Command;
 
+use super::up::postgres::end_orphan;
 use super::{Failure, lifeline};
-use crate::embedded::postgres::end_orphan;
 
 /// Run Postgres until the guard is to stop
 #[derive(Debug, clap::Args)]

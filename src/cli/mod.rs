@@ -4,6 +4,7 @@
 //! else that fails with status 1 and one sentence.
 
 mod answer;
+mod clickhouse;
 mod clickhouse_user;
 mod doctor;
 mod erase;
@@ -29,7 +30,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::embedded::clickhouse;
 use crate::sandbox::{self, SandboxArgs};
 use crate::server::{self, ServeArgs};
 use crate::store;
@@ -64,11 +64,7 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     Reindex(reindex::ReindexArgs),
     Doctor(doctor::DoctorArgs),
-    /// Run ClickHouse itself, as a library, behind its own HTTP interface
-    ///
-    /// For one machine without a ClickHouse server. Ordinary clients work with it; its users and passwords are made at
-    /// the first start and stand in credentials.json beside the data.
-    Clickhouse(clickhouse::ClickhouseArgs),
+    Clickhouse(clickhouse::ClickhouseCommandArgs),
     /// Serve imitations of the social platforms, for trying things out
     ///
     /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.

@@ -68,7 +68,7 @@ fn everything_is_copied_that_the_program_is_made_of_and_nothing_else_gets_in() {
     for source in &copied {
         assert!(path(source).exists(), "{source} is not there");
     }
-    for needed in ["Cargo.toml", "Cargo.lock", "build.rs", "src", "migrations", "schemas"] {
+    for needed in ["Cargo.toml", "Cargo.lock", "build.rs", "crates", "src", "migrations", "schemas"] {
         assert!(copied.contains(needed), "{needed} is not copied");
     }
     // Files outside of src that are compiled in.

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use chdb_http::{ChildOptions, ChildServer};
 use chrono::{Days, Utc};
 use serde_json::Value;
-use tidemark::embedded::clickhouse::{SpawnOptions, Spawned};
 use tidemark::store::Write;
 use tidemark::store::records::accounts;
 use uuid::Uuid;
@@ -115,8 +115,9 @@ async fn all_history_moves_to_another_clickhouse_and_what_came_in_meanwhile_foll
         password: connection.clickhouse_password.clone(),
     };
     let folder = tempfile::tempdir().unwrap();
-    let target = SpawnOptions::new(env!("CARGO_BIN_EXE_tidemark"), folder.path().join("clickhouse"));
-    let target = Spawned::spawn(target).await.unwrap();
+    let mut target = ChildOptions::new(env!("CARGO_BIN_EXE_tidemark"), folder.path().join("clickhouse"));
+    target.arguments = vec!["clickhouse".into()];
+    let target = ChildServer::start(target).await.unwrap();
     let new = Place {
         url: target.url.clone(),
         user: target.credentials.user.clone(),

@@ -6,6 +6,7 @@ mod connection;
 mod demo;
 mod home;
 mod ports;
+pub(super) mod postgres;
 mod services;
 mod supervisor;
 
@@ -15,13 +16,14 @@ use self::connection::Connection;
 use self::demo::DemoArgs;
 use self::home::Home;
 use self::ports::Ports;
+use self::postgres::Cluster;
 use self::services::Plan;
 use self::supervisor::Supervisor;
 use super::Failure;
+use super::clickhouse::default_libchdb;
 use super::lifeline::StopRequest;
 use crate::app::Databases;
-use crate::embedded::postgres::Cluster;
-use crate::{embedded, store};
+use crate::store;
 
 /// Start everything on this machine: stores, platforms, tracker and API
 ///
@@ -99,7 +101,7 @@ async fn serve(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
 
 /// Settles what every part has to know of the others.
 async fn plan(args: &UpArgs, home: &Home) -> Result<Plan, Failure> {
-    let libchdb = args.libchdb.clone().or_else(embedded::clickhouse::default_libchdb).unwrap_or_default();
+    let libchdb = args.libchdb.clone().or_else(default_libchdb).unwrap_or_default();
     if !libchdb.is_file() {
         return Err(Failure::new(format!(
             "there is no libchdb, ClickHouse as a library, at {}: run make libchdb, or set TIDEMARK_LIBCHDB",

@@ -4,17 +4,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chdb_http::Credentials;
 use sqlx::PgConnection;
 
 use super::connection::{Connection, SandboxAccount};
 use super::demo::Demo;
+use super::postgres::Cluster;
 use super::supervisor::Service;
 use crate::cli::Failure;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
-use crate::embedded::postgres::Cluster;
 use crate::model::secret::Secret;
 use crate::sandbox::population::{Population, SimulatedAccount};
-use crate::{embedded, sandbox, store, tls};
+use crate::{sandbox, store, tls};
 
 /// How long a part may take to stop before it is killed. Postgres' guard has its own, shorter patience.
 const GRACE: Duration = Duration::from_secs(20);
@@ -122,7 +123,7 @@ impl Plan {
 
     /// Reads the passwords that ClickHouse made at its first start; whoever comes after it needs them.
     pub(super) fn learn_credentials(&mut self) -> Result<(), Failure> {
-        let found = embedded::clickhouse::credentials(&self.clickhouse_data())?;
+        let found = Credentials::read(&self.clickhouse_data())?;
         self.stores.clickhouse.clickhouse_user = found.user;
         self.stores.clickhouse.clickhouse_password = Secret::new(found.password);
         self.analyst = Analyst { user: found.readonly_user, password: Secret::new(found.readonly_password) };

@@ -7,10 +7,10 @@
 mod running;
 mod statements;
 
+use chdb_http::{ChildOptions, ChildServer};
 use clickhouse::Client;
 use tempfile::TempDir;
 use tidemark::config::ClickhouseArgs;
-use tidemark::embedded::clickhouse::{SpawnOptions, Spawned};
 use tidemark::model::secret::Secret;
 use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::cluster::Layout;
@@ -45,7 +45,7 @@ fn configuration() -> String {
 
 /// An embedded ClickHouse that is a cluster by itself.
 struct Node {
-    spawned: Spawned,
+    spawned: ChildServer,
     _folder: TempDir,
 }
 
@@ -55,8 +55,9 @@ impl Node {
         let data = folder.path().join("data");
         std::fs::create_dir_all(data.join("engine.d")).unwrap();
         std::fs::write(data.join("engine.d/cluster.xml"), configuration()).unwrap();
-        let options = SpawnOptions::new(env!("CARGO_BIN_EXE_tidemark"), data);
-        Node { spawned: Spawned::spawn(options).await.unwrap(), _folder: folder }
+        let mut options = ChildOptions::new(env!("CARGO_BIN_EXE_tidemark"), data);
+        options.arguments = vec!["clickhouse".into()];
+        Node { spawned: ChildServer::start(options).await.unwrap(), _folder: folder }
     }
 
     /// How one of its databases is reached, as that of a cluster or of a single server.

@@ -1,22 +1,21 @@
-//! Data in and out: what arrives, what a failure leaves behind, and how results leave.
+//! Inserts, results and backups.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::{Item, Server};
 
-/// How much a streamed result may take, whatever its size.
-const ROOM: u64 = 300_000_000;
+/// Memory that a streamed result may take, whatever its size.
+const MAX_STREAM_MEMORY_BYTES: u64 = 300_000_000;
 
-/// The peak of a process's memory, in bytes.
-fn peak(id: u32) -> u64 {
+fn peak_memory_bytes(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("the process runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
 #[tokio::test]
-async fn a_million_rows_of_any_bytes_arrive_as_they_were_sent() {
+async fn million_rows_round_trip() {
     let server = Server::start().await;
     let client = server.client();
     for table in ["items", "victim"] {
@@ -51,10 +50,10 @@ async fn a_million_rows_of_any_bytes_arrive_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn an_insert_is_all_or_nothing() {
+async fn insert_is_atomic() {
     let server = Server::start().await;
-    let service = server.service();
-    let count = |table: &str| service.post(&format!("SELECT count() FROM {table}")).ok();
+    let admin = server.admin();
+    let count = |table: &str| admin.post(&format!("SELECT count() FROM {table}")).ok();
     let binary: Vec<u8> =
         (0..1_200_000_u64).flat_map(|id| [&id.to_le_bytes()[..], b"\x02ab"].concat()).collect();
     let csv: String = (0..1_200_000).map(|id| format!("{id},ab\n")).collect();
@@ -65,77 +64,85 @@ async fn an_insert_is_all_or_nothing() {
     ];
     for (format, good, bad) in cases {
         let table = format!("all_{format}");
-        service
+        admin
             .post(&format!("CREATE TABLE {table} (id UInt64, text String) ENGINE = MergeTree ORDER BY id"))
             .ok();
         let insert = format!("INSERT INTO {table} FORMAT {format}");
-        let reply = service.send("POST", &[("query", &insert)], &[&good[..], bad].concat());
-        assert!(reply.status >= 400 && reply.text().contains("DB::Exception"), "{format}: {}", reply.text());
-        assert_eq!(count(&table), "0\n", "{format}");
-        let reply = service.send("POST", &[("query", &insert)], &good);
+        let response = admin.send("POST", &[("query", &insert)], &[&good[..], bad].concat());
         assert!(
-            reply.headers["x-clickhouse-summary"].contains("\"written_rows\":\"1200000\""),
-            "{:?}",
-            reply.headers
+            response.status >= 400 && response.text().contains("DB::Exception"),
+            "{format}: {}",
+            response.text()
         );
-        assert_eq!(reply.ok(), "");
+        assert_eq!(count(&table), "0\n", "{format}");
+        let response = admin.send("POST", &[("query", &insert)], &good);
+        assert!(
+            response.headers["x-clickhouse-summary"].contains("\"written_rows\":\"1200000\""),
+            "{:?}",
+            response.headers
+        );
+        assert_eq!(response.ok(), "");
         assert_eq!(count(&table), "1200000\n", "{format}");
     }
-    // an INSERT .. SELECT too
+    // INSERT … SELECT too.
     let sql = "INSERT INTO all_CSV SELECT number, toString(throwIf(number = 1500000)) FROM numbers(2000000) SETTINGS max_threads = 1";
-    service.post(sql).refused(500, "395", "throwIf");
+    admin.post(sql).assert_exception(500, "395", "throwIf");
     assert_eq!(count("all_CSV"), "1200000\n");
-    // a client that leaves in the middle of its body
-    let mut stream = service.begin("POST", &[("query", "INSERT INTO all_CSV FORMAT CSV")], 2_000_000);
+    // A client that disconnects in the middle of its body.
+    let mut stream = admin.open("POST", &[("query", "INSERT INTO all_CSV FORMAT CSV")], 2_000_000);
     stream.write_all("7,x\n".repeat(100_000).as_bytes()).unwrap();
     drop(stream);
-    assert_eq!(service.post("SELECT count() FROM all_CSV WHERE id = 7 AND text = 'x'").ok(), "0\n");
+    assert_eq!(admin.post("SELECT count() FROM all_CSV WHERE id = 7 AND text = 'x'").ok(), "0\n");
 }
 
 #[tokio::test]
-async fn data_follows_an_insert_by_every_way_that_clients_know() {
+async fn insert_data_arrives_in_all_supported_ways() {
     let server = Server::start().await;
-    let service = server.service();
-    service.post("CREATE TABLE t (id UInt64, text String) ENGINE = MergeTree ORDER BY id").ok();
-    service.post("INSERT INTO t VALUES (1, 'a'), (2, 'VALUES');").ok();
-    service.post("INSERT INTO t (text, id) FORMAT JSONEachRow\n{\"id\": 3, \"text\": \"\\n\\n\"}").ok();
-    service.post_with(&[("query", "INSERT INTO t FORMAT CSV")], "4,d\n").ok();
-    service.post_with(&[("query", "INSERT INTO t VALUES")], "(5, 'e')").ok();
-    service.post_with(&[("query", "INSERT INTO t SETTINGS max_threads = 1 FORMAT TSV 6\tf")], "").ok();
-    service.post_with(&[("query", "INSERT INTO")], "t FORMAT CSV\n7,g\n").ok();
-    service.post("INSERT INTO t SELECT 8, 'h'").ok();
+    let admin = server.admin();
+    admin.post("CREATE TABLE t (id UInt64, text String) ENGINE = MergeTree ORDER BY id").ok();
+    admin.post("INSERT INTO t VALUES (1, 'a'), (2, 'VALUES');").ok();
+    admin.post("INSERT INTO t (text, id) FORMAT JSONEachRow\n{\"id\": 3, \"text\": \"\\n\\n\"}").ok();
+    admin.post_with(&[("query", "INSERT INTO t FORMAT CSV")], "4,d\n").ok();
+    admin.post_with(&[("query", "INSERT INTO t VALUES")], "(5, 'e')").ok();
+    admin.post_with(&[("query", "INSERT INTO t SETTINGS max_threads = 1 FORMAT TSV 6\tf")], "").ok();
+    admin.post_with(&[("query", "INSERT INTO")], "t FORMAT CSV\n7,g\n").ok();
+    admin.post("INSERT INTO t SELECT 8, 'h'").ok();
     let gzip = {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(b"9,i\n").unwrap();
         encoder.finish().unwrap()
     };
-    service
+    admin
         .header("Content-Encoding", "gzip")
         .send("POST", &[("query", "INSERT INTO t FORMAT CSV")], &gzip)
         .ok();
-    assert_eq!(service.post("SELECT groupArray(id), groupArray(text) FROM (SELECT * FROM t ORDER BY id) FORMAT JSONCompactEachRow").ok(),
+    assert_eq!(admin.post("SELECT groupArray(id), groupArray(text) FROM (SELECT * FROM t ORDER BY id) FORMAT JSONCompactEachRow").ok(),
         "[[1,2,3,4,5,6,7,8,9], [\"a\",\"VALUES\",\"\\n\\n\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"]]\n");
 
-    // no data is no error, a missing table is one
-    service.post_with(&[("query", "INSERT INTO t FORMAT RowBinary")], "").ok();
-    service.post("INSERT INTO no_such FORMAT RowBinary").refused(404, "60", "no_such");
-    // one statement per request, and none behind the data
-    service.post("INSERT INTO t VALUES (10, 'j'); DROP TABLE t").refused(400, "27", "Multi-statements");
-    service.post("SELECT 1; DROP TABLE t").refused(400, "62", "Multi-statements");
-    service.post("DROP TABLE t; this is no SQL").refused(400, "62", "Syntax error");
-    service
+    // An empty insert succeeds, a missing table is an error.
+    admin.post_with(&[("query", "INSERT INTO t FORMAT RowBinary")], "").ok();
+    admin.post("INSERT INTO no_such FORMAT RowBinary").assert_exception(404, "60", "no_such");
+    // One statement per request, none after the data.
+    admin.post("INSERT INTO t VALUES (10, 'j'); DROP TABLE t").assert_exception(
+        400,
+        "27",
+        "Multi-statements",
+    );
+    admin.post("SELECT 1; DROP TABLE t").assert_exception(400, "62", "Multi-statements");
+    admin.post("DROP TABLE t; this is no SQL").assert_exception(400, "62", "Syntax error");
+    admin
         .post("INSERT INTO t FROM INFILE '/etc/hostname' FORMAT LineAsString")
-        .refused(501, "48", "INFILE");
-    // a checksum that is wrong
+        .assert_exception(501, "48", "INFILE");
+    // A wrong checksum.
     let frame = [&[7; 16][..], b"\x02\x0d\x00\x00\x00\x04\x00\x00\x001,a\n"].concat();
-    service
+    admin
         .send("POST", &[("query", "INSERT INTO t FORMAT CSV"), ("decompress", "1")], &frame)
-        .refused(500, "40", "checksum");
-    assert_eq!(service.post("SELECT count() FROM t").ok(), "9\n");
+        .assert_exception(500, "40", "checksum");
+    assert_eq!(admin.post("SELECT count() FROM t").ok(), "9\n");
 }
 
 #[tokio::test]
-async fn a_failed_query_leaves_nothing_for_the_next() {
+async fn failed_query_leaves_no_state() {
     let server = Server::start().await;
     let client = server.client();
     let failing =
@@ -145,34 +152,34 @@ async fn a_failed_query_leaves_nothing_for_the_next() {
         assert!(error.contains("Code: 395.") && error.contains("throwIf"), "{error}");
         assert_eq!(client.query("SELECT toUInt64(?)").bind(round).fetch_all::<u64>().await.unwrap(), [round]);
     }
-    // a session keeps its connection, in which the engine keeps what a failed query had produced
-    let service = server.service();
-    for whole in ["0", "1"] {
-        let session = [("session_id", "kept"), ("wait_end_of_query", whole)];
-        service.post_with(&session, "CREATE TEMPORARY TABLE IF NOT EXISTS kept (a UInt8)").ok();
+    // A session reuses its connection, in which the engine retains the output of a failed query.
+    let admin = server.admin();
+    for wait in ["0", "1"] {
+        let session = [("session_id", "s"), ("wait_end_of_query", wait)];
+        admin.post_with(&session, "CREATE TEMPORARY TABLE IF NOT EXISTS scratch (a UInt8)").ok();
         for format in ["TSV", "JSON"] {
             let early = "SELECT number, throwIf(number = 200000) FROM numbers(300000) SETTINGS max_threads = 1, max_block_size = 1000 FORMAT ";
-            service.post_with(&session, &format!("{early}{format}")).refused(500, "395", "throwIf");
-            assert_eq!(service.post_with(&session, "SELECT 42").ok(), "42\n");
+            admin.post_with(&session, &format!("{early}{format}")).assert_exception(500, "395", "throwIf");
+            assert_eq!(admin.post_with(&session, "SELECT 42").ok(), "42\n");
         }
-        let streamed = service.post_with(&session, &format!("{failing} FORMAT TSV"));
-        assert_eq!(streamed.status == 200, whole == "0", "{}", streamed.status);
+        let streamed = admin.post_with(&session, &format!("{failing} FORMAT TSV"));
+        assert_eq!(streamed.status == 200, wait == "0", "{}", streamed.status);
         assert!(streamed.text().contains("Code: 395."));
-        assert_eq!(service.post_with(&session, "SELECT 43").ok(), "43\n");
-        assert_eq!(service.post_with(&session, "SELECT count() FROM kept").ok(), "0\n");
+        assert_eq!(admin.post_with(&session, "SELECT 43").ok(), "43\n");
+        assert_eq!(admin.post_with(&session, "SELECT count() FROM scratch").ok(), "0\n");
     }
 }
 
 #[tokio::test]
-async fn a_result_that_fails_in_the_middle_ends_with_a_tagged_exception() {
+async fn failed_stream_ends_with_tagged_exception() {
     let server = Server::start().await;
     let sql =
         "SELECT number FROM numbers(3000000) WHERE throwIf(number = 2900000) = 0 SETTINGS max_threads = 1";
-    let reply = server.service().post(sql);
-    assert_eq!(reply.status, 200);
-    let tag = &reply.headers["x-clickhouse-exception-tag"];
+    let response = server.admin().post(sql);
+    assert_eq!(response.status, 200);
+    let tag = &response.headers["x-clickhouse-exception-tag"];
     assert_eq!(tag.len(), 16);
-    let text = reply.text();
+    let text = response.text();
     assert!(text.starts_with("0\n1\n2\n"));
     let tail = text.split_once("\r\n__exception__\r\n").expect("an exception").1;
     let message = tail.strip_prefix(&format!("{tag}\r\n")).expect("the tag");
@@ -185,7 +192,7 @@ async fn a_result_that_fails_in_the_middle_ends_with_a_tagged_exception() {
 #[tokio::test]
 async fn compressed_replies_are_native_frames() {
     let server = Server::start().await;
-    let unframe = |mut body: &[u8]| {
+    let decompress = |mut body: &[u8]| {
         let mut raw = Vec::new();
         while !body.is_empty() {
             let lengths: Vec<_> = [17, 21]
@@ -200,13 +207,13 @@ async fn compressed_replies_are_native_frames() {
         }
         raw
     };
-    let service = server.service();
-    // one that is known as a whole, and one that is streamed
+    let admin = server.admin();
+    // Buffered and streamed.
     for (rows, sum) in [(1000_u64, 499_500_u64), (2_000_000, 1_999_999_000_000)] {
         let sql = format!("SELECT number FROM numbers({rows}) FORMAT RowBinary");
-        let reply = service.send("POST", &[("compress", "1")], sql.as_bytes());
-        assert_eq!(reply.status, 200);
-        let raw = unframe(&reply.body);
+        let response = admin.send("POST", &[("compress", "1")], sql.as_bytes());
+        assert_eq!(response.status, 200);
+        let raw = decompress(&response.body);
         assert_eq!(raw.len() as u64, rows * 8);
         let total: u64 = raw.chunks(8).map(|chunk| u64::from_le_bytes(chunk.try_into().unwrap())).sum();
         assert_eq!(total, sum);
@@ -214,21 +221,25 @@ async fn compressed_replies_are_native_frames() {
 }
 
 #[tokio::test]
-async fn a_big_result_is_streamed_in_constant_memory() {
+async fn large_result_streams_in_constant_memory() {
     let server = Server::start().await;
-    let id = server.spawned.id().expect("a running process");
-    server.service().post("SELECT number, toString(number) FROM numbers(1000000) FORMAT Null").ok();
-    let before = peak(id);
+    let id = server.child.id().expect("a running process");
+    server.admin().post("SELECT number, toString(number) FROM numbers(1000000) FORMAT Null").ok();
+    let before = peak_memory_bytes(id);
     for format in ["RowBinaryWithNamesAndTypes", "CSVWithNames"] {
         let sql = format!("SELECT number, repeat('x', 100) FROM numbers(10000000) FORMAT {format}");
-        let mut stream = server.service().begin("POST", &[], sql.len());
+        let mut stream = server.admin().open("POST", &[], sql.len());
         stream.write_all(sql.as_bytes()).unwrap();
         let (mut buffer, mut read) = (vec![0; 1 << 20], 0_u64);
-        // a client that reads a little and then nothing is waited for: what it does not read is not made
+        // While the client does not read, the server computes nothing.
         read += stream.read(&mut buffer[..1000]).unwrap() as u64;
-        let stalled = Instant::now();
-        while stalled.elapsed() < Duration::from_secs(1) {
-            assert!(peak(id).saturating_sub(before) < ROOM, "{format}: {} while nothing was read", peak(id));
+        let paused = Instant::now();
+        while paused.elapsed() < Duration::from_secs(1) {
+            assert!(
+                peak_memory_bytes(id).saturating_sub(before) < MAX_STREAM_MEMORY_BYTES,
+                "{format}: {} while the client does not read",
+                peak_memory_bytes(id)
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         loop {
@@ -239,33 +250,33 @@ async fn a_big_result_is_streamed_in_constant_memory() {
         }
         assert!(read > 1_000_000_000, "{format}: {read}");
     }
-    let grown = peak(id).saturating_sub(before);
-    assert!(grown < ROOM, "{grown} more bytes for a result of a gigabyte");
+    let grown = peak_memory_bytes(id).saturating_sub(before);
+    assert!(grown < MAX_STREAM_MEMORY_BYTES, "{grown} more bytes for a result of a gigabyte");
 }
 
 #[tokio::test]
-async fn backups_have_one_place_and_bring_back_what_was_there() {
+async fn backups_are_restored_from_the_data_directory() {
     let server = Server::start().await;
-    let service = server.service();
+    let admin = server.admin();
     for statement in [
-        "CREATE DATABASE kept",
-        "CREATE TABLE kept.items (id UInt64) ENGINE = ReplacingMergeTree ORDER BY id SETTINGS fsync_after_insert = 1",
-        "INSERT INTO kept.items SELECT number FROM numbers(1000)",
-        "BACKUP DATABASE kept TO File('monday')",
-        "INSERT INTO kept.items SELECT number FROM numbers(2000)",
-        "RESTORE DATABASE kept AS beside FROM File('monday')",
-        "DROP DATABASE kept SYNC",
-        "RESTORE DATABASE kept FROM File('monday')",
+        "CREATE DATABASE main",
+        "CREATE TABLE main.items (id UInt64) ENGINE = ReplacingMergeTree ORDER BY id SETTINGS fsync_after_insert = 1",
+        "INSERT INTO main.items SELECT number FROM numbers(1000)",
+        "BACKUP DATABASE main TO File('monday')",
+        "INSERT INTO main.items SELECT number FROM numbers(2000)",
+        "RESTORE DATABASE main AS copy FROM File('monday')",
+        "DROP DATABASE main SYNC",
+        "RESTORE DATABASE main FROM File('monday')",
     ] {
-        service.post(statement).ok();
+        admin.post(statement).ok();
     }
-    for table in ["kept.items", "beside.items"] {
-        assert_eq!(service.post(&format!("SELECT count() FROM {table} FINAL")).ok(), "1000\n", "{table}");
+    for table in ["main.items", "copy.items"] {
+        assert_eq!(admin.post(&format!("SELECT count() FROM {table} FINAL")).ok(), "1000\n", "{table}");
     }
-    assert!(server.folder.path().join("data/backups/monday").exists());
-    let elsewhere = server.folder.path().join("elsewhere");
-    let statement = format!("BACKUP DATABASE kept TO File('{}')", elsewhere.display());
-    assert_ne!(service.post(&statement).status, 200);
+    assert!(server.directory.path().join("data/backups/monday").exists());
+    let elsewhere = server.directory.path().join("elsewhere");
+    let statement = format!("BACKUP DATABASE main TO File('{}')", elsewhere.display());
+    assert_ne!(admin.post(&statement).status, 200);
     assert!(!elsewhere.exists());
-    assert_ne!(server.analyst().post("BACKUP DATABASE kept TO File('tuesday')").status, 200);
+    assert_ne!(server.readonly().post("BACKUP DATABASE main TO File('tuesday')").status, 200);
 }

@@ -1,12 +1,11 @@
-//! libchdb's C interface behind safe types: the library opened at run time, connections, results, streams and inserts.
-//! It is the crate's only unsafe code and knows nothing of HTTP, users or settings; an error is the engine's own text.
+//! Safe types over libchdb's C interface, which is loaded at run time. Errors are the engine's text.
 #![expect(unsafe_code, reason = "libchdb speaks C, and it is opened at run time")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
-use super::told::{Analysis, Class, Counters, Parameter};
+use crate::protocol::{Analysis, Counters, Parameter, StatementClass};
 
 type Handle = *mut c_void;
 type Length = usize;
@@ -21,13 +20,13 @@ struct RawAnalysis {
 
 macro_rules! api {
     ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The functions of an opened libchdb, which stays open until the process ends.
+        /// The functions of a loaded libchdb, which is never unloaded.
         pub struct Api { $($name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
 
         impl Api {
             fn load(library: &libloading::Library) -> Result<Self, libloading::Error> {
-                // SAFETY: the signatures are those of chdb.h of the version this crate names; a
-                // function pointer copied out of its symbol stays valid since the library is never closed.
+                // SAFETY: the signatures are those of chdb.h of LIBCHDB_VERSION; a function pointer copied from
+                // its symbol stays valid because the library is never unloaded.
                 Ok(Self { $($name: unsafe {
                     *library.get(concat!(stringify!($name), "\0").as_bytes())?
                 },)* })
@@ -64,9 +63,9 @@ api! {
 }
 
 impl Api {
-    /// Opens the library at `path` and keeps it open; signal handlers stay the process's own.
+    /// Loads the library. It installs no signal handlers.
     pub fn open(path: &Path) -> Result<&'static Self, libloading::Error> {
-        // SAFETY: opening runs the library's initialisers; it is the file that the operator names.
+        // SAFETY: loading runs the library's initialisers; the operator chose the file.
         let library = unsafe { libloading::Library::new(path)? };
         let api = Box::leak(Box::new(Self::load(&library)?));
         std::mem::forget(library);
@@ -75,28 +74,27 @@ impl Api {
         Ok(api)
     }
 
-    /// Asks the engine to join its threads once every connection is closed. It does not always, for
-    /// it keeps some for tables; those end with the process.
+    /// Joins the engine's threads after every connection is closed. Some threads of tables remain.
     pub fn shutdown(&self) {
-        // SAFETY: takes no pointer; while a connection is open it does nothing.
+        // SAFETY: takes no pointer, and does nothing while a connection is open.
         unsafe { (self.chdb_shutdown)() };
     }
 }
 
-/// Ends the process at once, without the library's exit handlers, which abort while a query runs.
+/// Exits without the library's exit handlers, which abort while a query runs.
 pub fn exit_now(status: i32) -> ! {
-    // SAFETY: always sound; nothing of this process is used afterwards.
+    // SAFETY: does not return.
     unsafe { nix::libc::_exit(status) }
 }
 
-/// Makes UTC the time zone of this process, which the library reads once, when it is opened.
-pub fn use_utc() {
-    // SAFETY: called while the process starts, before the library and its threads exist; no other
-    // thread of this process reads the environment outside of the standard library's lock.
+/// Sets the time zone of this process, which the library reads when it is loaded.
+pub fn set_time_zone_utc() {
+    // SAFETY: called before the library and its threads exist; other threads of this process read the
+    // environment under the standard library's lock.
     unsafe { std::env::set_var("TZ", "UTC") };
 }
 
-/// Pointers and lengths of parameters, as the C interface takes them.
+/// Pointers and lengths of parameters.
 struct RawParameters {
     names: Vec<*const c_char>,
     name_lengths: Vec<Length>,
@@ -115,12 +113,12 @@ impl RawParameters {
     }
 }
 
-/// Calls one of the `.._with_params_n` functions.
+/// Calls a `…_with_params_n` function.
 macro_rules! with_parameters {
     ($connection:expr, $function:ident, $sql:expr, $format:expr, $parameters:expr) => {{
         let raw = RawParameters::new($parameters);
         let (sql, format): (&[u8], &str) = ($sql, $format);
-        // SAFETY: every pointer comes from a live slice and goes with its length; the engine copies what it keeps.
+        // SAFETY: every pointer comes from a live slice and is passed with its length; the engine copies the data.
         unsafe {
             ($connection.api.$function)(
                 $connection.raw(), sql.as_ptr().cast(), sql.len(), format.as_ptr().cast(), format.len(),
@@ -131,17 +129,17 @@ macro_rules! with_parameters {
     }};
 }
 
-/// One connection: it runs one statement at a time, from whichever thread holds it.
+/// A connection, which runs one statement at a time on any thread.
 pub struct Connection {
     api: &'static Api,
     handle: NonNull<Handle>,
 }
 
-// SAFETY: the engine does not bind a connection to a thread, and `&mut` keeps it to one statement at a time.
+// SAFETY: a connection is not bound to a thread, and `&mut` allows one statement at a time.
 unsafe impl Send for Connection {}
 
 impl Connection {
-    /// Connects with the options of the command line `arguments`; nothing when the engine refuses.
+    /// Opens a connection with command-line options; returns nothing if the engine rejects them.
     pub fn open(api: &'static Api, arguments: &[CString]) -> Option<Self> {
         let mut raw: Vec<*mut c_char> = arguments.iter().map(|a| a.as_ptr().cast_mut()).collect();
         let count = c_int::try_from(raw.len()).ok()?;
@@ -156,10 +154,10 @@ impl Connection {
         unsafe { *self.handle.as_ptr() }
     }
 
-    /// Counts the statements of `sql` and tells what they do, without running them.
+    /// Counts and classifies the statements of `sql` without running them.
     pub fn classify(&mut self, sql: &[u8]) -> Analysis {
         let mut raw = RawAnalysis { struct_size: 16, statement_count: 0, flags: 0, query_class: 4 };
-        // SAFETY: `sql` goes with its length, no target database is named, and `raw` has the size it declares.
+        // SAFETY: `sql` is passed with its length, no target database is named, and `raw` has the size it declares.
         let state = unsafe {
             (self.api.chdb_classify_query_n)(
                 self.raw(),
@@ -171,22 +169,22 @@ impl Connection {
             )
         };
         let class = match raw.query_class {
-            _ if state != 0 => Class::Unknown,
-            0 => Class::Read,
-            1 => Class::Write,
-            2 => Class::GlobalWrite,
-            3 => Class::Control,
-            _ => Class::Unknown,
+            _ if state != 0 => StatementClass::Unknown,
+            0 => StatementClass::Read,
+            1 => StatementClass::Write,
+            2 => StatementClass::GlobalWrite,
+            3 => StatementClass::Control,
+            _ => StatementClass::Unknown,
         };
         Analysis { statements: raw.statement_count, class }
     }
 
-    /// Runs one statement and answers its whole result.
+    /// Runs one statement and returns its complete result.
     pub fn query(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Output, String> {
         Output::new(self.api, with_parameters!(self, chdb_query_with_params_n, sql, format, parameters))
     }
 
-    /// Starts a SELECT whose result comes in chunks, each with the format's own header.
+    /// Starts a SELECT whose result is fetched in chunks, each with the format's header.
     pub fn stream(
         &mut self,
         sql: &[u8],
@@ -198,7 +196,7 @@ impl Connection {
         Ok(Stream { connection: self, start, ended: false })
     }
 
-    /// Starts an insert: `sql` without FORMAT and data, the data following by [`Insert::append`].
+    /// Starts an insert. `sql` ends before FORMAT.
     pub fn insert(
         &mut self,
         sql: &[u8],
@@ -206,7 +204,7 @@ impl Connection {
         parameters: &[Parameter],
     ) -> Result<Insert<'_>, String> {
         let handle = with_parameters!(self, chdb_stream_insert_with_params_n, sql, format, parameters);
-        let handle = NonNull::new(handle).ok_or_else(nothing)?;
+        let handle = NonNull::new(handle).ok_or_else(no_result)?;
         let insert = Insert { connection: self, handle };
         match insert.error() {
             Some(error) => Err(error),
@@ -217,12 +215,12 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: opened by chdb_connect, closed once, and nothing borrows it any more.
+        // SAFETY: opened by chdb_connect, closed once, and not borrowed.
         unsafe { (self.api.chdb_close_conn)(self.handle.as_ptr()) };
     }
 }
 
-/// A result that the engine allocated: its bytes and its counters.
+/// A result in the engine's memory.
 pub struct Output {
     api: &'static Api,
     handle: NonNull<c_void>,
@@ -235,7 +233,7 @@ unsafe impl Sync for Output {}
 
 impl Output {
     fn new(api: &'static Api, handle: Handle) -> Result<Self, String> {
-        let output = Self { api, handle: NonNull::new(handle).ok_or_else(nothing)? };
+        let output = Self { api, handle: NonNull::new(handle).ok_or_else(no_result)? };
         // SAFETY: a live result; the text is copied before the result is dropped.
         let error = unsafe { text((api.chdb_result_error)(output.handle.as_ptr())) };
         match error {
@@ -244,7 +242,6 @@ impl Output {
         }
     }
 
-    /// What the engine counted while it made this result.
     pub fn counters(&self) -> Counters {
         // SAFETY: a live result and the library's own accessors, which only read.
         let counter = |read: unsafe extern "C" fn(Handle) -> u64| unsafe { read(self.handle.as_ptr()) };
@@ -260,7 +257,7 @@ impl Output {
 
 impl AsRef<[u8]> for Output {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: the buffer has the length that the result tells and lives as long as the result.
+        // SAFETY: the buffer has the length that the result reports and lives as long as the result.
         unsafe {
             let buffer = (self.api.chdb_result_buffer)(self.handle.as_ptr());
             let length = (self.api.chdb_result_length)(self.handle.as_ptr());
@@ -280,7 +277,7 @@ impl Drop for Output {
     }
 }
 
-/// A SELECT under way; dropping it before its end cancels it.
+/// A running SELECT; dropping it cancels the query.
 pub struct Stream<'c> {
     connection: &'c mut Connection,
     start: Output,
@@ -288,13 +285,13 @@ pub struct Stream<'c> {
 }
 
 impl Stream<'_> {
-    /// Waits for the next chunk; nothing at the end.
+    /// Waits for the next chunk; returns nothing at the end.
     pub fn fetch(&mut self) -> Result<Option<Output>, String> {
         if self.ended {
             return Ok(None);
         }
         let api = self.connection.api;
-        // SAFETY: a live connection and a stream of it, and `&mut` keeps the calls apart.
+        // SAFETY: a live connection and its stream; `&mut` excludes concurrent calls.
         let handle =
             unsafe { (api.chdb_stream_fetch_result)(self.connection.raw(), self.start.handle.as_ptr()) };
         let chunk = Output::new(api, handle).inspect_err(|_| self.ended = true)?;
@@ -320,30 +317,28 @@ impl Drop for Stream<'_> {
     }
 }
 
-/// An insert under way; dropping it unfinished cancels it.
+/// A running insert; dropping it cancels the insert.
 pub struct Insert<'c> {
     connection: &'c mut Connection,
     handle: NonNull<c_void>,
 }
 
 impl Insert<'_> {
-    /// Hands over a piece of the data, which the engine copies.
     pub fn append(&mut self, data: &[u8]) -> Result<(), String> {
-        // SAFETY: a live insert, and the data goes with its length.
+        // SAFETY: a live insert; the data is passed with its length, and copied.
         let state = unsafe {
             (self.connection.api.chdb_stream_append)(self.handle.as_ptr(), data.as_ptr().cast(), data.len())
         };
-        if state == 0 { Ok(()) } else { Err(self.error().unwrap_or_else(nothing)) }
+        if state == 0 { Ok(()) } else { Err(self.error().unwrap_or_else(no_result)) }
     }
 
-    /// Commits what was appended.
+    /// Commits the appended data.
     pub fn finish(self) -> Result<Output, String> {
         let api = self.connection.api;
         // SAFETY: a live insert, finished once; Drop destroys the handle afterwards.
         Output::new(api, unsafe { (api.chdb_stream_done)(self.handle.as_ptr()) })
     }
 
-    /// Ends the insert without committing.
     pub fn cancel(self) {
         // SAFETY: a live insert; Drop destroys the handle afterwards.
         unsafe { (self.connection.api.chdb_stream_cancel_insert)(self.handle.as_ptr()) };
@@ -362,7 +357,7 @@ impl Drop for Insert<'_> {
     }
 }
 
-/// Copies a C string; nothing for NULL.
+/// Copies a C string; returns nothing for NULL.
 ///
 /// # Safety
 /// `raw` is NULL or a string that ends in NUL and lives during the call.
@@ -374,6 +369,6 @@ unsafe fn text(raw: *const c_char) -> Option<String> {
     Some(unsafe { CStr::from_ptr(raw) }.to_string_lossy().into_owned())
 }
 
-fn nothing() -> String {
-    "Code: 1001. DB::Exception: the engine answered nothing. (STD_EXCEPTION)".to_owned()
+fn no_result() -> String {
+    "Code: 1001. DB::Exception: the engine returned no result. (STD_EXCEPTION)".to_owned()
 }

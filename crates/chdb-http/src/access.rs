@@ -1,0 +1,184 @@
+//! Restrictions of the read-only user that `readonly=1` of the engine does not impose: no functions that reach files or the
+//! network, and only settings that limit or format.
+
+use crate::exception::Exception;
+use crate::protocol::StatementClass;
+use crate::sql;
+
+/// Prefixes of table functions that read outside the database. The engine rejects a SELECT from them under `readonly=1`, but
+/// evaluates DESCRIBE and some arguments before.
+const EXTERNAL_FUNCTION_PREFIXES: [&str; 32] = [
+    "arrowflight",
+    "azureblobstorage",
+    "cluster",
+    "cosn",
+    "deltalake",
+    "dictionary",
+    "eval",
+    "executable",
+    "file",
+    "filesystem",
+    "fuzzquery",
+    "gcs",
+    "hdfs",
+    "hudi",
+    "iceberg",
+    "input",
+    "jdbc",
+    "loop",
+    "mongodb",
+    "mysql",
+    "odbc",
+    "oss",
+    "paimon",
+    "postgresql",
+    "prometheus",
+    "python",
+    "redis",
+    "remote",
+    "s3",
+    "sqlite",
+    "url",
+    "ytsaurus",
+];
+
+/// Scalar functions with such a prefix that read nothing.
+const HARMLESS_FUNCTIONS: [&str; 3] = ["urlhash", "urlhierarchy", "urlpathhierarchy"];
+
+/// Scalar functions that read files or the network, which `readonly=1` permits. They also run without a bracket, as in
+/// `APPLY(file)` or `arrayMap(file, …)`.
+const FORBIDDEN_FUNCTIONS: [&str; 6] =
+    ["file", "aiclassify", "aiembed", "aiextract", "aigenerate", "aitranslate"];
+
+const ALLOWED_SETTING_PREFIXES: [&str; 21] = [
+    "max_",
+    "output_format_",
+    "date_time_",
+    "join_use_nulls",
+    "use_uncompressed_cache",
+    "use_query_cache",
+    "extremes",
+    "session_timezone",
+    "log_comment",
+    "timeout_overflow_mode",
+    "result_overflow_mode",
+    "read_overflow_mode",
+    "group_by_overflow_mode",
+    "sort_overflow_mode",
+    "send_progress_in_http_headers",
+    "enable_http_compression",
+    "final",
+    "cast_string_to_dynamic_use_inference",
+    "describe_",
+    "priority",
+    "readonly",
+];
+
+/// Settings with these in their names refer to files.
+const FORBIDDEN_SETTING_PARTS: [&str; 4] = ["schema", "path", "file", "template"];
+
+pub(crate) fn check_statement(text: &[u8], class: StatementClass) -> Result<(), Exception> {
+    if class != StatementClass::Read {
+        return Err(Exception::readonly("this user only reads: change data as the other user"));
+    }
+    match sql::names(text).find_map(|name| violation(&name)) {
+        Some(violation) => Err(Exception::readonly(violation)),
+        None => Ok(()),
+    }
+}
+
+fn violation(name: &sql::Name) -> Option<String> {
+    let lower = name.text.to_lowercase();
+    if name.escaped {
+        return Some("this user cannot use backslashes in quoted names".to_owned());
+    }
+    if FORBIDDEN_FUNCTIONS.contains(&lower.as_str()) {
+        return Some(format!("this user cannot call {lower}(), nor use its name"));
+    }
+    let external = EXTERNAL_FUNCTION_PREFIXES.iter().any(|start| lower.starts_with(start))
+        && !HARMLESS_FUNCTIONS.contains(&lower.as_str());
+    (name.called && external)
+        .then(|| format!("this user cannot call {lower}(): it reads outside the database"))
+}
+
+/// Rejects parameters of type `Identifier` that name a forbidden function.
+pub(crate) fn check_parameter(value: &str) -> Result<(), Exception> {
+    let name = value.trim().trim_matches(['`', '"']).to_lowercase();
+    if FORBIDDEN_FUNCTIONS.contains(&name.as_str()) {
+        return Err(Exception::readonly(format!("this user cannot send `{name}` as a parameter")));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_setting(name: &str) -> Result<(), Exception> {
+    let allowed = ALLOWED_SETTING_PREFIXES.iter().any(|start| name.starts_with(start))
+        && !FORBIDDEN_SETTING_PARTS.iter().any(|part| name.contains(part));
+    if allowed {
+        Ok(())
+    } else {
+        Err(Exception::readonly(format!("this user cannot change the setting {name}: omit it")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_allowed(text: &str) -> bool {
+        check_statement(text.as_bytes(), StatementClass::Read).is_ok()
+    }
+
+    #[test]
+    fn reads_of_tables_are_allowed() {
+        for text in [
+            "SELECT count() FROM video_daily WHERE url = 'file(1)'",
+            "SELECT domain(page_url), URLHash('x'), sum(views) FROM t FORMAT JSON",
+            "DESCRIBE TABLE t",
+            "SELECT * FROM numbers(3)",
+        ] {
+            assert!(is_allowed(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_and_network_are_forbidden() {
+        for text in [
+            "SELECT file('/etc/passwd')",
+            "SELECT `file`('/etc/passwd')",
+            "SELECT `\\x66ile`('/etc/passwd')",
+            "SELECT * APPLY file FROM (SELECT '/etc/passwd')",
+            "SELECT arrayMap(file, ['/etc/passwd'])",
+            "DESCRIBE url/**/('http://127.0.0.1:1/')",
+            "DESCRIBE s3Cluster('x')",
+            "SELECT * FROM deltaLakeLocal('/')",
+        ] {
+            assert!(!is_allowed(text), "{text}");
+        }
+        for class in [
+            StatementClass::Write,
+            StatementClass::GlobalWrite,
+            StatementClass::Control,
+            StatementClass::Unknown,
+        ] {
+            assert!(check_statement(b"SELECT 1", class).is_err(), "{class:?}");
+        }
+    }
+
+    #[test]
+    fn settings_with_sql_or_paths_are_forbidden() {
+        for name in ["max_threads", "output_format_json_quote_64bit_integers", "readonly"] {
+            assert!(check_setting(name).is_ok(), "{name}");
+        }
+        for name in [
+            "additional_result_filter",
+            "additional_table_filters",
+            "dialect",
+            "output_format_schema",
+            "format_template_resultset",
+            "allow_experimental_eval_table_function",
+            "max_path",
+        ] {
+            assert!(check_setting(name).is_err(), "{name}");
+        }
+    }
+}

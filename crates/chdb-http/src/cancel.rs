@@ -1,0 +1,83 @@
+//! Cancels the query of a disconnected client, which is found in `system.processes` by a comment at its end.
+//! Only reads are cancelled: an insert whose body has arrived completes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::engine::Engine;
+
+/// A query that is not in `system.processes` yet is missed by the first attempts.
+const MAX_KILL_ATTEMPTS: u32 = 200;
+const KILL_INTERVAL: Duration = Duration::from_millis(20);
+
+#[derive(Default)]
+struct State {
+    disconnected: AtomicBool,
+    /// The statement has ended, or must not be cancelled.
+    done: AtomicBool,
+}
+
+/// The executing side: learns of a disconnect; marks the statement as ended when dropped.
+pub(crate) struct Cancellation(Arc<State>);
+
+impl Cancellation {
+    pub(crate) fn is_requested(&self) -> bool {
+        self.0.disconnected.load(Ordering::Acquire)
+    }
+
+    /// Lets the statement complete even if the client disconnects.
+    pub(crate) fn disable(&self) {
+        self.0.done.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Cancellation {
+    fn drop(&mut self) {
+        self.disable();
+    }
+}
+
+/// The connection's side: kills the query if dropped before it has ended.
+pub(crate) struct KillOnDrop {
+    engine: Arc<Engine>,
+    marker: String,
+    state: Arc<State>,
+}
+
+impl KillOnDrop {
+    /// Guards the query whose text ends with `marker`.
+    pub(crate) fn new(engine: Arc<Engine>, marker: String) -> (Self, Cancellation) {
+        let state = Arc::new(State::default());
+        (Self { engine, marker, state: Arc::clone(&state) }, Cancellation(state))
+    }
+
+    pub(crate) fn disarm(&self) {
+        self.state.done.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        if self.state.done.load(Ordering::Acquire) {
+            return;
+        }
+        self.state.disconnected.store(true, Ordering::Release);
+        let (engine, marker, state) =
+            (Arc::clone(&self.engine), std::mem::take(&mut self.marker), Arc::clone(&self.state));
+        let kill = move || {
+            for _ in 0..MAX_KILL_ATTEMPTS {
+                if state.done.load(Ordering::Acquire) {
+                    return;
+                }
+                if let Err(exception) = engine.kill(&marker) {
+                    tracing::warn!(code = exception.code, "cannot kill the query of a disconnected client");
+                }
+                std::thread::sleep(KILL_INTERVAL);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("kill-query".to_owned()).spawn(kill) {
+            tracing::warn!(%error, "cannot kill the query of a disconnected client");
+        }
+    }
+}

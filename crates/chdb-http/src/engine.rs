@@ -1,0 +1,236 @@
+//! The engine of one data directory: its lock, configuration and connections. A base connection keeps it open; every request
+//! gets a new one.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::exception::Exception;
+use crate::ffi::{Api, Connection, set_time_zone_utc};
+
+/// The version of libchdb whose C interface this crate declares.
+pub const LIBCHDB_VERSION: &str = "26.7.3-stable.1";
+
+/// Options of every connection. An insert forms one block whatever its size, so that it is atomic; `system.processes` has the
+/// complete text, because a query is found by the marker at its end.
+const CONNECTION_OPTIONS: [&str; 7] = [
+    "--implicit_select=0",
+    "--allow_introspection_functions=0",
+    "--max_insert_block_size=4294967296",
+    "--min_insert_block_size_rows=4294967296",
+    "--min_insert_block_size_bytes=4611686018427387904",
+    "--log_queries_cut_to_length=1000000000",
+    "--async_insert=0",
+];
+
+/// The only directory for `BACKUP … TO File('NAME')` and `RESTORE`, in the data directory.
+const BACKUP_DIRECTORY: &str = "backups";
+const MAX_SPARE_CONNECTIONS: usize = 2;
+/// Time for a previous process to release the data directory.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("libchdb is not at {}", .0.display())]
+    LibraryMissing(PathBuf),
+    #[error("{} cannot be opened as libchdb {LIBCHDB_VERSION} ({})", .0.display(), .1)]
+    LibraryInvalid(PathBuf, libloading::Error),
+    #[error("the data directory {} is in use by process {}", .0.display(), .1)]
+    DataInUse(PathBuf, String),
+    #[error("the data directory {} cannot be used: {}", .0.display(), .1)]
+    DataDirectory(PathBuf, io::Error),
+    #[error("libchdb rejects {}: it printed the reason, or the path contains a NUL byte", .0.display())]
+    Rejected(PathBuf),
+    #[error("libchdb opened {} but cannot run a query: {}", .0.display(), .1)]
+    FirstQuery(PathBuf, String),
+}
+
+pub struct Engine {
+    api: &'static Api,
+    arguments: Vec<CString>,
+    base: Mutex<Option<Connection>>,
+    /// Open connections that no request has used.
+    spares: Mutex<Vec<Connection>>,
+    version: String,
+    _lock: File,
+}
+
+impl Engine {
+    /// Opens the data directory `data`. Without `max_memory`, the engine uses up to half of the machine's memory.
+    pub(crate) fn open(
+        libchdb: Option<&Path>,
+        data: &Path,
+        max_memory: Option<u64>,
+    ) -> Result<Self, EngineError> {
+        let libchdb = match libchdb {
+            Some(path) if !path.exists() => return Err(EngineError::LibraryMissing(path.to_owned())),
+            Some(path) => path,
+            None => Path::new("libchdb.so"),
+        };
+        let failed = |error| EngineError::DataDirectory(data.to_owned(), error);
+        let lock = lock(data)?;
+        let store = data.join("store");
+        std::fs::create_dir_all(&store).map_err(failed)?;
+        let config = data.join("engine.xml");
+        let backups = data.join(BACKUP_DIRECTORY);
+        std::fs::create_dir_all(&backups).map_err(failed)?;
+        std::fs::write(&config, configuration(max_memory, &backups)).map_err(failed)?;
+
+        set_time_zone_utc();
+        let api =
+            Api::open(libchdb).map_err(|error| EngineError::LibraryInvalid(libchdb.to_owned(), error))?;
+        let rejected = || EngineError::Rejected(store.clone());
+        let arguments = ["clickhouse".to_owned(), option("path", &store), option("config-file", &config)]
+            .into_iter()
+            .chain(CONNECTION_OPTIONS.map(str::to_owned))
+            .map(|argument| CString::new(argument).map_err(|_| rejected()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut base = Connection::open(api, &arguments).ok_or_else(rejected)?;
+        let version = base
+            .query(b"SELECT version()", "TSVRaw", &[])
+            .map_err(|error| EngineError::FirstQuery(store.clone(), error))?;
+        let version = String::from_utf8_lossy(version.as_ref()).trim().to_owned();
+        let base = Mutex::new(Some(base));
+        Ok(Self { api, arguments, base, spares: Mutex::default(), version, _lock: lock })
+    }
+
+    /// The result of `version()`.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Returns a connection that was never used.
+    pub(crate) fn connect(&self) -> Result<Connection, Exception> {
+        let spare = self.spares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.map_or_else(|| self.open_connection(), Ok)
+    }
+
+    /// Opens spare connections for later requests.
+    pub(crate) fn refill(&self) {
+        let missing =
+            || self.spares.lock().unwrap_or_else(PoisonError::into_inner).len() < MAX_SPARE_CONNECTIONS;
+        while missing() {
+            // Opened without the lock, so that requests do not wait; one too many is harmless.
+            let Ok(spare) = self.open_connection() else { return };
+            self.spares.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
+        }
+    }
+
+    fn open_connection(&self) -> Result<Connection, Exception> {
+        Connection::open(self.api, &self.arguments).ok_or_else(|| {
+            Exception::new(
+                210,
+                "NETWORK_ERROR",
+                "the engine opens no connection: it is stopping, or out of memory",
+            )
+        })
+    }
+
+    /// Cancels the queries whose text ends with the comment `marker`, without waiting.
+    pub(crate) fn kill(&self, marker: &str) -> Result<(), Exception> {
+        let inner = marker.trim_start_matches("/*").trim_end_matches("*/");
+        let sql =
+            format!("KILL QUERY WHERE endsWith(query, concat('/*', '{inner}', '*/')) ASYNC FORMAT Null");
+        self.run(&sql)
+    }
+
+    /// Cancels all reads, but no statement that changes data.
+    pub(crate) fn kill_reads(&self) {
+        // Only reads end with a marker.
+        let sql = r"KILL QUERY WHERE match(query, '/[*][0-9a-f-]{36}[*]/$') ASYNC FORMAT Null";
+        if let Err(exception) = self.run(sql) {
+            tracing::warn!(code = exception.code, "cannot kill the running queries");
+        }
+    }
+
+    fn run(&self, sql: &str) -> Result<(), Exception> {
+        self.connect()?.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Exception::from_engine)
+    }
+
+    /// Closes the engine's connections and stops its threads. No statement may be running.
+    pub(crate) fn close(&self) {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(base);
+        self.api.shutdown();
+    }
+}
+
+fn option(name: &str, path: &Path) -> String {
+    format!("--{name}={}", path.display())
+}
+
+/// Locks the data directory; the lock file contains the process id.
+fn lock(data: &Path) -> Result<File, EngineError> {
+    let path = data.join("lock");
+    let failed = |error| EngineError::DataDirectory(data.to_owned(), error);
+    let mut file =
+        File::options().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    while let Err(error) = file.try_lock() {
+        match error {
+            std::fs::TryLockError::WouldBlock if Instant::now() < deadline => {
+                std::thread::sleep(LOCK_POLL_INTERVAL);
+            }
+            std::fs::TryLockError::WouldBlock => {
+                let mut holder = String::new();
+                file.read_to_string(&mut holder).map_err(failed)?;
+                return Err(EngineError::DataInUse(data.to_owned(), holder.trim().to_owned()));
+            }
+            std::fs::TryLockError::Error(error) => return Err(failed(error)),
+        }
+    }
+    file.set_len(0).and_then(|()| file.rewind()).map_err(failed)?;
+    writeln!(file, "{}", std::process::id()).map_err(failed)?;
+    Ok(file)
+}
+
+/// The engine's configuration: inserts and merges are flushed to disk before they complete.
+fn configuration(max_memory: Option<u64>, backups: &Path) -> String {
+    let backups = backups.display().to_string().replace('&', "&amp;").replace('<', "&lt;");
+    let memory = match max_memory {
+        Some(bytes) => format!("<max_server_memory_usage>{bytes}</max_server_memory_usage>"),
+        None => "<max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>".to_owned(),
+    };
+    format!(
+        "<clickhouse>
+    <!-- overwritten at every start -->
+    {memory}
+    <mark_cache_size>268435456</mark_cache_size>
+    <backups><allowed_path>{backups}/</allowed_path></backups>
+    <merge_tree>
+        <fsync_after_insert>1</fsync_after_insert>
+        <fsync_part_directory>1</fsync_part_directory>
+        <min_rows_to_fsync_after_merge>1</min_rows_to_fsync_after_merge>
+    </merge_tree>
+</clickhouse>
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_error_names_the_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = lock(folder.path()).unwrap();
+        let text = lock(folder.path()).unwrap_err().to_string();
+        assert!(text.contains(&std::process::id().to_string()), "{text}");
+        drop(first);
+        assert!(lock(folder.path()).is_ok());
+    }
+
+    #[test]
+    fn missing_library_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Engine::open(Some(Path::new("/nowhere/libchdb.so")), folder.path(), None);
+        let text = error.err().unwrap().to_string();
+        assert!(text.contains("/nowhere/libchdb.so"), "{text}");
+    }
+}

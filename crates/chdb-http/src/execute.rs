@@ -1,0 +1,399 @@
+//! Runs one statement on a blocking thread: settings, classification, permissions, then a buffered or streamed result.
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::access;
+use crate::cancel::Cancellation;
+use crate::credentials::Role;
+use crate::engine::Engine;
+use crate::exception::Exception;
+use crate::ffi::Connection;
+use crate::protocol::{Analysis, Counters, Parameter, StatementClass};
+use crate::request::QueryRequest;
+use crate::session::Session;
+use crate::sql::{self, InsertSource};
+use crate::streaming::HeaderStripper;
+
+/// How much of a result is buffered before it is streamed, so that an early exception becomes an HTTP status.
+const MAX_BUFFERED_BYTES: usize = 4 << 20;
+const INSERT_CHUNK_BYTES: usize = 1 << 20;
+/// Default `max_execution_time` of the read-only user.
+const READONLY_MAX_SECONDS: u32 = 300;
+
+/// A statement with its context.
+pub(crate) struct Statement {
+    /// The SQL; for an insert, it may continue with data.
+    text: Bytes,
+    /// The request body, when the SQL is in the query string.
+    body: Bytes,
+    default_format: Option<String>,
+    parameters: Vec<Parameter>,
+    settings: Vec<(String, String)>,
+    database: Option<String>,
+    role: Role,
+    safe_method: bool,
+    buffer_all: bool,
+    /// A comment appended to a read, by which it is found in `system.processes`.
+    pub marker: String,
+    session: Option<Session>,
+}
+
+impl Statement {
+    pub(crate) fn new(
+        request: QueryRequest,
+        mut body: Bytes,
+        session: Option<Session>,
+        role: Role,
+        safe_method: bool,
+    ) -> Self {
+        let text = match request.query {
+            Some(query) => Bytes::from(query),
+            None => std::mem::take(&mut body),
+        };
+        let in_session = session.is_some();
+        Self {
+            text,
+            body,
+            default_format: request.default_format,
+            parameters: request.parameters,
+            settings: request.settings,
+            // A new connection is in `default` already.
+            database: request.database.filter(|name| !name.is_empty() && (in_session || name != "default")),
+            role,
+            safe_method,
+            buffer_all: request.buffer_all,
+            marker: format!("/*{}*/", Uuid::now_v7()),
+            session,
+        }
+    }
+}
+
+/// The first chunks of a result, which are all of them unless `rest` is set.
+pub(crate) struct QueryResult {
+    pub chunks: Vec<Bytes>,
+    pub rest: Option<mpsc::Receiver<Result<Bytes, Exception>>>,
+    /// The output format, if the statement has output.
+    pub format: Option<String>,
+    pub counters: Counters,
+}
+
+impl QueryResult {
+    fn without_output(counters: Counters) -> Self {
+        Self { chunks: Vec::new(), rest: None, format: None, counters }
+    }
+}
+
+type ResultSender = oneshot::Sender<Result<QueryResult, Exception>>;
+
+/// Runs `statement` to its end. The result is sent as soon as the response can begin.
+pub(crate) fn run(
+    engine: &Engine,
+    mut statement: Statement,
+    sender: ResultSender,
+    cancellation: &Cancellation,
+) {
+    let mut sender = Some(sender);
+    if let Some(session) = statement.session.take() {
+        let result = run_in_session(engine, session, &statement, &mut sender, cancellation);
+        send(sender, result);
+        return;
+    }
+    match engine.connect() {
+        Ok(mut connection) => {
+            let result = execute(&mut connection, &statement, &mut sender, cancellation);
+            send(sender, result);
+            // Never reused: a failed statement leaves state behind. The response is already on its way.
+            drop(connection);
+            engine.refill();
+        }
+        Err(exception) => send(sender, Err(exception)),
+    }
+}
+
+/// Sends the result, unless it was sent when streaming began.
+fn send(sender: Option<ResultSender>, result: Result<Option<QueryResult>, Exception>) {
+    if let (Some(sender), Some(result)) = (sender, result.transpose())
+        && sender.send(result).is_err()
+    {
+        tracing::debug!("the client disconnected before its response");
+    }
+}
+
+/// Runs a statement on the session's connection, and removes its settings and partial output from the connection.
+fn run_in_session(
+    engine: &Engine,
+    mut session: Session,
+    statement: &Statement,
+    sender: &mut Option<ResultSender>,
+    cancellation: &Cancellation,
+) -> Result<Option<QueryResult>, Exception> {
+    if session.is_none() {
+        *session = Some(engine.connect()?);
+    }
+    let Some(connection) = session.as_mut() else { return Ok(None) };
+    let restore = restore_statement(connection, &statement.settings);
+    let result = restore.clone().and_then(|_| execute(connection, statement, sender, cancellation));
+    let mut clean = true;
+    if result.is_err() {
+        clean &= connection.query(b"SELECT 1 FORMAT Null", "Null", &[]).is_ok();
+    }
+    if let Ok(Some(restore)) = restore {
+        clean &= connection.query(restore.as_bytes(), "Null", &[]).is_ok();
+    }
+    if !clean {
+        *session = None;
+    }
+    result
+}
+
+/// The `SET` statement that restores the current values of `settings`.
+fn restore_statement(
+    connection: &mut Connection,
+    settings: &[(String, String)],
+) -> Result<Option<String>, Exception> {
+    if settings.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<String> = settings.iter().map(|(name, _)| quote(name)).collect();
+    let sql = format!(
+        "SELECT 'SET ' || arrayStringConcat(groupArray(name || '=' || if(changed, {}, 'DEFAULT')), ', ') \
+         FROM system.settings WHERE name IN ({}) HAVING count() > 0",
+        "'\\'' || replaceAll(replaceAll(value, '\\\\', '\\\\\\\\'), '\\'', '\\\\\\'') || '\\''",
+        names.join(", ")
+    );
+    let output = connection.query(sql.as_bytes(), "TSVRaw", &[]).map_err(Exception::from_engine)?;
+    let restore = String::from_utf8_lossy(output.as_ref()).trim_end_matches('\n').to_owned();
+    Ok((!restore.is_empty()).then_some(restore))
+}
+
+fn execute(
+    connection: &mut Connection,
+    statement: &Statement,
+    sender: &mut Option<ResultSender>,
+    cancellation: &Cancellation,
+) -> Result<Option<QueryResult>, Exception> {
+    apply_settings(connection, statement)?;
+    let mut text = statement.text.clone();
+    let mut body = statement.body.clone();
+    let mut insert = sql::parse_insert(&text);
+    if !body.is_empty() && !matches!(insert, Some(InsertSource::Inline(_))) {
+        // As ClickHouse does: the statement is the query string, a line feed and the body.
+        text = [&text[..], b"\n", &body[..]].concat().into();
+        body = Bytes::new();
+        insert = sql::parse_insert(&text);
+    }
+    match insert {
+        Some(InsertSource::File) => Err(Exception::new(
+            48,
+            "NOT_IMPLEMENTED",
+            "FROM INFILE reads files of the server's machine: send the data as the body",
+        )),
+        Some(InsertSource::Inline(insert)) => {
+            let (with_format, inline) = (text.slice(..insert.data), text.slice(insert.data..));
+            check(connection, statement, &with_format)?;
+            cancellation.disable();
+            let sql = &with_format[..insert.statement_end];
+            insert_data(connection, statement, sql, &insert.format, [inline, body]).map(Some)
+        }
+        Some(InsertSource::Query) | None => {
+            let class = check(connection, statement, &text)?.class;
+            query(connection, statement, &text, class, sender, cancellation)
+        }
+    }
+}
+
+/// Applies the database and the settings of a request to a connection.
+fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<(), Exception> {
+    let mut run =
+        |sql: String| connection.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Exception::from_engine);
+    if let Some(database) = &statement.database {
+        run(format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
+    }
+    let readonly = statement.role == Role::Readonly;
+    let mut assignments = Vec::new();
+    if readonly {
+        assignments.push(format!("max_execution_time={READONLY_MAX_SECONDS}"));
+        statement.parameters.iter().try_for_each(|(_, value)| access::check_parameter(value))?;
+    }
+    for (name, value) in &statement.settings {
+        if name.is_empty() || !name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'.') {
+            return Err(Exception::new(115, "UNKNOWN_SETTING", format!("Unknown setting {name:?}")));
+        }
+        if readonly {
+            access::check_setting(name)?;
+            if name == "readonly" {
+                continue;
+            }
+        }
+        assignments.push(format!("{name}={}", quote(value)));
+    }
+    if !assignments.is_empty() {
+        run(format!("SET {}", assignments.join(", ")))?;
+    }
+    if readonly {
+        run("SET readonly=1".to_owned())?;
+    }
+    Ok(())
+}
+
+/// Rejects several statements, and what this role or this method may not run.
+fn check(connection: &mut Connection, statement: &Statement, text: &[u8]) -> Result<Analysis, Exception> {
+    let analysis = connection.classify(text);
+    match analysis.statements {
+        0 => return Err(syntax_error(connection, text)),
+        1 => {}
+        _ => {
+            let text = "Syntax error (Multi-statements are not allowed): send one statement per request";
+            return Err(Exception::new(62, "SYNTAX_ERROR", text));
+        }
+    }
+    if sql::parse_output(text).into_file {
+        return Err(Exception::new(
+            48,
+            "NOT_IMPLEMENTED",
+            "INTO OUTFILE writes files of the server's machine: read the response instead",
+        ));
+    }
+    if statement.role == Role::Readonly {
+        access::check_statement(text, analysis.class)?;
+    }
+    if statement.safe_method && analysis.class != StatementClass::Read {
+        return Err(Exception::readonly("Cannot execute query in readonly mode: GET only reads, use POST"));
+    }
+    Ok(analysis)
+}
+
+/// The parser's message for a text that does not parse. Runs nothing of it.
+fn syntax_error(connection: &mut Connection, text: &[u8]) -> Exception {
+    let error = |text| Exception::new(62, "SYNTAX_ERROR", text);
+    if text.iter().all(u8::is_ascii_whitespace) {
+        return error("Syntax error: empty query; send one as `query=` or as the body");
+    }
+    let sql = format!("SELECT formatQuery({})", quote(&String::from_utf8_lossy(text)));
+    match connection.query(sql.as_bytes(), "Null", &[]) {
+        Err(text) => Exception::from_engine(text),
+        Ok(_) => error("Syntax error: the statement cannot be sent on its own"),
+    }
+}
+
+fn insert_data(
+    connection: &mut Connection,
+    statement: &Statement,
+    sql: &[u8],
+    format: &str,
+    data: [Bytes; 2],
+) -> Result<QueryResult, Exception> {
+    let [inline, body] = data;
+    // White space between the statement in the query string and the body is not data.
+    let blank = inline.iter().all(|&c| c.is_ascii_whitespace() || c == b';');
+    let inline = if blank && !body.is_empty() { Bytes::new() } else { inline };
+    let values = format.eq_ignore_ascii_case("Values");
+    if values && sql::continues_after_semicolon(&[&inline[..], &body[..]].concat()) {
+        let text = "Cannot read data after semicolon (Multi-statements are not allowed): send one statement per request";
+        return Err(Exception::new(27, "CANNOT_PARSE_INPUT_ASSERTION_FAILED", text));
+    }
+    let no_data = body.is_empty() && (inline.is_empty() || values && blank);
+    let mut insert = connection.insert(sql, format, &statement.parameters).map_err(Exception::from_engine)?;
+    if no_data {
+        insert.cancel();
+        return Ok(QueryResult::without_output(Counters::default()));
+    }
+    for chunk in inline.chunks(INSERT_CHUNK_BYTES).chain(body.chunks(INSERT_CHUNK_BYTES)) {
+        insert.append(chunk).map_err(Exception::from_engine)?;
+    }
+    let output = insert.finish().map_err(Exception::from_engine)?;
+    Ok(QueryResult::without_output(output.counters()))
+}
+
+/// Runs any statement but an insert of data, and streams the result if statement and format allow it.
+fn query(
+    connection: &mut Connection,
+    statement: &Statement,
+    text: &[u8],
+    class: StatementClass,
+    sender: &mut Option<ResultSender>,
+    cancellation: &Cancellation,
+) -> Result<Option<QueryResult>, Exception> {
+    let output = sql::parse_output(text);
+    let format = output.format.as_deref().or(statement.default_format.as_deref()).unwrap_or("TabSeparated");
+    let mut sql = text.to_vec();
+    let reads = class == StatementClass::Read;
+    if reads {
+        sql.push(b'\n');
+        sql.extend_from_slice(statement.marker.as_bytes());
+    } else {
+        cancellation.disable();
+    }
+    if cancellation.is_requested() {
+        return Err(Exception::new(394, "QUERY_WAS_CANCELLED", "the client disconnected"));
+    }
+    let rows_only =
+        !output.has_totals && !statement.settings.iter().any(|(name, _)| sql::is_extra_output_setting(name));
+    if reads
+        && output.is_select
+        && rows_only
+        && let Some(stripper) = HeaderStripper::new(format)
+    {
+        return stream(connection, statement, &sql, format, stripper, sender);
+    }
+    let result = connection.query(&sql, format, &statement.parameters).map_err(Exception::from_engine)?;
+    let counters = result.counters();
+    let format = reads.then(|| format.to_owned());
+    Ok(Some(QueryResult { chunks: vec![Bytes::from_owner(result)], rest: None, format, counters }))
+}
+
+/// Buffers the beginning of a result, then sends the rest chunk by chunk as the client reads.
+fn stream(
+    connection: &mut Connection,
+    statement: &Statement,
+    sql: &[u8],
+    format: &str,
+    mut stripper: HeaderStripper,
+    sender: &mut Option<ResultSender>,
+) -> Result<Option<QueryResult>, Exception> {
+    let mut stream = connection.stream(sql, format, &statement.parameters).map_err(Exception::from_engine)?;
+    let mut counters = Counters::default();
+    let (mut chunks, mut buffered) = (Vec::new(), 0);
+    let format = Some(format.to_owned());
+    loop {
+        let Some(output) = stream.fetch().map_err(Exception::from_engine)? else {
+            return Ok(Some(QueryResult { chunks, rest: None, format, counters }));
+        };
+        counters += output.counters();
+        let chunk = stripper.strip(Bytes::from_owner(output));
+        buffered += chunk.len();
+        chunks.push(chunk);
+        if buffered >= MAX_BUFFERED_BYTES && !statement.buffer_all {
+            break;
+        }
+    }
+    let (chunk_sender, rest) = mpsc::channel(2);
+    let result = QueryResult { chunks, rest: Some(rest), format, counters };
+    let sent = sender.take().map(|sender| sender.send(Ok(result)));
+    if !matches!(sent, Some(Ok(()))) {
+        return Ok(None);
+    }
+    loop {
+        match stream.fetch() {
+            Ok(None) => return Ok(None),
+            Ok(Some(output)) => {
+                // After a disconnect, dropping the stream cancels the query.
+                if chunk_sender.blocking_send(Ok(stripper.strip(Bytes::from_owner(output)))).is_err() {
+                    return Ok(None);
+                }
+            }
+            Err(text) => {
+                let exception = Exception::from_engine(text);
+                drop(chunk_sender.blocking_send(Err(exception.clone())));
+                return Err(exception);
+            }
+        }
+    }
+}
+
+/// An SQL string literal.
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}

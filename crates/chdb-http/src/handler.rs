@@ -1,0 +1,261 @@
+//! The HTTP interface: routes, authentication, and a request's way from its body through the engine to its response.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use uuid::Uuid;
+
+use crate::body::{ChunkStream, ExceptionTrailer, ResponseBody, content_type};
+use crate::cancel::KillOnDrop;
+use crate::credentials::{Credentials, Role};
+use crate::engine::Engine;
+use crate::exception::Exception;
+use crate::execute::{self, QueryResult, Statement};
+use crate::protocol::Counters;
+use crate::request::{self, QueryRequest};
+use crate::session::{Session, Sessions};
+
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Larger bodies are decompressed on a blocking thread.
+const MAX_INLINE_DECODE_BYTES: usize = 64 << 10;
+
+const EXCEPTION_CODE: HeaderName = HeaderName::from_static("x-clickhouse-exception-code");
+const EXCEPTION_TAG: HeaderName = HeaderName::from_static("x-clickhouse-exception-tag");
+const FORMAT: HeaderName = HeaderName::from_static("x-clickhouse-format");
+const QUERY_ID: HeaderName = HeaderName::from_static("x-clickhouse-query-id");
+const SERVER_NAME: HeaderName = HeaderName::from_static("x-clickhouse-server-display-name");
+const SUMMARY: HeaderName = HeaderName::from_static("x-clickhouse-summary");
+const TIMEZONE: HeaderName = HeaderName::from_static("x-clickhouse-timezone");
+
+/// State shared by all connections.
+pub(crate) struct Handler {
+    pub engine: Arc<Engine>,
+    pub credentials: Credentials,
+    pub sessions: Sessions,
+    /// One permit per concurrent statement.
+    pub permits: Arc<Semaphore>,
+    pub max_body: usize,
+    pub display_name: String,
+}
+
+impl Handler {
+    pub(crate) async fn respond(self: Arc<Self>, request: Request<Incoming>) -> Response<ResponseBody> {
+        if request.headers().contains_key(ORIGIN) {
+            // Any web page could otherwise reach a server on the machine of its visitor.
+            return plain_text(
+                StatusCode::FORBIDDEN,
+                "requests of web pages are rejected: omit the Origin header\n",
+            );
+        }
+        let safe_method = matches!(*request.method(), Method::GET | Method::HEAD);
+        match (request.uri().path(), request.uri().query()) {
+            ("/ping" | "/replicas_status", _) | ("/", None) if safe_method => {
+                return plain_text(StatusCode::OK, "Ok.\n");
+            }
+            ("/", _) => {}
+            _ => {
+                return plain_text(
+                    StatusCode::NOT_FOUND,
+                    "not found: send statements to / and pings to /ping\n",
+                );
+            }
+        }
+        if !safe_method && *request.method() != Method::POST {
+            return plain_text(StatusCode::METHOD_NOT_ALLOWED, "use GET to read, or POST\n");
+        }
+        let mut query_id = String::new();
+        let mut response = match self.run(request, safe_method, &mut query_id).await {
+            Ok(response) => response,
+            Err(exception) => self.exception_response(&exception),
+        };
+        let headers = response.headers_mut();
+        if let Ok(value) = HeaderValue::from_str(&query_id) {
+            headers.insert(QUERY_ID, value);
+        }
+        if let Ok(value) = HeaderValue::from_str(&self.display_name) {
+            headers.insert(SERVER_NAME, value);
+        }
+        headers.insert(TIMEZONE, HeaderValue::from_static("UTC"));
+        response
+    }
+
+    async fn run(
+        &self,
+        request: Request<Incoming>,
+        safe_method: bool,
+        query_id: &mut String,
+    ) -> Result<Response<ResponseBody>, Exception> {
+        let (parts, body) = request.into_parts();
+        let mut request = QueryRequest::parse(parts.uri.query().unwrap_or_default(), &parts.headers)?;
+        let login = (request.user.as_deref(), request.password.as_deref());
+        let role = self.credentials.authenticate(&parts.headers, login)?;
+        let mut body = self.read_body(body).await?;
+        *query_id = request.query_id.clone().unwrap_or_default();
+        if !body.is_empty() {
+            body = self.decode(&parts.headers, request.decompress, body).await?;
+            if let Some(boundary) = request::multipart_boundary(&parts.headers)? {
+                request.read_form(boundary, std::mem::take(&mut body)).await?;
+            }
+        }
+        *query_id = request.query_id.take().unwrap_or_default();
+        if query_id.is_empty() {
+            *query_id = Uuid::now_v7().to_string();
+        }
+        let session = self.session(&mut request, role).await?;
+        let compress = request.compress;
+        let statement = Statement::new(request, body, session, role, safe_method);
+        let permit = self.permit().await?;
+        self.execute(statement, permit, compress).await
+    }
+
+    /// Waits for the request's session. Sessions of the read-only user have no state, so none is kept.
+    async fn session(&self, request: &mut QueryRequest, role: Role) -> Result<Option<Session>, Exception> {
+        let Some(name) = request.session.take().filter(|_| role == Role::Admin) else { return Ok(None) };
+        let session = self.sessions.acquire(&name.id, name.timeout, name.must_exist).await;
+        let missing = || Exception::new(372, "SESSION_NOT_FOUND", "Session not found or expired");
+        session.ok_or_else(missing).map(Some)
+    }
+
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, Exception> {
+        let permit = tokio::time::timeout(PERMIT_TIMEOUT, Arc::clone(&self.permits).acquire_owned());
+        let Ok(Ok(permit)) = permit.await else {
+            let text = "Too many simultaneous queries: retry later, or raise max_queries";
+            return Err(Exception::new(202, "TOO_MANY_SIMULTANEOUS_QUERIES", text));
+        };
+        Ok(permit)
+    }
+
+    /// Executes the statement on a blocking thread, and cancels it if the client disconnects.
+    async fn execute(
+        &self,
+        statement: Statement,
+        permit: OwnedSemaphorePermit,
+        compress: bool,
+    ) -> Result<Response<ResponseBody>, Exception> {
+        let (kill_on_drop, cancellation) =
+            KillOnDrop::new(Arc::clone(&self.engine), statement.marker.clone());
+        let (sender, receiver) = oneshot::channel();
+        let engine = Arc::clone(&self.engine);
+        tokio::task::spawn_blocking(move || {
+            execute::run(&engine, statement, sender, &cancellation);
+            drop(permit);
+        });
+        let panicked = || {
+            Exception::new(
+                1001,
+                "STD_EXCEPTION",
+                "the statement ended without a result: see the server's log",
+            )
+        };
+        match receiver.await.unwrap_or_else(|_| Err(panicked())) {
+            Ok(result) => Ok(self.result_response(result, kill_on_drop, compress)),
+            Err(exception) => {
+                kill_on_drop.disarm();
+                Err(exception)
+            }
+        }
+    }
+
+    async fn read_body(&self, mut body: Incoming) -> Result<Bytes, Exception> {
+        // A body in one frame is not copied.
+        let mut first = Bytes::new();
+        let mut joined = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                Exception::new(1000, "POCO_EXCEPTION", format!("the body is incomplete: {error}"))
+            })?;
+            let Ok(data) = frame.into_data() else { continue };
+            if first.len() + joined.len() + data.len() > self.max_body {
+                return Err(Exception::too_large(self.max_body));
+            }
+            if first.is_empty() && joined.is_empty() {
+                first = data;
+            } else {
+                joined.extend_from_slice(&std::mem::take(&mut first));
+                joined.extend_from_slice(&data);
+            }
+        }
+        Ok(if joined.is_empty() { first } else { joined.freeze() })
+    }
+
+    async fn decode(&self, headers: &HeaderMap, decompress: bool, body: Bytes) -> Result<Bytes, Exception> {
+        let limit = self.max_body;
+        if body.len() <= MAX_INLINE_DECODE_BYTES {
+            return request::decode(headers, decompress, body, limit);
+        }
+        let headers = headers.clone();
+        let decoded = tokio::task::spawn_blocking(move || request::decode(&headers, decompress, body, limit));
+        decoded.await.unwrap_or_else(|_| Err(Exception::bad_request("the body cannot be decoded")))
+    }
+
+    fn result_response(
+        &self,
+        result: QueryResult,
+        kill_on_drop: KillOnDrop,
+        compress: bool,
+    ) -> Response<ResponseBody> {
+        let mut response = Response::new(ResponseBody::default());
+        let headers = response.headers_mut();
+        if let Some(format) = &result.format {
+            let media_type = if compress { "application/octet-stream" } else { content_type(format) };
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+            if let Ok(format) = HeaderValue::from_str(format) {
+                headers.insert(FORMAT, format);
+            }
+        }
+        *response.body_mut() = match result.rest {
+            None => {
+                kill_on_drop.disarm();
+                if let Ok(summary) = HeaderValue::from_str(&summary(result.counters)) {
+                    headers.insert(SUMMARY, summary);
+                }
+                ResponseBody::complete(result.chunks, compress)
+            }
+            Some(chunks) => {
+                let tag: String = Uuid::now_v7().simple().to_string().chars().skip(16).collect();
+                if let Ok(tag) = HeaderValue::from_str(&tag) {
+                    headers.insert(EXCEPTION_TAG, tag);
+                }
+                let trailer = ExceptionTrailer { tag, version: self.engine.version().to_owned() };
+                ResponseBody::streamed(result.chunks, ChunkStream { chunks, trailer, kill_on_drop }, compress)
+            }
+        };
+        response
+    }
+
+    fn exception_response(&self, exception: &Exception) -> Response<ResponseBody> {
+        let status = exception.status();
+        let mut response = plain_text(status, exception.text(self.engine.version()) + "\n");
+        response.headers_mut().insert(EXCEPTION_CODE, exception.code.into());
+        if status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("Basic realm=\"ClickHouse\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}
+
+/// The value of `X-ClickHouse-Summary`.
+fn summary(counters: Counters) -> String {
+    serde_json::json!({
+        "read_rows": counters.read_rows.to_string(),
+        "read_bytes": counters.read_bytes.to_string(),
+        "written_rows": counters.written_rows.to_string(),
+        "written_bytes": counters.written_bytes.to_string(),
+        "result_rows": counters.result_rows.to_string(),
+    })
+    .to_string()
+}
+
+fn plain_text(status: StatusCode, text: impl Into<Bytes>) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::complete([text.into()], false));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=UTF-8"));
+    response
+}

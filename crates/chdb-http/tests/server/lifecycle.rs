@@ -1,0 +1,181 @@
+//! Start, shutdown and crashes of the server; concurrency and cancellation of queries.
+
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use chdb_http::{ChildError, ChildOptions, ChildServer, LIBCHDB_VERSION};
+use tempfile::TempDir;
+
+use crate::{EXE, Item, Server, admin, client, wait_until};
+
+#[tokio::test]
+async fn sixteen_queries_run_concurrently() {
+    let server = Server::start().await;
+    let client = server.client();
+    let start = Instant::now();
+    let queries = (0..16_u64).map(|n| {
+        let query = client
+            .query("SELECT {n:UInt64} + sleep(1) AS n, {text:String} AS t")
+            .param("n", n)
+            .param("text", format!("it's {n}\n"));
+        async move { (n, query.fetch_one::<(u64, String)>().await.unwrap()) }
+    });
+    for (n, found) in futures_util::future::join_all(queries).await {
+        assert_eq!(found, (n, format!("it's {n}\n")));
+    }
+    // In sequence they would sleep for 16 s.
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn excess_queries_wait_for_permits() {
+    let server = Server::start_with(&["--max-queries", "2"]).await;
+    let client = server.client();
+    let queries = (0..12_u8).map(|n| client.query("SELECT ? + sleep(0.05)").bind(n).fetch_one::<u16>());
+    let found: Vec<u16> = futures_util::future::try_join_all(queries).await.unwrap();
+    assert_eq!(found, (0..12).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn disconnect_cancels_the_query() {
+    let server = Server::start().await;
+    let admin = server.admin();
+    let running = |needle: &str| {
+        let sql = format!(
+            "SELECT count() FROM system.processes WHERE query LIKE '%{needle}%' AND query NOT LIKE '%system.processes%'"
+        );
+        admin.post(&sql).ok().trim().parse::<u32>().unwrap()
+    };
+    // Before the first byte of the response, and in the middle of it.
+    for (sql, started) in [
+        (
+            "SELECT count() AS no_output FROM numbers(1000000000000000) WHERE NOT ignore(sipHash64(number))",
+            false,
+        ),
+        ("SELECT number AS partial_output, sipHash64(number) FROM numbers(1000000000000000)", true),
+        (
+            "SELECT number AS slow_output FROM numbers(1000000000000000) WHERE number < 1000000 OR NOT ignore(sipHash64(number)) = 2",
+            true,
+        ),
+    ] {
+        let needle = sql.split(" AS ").nth(1).and_then(|rest| rest.split([' ', ',']).next()).unwrap();
+        let mut stream = admin.open("POST", &[], sql.len());
+        stream.write_all(sql.as_bytes()).unwrap();
+        wait_until("the query runs", || running(needle) == 1);
+        if started {
+            stream.read_exact(&mut [0; 1000]).unwrap();
+        }
+        drop(stream);
+        wait_until("the query ends", || running(needle) == 0);
+    }
+    assert_eq!(admin.post("SELECT 1").ok(), "1\n");
+}
+
+#[tokio::test]
+async fn crash_loses_no_acknowledged_row() {
+    let folder = TempDir::new().unwrap();
+    let options = ChildOptions::new(EXE, folder.path());
+    let mut expected = 0;
+    for round in 0..3_u64 {
+        let server = ChildServer::start(options.clone()).await.unwrap();
+        let client = client(&server);
+        if round == 0 {
+            client
+                .query("CREATE TABLE items (id UInt64, text String) ENGINE = MergeTree ORDER BY id")
+                .execute()
+                .await
+                .unwrap();
+            // Parts are flushed before an insert is acknowledged.
+            let sql = "SELECT name FROM system.merge_tree_settings WHERE value = '1' AND name IN \
+                       ('fsync_after_insert', 'fsync_part_directory', 'min_rows_to_fsync_after_merge') ORDER BY name";
+            let found: Vec<String> = client.query(sql).fetch_all().await.unwrap();
+            assert_eq!(
+                found,
+                ["fsync_after_insert", "fsync_part_directory", "min_rows_to_fsync_after_merge"]
+            );
+        }
+        assert_eq!(client.query("SELECT count() FROM items").fetch_one::<u64>().await.unwrap(), expected);
+        for id in 0..20 {
+            let mut insert = client.insert::<Item>("items").await.unwrap();
+            insert.write(&Item { id: round * 100 + id, text: "x".to_owned() }).await.unwrap();
+            insert.end().await.unwrap();
+            expected += 1;
+        }
+        server.kill().await.unwrap();
+    }
+    let server = ChildServer::start(options).await.unwrap();
+    assert_eq!(admin(&server).post("SELECT count(), uniqExact(id) FROM items").ok(), "60\t60\n");
+    assert!(server.stop().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn child_exits_with_its_parent() {
+    // The process at the other end of standard input is killed.
+    let folder = TempDir::new().unwrap();
+    let mut holder = Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = holder.stdout.take().unwrap();
+    let mut child = Command::new(EXE)
+        .args(["--exit-with-stdin", "--listen", "127.0.0.1:0", "--data"])
+        .arg(folder.path())
+        .stdin(pipe)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 17];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"{\"event\":\"ready\",");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    wait_until("the child exits", || child.try_wait().unwrap().is_some());
+    assert!(child.wait().unwrap().success());
+
+    // The handle is dropped while a query runs.
+    let server = Server::start().await;
+    let id = server.child.id().unwrap();
+    let sql = "SELECT count() FROM numbers(1000000000000000) WHERE NOT ignore(sipHash64(number))";
+    let mut stream = server.admin().open("POST", &[], sql.len());
+    stream.write_all(sql.as_bytes()).unwrap();
+    wait_until("the query runs", || {
+        server.admin().post("SELECT count() FROM system.processes").ok() == "2\n"
+    });
+    drop(server.child);
+    wait_until("the child exits", || !PathBuf::from(format!("/proc/{id}/fd/0")).exists());
+}
+
+#[tokio::test]
+async fn failed_start_names_the_cause() {
+    let server = Server::start().await;
+    let data = server.directory.path().join("data");
+    let failed = |arguments: &[&str]| {
+        let output = Command::new(EXE).args(arguments).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        stderr
+    };
+    let other = server.directory.path().join("other").display().to_string();
+    let missing = "/nowhere/libchdb.so";
+    let stderr = failed(&["--listen", "127.0.0.1:0", "--data", &other, "--libchdb", missing]);
+    assert!(stderr.contains(missing), "{stderr}");
+    let text = server.directory.path().join("text.so");
+    std::fs::write(&text, "text").unwrap();
+    let text = text.display().to_string();
+    let stderr = failed(&["--listen", "127.0.0.1:0", "--data", &other, "--libchdb", &text]);
+    assert!(stderr.contains(&text) && stderr.contains(LIBCHDB_VERSION), "{stderr}");
+    let address = server.child.url.trim_start_matches("http://");
+    let stderr = failed(&["--listen", address, "--data", &other]);
+    assert!(stderr.contains(address) && stderr.contains("in use"), "{stderr}");
+    let stderr = failed(&["--listen", "0.0.0.0:0", "--data", &other]);
+    assert!(stderr.contains("other machines"), "{stderr}");
+    match ChildServer::start(ChildOptions::new(EXE, &data)).await {
+        Err(ChildError::Exited { status, stderr }) => {
+            assert_eq!(status, Some(1));
+            assert!(stderr.contains(&format!("process {}", server.child.id().unwrap())), "{stderr}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(server.admin().post("SELECT 1").ok(), "1\n");
+}
