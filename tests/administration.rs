@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::{Stack, eventually};
+use harness::{Stack, send, wait_until};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -87,7 +87,7 @@ async fn keys_are_shown_once_and_switched_off() {
     assert_eq!(fields(&made), with_key);
     assert_eq!(made["scopes"], serde_json::json!(["read"]));
     let key = made["key"].as_str().unwrap();
-    let who = stack.send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await.ok(200);
+    let who = send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await.ok(200);
     assert_eq!(who.text("/data/api_key_name"), "reports");
 
     let list = run(&stack, &["key", "list", "--org", &org, "--json"]);
@@ -176,7 +176,7 @@ async fn several_processes_migrate_fresh_databases_at_once() {
     assert_eq!(idle.count(), 2, "one of them migrates, the others wait: {told:?}");
 
     let tables: u64 = stack
-        .stores
+        .databases
         .clickhouse
         .query_raw("select count() from system.tables where database = {database:String}")
         .param("database", &database)
@@ -186,18 +186,18 @@ async fn several_processes_migrate_fresh_databases_at_once() {
     assert!(tables > 1, "{database} is empty");
     // A restore that brought the tables alone.
     let public = format!("{database}_public");
-    stack.stores.clickhouse.query_raw(&format!("drop database `{public}`")).execute().await.unwrap();
+    stack.databases.clickhouse.query_raw(&format!("drop database `{public}`")).execute().await.unwrap();
     let output = migrate().wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let views = stack.stores.clickhouse.query_raw(
+    let views = stack.databases.clickhouse.query_raw(
         "select count() from system.tables where database = {database:String} and engine = 'View'",
     );
     assert_eq!(views.param("database", &public).fetch_one::<u64>().await.unwrap(), 9, "{public}");
     for name in [&database, &public] {
-        stack.stores.clickhouse.query_raw(&format!("drop database `{name}`")).execute().await.unwrap();
+        stack.databases.clickhouse.query_raw(&format!("drop database `{name}`")).execute().await.unwrap();
     }
     let drop = format!("drop database \"{database}\"");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(drop)).execute(&stack.stores.pg).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(drop)).execute(stack.pg()).await.unwrap();
 }
 
 /// The five seconds within which a change of a key shows (`http::middleware::authenticate`), on a machine that has others to serve.
@@ -206,8 +206,8 @@ const SOON: Duration = Duration::from_secs(10);
 /// A key refused from now on, and after how long that was everywhere.
 async fn refused_within(stack: &Stack, key: &str) -> Duration {
     let began = Instant::now();
-    let refusal = eventually("the key is refused", || async {
-        let answer = stack.send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await;
+    let refusal = wait_until("the key is refused", || async {
+        let answer = send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await;
         (answer.status != 200).then_some(answer)
     })
     .await;
@@ -236,8 +236,7 @@ async fn keys_are_rotated_with_an_overlap_and_deleted() {
     let made = json(&run(&stack, &create));
     let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
     // It is known to the API when it changes.
-    let who =
-        async |key: &str| stack.send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await;
+    let who = async |key: &str| send(stack.request(reqwest::Method::GET, "/whoami").bearer_auth(key)).await;
     who(key).await.ok(200);
 
     let rotated = json(&run(&stack, &["key", "rotate", id, "--json"]));
@@ -290,7 +289,7 @@ async fn keys_are_rotated_with_an_overlap_and_deleted() {
 async fn a_deleted_organization_is_gone_for_whoever_asks() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    organization.track(stack.one_of("tiktok")).await;
+    organization.track(stack.sandbox_account("tiktok")).await;
     let id = organization.id.to_string();
     let output = run(&stack, &["org", "delete", &id]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();

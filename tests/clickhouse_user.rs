@@ -24,7 +24,7 @@ fn refused(output: &Output) -> String {
 
 /// A statement as the engine understands it; one that it cannot read is an error.
 async fn understood(stack: &Stack, statement: &str) -> String {
-    let query = stack.stores.clickhouse.query_raw("SELECT formatQuerySingleLine({statement:String})");
+    let query = stack.databases.clickhouse.query_raw("SELECT formatQuerySingleLine({statement:String})");
     let read: Result<String, _> = query.param("statement", statement).fetch_one().await;
     read.unwrap_or_else(|error| panic!("{error}: {statement}"))
 }
@@ -90,7 +90,7 @@ async fn the_engine_understands_what_makes_a_user_of_one_organization() {
     let (_, settings) = account.split_once(" SETTINGS ").unwrap();
     for setting in settings.split(", ").map(|setting| setting.split(" = ").next().unwrap()) {
         let known = stack
-            .stores
+            .databases
             .clickhouse
             .query_raw("SELECT count() FROM system.settings WHERE name = {name:String}");
         assert_eq!(known.param("name", setting).fetch_one::<u64>().await.unwrap(), 1, "{setting}");
@@ -144,7 +144,7 @@ async fn the_embedded_engine_has_no_users_and_says_so() {
 #[tokio::test]
 async fn the_engine_has_what_a_drop_looks_into() {
     let stack = Stack::shared();
-    let query = stack.stores.clickhouse.query_raw(
+    let query = stack.databases.clickhouse.query_raw(
         "SELECT count() FROM system.columns WHERE database = 'system'
             AND (table, name) IN (('users', 'name'), ('row_policies', 'short_name'), ('quotas', 'name'))",
     );

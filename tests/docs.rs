@@ -89,7 +89,7 @@ async fn the_first_requests_of_the_readme_work_beside_a_demo() {
     let lines = section.lines().filter_map(|line| line.strip_prefix("    "));
     let script: Vec<_> = lines.take_while(|line| !line.starts_with("PATH=")).collect();
     // What a reader fills in.
-    let account = format!("\"{}\"", stack.one_of("tiktok").username);
+    let account = format!("\"{}\"", stack.sandbox_account("tiktok").username);
     let script = script.join("\n").replacen("\"…\"", &account, 1).replacen("\"…\"", "\"C9xYzAbCdEf\"", 1);
     assert!(script.matches("\napi ").count() == 5 && !script.contains('…'), "{script}");
     for shell in SHELLS {

@@ -8,8 +8,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use chrono::Timelike;
-use harness::eventually;
-use harness::private::{PrivateStack, Up, command, processes_of};
+use harness::{IsolatedStack, Up, command, processes_in, send, wait_until};
 use serde_json::{Value, json};
 
 /// Runs `tidemark up` on a folder where it has to fail, and returns how it ended.
@@ -38,7 +37,7 @@ fn sentence(output: &Output) -> String {
 fn nothing_runs_in(dir: &Path) {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
-        let found = processes_of(dir);
+        let found = processes_in(dir);
         if found.is_empty() {
             return;
         }
@@ -98,12 +97,12 @@ fn data_of_a_postgres_that_is_not_installed_is_left_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn own_stores_survive_a_kill_and_a_second_start_finds_them() {
-    let mut private = PrivateStack::start().await;
-    let organization = private.stack.organization().await;
+    let mut private = IsolatedStack::start().await;
+    let organization = private.organization().await;
     organization.get("/whoami").await.ok(200);
 
     // A second one on the same folder is refused, and does not disturb the first.
-    let state = private.dir().join("state");
+    let state = private.folder().join("state");
     let output = up_fails(&state, &["--port", "0"], &[]);
     assert_eq!(output.status.code(), Some(1));
     let told = sentence(&output);
@@ -113,20 +112,20 @@ async fn own_stores_survive_a_kill_and_a_second_start_finds_them() {
     private.kill();
     nothing_runs_in(&state);
     private.start_again().await;
-    let again = harness::Organization { stack: private.stack.clone(), ..organization };
+    let again = harness::Organization { stack: private.clone(), ..organization };
     again.get("/whoami").await.ok(200);
-    assert_eq!(private.stack.connection.base_url, again.stack.connection.base_url);
+    assert_eq!(private.connection.base_url, again.stack.connection.base_url);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn own_stores_come_back_when_one_of_their_processes_is_killed() {
-    let private = PrivateStack::start().await;
-    let organization = private.stack.organization().await;
-    let api = |path: &str| format!("{}{path}", private.stack.connection.base_url);
-    let clock = format!("{}/_clock", private.stack.connection.sandbox_url);
+    let private = IsolatedStack::start().await;
+    let organization = private.organization().await;
+    let api = |path: &str| format!("{}{path}", private.connection.base_url);
+    let clock = format!("{}/_clock", private.connection.sandbox_url);
     let born = async || {
         let began = sqlx::query_scalar("select pg_postmaster_start_time()::text");
-        began.fetch_one(&private.stack.stores.pg).await.ok() as Option<String>
+        began.fetch_one(&private.databases.pg).await.ok() as Option<String>
     };
     let first = born().await.expect("Postgres answers");
     for (word, url) in [
@@ -135,39 +134,39 @@ async fn own_stores_come_back_when_one_of_their_processes_is_killed() {
         ("guard", api("/accounts")),
         ("sandbox", clock),
     ] {
-        let ask = || private.stack.client.get(&url).bearer_auth(&organization.key).send();
+        let ask = || private.client.get(&url).bearer_auth(&organization.key).send();
         assert_eq!(ask().await.expect("it answers").status(), 200, "{url}");
         private.kill_process(word);
         if word == "guard" {
             // Postgres outlives its guard by a moment, in which it still answers.
-            eventually("another Postgres is there", || async {
+            wait_until("another Postgres is there", || async {
                 born().await.filter(|began| *began != first)
             })
             .await;
         }
-        eventually(&format!("{url} works again after {word} was killed"), || async {
+        wait_until(&format!("{url} works again after {word} was killed"), || async {
             ask().await.ok()?.status().is_success().then_some(())
         })
         .await;
     }
     private.kill_process("track");
-    let account = private.stack.connection.sandbox_accounts[0].clone();
+    let account = private.connection.sandbox_accounts[0].clone();
     organization.track(&account).await;
 }
 
 /// An older copy of ClickHouse's files under a tracker that goes on: it notices, and every total is as before.
 #[tokio::test(flavor = "multi_thread")]
 async fn own_stores_bring_back_what_clickhouse_lost_with_its_files() {
-    let private = PrivateStack::start().await;
-    let organization = private.stack.organization().await;
-    let accounts = &private.stack.connection.sandbox_accounts;
+    let private = IsolatedStack::start().await;
+    let organization = private.organization().await;
+    let accounts = &private.connection.sandbox_accounts;
     let deleted = organization.track(&accounts[0]).await;
-    let older = private.dir().join("older");
-    private.while_clickhouse_is_out(|files| {
+    let older = private.folder().join("older");
+    private.with_clickhouse_stopped(|files| {
         let copied = std::process::Command::new("cp").arg("-a").args([files, &older]).status().unwrap();
         assert!(copied.success());
     });
-    eventually("analytics work again", || async {
+    wait_until("analytics work again", || async {
         (organization.get("/overview").await.status == 200).then_some(())
     })
     .await;
@@ -181,12 +180,12 @@ async fn own_stores_bring_back_what_clickhouse_lost_with_its_files() {
     let expected = figures().await.expect("ClickHouse answers");
     assert_eq!(expected["followers"]["current"], kept["follower_count"]);
 
-    private.while_clickhouse_is_out(|files| {
+    private.with_clickhouse_stopped(|files| {
         std::fs::remove_dir_all(files).unwrap();
         std::fs::rename(&older, files).unwrap();
     });
-    eventually("the relay notices", || async {
-        let log = std::fs::read_to_string(private.dir().join("state/logs/track.log")).unwrap();
+    wait_until("the relay notices", || async {
+        let log = std::fs::read_to_string(private.folder().join("state/logs/track.log")).unwrap();
         log.contains("clickhouse lacks deliveries").then_some(())
     })
     .await;
@@ -197,10 +196,10 @@ async fn own_stores_bring_back_what_clickhouse_lost_with_its_files() {
 /// An hour without ClickHouse: requests and scrapes go on, and afterwards every total has all of it, once.
 #[tokio::test(flavor = "multi_thread")]
 async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order() {
-    let private = PrivateStack::start().await;
-    let stack = &private.stack;
+    let private = IsolatedStack::start().await;
+    let stack = &private;
     let organization = stack.organization().await;
-    let advance = async |hours: i32| stack.sandbox(json!({"op": "advance", "hours": hours})).await;
+    let advance = async |hours: i32| stack.control_sandbox(json!({"op": "advance", "hours": hours})).await;
     let add = async |account: &harness::SandboxAccount| {
         let body =
             json!({"platform": account.platform, "username": account.username, "scrape_interval_hours": 6});
@@ -208,7 +207,7 @@ async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order()
         format!("/accounts/{}", made.text("/data/id"))
     };
     let scraped_after = async |path: &str, last: &Value| {
-        eventually("the account is scraped", async || {
+        wait_until("the account is scraped", async || {
             let account = organization.get(path).await.ok(200);
             (account.at("/data/last_scrape_time") != last).then_some(account)
         })
@@ -216,21 +215,21 @@ async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order()
     };
     let views = async || organization.get("/overview?period=7d").await.ok(200).integer("/data/views/current");
     // In the evening, so that the next scrape is one of another day.
-    advance((20 - stack.stores.clock.now().await.hour() as i32).rem_euclid(24)).await;
-    let path = add(stack.one_of("tiktok")).await;
+    advance((20 - stack.databases.clock.now().await.hour() as i32).rem_euclid(24)).await;
+    let path = add(stack.sandbox_account("tiktok")).await;
     let tracked = scraped_after(&path, &Value::Null).await;
     organization.wait_applied().await;
     let before = views().await;
     advance(5).await;
 
-    private.take_clickhouse_out();
-    let added = add(stack.one_of("instagram")).await;
+    private.stop_clickhouse();
+    let added = add(stack.sandbox_account("instagram")).await;
     advance(1).await;
-    let today = stack.stores.clock.now().await.date_naive().to_string();
+    let today = stack.databases.clock.now().await.date_naive().to_string();
     let first = scraped_after(&path, tracked.at("/data/last_scrape_time")).await;
     let second = scraped_after(&added, &Value::Null).await;
     organization.post("/creators", json!({"name": "Of this hour"})).await.ok(201);
-    eventually("search goes on", async || {
+    wait_until("search goes on", async || {
         let found = organization.get("/search?q=of+this").await.ok(200);
         (found.list("/data/creators").len() == 1).then_some(())
     })
@@ -240,17 +239,16 @@ async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order()
     }
     for figures in ["/overview", "/analytics/timeseries", "/creators/top", &format!("{path}/analytics")] {
         let refused = organization.get(figures).await.problem(503, "SERVICE_UNAVAILABLE");
-        assert!(refused.header("retry-after").is_some(), "{figures}");
+        assert!(!refused.header("retry-after").is_empty(), "{figures}");
     }
-    let health = stack.send(stack.request(reqwest::Method::GET, "/health")).await.ok(200);
+    let health = send(stack.request(reqwest::Method::GET, "/health")).await.ok(200);
     let shown = (health.text("/data/status"), health.text("/data/checks/clickhouse/status"));
     assert_eq!(shown, ("degraded", "down"), "{health}");
     let waiting = "select count(*) from outbox where organization_id = $1 and applied_at is null";
-    let waiting: i64 =
-        sqlx::query_scalar(waiting).bind(organization.id).fetch_one(&stack.stores.pg).await.unwrap();
+    let waiting: i64 = sqlx::query_scalar(waiting).bind(organization.id).fetch_one(stack.pg()).await.unwrap();
     assert!(waiting >= 4, "two scrapes, an account and a creator wait, and not {waiting}");
 
-    private.let_clickhouse_start();
+    private.start_clickhouse();
     organization.wait_applied().await;
     let in_order: bool = sqlx::query_scalar(
         "select bool_and(delivery >= before) from (
@@ -259,12 +257,12 @@ async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order()
          ) delivered",
     )
     .bind(organization.id)
-    .fetch_one(&stack.stores.pg)
+    .fetch_one(stack.pg())
     .await
     .unwrap();
     assert!(in_order, "the outbox was drained out of order");
-    let health = eventually("everything is well again", async || {
-        let health = stack.send(stack.request(reqwest::Method::GET, "/health")).await.ok(200);
+    let health = wait_until("everything is well again", async || {
+        let health = send(stack.request(reqwest::Method::GET, "/health")).await.ok(200);
         (health.text("/data/status") == "ok").then_some(health)
     })
     .await;
@@ -284,9 +282,9 @@ async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn own_stores_that_are_damaged_end_the_start_with_a_sentence_and_nothing_runs() {
-    let mut private = PrivateStack::start().await;
+    let mut private = IsolatedStack::start().await;
     private.kill();
-    let state = private.dir().join("state");
+    let state = private.folder().join("state");
     nothing_runs_in(&state);
     let control = state.join("postgres/data/global/pg_control");
     let whole = std::fs::read(&control).unwrap();
@@ -306,18 +304,18 @@ async fn own_stores_that_are_damaged_end_the_start_with_a_sentence_and_nothing_r
 #[tokio::test(flavor = "multi_thread")]
 async fn own_stores_tell_nobody_else_their_secrets() {
     use std::os::unix::fs::PermissionsExt;
-    let private = PrivateStack::start().await;
-    let state = private.dir().join("state");
+    let private = IsolatedStack::start().await;
+    let state = private.folder().join("state");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&state), 0o700);
     for name in ["demo.json", "demo.env", "clickhouse/credentials.json"] {
         assert_eq!(mode(&state.join(name)), 0o600, "{name}");
     }
-    let connection = &private.stack.connection;
+    let connection = &private.connection;
     let password = connection.database_url.split(['/', '@']).nth(2).unwrap().split(':').nth(1).unwrap();
     for secret in [password, &connection.clickhouse_password, &connection.clickhouse_readonly_password] {
         assert!(secret.len() >= 32, "a password that can be guessed");
-        for (pid, command) in processes_of(&state) {
+        for (pid, command) in processes_in(&state) {
             assert!(!command.contains(secret), "process {pid} shows a password: {command}");
         }
     }
@@ -329,7 +327,7 @@ async fn demo_figures(stack: &harness::Stack) -> (i64, i64, i64) {
     let key = stack.connection.api_key.clone().expect("a demo has a key");
     let id = stack.connection.organization_id.expect("a demo has an organization");
     let demo = harness::Organization { stack: stack.clone(), id, key };
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     let (start, end) = (today - chrono::Days::new(100), today - chrono::Days::new(1));
     let window = format!("period=custom&start_date={start}&end_date={end}");
     let overview = demo.get(&format!("/overview?{window}")).await.ok(200);
@@ -340,8 +338,8 @@ async fn demo_figures(stack: &harness::Stack) -> (i64, i64, i64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn own_stores_complete_a_first_load_that_was_killed() {
     let options = ["--demo", "--demo-accounts", "40", "--demo-days", "120"];
-    let whole = PrivateStack::start_with(&options).await;
-    let expected = demo_figures(&whole.stack).await;
+    let whole = IsolatedStack::start_with(&options).await;
+    let expected = demo_figures(&whole).await;
     assert_eq!((expected.0, expected.1), (40, 8));
     assert!(expected.2 > 0, "the demo has no history");
     drop(whole);
@@ -350,7 +348,7 @@ async fn own_stores_complete_a_first_load_that_was_killed() {
     let dir = tempfile::tempdir().unwrap();
     let mut up = Up::start(dir.path(), &options);
     let history = dir.path().join("state/history/videos.csv");
-    eventually("the history is written", || async { history.exists().then_some(()) }).await;
+    wait_until("the history is written", || async { history.exists().then_some(()) }).await;
     up.kill();
     let state = dir.path().join("state");
     let before = std::fs::read_to_string(state.join("demo-state.json")).unwrap();
@@ -358,7 +356,7 @@ async fn own_stores_complete_a_first_load_that_was_killed() {
     nothing_runs_in(&state);
 
     let mut up = Up::start(dir.path(), &options);
-    let stack = up.ready().await;
+    let stack = up.wait_ready().await;
     assert_eq!(demo_figures(&stack).await, expected);
     assert!(before.contains(stack.connection.api_key.as_deref().unwrap()), "the key changed");
     assert!(!history.exists(), "the files of the history stayed");

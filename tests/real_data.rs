@@ -19,7 +19,7 @@ fn data() -> Option<Vec<PathBuf>> {
 async fn load(organization: &Organization, files: Vec<PathBuf>) -> import::Summary {
     let report = tempfile::tempdir().unwrap();
     let options = Options { report: Some(report.path().join("refused.jsonl")), ..Options::default() };
-    import::load(&organization.stack.stores, organization.id, files, &options).await.unwrap()
+    import::load(&organization.stack.databases, organization.id, files, &options).await.unwrap()
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::{Organization, Stack, eventually};
+use harness::{Organization, Stack, send, wait_until};
 use serde_json::{Value, json};
 
 /// Adds a video and returns it once its first scrape is in.
@@ -15,7 +15,7 @@ async fn add(organization: &Organization, platform: &str, identifier: &str) -> V
 
 async fn scraped(organization: &Organization, id: &str) -> Value {
     let path = format!("/videos/{id}");
-    let answer = eventually("the video is scraped", async || {
+    let answer = wait_until("the video is scraped", async || {
         let answer = organization.get(&path).await.ok(200);
         (!answer.at("/data/last_scrape_time").is_null()).then_some(answer)
     })
@@ -27,8 +27,8 @@ async fn scraped(organization: &Organization, id: &str) -> Value {
 async fn a_video_of_any_name_is_read_within_seconds() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let instagram = stack.served(stack.one_of("instagram")).await;
-    let tiktok = stack.served(stack.one_of("tiktok")).await;
+    let instagram = stack.sandbox_state(stack.sandbox_account("instagram")).await;
+    let tiktok = stack.sandbox_state(stack.sandbox_account("tiktok")).await;
     let text = |post: &Value, field: &str| post[field].as_str().unwrap().to_owned();
     let post = |number: usize| &instagram["posts"][number];
     let video = |number: usize| &tiktok["posts"][number];
@@ -61,9 +61,9 @@ async fn a_video_of_any_name_is_read_within_seconds() {
 
     let caption = added[0]["description"].as_str().unwrap();
     let q: String = caption.chars().take(60).collect();
-    eventually("the caption is found", async || {
+    wait_until("the caption is found", async || {
         let request = organization.request(reqwest::Method::GET, "/search").query(&[("q", q.trim())]);
-        let found = stack.send(request).await.ok(200);
+        let found = send(request).await.ok(200);
         let videos = found.list("/data/videos").to_vec();
         videos.iter().any(|video| video["id"] == added[0]["id"]).then_some(())
     })
@@ -80,8 +80,8 @@ async fn a_video_of_any_name_is_read_within_seconds() {
 async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_way() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let account = stack.one_of("instagram");
-    let posts = stack.served(account).await["posts"].clone();
+    let account = stack.sandbox_account("instagram");
+    let posts = stack.sandbox_state(account).await["posts"].clone();
     let code = |number: usize| posts[number]["shortcode"].as_str().unwrap().to_owned();
     let before = add(&organization, "instagram", &code(0)).await;
     let tracked = organization.track(account).await;
@@ -125,7 +125,7 @@ async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_wa
 async fn a_scrape_that_reveals_a_discovered_video_ends_as_one_with_it() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let account = stack.one_of("instagram");
+    let account = stack.sandbox_account("instagram");
     organization.track(account).await;
     // As a source leaves it that tells no shortcodes.
     let (older, code): (uuid::Uuid, String) = sqlx::query_as(
@@ -133,13 +133,13 @@ async fn a_scrape_that_reveals_a_discovered_video_ends_as_one_with_it() {
          update videos v set shortcode = null from seen where v.id = seen.id returning v.id, seen.shortcode",
     )
     .bind(organization.id)
-    .fetch_one(&stack.stores.pg)
+    .fetch_one(stack.pg())
     .await
     .unwrap();
     let body = json!({"platform": "instagram", "identifier": code, "metadata": {"a": "b"}});
     let newer = organization.post("/videos", body).await.ok(201);
     assert_ne!(newer.text("/data/id"), older.to_string());
-    let merged = eventually("the two are one", async || {
+    let merged = wait_until("the two are one", async || {
         let list = organization.get("/videos").await.ok(200);
         (list.list("/data").len() == 1 && list.text("/data/0/id") == older.to_string()).then_some(list)
     })

@@ -33,7 +33,7 @@ async fn main() {
     let grown = setting("TIDEMARK_BENCH_GROWN").unwrap_or(9);
     let layout = Layout::new(grown, setting("TIDEMARK_BENCH_SCALE").unwrap_or(1));
     let stack = Stack::shared();
-    let clickhouse = stack.stores.clickhouse.clone();
+    let clickhouse = stack.databases.clickhouse.clone();
     let last_day = seeded(&stack, &layout).await;
     if asked_for("storage") {
         writes::sizes(&clickhouse).await;
@@ -57,8 +57,7 @@ async fn main() {
     let [anew, keeping] = told.recv().unwrap();
     let peers = async |api: &str, organization: usize| {
         let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
-        let key =
-            keys::create(&stack.stores.pg, layout::organization_id(organization), &key).await.unwrap().key;
+        let key = keys::create(stack.pg(), layout::organization_id(organization), &key).await.unwrap().key;
         let clickhouse = stack.connection.clone();
         Peers { http: stack.client.clone(), api: api.to_owned(), key, clickhouse }
     };
@@ -96,7 +95,7 @@ async fn main() {
                 accounts: layout.of(organization).iter().map(|account| account.subject).collect(),
             });
         }
-        live::measure(&stack.stores, &stack.connection.database_url, &layout, dashboards, &cache).await;
+        live::measure(&stack.databases, &stack.connection.database_url, &layout, dashboards, &cache).await;
     }
 }
 
@@ -111,7 +110,7 @@ fn asked_for(part: &str) -> bool {
 
 /// Fills the stores unless an earlier run did; returns the last day of history.
 async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
-    let pg = &stack.stores.pg;
+    let pg = stack.pg();
     sqlx::query("create table if not exists bench_seeded (last_day date not null)")
         .execute(pg)
         .await
@@ -121,7 +120,7 @@ async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
         return last_day;
     }
     let last_day = chrono::Utc::now().date_naive();
-    seed::fill(&stack.stores, layout, last_day).await;
+    seed::fill(&stack.databases, layout, last_day).await;
     sqlx::query("insert into bench_seeded values ($1)").bind(last_day).execute(pg).await.unwrap();
     last_day
 }
@@ -132,7 +131,7 @@ fn api(stack: &Stack, folder: &std::path::Path, response_cache_bytes: u64) -> Ap
         PostgresArgs { database_url: Secret::new(&stack.connection.database_url), database_connections: 16 };
     let stores = Databases {
         pg: pool::connect(&postgres).unwrap(),
-        clickhouse: stack.stores.clickhouse.clone(),
+        clickhouse: stack.databases.clickhouse.clone(),
         clock: Clock::system(),
     };
     let search = SearchIndex::open(folder).unwrap();
@@ -147,7 +146,7 @@ async fn creators(stack: &Stack, organization: usize) -> Vec<(Uuid, Vec<i64>)> {
          where organization_id = $1 and creator_id is not null group by creator_id order by creator_id",
     )
     .bind(layout::organization_id(organization))
-    .fetch_all(&stack.stores.pg)
+    .fetch_all(stack.pg())
     .await
     .unwrap()
 }

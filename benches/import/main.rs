@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use harness::{Organization, Stack, private};
+use harness::{Organization, Stack, command, processes_in};
 use serde_json::Value;
 use tidemark::export::{self, Format};
 
@@ -94,8 +94,10 @@ async fn main() {
     for (name, format) in [("JSON Lines", Format::Jsonl), ("Parquet", Format::Parquet)] {
         let output = folder.path().join(name);
         let options = export::Options { format, output: output.clone(), progress: false };
-        let files =
-            export::write(&stack.stores, organization.id, &options).await.expect("it can be exported").files;
+        let files = export::write(&stack.databases, organization.id, &options)
+            .await
+            .expect("it can be exported")
+            .files;
         measure(&stack, &format!("{name}, as exported"), &many, &files[1]).await;
         std::fs::remove_dir_all(output).expect("the files can be removed");
     }
@@ -113,7 +115,7 @@ async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organ
     let connection = &stack.connection;
     let before = cpu_of_the_stack();
     let start = Instant::now();
-    let child = private::command()
+    let child = command()
         .args(["import", "--json", "--org", &organization.id.to_string()])
         .arg(file)
         .env("TIDEMARK_DATABASE_URL", &connection.database_url)
@@ -137,7 +139,7 @@ async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organ
         // Every unit of work updates the organization's row.
         let now: i64 = sqlx::query_scalar("select xmin::text::bigint from organizations where id = $1")
             .bind(organization.id)
-            .fetch_one(&stack.stores.pg)
+            .fetch_one(stack.pg())
             .await
             .expect("postgres answers");
         if now != version {
@@ -176,7 +178,7 @@ async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organ
 fn processes() -> Vec<(u32, String)> {
     let file = std::env::var("TIDEMARK_TEST_STACK").expect("the stores run");
     let dir = Path::new(&file).parent().expect("the file is in a folder");
-    private::processes_of(dir)
+    processes_in(dir)
 }
 
 fn cpu_of_the_stack() -> BTreeMap<u32, u64> {

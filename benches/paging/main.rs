@@ -7,8 +7,7 @@ mod harness;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use harness::population::Population;
-use harness::{TestApi, tenant};
+use harness::{TestApi, create_organization, population::Population};
 use tidemark::model::video::VideoType;
 use tidemark::store::postgres::keyset::{KeysetPosition, PageRequest, SortDirection};
 use tidemark::store::records::accounts::{self, AccountFilter, AccountSort};
@@ -51,11 +50,11 @@ async fn main() {
     let api = TestApi::start().await;
     println!("generating records: about two minutes");
     for population in std::iter::once(LARGER).chain(std::iter::repeat_n(SMALL, 20)) {
-        let (organization, _) = tenant(&api.pg, OrganizationChange::default()).await;
-        population.make(&api.pg, organization).await;
+        let (organization, _) = create_organization(api.pg(), OrganizationChange::default()).await;
+        population.make(api.pg(), organization).await;
     }
-    let account = MEASURED.make(&api.pg, api.organization).await;
-    sqlx::raw_sql("vacuum analyze").execute(&api.pg).await.unwrap();
+    let account = MEASURED.make(api.pg(), api.organization.id).await;
+    sqlx::raw_sql("vacuum analyze").execute(api.pg()).await.unwrap();
     println!("\n| List | Rows | Min ms | Median | p99 |\n|---|---|---|---|---|");
     records(&api).await;
     sorts(&api, account).await;
@@ -79,7 +78,7 @@ async fn records(api: &TestApi) {
         let filter = CreatorFilter { q: Some(q.to_owned()), ..CreatorFilter::default() };
         let page = first(CreatorSort::Name, SortDirection::Asc);
         time(&format!("creators, q={q}"), || async {
-            creators::list(&api.pg, api.organization, &filter, &page).await.unwrap().items.len()
+            creators::list(api.pg(), api.organization.id, &filter, &page).await.unwrap().items.len()
         })
         .await;
     }
@@ -139,8 +138,8 @@ async fn texts(api: &TestApi, account: Uuid) {
 async fn filters(api: &TestApi) {
     let creator: Uuid =
         sqlx::query_scalar("select creator_id from accounts where organization_id = $1 offset 2000")
-            .bind(api.organization)
-            .fetch_one(&api.pg)
+            .bind(api.organization.id)
+            .fetch_one(api.pg())
             .await
             .unwrap();
     let page = first(VideoSort::ViewCount, SortDirection::Desc);
@@ -160,7 +159,11 @@ fn first<S>(sort: S, direction: SortDirection) -> PageRequest<S> {
 }
 
 async fn accounts_of(api: &TestApi, filter: AccountFilter, page: PageRequest<AccountSort>) -> usize {
-    accounts::list(&api.pg, api.organization, &api.app.readable, &filter, &page).await.unwrap().items.len()
+    accounts::list(api.pg(), api.organization.id, &api.app.readable, &filter, &page)
+        .await
+        .unwrap()
+        .items
+        .len()
 }
 
 async fn videos_of(
@@ -169,7 +172,11 @@ async fn videos_of(
     filter: &VideoFilter,
     page: PageRequest<VideoSort>,
 ) -> usize {
-    videos::list(&api.pg, api.organization, view, &api.app.readable, filter, &page).await.unwrap().items.len()
+    videos::list(api.pg(), api.organization.id, view, &api.app.readable, filter, &page)
+        .await
+        .unwrap()
+        .items
+        .len()
 }
 
 /// The cursor of a page, reached page by page.
@@ -183,7 +190,7 @@ async fn thousandth_page(
     let (view, readable) = (VideoType::AccountVideo, &api.app.readable);
     for _ in 0..number / 4 {
         page.after =
-            videos::list(&api.pg, api.organization, view, readable, filter, &page).await.unwrap().next;
+            videos::list(api.pg(), api.organization.id, view, readable, filter, &page).await.unwrap().next;
     }
     page.after
 }

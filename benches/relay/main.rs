@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use harness::private::processes_of;
-use setup::{OwnStores, Tenant, post, scrape};
+use harness::{IsolatedStores, processes_in};
+use setup::{Tenant, post, scrape};
 
 /// Posts of one scrape; 100 scrapes a second are 5,000 posts.
 const POSTS: usize = 50;
@@ -49,7 +49,7 @@ impl Spent {
         let file = std::env::var("TIDEMARK_TEST_STACK").unwrap();
         let folder = Path::new(&file).parent().unwrap();
         let (mut postgres, mut clickhouse) = (0.0, 0.0);
-        for (pid, command) in processes_of(folder) {
+        for (pid, command) in processes_in(folder) {
             if command.split(' ').any(|word| word == "clickhouse") {
                 clickhouse += processor_time(&pid.to_string());
             } else if command.contains("postgres") {
@@ -98,17 +98,17 @@ async fn main() {
 
 /// Scrapes every account twice: when it is new, and when it has a month of history.
 async fn under_load() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let mut tenants = Vec::new();
     for _ in 0..ORGANIZATIONS {
-        tenants.push(own.organization(ACCOUNTS).await);
+        tenants.push(own.tenant(ACCOUNTS).await);
     }
     let writers = PgPoolOptions::new().max_connections(WRITERS as u32);
     let pg = writers.connect_with(own.pg().connect_options().as_ref().clone()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
-    let follower = tokio::spawn(indexer::run(own.stores.clone(), index.clone(), stop.clone()));
+    let follower = tokio::spawn(indexer::run(own.databases.clone(), index.clone(), stop.clone()));
     let relay = own.relay();
     all_applied(&own, &tenants).await;
 
@@ -125,7 +125,7 @@ async fn under_load() {
     follower.await.unwrap();
 }
 
-async fn all_applied(own: &OwnStores, tenants: &[Tenant]) {
+async fn all_applied(own: &IsolatedStores, tenants: &[Tenant]) {
     for tenant in tenants {
         own.applied(tenant.id).await;
     }
@@ -133,7 +133,7 @@ async fn all_applied(own: &OwnStores, tenants: &[Tenant]) {
 
 /// Commits a scrape of every account at the measured rate, organizations in turn.
 async fn scrape_all(
-    own: &OwnStores,
+    own: &IsolatedStores,
     pg: &PgPool,
     tenants: &[Tenant],
     index: &SearchIndex,
@@ -233,7 +233,7 @@ async fn remember(pg: &PgPool, tenants: &[Tenant]) {
 }
 
 /// Prints how soon scrapes were in every total, found by search, and both.
-async fn tell(what: &str, own: &OwnStores, load: Load) {
+async fn tell(what: &str, own: &IsolatedStores, load: Load) {
     let Load { rate, spent, committed } = load;
     let positions: Vec<_> = committed.iter().map(|scrape| scrape.position).collect();
     let applied: Vec<(i64, DateTime<Utc>)> =
@@ -262,7 +262,7 @@ async fn tell(what: &str, own: &OwnStores, load: Load) {
 }
 
 /// The time that a relay that starts now needs to deliver everything.
-async fn drained(own: &OwnStores) -> f64 {
+async fn drained(own: &IsolatedStores) -> f64 {
     let began = Instant::now();
     let relay = own.relay();
     // One cheap query for all organizations.
@@ -280,10 +280,10 @@ async fn drained(own: &OwnStores) -> f64 {
 
 /// Drains the backlog of scrapes after an outage.
 async fn drain(organizations: usize, accounts: usize) {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let mut tenants = Vec::new();
     for _ in 0..organizations {
-        tenants.push(own.organization(accounts).await);
+        tenants.push(own.tenant(accounts).await);
     }
     for n in 0..accounts {
         for tenant in &tenants {
@@ -300,8 +300,8 @@ async fn drain(organizations: usize, accounts: usize) {
 
 /// Drains deletions of accounts that have history.
 async fn removals(accounts: usize) {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(accounts).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(accounts).await;
     for account in &tenant.accounts {
         scrape(own.pg(), tenant.id, *account, 2, 100).await;
     }

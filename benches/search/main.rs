@@ -12,7 +12,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use captions::{Captions, Random, absent, frequent};
-use harness::postgres;
+use harness::api_database;
 use process::Api;
 use records::Records;
 use sqlx::PgPool;
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 #[tokio::main]
 async fn main() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let source = Captions::read();
     println!("generating {} videos from {}: some minutes", records::videos(), source.origin);
     let began = Instant::now();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use sqlx::PgPool;
 use tidemark::store::search::changes;
 
-use crate::harness::{client, eventually};
+use crate::harness::{http_client, wait_until};
 
 pub struct Api {
     process: Child,
@@ -39,8 +39,8 @@ impl Api {
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: serde_json::Value = serde_json::from_str(&line).expect("the API says where it listens");
-        let api = Api { process, url: ready["url"].as_str().unwrap().to_owned(), client: client() };
-        eventually("its index is current", || async {
+        let api = Api { process, url: ready["url"].as_str().unwrap().to_owned(), client: http_client() };
+        wait_until("its index is current", || async {
             let answer = api.client.get(format!("{}/health", api.url)).send().await.unwrap();
             let health: serde_json::Value = answer.json().await.unwrap();
             (health["data"]["checks"]["search"]["status"] == "ok").then_some(())

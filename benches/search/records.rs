@@ -7,7 +7,7 @@ use tidemark::store::records::organizations::OrganizationChange;
 use uuid::Uuid;
 
 use super::captions::{Captions, Random};
-use crate::harness::tenant;
+use crate::harness::create_organization;
 
 /// The number of videos.
 pub fn videos() -> usize {
@@ -42,7 +42,7 @@ pub async fn make(pg: &PgPool, source: &Captions) -> Records {
         };
         let options =
             OrganizationChange { rate_limit: Some(Some(10_000_000)), ..OrganizationChange::default() };
-        let (organization, key) = tenant(pg, options).await;
+        let (organization, key) = create_organization(pg, options).await;
         let captions = fill(&mut connection, organization, videos, source, &mut random).await;
         biggest.get_or_insert(Records { organization, key, captions });
     }

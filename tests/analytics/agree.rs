@@ -4,8 +4,7 @@ use chrono::{Days, NaiveDate};
 use serde_json::{Map, Value, json};
 
 use super::model::{self, History, Ids, PLATFORMS, counters, days, figures};
-use crate::harness::Organization;
-use crate::harness::answer::Answer;
+use crate::harness::{Organization, Response};
 
 /// How many ids one GET takes.
 const BATCH: usize = 100;
@@ -22,7 +21,7 @@ pub fn all<T>(things: &[T]) -> Vec<usize> {
     (0..things.len()).collect()
 }
 
-pub async fn same(organization: &Organization, path: &str, data: Value, data_as_of: Value) -> Answer {
+pub async fn same(organization: &Organization, path: &str, data: Value, data_as_of: Value) -> Response {
     let answer = organization.get(path).await.ok(200);
     assert_eq!(answer.at("/data"), &data, "{path}");
     assert_eq!(instant(answer.at("/meta/data_as_of")), instant(&data_as_of), "{path}");

@@ -11,15 +11,14 @@ use super::agree::{
     series_agree,
 };
 use super::model::{self, Dice, History, Ids, PLATFORMS};
-use crate::harness::answer::Answer;
-use crate::harness::{Organization, Stack};
+use crate::harness::{Organization, Response, Stack};
 
 /// A random history in an organization of its own, which may be asked as often as a test likes.
 async fn loaded(seed: u64) -> (Organization, History, Ids, NaiveDate) {
     let stack = Stack::shared();
     let options = OrganizationChange { rate_limit: Some(Some(100_000)), ..OrganizationChange::default() };
     let organization = stack.organization_with(options, NewKey::named("test")).await;
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     let history = model::random(seed, 12, 10, today);
     let ids = history.load(&organization).await;
     (organization, history, ids, today)
@@ -141,7 +140,7 @@ async fn days_add_up_to_windows_and_accounts_to_the_organization() {
     let alone = organization.get(&format!("/videos/metrics?video_ids={alone}&{window}")).await.ok(200);
     let every = list(ids.videos.iter().map(|ids| ids.0));
     let every = organization.get(&format!("/videos/metrics?video_ids={every}&{window}")).await.ok(200);
-    let values = |answer: &Answer| -> Vec<Value> {
+    let values = |answer: &Response| -> Vec<Value> {
         answer.at("/data").as_object().unwrap().values().cloned().collect()
     };
     for figure in ["views", "plays", "likes", "comments", "shares", "engagement"] {

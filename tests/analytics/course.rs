@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::model::{Account, Counts, History, Ids, PLATFORMS, Seen, Video, keep};
 use super::steps::{NAMES, Row, Step};
-use crate::harness::{Organization, PATIENCE, eventually};
+use crate::harness::{Organization, WAIT_TIMEOUT, wait_until};
 
 /// An organization, and what the model holds of it.
 pub struct Course {
@@ -83,15 +83,15 @@ impl Course {
         )
         .bind(id)
         .bind(since)
-        .execute(&stack.stores.pg)
+        .execute(stack.pg())
         .await
         .unwrap();
         let url = &stack.connection.database_url;
         let mut turn =
-            eventually("nobody else erases", || async { ErasureLock::try_acquire(url).await.unwrap() }).await;
-        let until = tokio::time::Instant::now() + PATIENCE * 4;
-        retention::compact(&stack.stores, &mut turn, Some(*id), until).await.unwrap();
-        eventually("every request knows", || async {
+            wait_until("nobody else erases", || async { ErasureLock::try_acquire(url).await.unwrap() }).await;
+        let until = tokio::time::Instant::now() + WAIT_TIMEOUT * 4;
+        retention::compact(&stack.databases, &mut turn, Some(*id), until).await.unwrap();
+        wait_until("every request knows", || async {
             let answer = self.organization.get("/whoami").await.ok(200);
             (answer.json["data"]["history_since"] == json!(since)).then_some(())
         })
@@ -127,7 +127,7 @@ impl Course {
                     )
                     .bind(self.organization.id)
                     .bind(self.ids.accounts[account])
-                    .execute(&self.organization.stack.stores.pg)
+                    .execute(self.organization.pg())
                     .await
                     .unwrap();
                     self.patch(account, json!({"username": username(other)})).await;
@@ -172,7 +172,7 @@ impl Course {
             }
             Step::Reveal { video, at, counts } => self.reveal(*video, *at, *counts).await,
             Step::Rebuild => {
-                rebuild::rebuild(&self.organization.stack.stores, &[self.organization.id], false)
+                rebuild::rebuild(&self.organization.stack.databases, &[self.organization.id], false)
                     .await
                     .unwrap();
             }
@@ -234,7 +234,7 @@ impl Course {
         let path = folder.path().join("rows.jsonl");
         let lines: Vec<_> = told.iter().map(Value::to_string).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let (stores, id) = (&self.organization.stack.stores, self.organization.id);
+        let (stores, id) = (&self.organization.stack.databases, self.organization.id);
         let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
         assert_eq!((summary.rows_read, summary.refused), (rows.len() as u64, refused));
         self.learn_ids().await;
@@ -345,7 +345,7 @@ impl Course {
             observations: vec![(at, counters)],
             scraped_at: None,
         };
-        let (pg, id) = (&self.organization.stack.stores.pg, self.organization.id);
+        let (pg, id) = (self.organization.pg(), self.organization.id);
         retry_on_conflict(|| async {
             let mut write = Write::begin(pg, id).await?;
             observe_videos(&mut write, Utc::now(), vec![observed.clone()]).await?;
@@ -359,7 +359,7 @@ impl Course {
 
     /// Asks which ids the service gave; both hold the same things, or the model is wrong.
     async fn learn_ids(&mut self) {
-        let (pg, id) = (&self.organization.stack.stores.pg, self.organization.id);
+        let (pg, id) = (self.organization.pg(), self.organization.id);
         let accounts: Vec<(String, String, Uuid)> =
             sqlx::query_as("select platform, username, id from accounts where organization_id = $1")
                 .bind(id)

@@ -54,7 +54,7 @@ async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
         views_agree(&course, window).await;
     }
     let Course { organization, .. } = &course;
-    let report = verify::verify(&organization.stack.stores, organization.id, false).await.unwrap();
+    let report = verify::verify(&organization.stack.databases, organization.id, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");
 }
 
@@ -150,7 +150,7 @@ async fn failure(seed: u64, steps: &[Step], today: NaiveDate) -> Option<String> 
 
 /// Runs courses from seeds, one after the other; the first that fails is cut down.
 async fn courses(seeds: impl IntoIterator<Item = u64>, steps: fn(u64, NaiveDate) -> Vec<Step>) {
-    let today = Stack::shared().stores.clock.now().await.date_naive();
+    let today = Stack::shared().databases.clock.now().await.date_naive();
     let chosen = std::env::var("TIDEMARK_TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let told_at_once = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));

@@ -54,7 +54,7 @@ fn queries() -> Vec<(&'static str, &'static str)> {
 async fn every_query_of_the_page_answers_with_the_numbers_of_the_api() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     let history = model::random(8, 12, 10, today);
     let ids = history.load(&organization).await;
     organization.wait_applied().await;
@@ -66,7 +66,7 @@ async fn every_query_of_the_page_answers_with_the_numbers_of_the_api() {
         history.videos.iter().find_map(|video| video.account.filter(|_| video.seen.len() > 3)).unwrap();
     let subject: i64 = sqlx::query_scalar("select internal_id from accounts where id = $1")
         .bind(ids.accounts[account])
-        .fetch_one(&stack.stores.pg)
+        .fetch_one(stack.pg())
         .await
         .unwrap();
     let parameters = [
@@ -161,7 +161,7 @@ const HALVES: [(i64, i64, Option<f64>, Option<f64>); 6] = [
 async fn queries_round_halves_as_the_api_does() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     let mut history = model::History::default();
     let account = history.account("instagram", "half.way", None);
     let video = history.video("instagram", Some(account), false, None);
@@ -231,7 +231,7 @@ async fn filters_reach_the_keys_of_the_tables_as_the_page_says() {
     let stack = Stack::shared();
     // Of tables without any rows the engine plans no reading.
     let organization = stack.organization().await;
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     model::random(9, 3, 1, today).load(&organization).await;
     organization.wait_applied().await;
     let org = format!("org_id = '{}'", organization.id);

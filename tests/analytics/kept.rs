@@ -15,15 +15,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::harness::answer::Answer;
-use crate::harness::process::Process;
-use crate::harness::{Organization, Stack, eventually};
+use crate::harness::{Organization, ProxiedApi, Response, Stack, send, wait_until};
 
 /// Two processes that keep answers and one that keeps none, and an organization that asks them.
 struct Trial {
     organization: Organization,
-    keeping: Vec<(Process, Organization)>,
-    forgetful: (Process, Organization),
+    keeping: Vec<(ProxiedApi, Organization)>,
+    forgetful: (ProxiedApi, Organization),
     today: NaiveDate,
 }
 
@@ -42,15 +40,15 @@ async fn organization() -> Organization {
 impl Trial {
     async fn begin() -> Self {
         let organization = organization().await;
-        let today = organization.stack.stores.clock.now().await.date_naive();
+        let today = organization.stack.databases.clock.now().await.date_naive();
         let mut keeping = Vec::new();
         for _ in 0..2 {
-            let process = Process::start(Settings::default()).await;
-            let asking = process.asked_by(&organization);
+            let process = ProxiedApi::start(Settings::default()).await;
+            let asking = process.client_for(&organization);
             keeping.push((process, asking));
         }
-        let process = Process::start(Settings { response_cache_bytes: 0, ..Settings::default() }).await;
-        let asking = process.asked_by(&organization);
+        let process = ProxiedApi::start(Settings { response_cache_bytes: 0, ..Settings::default() }).await;
+        let asking = process.client_for(&organization);
         Trial { organization, keeping, forgetful: (process, asking), today }
     }
 
@@ -66,7 +64,7 @@ impl Trial {
         });
         self.import(rows.as_flattened()).await;
         let id = |what: &str, name: &str| {
-            let (pg, organization) = (self.organization.stack.stores.pg.clone(), self.organization.id);
+            let (pg, organization) = (self.organization.stack.databases.pg.clone(), self.organization.id);
             let sql = format!("select id, internal_id from {what} = '{name}' and organization_id = $1");
             async move {
                 let row: (Uuid, i64) =
@@ -101,7 +99,7 @@ impl Trial {
         let path = folder.path().join("rows.jsonl");
         let lines: Vec<_> = rows.iter().map(Value::to_string).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let (stores, id) = (&self.organization.stack.stores, self.organization.id);
+        let (stores, id) = (&self.organization.stack.databases, self.organization.id);
         let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
         assert_eq!((summary.rows_read, summary.refused), (rows.len() as u64, 0));
     }
@@ -144,15 +142,15 @@ impl Trial {
                 }
                 assert_eq!((first.status, &first.json), (truth.status, &truth.json), "after {after}: {path}");
                 assert_eq!(first.header("etag"), truth.header("etag"), "after {after}: {path}");
-                let asked = process.way.count();
+                let asked = process.clickhouse.request_count();
                 let again = asking.get(path).await;
                 assert_eq!((again.status, &again.body), (first.status, &first.body), "after {after}: {path}");
-                let tag = first.header("etag").unwrap();
+                let tag = first.header("etag");
                 let get = asking.request(reqwest::Method::GET, path).header("if-none-match", tag);
-                let empty = asking.stack.send(get).await.ok(304);
-                assert_eq!((empty.header("etag"), empty.body.len()), (Some(tag), 0), "{path}");
+                let empty = send(get).await.ok(304);
+                assert_eq!((empty.header("etag"), empty.body.len()), (tag, 0), "{path}");
                 assert_eq!(
-                    process.way.count(),
+                    process.clickhouse.request_count(),
                     asked,
                     "after {after}: {path} asks ClickHouse for the same again"
                 );
@@ -198,7 +196,7 @@ async fn every_change_shows_in_every_process_and_what_stays_is_not_asked_for_aga
     assert_ne!(changes("a day in between is imported").await, 0);
     trial.import(&[trial.seen("instagram", "bob", 70, 0)]).await;
     assert_ne!(changes("an import moves the beginning of tracking").await, 0);
-    let sandboxed = organization.stack.one_of("instagram").clone();
+    let sandboxed = organization.stack.sandbox_account("instagram").clone();
     let scraped = organization.track(&sandboxed).await;
     assert_ne!(changes("an account is scraped").await, 0);
 
@@ -206,16 +204,16 @@ async fn every_change_shows_in_every_process_and_what_stays_is_not_asked_for_aga
     assert_ne!(changes("an account is linked").await, 0);
     let internal: i64 = sqlx::query_scalar("select internal_id from accounts where id = $1")
         .bind(asked.account)
-        .fetch_one(&organization.stack.stores.pg)
+        .fetch_one(organization.pg())
         .await
         .unwrap();
-    let mut write = Write::begin(&organization.stack.stores.pg, organization.id).await.unwrap();
+    let mut write = Write::begin(organization.pg(), organization.id).await.unwrap();
     write.record_subject_change(internal, Some(ago(20)));
     write.commit().await.unwrap();
     assert_eq!(changes("the rollup is computed again").await, 0);
     let name = OrganizationChange { name: Some("renamed".to_owned()), ..OrganizationChange::default() };
-    organizations::update(&organization.stack.stores.pg, organization.id, &name).await.unwrap();
-    keys::create(&organization.stack.stores.pg, organization.id, &NewKey::named("more")).await.unwrap();
+    organizations::update(organization.pg(), organization.id, &name).await.unwrap();
+    keys::create(organization.pg(), organization.id, &NewKey::named("more")).await.unwrap();
     assert_eq!(changes("the organization and its keys change").await, 0);
 
     organization.delete(&format!("/creators/{}{account}", asked.creator)).await.ok(204);
@@ -231,11 +229,11 @@ async fn asked_again(trial: &Trial, paths: &[String]) -> Vec<bool> {
     let (process, asking) = &trial.keeping[0];
     let mut again = Vec::new();
     for path in paths {
-        let before = process.way.count();
+        let before = process.clickhouse.request_count();
         let answer = asking.get(path).await.ok(200);
         let truth = trial.forgetful.1.get(path).await.ok(200);
         assert_eq!(answer.json, truth.json, "{path}");
-        again.push(process.way.count() > before);
+        again.push(process.clickhouse.request_count() > before);
     }
     again
 }
@@ -283,15 +281,16 @@ async fn what_was_computed_across_a_change_is_not_kept_as_what_is_so_after_it() 
     trial.load().await;
     let (process, asking) = &trial.keeping[0];
     let path = "/analytics/timeseries?period=7d";
-    process.way.hold();
+    process.clickhouse.hold();
     let early = {
         let asking = asking.clone();
         tokio::spawn(async move { asking.get(path).await })
     };
-    eventually("the question is asked", async || (process.way.count() == 1).then_some(())).await;
+    wait_until("the question is asked", async || (process.clickhouse.request_count() == 1).then_some(()))
+        .await;
     trial.import(&[trial.seen("tiktok", "ann", 0, 90_000)]).await;
     let truth = trial.forgetful.1.get(path).await.ok(200);
-    process.way.let_pass();
+    process.clickhouse.release();
     let early = early.await.unwrap();
     // On a slow machine it may have waited too long.
     assert!([200, 503].contains(&early.status), "{early}");
@@ -299,9 +298,9 @@ async fn what_was_computed_across_a_change_is_not_kept_as_what_is_so_after_it() 
         assert_ne!(early.json["data"], truth.json["data"], "the answer that was held back is from before");
     }
     assert_eq!(asking.get(path).await.ok(200).json, truth.json);
-    assert_eq!(process.way.count(), 2);
+    assert_eq!(process.clickhouse.request_count(), 2);
     assert_eq!(asking.get(path).await.ok(200).json, truth.json);
-    assert_eq!(process.way.count(), 2);
+    assert_eq!(process.clickhouse.request_count(), 2);
 }
 
 #[tokio::test]
@@ -310,25 +309,25 @@ async fn the_same_question_at_once_is_asked_once_and_no_other_organization_gets_
     trial.load().await;
     let (process, asking) = &trial.keeping[0];
     let path = "/analytics/timeseries?period=30d";
-    process.way.hold();
+    process.clickhouse.hold();
     let all: Vec<_> = (0..8)
         .map(|_| {
             let asking = asking.clone();
             tokio::spawn(async move { asking.get(path).await })
         })
         .collect();
-    eventually("one asks", async || (process.way.count() == 1).then_some(())).await;
-    process.way.let_pass();
+    wait_until("one asks", async || (process.clickhouse.request_count() == 1).then_some(())).await;
+    process.clickhouse.release();
     let mut answers = Vec::new();
     for one in all {
         answers.push(one.await.unwrap().ok(200).json);
     }
     answers.dedup();
-    assert_eq!((answers.len(), process.way.count()), (1, 1));
+    assert_eq!((answers.len(), process.clickhouse.request_count()), (1, 1));
     let told = process.app.responses.stats().await;
     assert_eq!((told.misses, told.hits + told.shared, told.entries), (1, 7, 1));
 
-    let nobody = process.asked_by(&organization().await);
+    let nobody = process.client_for(&organization().await);
     let empty = nobody.get(path).await.ok(200);
     assert_eq!(empty.at("/meta/data_as_of"), &Value::Null);
     assert_eq!(asking.get(path).await.ok(200).json, answers[0]);
@@ -339,22 +338,22 @@ async fn encoded_answers_are_kept_as_well_and_match_under_their_own_tags() {
     let trial = Trial::begin().await;
     trial.load().await;
     let (process, asking) = &trial.keeping[0];
-    let get = async |encoding: &'static str, known: Option<String>| -> Answer {
+    let get = async |encoding: &'static str, known: Option<String>| -> Response {
         let get = asking.request(reqwest::Method::GET, "/analytics/timeseries?period=90d");
         let get = get.header("accept-encoding", encoding);
         let get = known.into_iter().fold(get, |get, tag| get.header("if-none-match", tag));
-        asking.stack.send(get).await
+        send(get).await
     };
     let plain = get("identity", None).await.ok(200);
     for encoding in ["zstd", "br", "zstd"] {
         let encoded = get(encoding, None).await.ok(200);
-        assert_eq!(encoded.header("content-encoding"), Some(encoding));
+        assert_eq!(encoded.header("content-encoding"), encoding);
         assert!(encoded.body.len() < plain.body.len());
-        let tag = encoded.header("etag").unwrap().to_owned();
-        assert_ne!(Some(tag.as_str()), plain.header("etag"));
+        let tag = encoded.header("etag").to_owned();
+        assert_ne!(tag, plain.header("etag"));
         get(encoding, Some(tag)).await.ok(304);
     }
-    assert_eq!(process.way.count(), 1);
+    assert_eq!(process.clickhouse.request_count(), 1);
 }
 
 /// A clock that a test sets.
@@ -382,15 +381,15 @@ async fn midnight_changes_what_is_about_today_and_nothing_else() {
     trial.load().await;
     let evening = trial.today.and_hms_opt(23, 59, 50).unwrap().and_utc();
     let now = Arc::new(Mutex::new(evening));
-    let process = Process::start_at(clock(now.clone()).await, Settings::default()).await;
-    let asking = process.asked_by(&trial.organization);
+    let process = ProxiedApi::start_at(clock(now.clone()).await, Settings::default()).await;
+    let asking = process.client_for(&trial.organization);
     let over = format!("/analytics/timeseries?start_date={}&end_date={}", trial.ago(9), trial.ago(3));
     let relative =
         ["/overview?period=7d", "/creators/top?period=7d", "/analytics/timeseries?include_today=false"];
     let mut ends = Vec::new();
     for moment in [evening, evening + TimeDelta::seconds(9), evening + TimeDelta::seconds(10)] {
         *now.lock().unwrap() = moment;
-        let before = process.way.count();
+        let before = process.clickhouse.request_count();
         for path in relative {
             let answer = asking.get(path).await.ok(200);
             let today = moment.date_naive();
@@ -399,7 +398,7 @@ async fn midnight_changes_what_is_about_today_and_nothing_else() {
             assert_eq!(answer.text("/meta/complete_through"), (today - Days::new(1)).to_string(), "{path}");
         }
         asking.get(&over).await.ok(200);
-        ends.push(process.way.count() - before);
+        ends.push(process.clickhouse.request_count() - before);
     }
     let [first, same_day, next_day] = ends[..] else { panic!("three moments") };
     assert_eq!(same_day, 0);

@@ -142,7 +142,7 @@ impl History {
         let path = folder.path().join("history.jsonl");
         let lines: Vec<_> = self.rows.iter().map(Value::to_string).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let (stores, id) = (&organization.stack.stores, organization.id);
+        let (stores, id) = (&organization.stack.databases, organization.id);
         let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
         assert_eq!((summary.rows_read, summary.refused), (self.rows.len() as u64, 0));
         let ids = async |statement: &'static str| -> HashMap<String, (Uuid, i64)> {

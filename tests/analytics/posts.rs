@@ -12,7 +12,7 @@ use crate::harness::{Organization, Stack};
 async fn new_posts_agree_with_the_videos_whenever_changes_are_added_up() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     let header = "platform,username,external_id,observed_at,create_time,view_count";
     let mut text = format!("{header}\n");
     for n in 0..40 {
@@ -28,7 +28,7 @@ async fn new_posts_agree_with_the_videos_whenever_changes_are_added_up() {
         .await;
     agrees(&organization, (23, 18), (22, 18)).await;
 
-    let adding = || post_days::compact(&stack.stores.pg, 7);
+    let adding = || post_days::compact(stack.pg(), 7);
     let (one, other) = tokio::join!(adding(), adding());
     one.and(other).unwrap();
     while adding().await.unwrap() > 0 {}
@@ -45,13 +45,13 @@ async fn load(organization: &Organization, text: String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.csv");
     std::fs::write(&path, text).unwrap();
-    let stores = &organization.stack.stores;
+    let stores = &organization.stack.databases;
     import::load(stores, organization.id, vec![path], &Options::default()).await.unwrap();
 }
 
 /// Compares the posts of eleven days and of the eleven before, of both platforms and of TikTok alone, with these.
 async fn agrees(organization: &Organization, all: (i64, i64), on_tiktok: (i64, i64)) {
-    let today = organization.stack.stores.clock.now().await.date_naive();
+    let today = organization.stack.databases.clock.now().await.date_naive();
     let start = today - Days::new(10);
     for (platform, (current, previous)) in [("", all), ("&platform=tiktok", on_tiktok)] {
         let path = format!("/overview?period=custom&start_date={start}&end_date={today}{platform}");
@@ -64,7 +64,7 @@ async fn agrees(organization: &Organization, all: (i64, i64), on_tiktok: (i64, i
         )
         .bind(organization.id)
         .bind(platform.is_empty())
-        .fetch_one(&organization.stack.stores.pg)
+        .fetch_one(organization.pg())
         .await
         .unwrap();
         let totals = ["videos", "account_videos"].map(|name| answer.integer(&format!("/data/totals/{name}")));

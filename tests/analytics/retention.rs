@@ -41,7 +41,7 @@ async fn overview(organization: &Organization, start: NaiveDate, end: NaiveDate)
 #[tokio::test]
 async fn what_is_older_than_an_organization_keeps_is_gone_and_later_days_gained_what_they_did() {
     let organization = Stack::shared().organization().await;
-    let stores = &organization.stack.stores;
+    let stores = &organization.stack.databases;
     let today = stores.clock.now().await.date_naive();
     let ago = |days: u64| today - Days::new(days);
     // Whole months go: the month that was 30 days ago begins at most 60 days ago.

@@ -14,7 +14,7 @@ const ACCOUNTS: i64 = 6_050;
 async fn a_thousand_ids_and_thousands_of_subjects_are_answered() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     let yesterday = today - Days::new(1);
     let mut text =
         "platform,username,external_id,observed_at,create_time,view_count,follower_count,creator\n"
@@ -26,7 +26,7 @@ async fn a_thousand_ids_and_thousands_of_subjects_are_answered() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.csv");
     std::fs::write(&path, text).unwrap();
-    import::load(&stack.stores, organization.id, vec![path], &Options::default()).await.unwrap();
+    import::load(&stack.databases, organization.id, vec![path], &Options::default()).await.unwrap();
     let whole: i64 = (0..ACCOUNTS).sum();
 
     let creator = organization.get("/creators").await.ok(200).text("/data/0/id").to_owned();
@@ -52,7 +52,7 @@ async fn a_thousand_ids_and_thousands_of_subjects_are_answered() {
          from videos v join accounts a on a.id = v.account_id where v.organization_id = $1 limit 1000",
     )
     .bind(organization.id)
-    .fetch_all(&stack.stores.pg)
+    .fetch_all(stack.pg())
     .await
     .unwrap();
     let videos: Vec<_> = ids.iter().map(|ids| ids.0).collect();
@@ -75,7 +75,7 @@ async fn a_thousand_ids_and_thousands_of_subjects_are_answered() {
         "insert into removed_subjects (organization_id, subject_id)
          select organization_id, internal_id from accounts where organization_id = $1 and username <> 'user7'",
     );
-    removed.bind(organization.id).execute(&stack.stores.pg).await.unwrap();
+    removed.bind(organization.id).execute(stack.pg()).await.unwrap();
     let overview = organization.get("/overview?period=7d").await.ok(200);
     assert_eq!(
         (overview.integer("/data/views/current"), overview.integer("/data/followers/current")),

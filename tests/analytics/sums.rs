@@ -10,7 +10,7 @@ use tidemark::model::counters::Counters;
 use super::agree::{list, query};
 use super::course::Course;
 use super::model::PLATFORMS;
-use crate::harness::answer::Answer;
+use crate::harness::Response;
 
 const FIGURES: [&str; 6] = ["views", "plays", "likes", "comments", "shares", "engagement"];
 
@@ -76,7 +76,7 @@ fn paths(course: &Course) -> Vec<String> {
 }
 
 /// The gains that an answer shows, in whichever form; where it shows days and their sum, they are the same.
-fn gains(answer: &Answer) -> Gains {
+fn gains(answer: &Response) -> Gains {
     let mut gains = Gains::new();
     match answer.at("/data") {
         Value::Array(rows) => {

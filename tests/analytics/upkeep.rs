@@ -11,7 +11,7 @@ use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
 use super::model::{Counts, History};
-use crate::harness::{Organization, Stack, eventually};
+use crate::harness::{Organization, Stack, wait_until};
 
 fn tidemark(organization: &Organization, arguments: &[&str]) -> Command {
     let mut command = organization.stack.connection.command();
@@ -54,7 +54,7 @@ async fn damage(organization: &Organization, replaced: &str, condition: &str) {
         "insert into account_daily select * replace({replaced})
          from (select * from account_daily final where org_id = {{org:UUID}} and {condition})"
     );
-    let clickhouse = &organization.stack.stores.clickhouse;
+    let clickhouse = &organization.stack.databases.clickhouse;
     clickhouse.query_raw(&statement).param("org", organization.id).execute().await.unwrap();
 }
 
@@ -109,7 +109,7 @@ async fn a_damaged_rollup_is_named_day_by_day_and_mended() {
     let statement =
         "insert into accounts select * replace('bob' as username, version + 1 as version) from accounts final
                      where org_id = {org:UUID}";
-    let clickhouse = &organization.stack.stores.clickhouse;
+    let clickhouse = &organization.stack.databases.clickhouse;
     clickhouse.query_raw(statement).param("org", organization.id).execute().await.unwrap();
 
     let (status, mut lines) = told(&run(&organization, &["verify"]).await);
@@ -168,7 +168,7 @@ async fn what_postgres_does_not_know_is_named_and_leaves_the_rollup() {
     let ids = small().load(&organization).await;
     let whole = overview(&organization).await;
     let (clickhouse, stray) =
-        (&organization.stack.stores.clickhouse, 9_000_000_000_000_i64 + ids.videos[0].1);
+        (&organization.stack.databases.clickhouse, 9_000_000_000_000_i64 + ids.videos[0].1);
     for table in ["video_snapshots", "account_daily"] {
         let statement = format!(
             "insert into {table} select * replace({stray} as subject_id)
@@ -178,7 +178,7 @@ async fn what_postgres_does_not_know_is_named_and_leaves_the_rollup() {
         clickhouse.query_raw(&statement).param("org", organization.id).execute().await.unwrap();
     }
     assert_ne!(overview(&organization).await, whole);
-    let stores = &organization.stack.stores;
+    let stores = &organization.stack.databases;
     let report = verify::verify(stores, organization.id, false).await.unwrap();
     let texts: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();
     let name = format!("subject {stray}, which Postgres does not know");
@@ -200,7 +200,7 @@ async fn requests_see_nothing_of_a_rebuild_and_one_that_is_killed_does_no_harm()
     let organization = Stack::shared().organization_with(OrganizationChange::default(), key).await;
     small().load(&organization).await;
     let whole = overview(&organization).await;
-    let stores = organization.stack.stores.clone();
+    let stores = organization.stack.databases.clone();
     let rebuilding = {
         let (stores, id) = (stores.clone(), organization.id);
         tokio::spawn(async move {
@@ -222,7 +222,7 @@ async fn requests_see_nothing_of_a_rebuild_and_one_that_is_killed_does_no_harm()
         .fetch_one(&stores.pg)
         .await
         .unwrap();
-    eventually("the rebuild has begun", || async {
+    wait_until("the rebuild has begun", || async {
         sqlx::query_scalar::<_, bool>(
             "select exists (select from outbox where organization_id = $1 and position > $2)",
         )

@@ -11,7 +11,7 @@ use crate::harness::{Organization, Stack, TestApi};
 async fn tenant() -> (Organization, NaiveDate, [String; 3]) {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     let mut history = History { creators: vec!["Ann".to_owned()], ..History::default() };
     let account = history.account("tiktok", "ann", Some(0));
     let video = history.video("tiktok", Some(account), false, None);

@@ -17,8 +17,8 @@ async fn a_discovered_video_shows_its_account_and_its_accounts_tracking() {
     let body = json!({"platform": "tiktok", "username": "one", "creator_id": creator});
     let account = api.create("/v2/accounts", body).await;
     let (id, internal_id) = video(&api, &account, "42", false, None).await;
-    let shown = api.get(&format!("/v2/account-videos/{id}")).await.json()["data"].clone();
-    let tracking = api.get(&format!("/v2/accounts/{account}")).await.json()["data"]["tracking"].clone();
+    let shown = api.get(&format!("/v2/account-videos/{id}")).await.json["data"].clone();
+    let tracking = api.get(&format!("/v2/accounts/{account}")).await.json["data"]["tracking"].clone();
     assert_eq!(
         shown,
         json!({
@@ -34,12 +34,12 @@ async fn a_discovered_video_shows_its_account_and_its_accounts_tracking() {
             "platform_data": {}, "tracking": tracking,
         })
     );
-    assert_eq!(api.get("/v2/account-videos").await.json()["data"], json!([shown]));
-    assert_eq!(api.get(&format!("/v2/accounts/{account}/videos")).await.json()["data"], json!([shown]));
+    assert_eq!(api.get("/v2/account-videos").await.json["data"], json!([shown]));
+    assert_eq!(api.get(&format!("/v2/accounts/{account}/videos")).await.json["data"], json!([shown]));
     assert_eq!(api.get("/v2/account-videos/x").await.fields(), ["video_id"]);
     assert_eq!(api.get(&format!("/v2/account-videos/{account}")).await.status, 404);
     api.patch(&format!("/v2/accounts/{account}"), json!({"is_active": false})).await;
-    let shown = api.get(&format!("/v2/account-videos/{id}")).await.json()["data"].clone();
+    let shown = api.get(&format!("/v2/account-videos/{id}")).await.json["data"].clone();
     assert_eq!((&shown["tracking"]["status"], &shown["is_active"]), (&json!("paused"), &json!(true)));
 }
 
@@ -60,7 +60,7 @@ async fn the_stream_is_newest_first_filtered_and_paged() {
         known.push(video(&api, account, caption, false, posted).await.0.to_string());
     }
     let in_order = [&known[3], &known[0], &known[1], &known[2]];
-    let all = api.get("/v2/account-videos?include_total=true").await.json();
+    let all = api.get("/v2/account-videos?include_total=true").await.json;
     assert_eq!(
         (ids(&all), &all["pagination"]["total_count"]),
         (in_order.map(String::as_str).to_vec(), &json!(4))
@@ -68,7 +68,7 @@ async fn the_stream_is_newest_first_filtered_and_paged() {
     let mut walked = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page = api.get(&format!("/v2/account-videos?limit=1{cursor}")).await.json();
+        let page = api.get(&format!("/v2/account-videos?limit=1{cursor}")).await.json;
         walked.extend(ids(&page).into_iter().map(str::to_owned));
         match page["pagination"]["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -85,11 +85,11 @@ async fn the_stream_is_newest_first_filtered_and_paged() {
         ("q=A&platform=instagram".to_owned(), vec![3, 1]),
         ("is_active=false".to_owned(), vec![]),
     ] {
-        let found = api.get(&format!("/v2/account-videos?{query}")).await.json();
+        let found = api.get(&format!("/v2/account-videos?{query}")).await.json;
         let expected: Vec<_> = expected.into_iter().map(|place: usize| known[place].as_str()).collect();
         assert_eq!(ids(&found), expected, "{query}");
     }
-    let of_two = api.get(&format!("/v2/accounts/{two}/videos?sort=create_time&platform=tiktok")).await.json();
+    let of_two = api.get(&format!("/v2/accounts/{two}/videos?sort=create_time&platform=tiktok")).await.json;
     assert_eq!(ids(&of_two), [known[1].as_str(), known[3].as_str()]);
     assert_eq!(
         of_two["filters"],

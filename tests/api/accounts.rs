@@ -7,7 +7,7 @@ use tidemark::store::outbox::event::{self, Event};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
-use crate::harness::{TestApi, tenant};
+use crate::harness::{TestApi, create_organization};
 
 pub(super) fn id_of(text: &str) -> Uuid {
     text.parse().unwrap()
@@ -17,8 +17,8 @@ pub(super) fn id_of(text: &str) -> Uuid {
 pub(super) async fn events(api: &TestApi) -> Vec<Event> {
     let rows: Vec<Vec<u8>> =
         sqlx::query_scalar("select events from outbox where organization_id = $1 order by position")
-            .bind(api.organization)
-            .fetch_all(&api.pg)
+            .bind(api.organization.id)
+            .fetch_all(api.pg())
             .await
             .unwrap();
     rows.iter().flat_map(|row| event::decode(row).unwrap()).collect()
@@ -28,7 +28,7 @@ pub(super) async fn events(api: &TestApi) -> Vec<Event> {
 pub(super) async fn enabled(api: &TestApi, id: &str) -> bool {
     sqlx::query_scalar("select enabled from scrape_targets where id = $1")
         .bind(id_of(id))
-        .fetch_one(&api.pg)
+        .fetch_one(api.pg())
         .await
         .unwrap()
 }
@@ -42,14 +42,13 @@ async fn an_account_is_whole_from_the_start() {
         "metadata": {"team": "a"}, "scrape_interval_hours": 6, "creator_id": creator,
         "max_recent_posts_per_account": 50, "post_lookback_days": null,
     });
-    let created = api.post("/v2/accounts", body).await;
-    assert_eq!(created.status, 201, "{}", created.text);
-    let mut account = created.json()["data"].clone();
+    let created = api.post("/v2/accounts", body).await.ok(201);
+    let mut account = created.json["data"].clone();
     let id = account["id"].as_str().unwrap().to_owned();
     assert_eq!(created.header("location"), format!("/v2/accounts/{id}"));
     assert_eq!(Uuid::try_parse(&id).unwrap().get_version_num(), 7);
     for path in [format!("/v2/accounts/{id}"), "/v2/accounts/@Some.One".to_owned()] {
-        assert_eq!(api.get(&path).await.json()["data"], account);
+        assert_eq!(api.get(&path).await.json["data"], account);
     }
     let members = account.as_object_mut().unwrap();
     let added_at = members.remove("added_at").unwrap();
@@ -77,7 +76,7 @@ async fn an_account_is_whole_from_the_start() {
     let due: bool =
         sqlx::query_scalar("select enabled and next_attempt_at <= now() from scrape_targets where id = $1")
             .bind(id_of(&id))
-            .fetch_one(&api.pg)
+            .fetch_one(api.pg())
             .await
             .unwrap();
     assert!(due);
@@ -92,10 +91,10 @@ async fn a_name_is_tracked_once_and_the_refusal_names_the_account() {
     let answers = join_all((0..8).map(|_| create("@Twice"))).await;
     let created: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
     assert_eq!(created.len(), 1);
-    let id = created[0].json()["data"]["id"].as_str().unwrap().to_owned();
+    let id = created[0].json["data"]["id"].as_str().unwrap().to_owned();
     for refused in answers.iter().filter(|answer| answer.status != 201) {
-        assert_eq!((refused.status.as_u16(), refused.json()["code"].as_str()), (409, Some("CONFLICT")));
-        assert!(refused.json()["detail"].as_str().unwrap().contains(&id));
+        assert_eq!((refused.status, refused.json["code"].as_str()), (409, Some("CONFLICT")));
+        assert!(refused.json["detail"].as_str().unwrap().contains(&id));
     }
     assert_eq!(create("x").await.fields(), ["username"]);
     assert_eq!(create("https://www.instagram.com/twice").await.fields(), ["username"]);
@@ -104,8 +103,8 @@ async fn a_name_is_tracked_once_and_the_refusal_names_the_account() {
         api.post("/v2/accounts", json!({"platform": "instagram", "username": "twice"})).await.status,
         201
     );
-    let (_, key) = tenant(&api.pg, OrganizationChange::default()).await;
-    let request = api.client.post(format!("{}/v2/accounts", api.url)).bearer_auth(key);
+    let (_, key) = create_organization(api.pg(), OrganizationChange::default()).await;
+    let request = api.stack.client.post(format!("{}/v2/accounts", api.url())).bearer_auth(key);
     let other = crate::harness::send(request.json(&json!({"platform": "tiktok", "username": "twice"}))).await;
     assert_eq!(other.status, 201);
 }
@@ -114,22 +113,22 @@ async fn a_name_is_tracked_once_and_the_refusal_names_the_account() {
 async fn the_cap_holds_under_concurrency_and_frees_up() {
     let api = TestApi::start().await;
     let cap = |cap| OrganizationChange { account_cap: Some(cap), ..Default::default() };
-    organizations::update(&api.pg, api.organization, &cap(Some(3))).await.unwrap();
+    organizations::update(api.pg(), api.organization.id, &cap(Some(3))).await.unwrap();
     let create =
         |n: usize| api.post("/v2/accounts", json!({"platform": "tiktok", "username": format!("user{n}")}));
     let answers = join_all((0..10).map(create)).await;
     let created: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
     assert_eq!(created.len(), 3);
     for refused in answers.iter().filter(|answer| answer.status != 201) {
-        assert_eq!((refused.status.as_u16(), refused.json()["code"].as_str()), (403, Some("QUOTA_EXCEEDED")));
+        assert_eq!((refused.status, refused.json["code"].as_str()), (403, Some("QUOTA_EXCEEDED")));
     }
     // A name that is tracked already is told as such first.
-    let taken = created[0].json()["data"]["username"].as_str().unwrap().to_owned();
+    let taken = created[0].json["data"]["username"].as_str().unwrap().to_owned();
     assert_eq!(api.post("/v2/accounts", json!({"platform": "tiktok", "username": taken})).await.status, 409);
     assert_eq!(api.delete(&format!("/v2/accounts/@{taken}")).await.status, 204);
     assert_eq!(create(10).await.status, 201);
     assert_eq!(create(11).await.status, 403);
-    organizations::update(&api.pg, api.organization, &cap(None)).await.unwrap();
+    organizations::update(api.pg(), api.organization.id, &cap(None)).await.unwrap();
     assert_eq!(create(11).await.status, 201);
 }
 
@@ -157,16 +156,16 @@ async fn lists_filter_by_everything_at_once() {
         ("is_active=false", 1),
         ("platform=tiktok&q=one&is_active=true", 1),
     ] {
-        let found = api.get(&format!("/v2/accounts?include_total=true&{query}")).await.json();
+        let found = api.get(&format!("/v2/accounts?include_total=true&{query}")).await.json;
         assert_eq!(found["pagination"]["total_count"], count, "{query}");
         assert_eq!(found["data"].as_array().unwrap().len(), count, "{query}");
     }
-    let of_creator = api.get(&format!("/v2/accounts?creator_id={creator}")).await.json();
+    let of_creator = api.get(&format!("/v2/accounts?creator_id={creator}")).await.json;
     assert_eq!(of_creator["data"].as_array().unwrap().len(), 2);
     assert_eq!(api.get(&format!("/v2/accounts?creator_id={}", Uuid::now_v7())).await.status, 404);
     let ambiguous = api.get("/v2/accounts/@one_a").await;
     assert_eq!(ambiguous.status, 409);
-    assert_eq!(api.get("/v2/accounts/@one_a?platform=tiktok").await.json()["data"]["platform"], "tiktok");
+    assert_eq!(api.get("/v2/accounts/@one_a?platform=tiktok").await.json["data"]["platform"], "tiktok");
     assert_eq!(api.get("/v2/accounts/@one").await.status, 404);
     assert_eq!(api.get("/v2/accounts/@%00").await.status, 404);
 }
@@ -181,8 +180,8 @@ async fn a_patch_changes_what_it_names_alone() {
         )
         .await;
     let path = format!("/v2/accounts/{id}");
-    let before = api.get(&path).await.json()["data"].clone();
-    assert_eq!(api.patch(&path, json!({})).await.json()["data"], before);
+    let before = api.get(&path).await.json["data"].clone();
+    assert_eq!(api.patch(&path, json!({})).await.json["data"], before);
     let creator = api.create("/v2/creators", json!({"name": "c"})).await;
     for (change, field, value) in [
         (json!({"category": null}), "category", Value::Null),
@@ -200,9 +199,9 @@ async fn a_patch_changes_what_it_names_alone() {
         (json!({"creator_id": null}), "creator_id", Value::Null),
     ] {
         let answer = api.patch("/v2/accounts/@one", change.clone()).await;
-        assert_eq!(answer.status, 200, "{change} {}", answer.text);
-        assert_eq!(answer.json()["data"][field], value, "{change}");
-        assert_eq!(api.get(&path).await.json()["data"], answer.json()["data"]);
+        assert_eq!(answer.status, 200, "{change} {answer}");
+        assert_eq!(answer.json["data"][field], value, "{change}");
+        assert_eq!(api.get(&path).await.json["data"], answer.json["data"]);
     }
     assert_eq!(api.patch(&path, json!({"creator_id": Uuid::now_v7()})).await.status, 404);
     assert_eq!(api.patch(&format!("/v2/accounts/{}", Uuid::now_v7()), json!({})).await.status, 404);
@@ -216,7 +215,7 @@ async fn tracking_says_which_switch_pauses() {
     let id = api.create("/v2/accounts", body).await;
     let (account, owner) = (format!("/v2/accounts/{id}"), format!("/v2/creators/{creator}"));
     let state = || async {
-        let tracking = api.get(&account).await.json()["data"]["tracking"].clone();
+        let tracking = api.get(&account).await.json["data"]["tracking"].clone();
         let status = tracking["status"].as_str().unwrap().to_owned();
         assert_eq!(tracking["next_attempt_at"].is_null(), status.starts_with("paused"), "{tracking}");
         (status, enabled(&api, &id).await)
@@ -225,7 +224,7 @@ async fn tracking_says_which_switch_pauses() {
     assert_eq!(state().await, expect("pending", true));
     api.patch(&owner, json!({"is_active": false})).await;
     assert_eq!(state().await, expect("paused_by_creator", false));
-    assert_eq!(api.get(&account).await.json()["data"]["is_active"], true);
+    assert_eq!(api.get(&account).await.json["data"]["is_active"], true);
     api.patch(&account, json!({"is_active": false})).await;
     assert_eq!(state().await, expect("paused", false));
     api.patch(&owner, json!({"is_active": true})).await;
@@ -240,7 +239,7 @@ async fn tracking_says_which_switch_pauses() {
     api.delete(&owner).await;
     assert_eq!(state().await, expect("pending", true));
     let attempt = |failures: i32| {
-        let (pg, id) = (api.pg.clone(), id_of(&id));
+        let (pg, id) = (api.pg().clone(), id_of(&id));
         async move {
             sqlx::query("update scrape_targets set failures = $2, last_error = 'x', last_attempt_at = now() where id = $1")
                 .bind(id)
@@ -255,7 +254,7 @@ async fn tracking_says_which_switch_pauses() {
     attempt(0).await;
     sqlx::query("update accounts set last_scrape_time = now() where id = $1")
         .bind(id_of(&id))
-        .execute(&api.pg)
+        .execute(api.pg())
         .await
         .unwrap();
     assert_eq!(state().await, expect("active", true));
@@ -267,10 +266,10 @@ async fn the_interval_counts_from_the_last_attempt() {
     let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;
     sqlx::query("update scrape_targets set last_attempt_at = '2026-01-01T00:00:00Z', next_attempt_at = '2026-01-02T00:00:00Z' where id = $1")
         .bind(id_of(&id))
-        .execute(&api.pg)
+        .execute(api.pg())
         .await
         .unwrap();
-    let answer = api.patch("/v2/accounts/@one", json!({"scrape_interval_hours": 6})).await.json();
+    let answer = api.patch("/v2/accounts/@one", json!({"scrape_interval_hours": 6})).await.json;
     assert_eq!(answer["data"]["tracking"]["next_attempt_at"], "2026-01-01T06:00:00Z");
 }
 
@@ -281,13 +280,13 @@ async fn an_unavailable_account_can_be_given_its_new_name() {
     api.create("/v2/accounts", json!({"platform": "tiktok", "username": "taken"})).await;
     let path = format!("/v2/accounts/{id}");
     // Mistyped, and never read: it can be corrected at once.
-    let corrected = api.patch(&path, json!({"username": "oldd"})).await.json()["data"]["username"].clone();
+    let corrected = api.patch(&path, json!({"username": "oldd"})).await.json["data"]["username"].clone();
     assert_eq!(corrected, "oldd");
     assert_eq!(api.patch(&path, json!({"username": "taken"})).await.status, 409);
     assert_eq!(api.patch(&path, json!({"username": "old"})).await.status, 200);
     sqlx::query("update accounts set first_scrape_time = now() where id = $1")
         .bind(id_of(&id))
-        .execute(&api.pg)
+        .execute(api.pg())
         .await
         .unwrap();
     assert_eq!(
@@ -298,7 +297,7 @@ async fn an_unavailable_account_can_be_given_its_new_name() {
     assert_eq!(api.patch(&path, json!({"username": "OLD"})).await.status, 200);
     sqlx::query("update accounts set is_unavailable = true, holds_username = false where id = $1")
         .bind(id_of(&id))
-        .execute(&api.pg)
+        .execute(api.pg())
         .await
         .unwrap();
     assert_eq!(api.get("/v2/accounts/@old").await.status, 404);
@@ -307,10 +306,10 @@ async fn an_unavailable_account_can_be_given_its_new_name() {
         api.patch(&path, json!({"username": "no name", "category": "kept out"})).await.fields(),
         ["username"]
     );
-    let renamed = api.patch(&path, json!({"username": "@New"})).await.json()["data"].clone();
+    let renamed = api.patch(&path, json!({"username": "@New"})).await.json["data"].clone();
     assert_eq!((renamed["username"].as_str(), renamed["category"].as_str()), (Some("new"), None));
     assert_eq!(renamed["tracking"]["status"], "unavailable");
-    assert_eq!(api.get("/v2/accounts/@new").await.json()["data"]["id"], id.as_str());
+    assert_eq!(api.get("/v2/accounts/@new").await.json["data"]["id"], id.as_str());
 }
 
 /// Puts a video into an account as the tracker would.
@@ -335,7 +334,7 @@ pub(super) async fn video(
     .bind(external_id)
     .bind(tracked)
     .bind(posted)
-    .fetch_one(&api.pg)
+    .fetch_one(api.pg())
     .await
     .unwrap();
     (id, internal)
@@ -349,17 +348,17 @@ async fn deleting_takes_what_was_discovered_and_leaves_what_was_added() {
     let (added, added_internal) = video(&api, &id, "2", true, None).await;
     let subject: i64 = sqlx::query_scalar("select internal_id from accounts where id = $1")
         .bind(id_of(&id))
-        .fetch_one(&api.pg)
+        .fetch_one(api.pg())
         .await
         .unwrap();
     let deleted = api.delete(&format!("/v2/accounts/{id}")).await;
-    assert_eq!((deleted.status.as_u16(), deleted.text.as_str()), (204, ""));
+    assert_eq!((deleted.status, deleted.body_text()), (204, ""));
     assert_eq!(api.get(&format!("/v2/accounts/{id}")).await.status, 404);
     assert_eq!(api.delete(&format!("/v2/accounts/{id}")).await.status, 404);
     let left: Vec<(Uuid, Option<Uuid>, i64)> =
         sqlx::query_as("select id, account_id, subject_id from videos where organization_id = $1")
-            .bind(api.organization)
-            .fetch_all(&api.pg)
+            .bind(api.organization.id)
+            .fetch_all(api.pg())
             .await
             .unwrap();
     let [(left_id, None, place)] = left[..] else { panic!("{left:?}") };
@@ -379,9 +378,9 @@ async fn deleting_takes_what_was_discovered_and_leaves_what_was_added() {
     let gone: i64 = sqlx::query_scalar(
         "select count(*) from removed_subjects where organization_id = $1 and subject_id = $2",
     )
-    .bind(api.organization)
+    .bind(api.organization.id)
     .bind(subject)
-    .fetch_one(&api.pg)
+    .fetch_one(api.pg())
     .await
     .unwrap();
     assert_eq!(gone, 1);
@@ -401,10 +400,10 @@ async fn stats_count_the_posts_of_seven_utc_days() {
     }
     sqlx::query("update accounts set total_post_count = 6 where id = $1")
         .bind(id_of(&busy))
-        .execute(&api.pg)
+        .execute(api.pg())
         .await
         .unwrap();
-    let stats = api.get("/v2/accounts/stats").await.json();
+    let stats = api.get("/v2/accounts/stats").await.json;
     let days: Vec<_> = (0..7).map(|n| (today - Days::new(6 - n)).to_string()).collect();
     assert_eq!(stats["meta"], json!({"days": days}));
     assert_eq!(
@@ -439,6 +438,6 @@ async fn nothing_of_another_organization_can_be_reached() {
     assert_eq!(api.delete(&format!("/v2/accounts/{theirs}")).await.status, 404);
     let body = json!({"platform": "tiktok", "username": "x1", "creator_id": creator});
     assert_eq!(api.post("/v2/accounts", body).await.status, 404);
-    assert_eq!(api.get("/v2/accounts").await.json()["data"].as_array().unwrap().len(), 1);
+    assert_eq!(api.get("/v2/accounts").await.json["data"].as_array().unwrap().len(), 1);
     assert_eq!(other.get(&format!("/v2/accounts/{theirs}")).await.status, 200);
 }

@@ -6,11 +6,11 @@ use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
-use crate::harness::postgres;
+use crate::harness::api_database;
 
 #[tokio::test]
 async fn an_organization_keeps_what_a_change_leaves_out() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let options = OrganizationChange { account_cap: Some(Some(5)), ..Default::default() };
     let made = organizations::create(&pg, "Acme", &options).await.unwrap();
     assert_eq!(
@@ -39,7 +39,7 @@ async fn an_organization_keeps_what_a_change_leaves_out() {
 
 #[tokio::test]
 async fn a_key_is_shown_once_and_stored_nowhere() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let organization = organizations::create(&pg, "Acme", &OrganizationChange::default()).await.unwrap().id;
     let new = NewKey { scopes: vec![Scope::Write, Scope::Read, Scope::Read], ..NewKey::named("ci") };
     let made = keys::create(&pg, organization, &new).await.unwrap();

@@ -10,11 +10,10 @@ use tidemark::model::organization::{KeyStatus, Scope, Subscription};
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 
-use crate::harness::api::Answer;
-use crate::harness::{TestApi, send};
+use crate::harness::{Response, TestApi, send};
 
-pub(crate) async fn whoami(api: &TestApi, authorization: &str) -> Answer {
-    let request = api.client.get(format!("{}/v2/whoami", api.url));
+pub(crate) async fn whoami(api: &TestApi, authorization: &str) -> Response {
+    let request = api.stack.client.get(format!("{}/v2/whoami", api.url()));
     send(request.header("Authorization", authorization)).await
 }
 
@@ -23,14 +22,14 @@ async fn a_key_tells_whose_it_is_and_what_it_may() {
     let api = TestApi::start().await;
     let who = api.get("/v2/whoami").await;
     assert_eq!(
-        who.json()["data"],
-        json!({"type": "whoami", "organization_id": api.organization, "api_key_name": "test key",
+        who.json["data"],
+        json!({"type": "whoami", "organization_id": api.organization.id, "api_key_name": "test key",
                "scopes": ["read", "write", "admin"], "rate_limit": 600})
     );
     let writer = NewKey { scopes: vec![Scope::Write], rate_limit: Some(7), ..NewKey::named("writer") };
-    let who = whoami(&api, &format!("bEARER {}", api.other_key(writer).await)).await;
-    assert_eq!(who.json()["data"]["scopes"], json!(["read", "write"]));
-    assert_eq!(who.json()["data"]["rate_limit"], 7);
+    let who = whoami(&api, &format!("bEARER {}", api.create_key(writer).await)).await;
+    assert_eq!(who.json["data"]["scopes"], json!(["read", "write"]));
+    assert_eq!(who.json["data"]["rate_limit"], 7);
 }
 
 #[tokio::test]
@@ -38,7 +37,7 @@ async fn whatever_is_wrong_with_a_key_the_answer_is_the_same() {
     let api = TestApi::start().await;
     let unknown = ApiKey::generate().unwrap().reveal().to_owned();
     let expired = NewKey { expires_at: Some(Utc::now() - TimeDelta::hours(1)), ..NewKey::named("old") };
-    let expired = api.other_key(expired).await;
+    let expired = api.create_key(expired).await;
     let mut details = Vec::new();
     for authorization in [
         String::new(),
@@ -53,9 +52,9 @@ async fn whatever_is_wrong_with_a_key_the_answer_is_the_same() {
         let answer = whoami(&api, &authorization).await;
         assert_eq!(answer.status, 401, "{authorization}");
         assert_eq!(answer.header("www-authenticate"), "Bearer");
-        assert_eq!(answer.json()["code"], "UNAUTHORIZED");
+        assert_eq!(answer.json["code"], "UNAUTHORIZED");
         assert_eq!(answer.header("x-ratelimit-limit"), "");
-        details.push(answer.json()["detail"].as_str().unwrap().to_owned());
+        details.push(answer.json["detail"].as_str().unwrap().to_owned());
     }
     details.dedup();
     assert_eq!(details.len(), 1, "{details:?}");
@@ -64,23 +63,23 @@ async fn whatever_is_wrong_with_a_key_the_answer_is_the_same() {
 #[tokio::test]
 async fn inactive_keys_and_subscriptions_are_forbidden_soon_and_not_counted() {
     let api = TestApi::start().await;
-    let key = keys::create(&api.pg, api.organization, &NewKey::named("switched")).await.unwrap();
+    let key = keys::create(api.pg(), api.organization.id, &NewKey::named("switched")).await.unwrap();
     let authorization = format!("Bearer {}", key.key);
     assert_eq!(whoami(&api, &authorization).await.status, 200);
     for status in [KeyStatus::Inactive, KeyStatus::Disabled, KeyStatus::Active] {
-        keys::set_status(&api.pg, key.record.id, status).await.unwrap();
+        keys::set_status(api.pg(), key.record.id, status).await.unwrap();
         let expected = if status == KeyStatus::Active { 200 } else { 403 };
         let answer = soon(&api, &authorization, expected).await;
         assert_eq!(answer.header("x-ratelimit-limit").is_empty(), expected == 403);
     }
     let change = |subscription| OrganizationChange { subscription: Some(subscription), ..Default::default() };
-    organizations::update(&api.pg, api.organization, &change(Subscription::Inactive)).await.unwrap();
+    organizations::update(api.pg(), api.organization.id, &change(Subscription::Inactive)).await.unwrap();
     let answer = soon(&api, &authorization, 403).await;
-    assert_eq!(answer.json()["code"], "FORBIDDEN");
+    assert_eq!(answer.json["code"], "FORBIDDEN");
 }
 
 /// Waits for the five seconds within which a change shows (`http::middleware::authenticate`), and for a machine that has others to serve.
-async fn soon(api: &TestApi, authorization: &str, expected: u16) -> Answer {
+async fn soon(api: &TestApi, authorization: &str, expected: u16) -> Response {
     let started = Instant::now();
     loop {
         let answer = whoami(api, authorization).await;
@@ -96,7 +95,7 @@ async fn soon(api: &TestApi, authorization: &str, expected: u16) -> Answer {
 async fn a_key_without_write_changes_nothing() {
     let api = TestApi::start().await;
     let reader = NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") };
-    let reader = api.other_key(reader).await;
+    let reader = api.create_key(reader).await;
     let id = uuid::Uuid::now_v7();
     for (method, path) in [
         (Method::POST, "/v2/accounts".to_owned()),
@@ -108,12 +107,13 @@ async fn a_key_without_write_changes_nothing() {
         (Method::PUT, format!("/v2/creators/{id}/accounts/{id}")),
         (Method::DELETE, format!("/v2/creators/{id}/accounts/{id}")),
     ] {
-        let request = api.client.request(method.clone(), format!("{}{path}", api.url)).bearer_auth(&reader);
+        let request =
+            api.stack.client.request(method.clone(), format!("{}{path}", api.url())).bearer_auth(&reader);
         let answer = send(request).await;
         assert_eq!(answer.status, 403, "{method} {path}");
-        assert_eq!(answer.json()["code"], "INSUFFICIENT_SCOPE");
+        assert_eq!(answer.json["code"], "INSUFFICIENT_SCOPE");
         assert_ne!(answer.header("x-ratelimit-remaining"), "");
     }
-    let read = send(api.client.get(format!("{}/v2/accounts", api.url)).bearer_auth(&reader)).await;
+    let read = send(api.stack.client.get(format!("{}/v2/accounts", api.url())).bearer_auth(&reader)).await;
     assert_eq!(read.status, 200);
 }

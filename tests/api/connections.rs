@@ -10,21 +10,20 @@ use tidemark::http::connections::{Limits, places};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::harness::api::serve_within;
-use crate::harness::{PATIENCE, Stack, TestApi, eventually};
+use crate::harness::{Stack, TestApi, WAIT_TIMEOUT, serve_with_limits, wait_until};
 
 /// Short bounds, and still long enough for an honest client on a busy machine.
 const SHORT: Limits = Limits { most: 64, quiet: Duration::from_millis(400) };
 
 /// The host of an API within limits.
 async fn host(api: &TestApi, limits: Limits) -> String {
-    serve_within(&api.app, limits).await.trim_start_matches("http://").to_owned()
+    serve_with_limits(&api.app, limits).await.trim_start_matches("http://").to_owned()
 }
 
 /// All that comes until the server hangs up, which it has to.
 async fn rest(connection: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, connection.read_to_end(&mut bytes)).await;
+    let read = tokio::time::timeout(WAIT_TIMEOUT, connection.read_to_end(&mut bytes)).await;
     // A reset ends it as well.
     let _ended = read.expect("the server hangs up");
     bytes
@@ -62,7 +61,7 @@ async fn read_answer(connection: &mut TcpStream) -> String {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, reading).await.expect("an answer")
+    tokio::time::timeout(WAIT_TIMEOUT, reading).await.expect("an answer")
 }
 
 #[tokio::test]
@@ -138,7 +137,7 @@ async fn who_keeps_quiet_or_is_too_slow_is_hung_up_on() {
             }
         }
     };
-    let ended = tokio::time::timeout(PATIENCE, sending).await.expect("the server hangs up");
+    let ended = tokio::time::timeout(WAIT_TIMEOUT, sending).await.expect("the server hangs up");
     assert!(!matches!(ended, Ok(1..)), "{ended:?}");
 }
 
@@ -147,7 +146,7 @@ async fn who_keeps_quiet_or_is_too_slow_is_hung_up_on() {
 async fn who_does_not_read_is_hung_up_on() {
     let api = TestApi::start().await;
     let host = host(&api, Limits { most: 1, ..SHORT }).await;
-    let whole = api.get("/v2/openapi.json").await.text.len();
+    let whole = api.get("/v2/openapi.json").await.body_text().len();
     let asked = 128;
     assert!(whole * asked > 16 << 20, "more than both ends keep");
     let socket = TcpSocket::new_v4().unwrap();
@@ -183,7 +182,7 @@ async fn a_crowd_of_idle_connections_keeps_nobody_out() {
         }
         idle.push(connection);
         if number % 20 == 0 {
-            eventually("all of them were taken in", || async { (open(&idle) < limits.most).then_some(()) })
+            wait_until("all of them were taken in", || async { (open(&idle) < limits.most).then_some(()) })
                 .await;
             busy.write_all(get(&host, "/v2/meta").as_bytes()).await.unwrap();
             let told = read_answer(&mut busy).await;
@@ -196,7 +195,7 @@ async fn a_crowd_of_idle_connections_keeps_nobody_out() {
     assert!(began.elapsed() < limits.quiet, "{:?}", began.elapsed());
     busy.write_all(get(&host, "/v2/meta").as_bytes()).await.unwrap();
     assert!(read_answer(&mut busy).await.starts_with("HTTP/1.1 200 "));
-    eventually("the rest is within the limit", || async { (open(&idle) < limits.most).then_some(()) }).await;
+    wait_until("the rest is within the limit", || async { (open(&idle) < limits.most).then_some(()) }).await;
     assert!(open(&idle) > 0, "those who came last may wait");
 }
 
@@ -265,6 +264,6 @@ async fn ten_thousand_idle_connections_take_little_and_keep_nobody_out() {
         assert!(memory < 32 * MANY as u64, "{memory} KiB");
         assert!(files < MANY + 512, "{files} files");
         drop(idle);
-        eventually("they are gone", || async { (serving.files() < 512).then_some(()) }).await;
+        wait_until("they are gone", || async { (serving.files() < 512).then_some(()) }).await;
     }
 }

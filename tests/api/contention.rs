@@ -8,8 +8,7 @@ use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use uuid::Uuid;
 
-use crate::harness::api::Answer;
-use crate::harness::{TestApi, eventually, send};
+use crate::harness::{Response, TestApi, send, wait_until};
 
 /// A change by somebody else, which holds what it locked until it ends.
 struct Other {
@@ -20,14 +19,14 @@ struct Other {
 /// An API whose connections have a setting of the test's choice.
 async fn with_setting(name: &str, value: &str) -> TestApi {
     let api = TestApi::start().await;
-    let options = (*api.pg.connect_options()).clone().options([(name, value)]);
+    let options = (*api.pg().connect_options()).clone().options([(name, value)]);
     let stores = Databases {
         pg: PgPool::connect_lazy_with(options),
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
         clock: api.app.clock.clone(),
     };
     let readable = ReadablePlatforms::new(Platform::ALL);
-    api.beside(App::new(stores, api.app.search.clone(), readable, Settings::default())).await
+    api.start_another(App::new(stores, api.app.search.clone(), readable, Settings::default())).await
 }
 
 impl Other {
@@ -49,7 +48,7 @@ impl Other {
         let own: i32 =
             sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *self.transaction).await.unwrap();
         let waiting = "select exists (select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)))";
-        eventually("somebody waits", async || {
+        wait_until("somebody waits", async || {
             let some: bool = sqlx::query_scalar(waiting).bind(own).fetch_one(&self.pg).await.unwrap();
             some.then_some(())
         })
@@ -64,7 +63,7 @@ impl Other {
     }
 }
 
-async fn create(api: &TestApi, creator: &str) -> Answer {
+async fn create(api: &TestApi, creator: &str) -> Response {
     let body = json!({"platform": "tiktok", "username": "one", "creator_id": creator});
     send(api.request(Method::POST, "/v2/accounts").header("Idempotency-Key", "once").json(&body)).await
 }
@@ -76,18 +75,18 @@ async fn a_change_that_gave_way_to_another_is_made_again() {
     let creator = api.create("/v2/creators", json!({"name": "wanted by both"})).await;
     let id = creator.parse().unwrap();
     let organization = "select from organizations where id = $1 for update";
-    let other = Other::locks(&api.pg, organization, api.organization).await;
+    let other = Other::locks(api.pg(), organization, api.organization.id).await;
     let (created, ()) = tokio::join!(create(&api, &creator), other.crosses(id));
-    assert_eq!(created.status, 201, "{}", created.text);
+    assert_eq!(created.status, 201, "{created}");
     let repeated = create(&api, &creator).await;
-    assert_eq!((&repeated.text, repeated.header("idempotent-replayed")), (&created.text, "true"));
-    let account = created.json()["data"]["id"].as_str().unwrap().to_owned();
+    assert_eq!((&repeated.body, repeated.header("idempotent-replayed")), (&created.body, "true"));
+    let account = created.json["data"]["id"].as_str().unwrap().to_owned();
     let locked = "select from accounts where id = $1 for update";
-    let other = Other::locks(&api.pg, locked, account.parse().unwrap()).await;
+    let other = Other::locks(api.pg(), locked, account.parse().unwrap()).await;
     let path = format!("/v2/accounts/{account}");
     let (changed, ()) = tokio::join!(api.patch(&path, json!({"category": "x"})), other.crosses(id));
-    assert_eq!(changed.status, 200, "{}", changed.text);
-    assert_eq!(changed.json()["data"]["category"], "x");
+    assert_eq!(changed.status, 200, "{changed}");
+    assert_eq!(changed.json["data"]["category"], "x");
 }
 
 #[tokio::test]
@@ -99,9 +98,9 @@ async fn who_waits_for_a_creator_has_not_locked_its_account() {
     let account = api.create("/v2/accounts", body).await;
     let id = account.parse().unwrap();
     let busy = "select from creators where id = $1 for no key update";
-    let mut busy = Other::locks(&api.pg, busy, second.parse().unwrap()).await;
+    let mut busy = Other::locks(api.pg(), busy, second.parse().unwrap()).await;
     let free = "select from accounts where id = $1 for update nowait";
-    let mut moving = Other::locks(&api.pg, free, id).await;
+    let mut moving = Other::locks(api.pg(), free, id).await;
     let path = format!("/v2/accounts/{account}");
     let between = async {
         // It knows the creator from before, and waits for the account.
@@ -112,12 +111,12 @@ async fn who_waits_for_a_creator_has_not_locked_its_account() {
         moving.lock(to_the_second, id).await;
         moving.transaction.commit().await.unwrap();
         busy.is_waited_for().await;
-        drop(Other::locks(&api.pg, free, id).await);
+        drop(Other::locks(api.pg(), free, id).await);
         busy.transaction.rollback().await.unwrap();
     };
     let (changed, ()) = tokio::join!(api.patch(&path, json!({"category": "x"})), between);
-    assert_eq!(changed.status, 200, "{}", changed.text);
-    let data = changed.json()["data"].clone();
+    assert_eq!(changed.status, 200, "{changed}");
+    let data = changed.json["data"].clone();
     assert_eq!((&data["category"], &data["creator_id"]), (&json!("x"), &json!(second)));
 }
 
@@ -126,7 +125,7 @@ async fn a_postgres_that_takes_no_changes_says_so_and_is_read() {
     let api = with_setting("default_transaction_read_only", "on").await;
     let asked = |method| api.request(method, "/v2/creators");
     let refused = send(asked(Method::POST).json(&json!({"name": "x"}))).await;
-    assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (503, "30"));
-    assert!(refused.json()["detail"].as_str().unwrap().contains("takes no changes"), "{}", refused.text);
+    assert_eq!((refused.status, refused.header("retry-after")), (503, "30"));
+    assert!(refused.json["detail"].as_str().unwrap().contains("takes no changes"), "{refused}");
     assert_eq!(send(asked(Method::GET)).await.status, 200);
 }

@@ -13,15 +13,14 @@ use tidemark::store::records::keys::NewKey;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use uuid::Uuid;
 
-use crate::harness::api::Answer;
-use crate::harness::{TestApi, send};
+use crate::harness::{Response, TestApi, send};
 
 /// Asserts that an answer is a problem with every field that one has.
-fn assert_problem(answer: &Answer, status: u16, code: &str, path: &str) {
-    assert_eq!(answer.status, status, "{}", answer.text);
+fn assert_problem(answer: &Response, status: u16, code: &str, path: &str) {
+    assert_eq!(answer.status, status, "{answer}");
     assert_eq!(answer.header("content-type"), "application/problem+json");
     assert_eq!(answer.header("cache-control"), "no-store");
-    let problem = answer.json();
+    let problem = &answer.json;
     let status_text = StatusCode::from_u16(status).unwrap().canonical_reason().unwrap();
     assert_eq!(problem["title"], status_text);
     assert_eq!(problem["status"], status);
@@ -37,8 +36,9 @@ fn assert_problem(answer: &Answer, status: u16, code: &str, path: &str) {
 #[tokio::test]
 async fn what_is_not_served_is_told_without_a_key() {
     let api = TestApi::start().await;
-    let ask =
-        |method: Method, path: &'static str| send(api.client.request(method, format!("{}{path}", api.url)));
+    let ask = |method: Method, path: &'static str| {
+        send(api.stack.client.request(method, format!("{}{path}", api.url())))
+    };
     for path in ["/", "/v2", "/v2/nothing", "/v2/accounts/a/b/c", "/v3/accounts"] {
         assert_problem(&ask(Method::GET, path).await, 404, "NOT_FOUND", path);
     }
@@ -94,13 +94,13 @@ async fn every_answer_carries_a_request_id() {
 #[tokio::test]
 async fn checks_come_in_the_order_of_the_contract() {
     let api = TestApi::start().await;
-    let reader = api.other_key(NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") }).await;
+    let reader = api.create_key(NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") }).await;
     let spent = api
-        .other_key(NewKey { rate_limit: Some(1), scopes: vec![Scope::Read], ..NewKey::named("spent") })
+        .create_key(NewKey { rate_limit: Some(1), scopes: vec![Scope::Read], ..NewKey::named("spent") })
         .await;
-    send(api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(&spent)).await;
+    send(api.stack.client.get(format!("{}/v2/whoami", api.url())).bearer_auth(&spent)).await;
     let ask = |key: &str, accept: &str, kind: &str, body: Vec<u8>, query: &str| {
-        let request = api.client.post(format!("{}/v2/accounts{query}", api.url));
+        let request = api.stack.client.post(format!("{}/v2/accounts{query}", api.url()));
         let request = request.header("Authorization", format!("Bearer {key}")).header("Accept", accept);
         send(request.header("Content-Type", kind).header("Idempotency-Key", "ключ".as_bytes()).body(body))
     };
@@ -216,7 +216,7 @@ async fn bodies_are_json_of_a_bounded_size_and_puts_take_none() {
 #[tokio::test]
 async fn a_body_that_is_too_long_is_answered_however_it_comes() {
     let api = TestApi::start().await;
-    let host = api.url.strip_prefix("http://").unwrap().to_owned();
+    let host = api.url().strip_prefix("http://").unwrap().to_owned();
     let head = format!(
         "POST /v2/creators HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
          Content-Type: application/json\r\n",
@@ -245,7 +245,7 @@ async fn a_body_that_is_too_long_is_answered_however_it_comes() {
 #[tokio::test]
 async fn a_long_body_is_read_whatever_the_request_is_refused_for() {
     let api = TestApi::start().await;
-    let host = api.url.strip_prefix("http://").unwrap();
+    let host = api.url().strip_prefix("http://").unwrap();
     let size = 16 * 1024 * 1024;
     let body = "x".repeat(size);
     for (line, key, kind, status) in [
@@ -296,8 +296,8 @@ async fn a_body_that_does_not_arrive_in_time_is_told_so_and_the_connection_ends(
         );
         assert!(answer.contains("did not arrive") && answer.contains("connection: close"), "{answer}");
     }
-    let whole = api.client.post(format!("{url}/whole")).json(&json!({}));
-    assert_eq!(send(whole).await.text, "taken");
+    let whole = api.stack.client.post(format!("{url}/whole")).json(&json!({}));
+    assert_eq!(send(whole).await.body_text(), "taken");
 }
 
 #[tokio::test]
@@ -320,7 +320,7 @@ async fn a_change_of_nothing_changes_nothing() {
     for path in [creator, account] {
         let before = api.get(&path).await;
         let patched = api.patch(&path, json!({})).await;
-        assert_eq!((patched.status.as_u16(), &patched.text), (200, &before.text));
+        assert_eq!((patched.status, &patched.body), (200, &before.body));
         assert_eq!(api.get(&path).await.header("etag"), before.header("etag"));
     }
     for path in ["/v2/creators", "/v2/accounts"] {
@@ -333,11 +333,11 @@ async fn a_change_of_nothing_changes_nothing() {
 async fn pages_may_read_answers_only_from_listed_origins() {
     let api = TestApi::start().await;
     let with_origin = |api: &TestApi, method: Method, path: &str| {
-        let request = api.client.request(method, format!("{}{path}", api.url));
+        let request = api.stack.client.request(method, format!("{}{path}", api.url()));
         send(request.header("Origin", "https://app.example").header("Access-Control-Request-Method", "GET"))
     };
     let closed = with_origin(&api, Method::OPTIONS, "/v2/accounts").await;
-    assert_eq!((closed.status.as_u16(), closed.header("access-control-allow-origin")), (405, ""));
+    assert_eq!((closed.status, closed.header("access-control-allow-origin")), (405, ""));
     let origins = vec!["https://other.example".to_owned(), "https://app.example".to_owned()];
     let api = TestApi::start_with(Settings { cors_origins: origins, ..Settings::default() }).await;
     let preflight = with_origin(&api, Method::OPTIONS, "/v2/accounts").await;
@@ -372,10 +372,10 @@ pub(crate) async fn explode() -> &'static str {
 async fn a_panic_is_an_answer_that_tells_nothing() {
     let api = TestApi::start().await;
     let url = format!("{}/boom", serve_routes(&api, Router::with_path("boom").get(explode)).await);
-    let answer = send(api.client.get(url).header("X-Request-ID", "boom-1")).await;
+    let answer = send(api.stack.client.get(url).header("X-Request-ID", "boom-1")).await;
     assert_problem(&answer, 500, "INTERNAL_ERROR", "/boom");
     assert_eq!(answer.header("x-request-id"), "boom-1");
-    assert!(!answer.text.contains("secret"), "{}", answer.text);
+    assert!(!answer.body_text().contains("secret"), "{answer}");
 }
 
 #[tokio::test]
@@ -385,6 +385,6 @@ async fn a_list_that_is_too_long_is_told_so_once() {
     let answer = api.get(&format!("/v2/videos/metrics?video_ids={most}")).await;
     assert_eq!(answer.fields().len(), 100);
     let answer = api.get(&format!("/v2/videos/metrics?video_ids={most}{}", ",x".repeat(20_000))).await;
-    assert!(answer.text.len() < 1000, "{} bytes", answer.text.len());
+    assert!(answer.body_text().len() < 1000, "{} bytes", answer.body_text().len());
     assert_eq!(answer.fields(), ["video_ids"]);
 }

@@ -10,8 +10,8 @@ async fn a_creator_is_made_read_changed_and_deleted() {
     let api = TestApi::start().await;
     let created =
         api.post("/v2/creators", json!({"name": "Ann", "metadata": {"k": "v"}, "is_active": false})).await;
-    assert_eq!(created.status, 201, "{}", created.text);
-    let creator = created.json()["data"].clone();
+    assert_eq!(created.status, 201, "{created}");
+    let creator = created.json["data"].clone();
     let path = format!("/v2/creators/{}", creator["id"].as_str().unwrap());
     assert_eq!(created.header("location"), path);
     assert_eq!(
@@ -22,14 +22,14 @@ async fn a_creator_is_made_read_changed_and_deleted() {
             "added_at": creator["added_at"], "updated_at": creator["added_at"],
         })
     );
-    assert_eq!(api.get(&path).await.json()["data"], creator);
-    let changed = api.patch(&path, json!({"name": "Äda", "is_active": true})).await.json()["data"].clone();
+    assert_eq!(api.get(&path).await.json["data"], creator);
+    let changed = api.patch(&path, json!({"name": "Äda", "is_active": true})).await.json["data"].clone();
     assert_eq!(
         (&changed["name"], &changed["is_active"], &changed["metadata"]),
         (&json!("Äda"), &json!(true), &json!({"k": "v"}))
     );
     assert!(changed["updated_at"].as_str() > creator["updated_at"].as_str());
-    assert_eq!(api.get("/v2/creators?q=%C3%84D").await.json()["data"], json!([changed]));
+    assert_eq!(api.get("/v2/creators?q=%C3%84D").await.json["data"], json!([changed]));
     assert_eq!(api.delete(&path).await.status, 204);
     for gone in [api.get(&path).await, api.patch(&path, json!({})).await, api.delete(&path).await] {
         assert_eq!(gone.status, 404);
@@ -52,23 +52,23 @@ async fn links_are_made_once_kept_and_taken() {
     assert_eq!(api.get(&path).await.status, 404);
     assert_eq!(api.delete(&path).await.status, 404);
     let linked = api.put(&path).await;
-    assert_eq!((linked.status.as_u16(), linked.header("location")), (201, path.as_str()));
-    let link = linked.json()["data"].clone();
+    assert_eq!((linked.status, linked.header("location")), (201, path.as_str()));
+    let link = linked.json["data"].clone();
     assert_eq!(
         link,
         json!({"type": "creator_account_link", "creator_id": ann, "account_id": account, "linked_at": link["linked_at"]})
     );
     let again = api.put(&path).await;
-    assert_eq!((again.status.as_u16(), again.header("location"), &again.json()["data"]), (200, "", &link));
-    assert_eq!(api.get(&path).await.json()["data"], link);
+    assert_eq!((again.status, again.header("location"), &again.json["data"]), (200, "", &link));
+    assert_eq!(api.get(&path).await.json["data"], link);
     let refused = api.put(&other).await;
-    assert_eq!((refused.status.as_u16(), refused.json()["code"].as_str()), (409, Some("CONFLICT")));
+    assert_eq!((refused.status, refused.json["code"].as_str()), (409, Some("CONFLICT")));
     assert_eq!(api.delete(&other).await.status, 404);
     // A change of the account itself moves it, as the states say.
     assert_eq!(api.patch(&format!("/v2/accounts/{account}"), json!({"creator_id": bob})).await.status, 200);
     assert_eq!(api.get(&path).await.status, 404);
     assert_eq!(api.delete(&other).await.status, 204);
-    assert_eq!(api.get(&format!("/v2/accounts/{account}")).await.json()["data"]["creator_id"], json!(null));
+    assert_eq!(api.get(&format!("/v2/accounts/{account}")).await.json["data"]["creator_id"], json!(null));
     let nobody = Uuid::now_v7();
     assert_eq!(api.put(&format!("/v2/creators/{nobody}/accounts/{account}")).await.status, 404);
     assert_eq!(api.put(&format!("/v2/creators/{ann}/accounts/{nobody}")).await.status, 404);
@@ -84,7 +84,7 @@ async fn of_many_at_once_one_creator_gets_the_account() {
         paths.push(format!("/v2/creators/{creator}/accounts/{account}"));
     }
     let answers = futures_util::future::join_all(paths.iter().map(|path| api.put(path))).await;
-    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status.as_u16()).collect();
+    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409, 409, 409]);
 }
@@ -101,17 +101,17 @@ async fn the_summary_counts_accounts_and_followers() {
         sqlx::query("update accounts set follower_count = $2 where id = $1")
             .bind(id)
             .bind(followers)
-            .execute(&api.pg)
+            .execute(api.pg())
             .await
             .unwrap();
     }
     let path = format!("/v2/creators/{creator}");
-    let summary = api.get(&path).await.json()["data"]["accounts_summary"].clone();
+    let summary = api.get(&path).await.json["data"]["accounts_summary"].clone();
     assert_eq!(
         summary,
         json!({"total": 3, "platforms": {"instagram": 1, "tiktok": 2}, "total_followers": 5_000_000_008_i64})
     );
     assert_eq!(api.delete(&path).await.status, 204);
-    let accounts = api.get("/v2/accounts").await.json();
+    let accounts = api.get("/v2/accounts").await.json;
     assert!(accounts["data"].as_array().unwrap().iter().all(|account| account["creator_id"].is_null()));
 }

@@ -8,10 +8,9 @@ use tidemark::store::records::idempotency::{IdempotentRequest, claim};
 use tidemark::worker::housekeeping;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::api::Answer;
-use crate::harness::{TestApi, eventually, send};
+use crate::harness::{Response, TestApi, send, wait_until};
 
-async fn create(api: &TestApi, path: &str, key: &str, body: Value) -> Answer {
+async fn create(api: &TestApi, path: &str, key: &str, body: Value) -> Response {
     send(api.request(Method::POST, path).header("Idempotency-Key", key).json(&body)).await
 }
 
@@ -20,12 +19,12 @@ async fn a_retry_gets_the_first_answer_byte_for_byte() {
     let api = TestApi::start().await;
     let body = json!({"platform": "tiktok", "username": "one", "metadata": {"a": "1", "b": "2"}});
     let first = create(&api, "/v2/accounts", "k-1", body).await;
-    assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (201, ""));
+    assert_eq!((first.status, first.header("idempotent-replayed")), (201, ""));
     api.patch("/v2/accounts/@one", json!({"category": "changed since"})).await;
     let reordered = r#"{"username":"one", "metadata":{"b":"2","a":"1"},"platform":"tiktok"}"#;
     let request = api.request(Method::POST, "/v2/accounts").header("Idempotency-Key", "k-1");
     let retry = send(request.header("Content-Type", "application/json").body(reordered)).await;
-    assert_eq!((retry.status, &retry.text), (first.status, &first.text));
+    assert_eq!((retry.status, &retry.body), (first.status, &first.body));
     assert_eq!(retry.header("location"), first.header("location"));
     assert_eq!(retry.header("idempotent-replayed"), "true");
     let other = create(&api, "/v2/accounts", "k-1", json!({"platform": "tiktok", "username": "two"})).await;
@@ -67,16 +66,16 @@ async fn of_many_at_once_one_creates_and_none_doubles() {
     let api = TestApi::start().await;
     let answers =
         join_all((0..10).map(|_| create(&api, "/v2/creators", "same", json!({"name": "one"})))).await;
-    assert!(answers.iter().all(|answer| [201, 409].contains(&answer.status.as_u16())));
+    assert!(answers.iter().all(|answer| [201, 409].contains(&answer.status)));
     let first = answers.iter().find(|answer| answer.status == 201).unwrap();
-    assert!(answers.iter().filter(|answer| answer.status == 201).all(|answer| answer.text == first.text));
-    assert_eq!(api.get("/v2/creators").await.json()["data"].as_array().unwrap().len(), 1);
+    assert!(answers.iter().filter(|answer| answer.status == 201).all(|answer| answer.body == first.body));
+    assert_eq!(api.get("/v2/creators").await.json["data"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn while_the_first_is_in_flight_a_retry_is_told_so_and_a_crash_leaves_nothing() {
     let api = TestApi::start().await;
-    let mut first = Write::begin(&api.pg, api.organization).await.unwrap();
+    let mut first = Write::begin(api.pg(), api.organization.id).await.unwrap();
     let name = IdempotentRequest {
         method: "POST",
         path: "/v2/creators".to_owned(),
@@ -85,11 +84,11 @@ async fn while_the_first_is_in_flight_a_retry_is_told_so_and_a_crash_leaves_noth
     };
     claim(&mut first, &name).await.unwrap();
     let retry = create(&api, "/v2/creators", "slow", json!({"name": "one"})).await;
-    assert_eq!((retry.status.as_u16(), retry.json()["code"].as_str()), (409, Some("CONFLICT")));
+    assert_eq!((retry.status, retry.json["code"].as_str()), (409, Some("CONFLICT")));
     drop(first);
     let mut status = 409;
     for _ in 0..50 {
-        status = create(&api, "/v2/creators", "slow", json!({"name": "one"})).await.status.as_u16();
+        status = create(&api, "/v2/creators", "slow", json!({"name": "one"})).await.status;
         if status != 409 {
             break;
         }
@@ -103,14 +102,14 @@ async fn after_a_day_a_key_is_free_again() {
     let api = TestApi::start().await;
     create(&api, "/v2/creators", "old", json!({"name": "one"})).await;
     sqlx::query("update idempotency_keys set created_at = created_at - interval '24 hours' where organization_id = $1")
-        .bind(api.organization)
-        .execute(&api.pg)
+        .bind(api.organization.id)
+        .execute(api.pg())
         .await
         .unwrap();
     let again = create(&api, "/v2/creators", "old", json!({"name": "two"})).await;
-    assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (201, ""));
+    assert_eq!((again.status, again.header("idempotent-replayed")), (201, ""));
     let replay = create(&api, "/v2/creators", "old", json!({"name": "two"})).await;
-    assert_eq!((replay.text == again.text, replay.header("idempotent-replayed")), (true, "true"));
+    assert_eq!((replay.body == again.body, replay.header("idempotent-replayed")), (true, "true"));
 }
 
 #[tokio::test]
@@ -120,20 +119,20 @@ async fn keys_are_removed_after_a_day_and_not_before() {
     create(&api, "/v2/creators", "young", json!({"name": "two"})).await;
     for (key, age) in [("old", "24 hours"), ("young", "23 hours 59 minutes")] {
         sqlx::query("update idempotency_keys set created_at = now() - $3::text::interval where organization_id = $1 and key = $2")
-            .bind(api.organization)
+            .bind(api.organization.id)
             .bind(key)
             .bind(age)
-            .execute(&api.pg)
+            .execute(api.pg())
             .await
             .unwrap();
     }
     let stop = CancellationToken::new();
-    let housekeeping = tokio::spawn(housekeeping::run(api.pg.clone(), stop.clone()));
-    eventually("only the young key is left", async || {
+    let housekeeping = tokio::spawn(housekeeping::run(api.pg().clone(), stop.clone()));
+    wait_until("only the young key is left", async || {
         let kept: Vec<String> =
             sqlx::query_scalar("select key from idempotency_keys where organization_id = $1")
-                .bind(api.organization)
-                .fetch_all(&api.pg)
+                .bind(api.organization.id)
+                .fetch_all(api.pg())
                 .await
                 .unwrap();
         (kept == ["young"]).then_some(())

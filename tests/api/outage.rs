@@ -15,8 +15,9 @@ use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
-use crate::harness::line::Line;
-use crate::harness::{TestApi, client, eventually, postgres, send, serve, tenant};
+use crate::harness::{
+    TcpProxy, TestApi, api_database, create_organization, http_client, send, serve, wait_until,
+};
 
 /// How long an answer may take that the service gives within five seconds (`http::middleware::request_timeout`), on a machine that has others
 /// to serve.
@@ -52,37 +53,37 @@ async fn without_postgres_the_answer_is_503_in_time() {
     for address in [closed, silent.local_addr().unwrap().to_string()] {
         let url = api_over(&api, format!("postgres://nobody@{address}/nothing")).await;
         let started = Instant::now();
-        let answer = send(client().get(format!("{url}/v2/accounts")).bearer_auth(&api.key)).await;
+        let answer = send(http_client().get(format!("{url}/v2/accounts")).bearer_auth(&api.key)).await;
         assert!(started.elapsed() < IN_TIME, "{address} {:?}", started.elapsed());
-        assert_eq!(answer.status, 503, "{}", answer.text);
-        assert_eq!(answer.json()["code"], "SERVICE_UNAVAILABLE");
+        assert_eq!(answer.status, 503, "{answer}");
+        assert_eq!(answer.json["code"], "SERVICE_UNAVAILABLE");
         assert_eq!(answer.header("retry-after"), "1");
-        let health = send(client().get(format!("{url}/v2/health"))).await;
+        let health = send(http_client().get(format!("{url}/v2/health"))).await;
         assert_eq!(health.status, 503);
-        assert_eq!(health.json()["data"]["checks"]["postgres"]["status"], "down");
-        assert_eq!(send(client().get(format!("{url}/v2/meta"))).await.status, 200);
+        assert_eq!(health.json["data"]["checks"]["postgres"]["status"], "down");
+        assert_eq!(send(http_client().get(format!("{url}/v2/meta"))).await.status, 200);
     }
 }
 
 #[tokio::test]
 async fn a_postgres_that_refuses_the_role_or_has_no_such_database_is_out() {
     let api = TestApi::start().await;
-    let right: url::Url = api.pg.connect_options().to_url_lossy();
+    let right: url::Url = api.pg().connect_options().to_url_lossy();
     let mut refused = right.clone();
     refused.set_password(Some("another")).unwrap();
     let mut gone = right;
     gone.set_path("/nothing_here");
     for url in [refused, gone] {
         let base = api_over(&api, url.into()).await;
-        let answer = send(client().get(format!("{base}/v2/accounts")).bearer_auth(&api.key)).await;
-        assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
-        assert_eq!(send(client().get(format!("{base}/v2/health"))).await.status, 503);
+        let answer = send(http_client().get(format!("{base}/v2/accounts")).bearer_auth(&api.key)).await;
+        assert_eq!((answer.status, answer.header("retry-after")), (503, "1"), "{answer}");
+        assert_eq!(send(http_client().get(format!("{base}/v2/health"))).await.status, 503);
     }
 }
 
 #[tokio::test]
 async fn what_ends_a_session_is_an_outage_and_what_ends_a_statement_is_none() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let error = async |code: &str| {
         let raise = format!("do $$ begin raise sqlstate '{code}'; end $$");
         Error::from(sqlx::raw_sql(AssertSqlSafe(raise)).execute(&pg).await.unwrap_err())
@@ -100,19 +101,19 @@ async fn what_ends_a_session_is_an_outage_and_what_ends_a_statement_is_none() {
 async fn a_request_whose_statement_somebody_breaks_off_is_to_be_made_again() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "locked"})).await;
-    let mut blocking = api.pg.begin().await.unwrap();
+    let mut blocking = api.pg().begin().await.unwrap();
     let lock = "select pg_backend_pid() from creators where organization_id = $1 for update";
     let holder: i32 =
-        sqlx::query_scalar(lock).bind(api.organization).fetch_one(&mut *blocking).await.unwrap();
+        sqlx::query_scalar(lock).bind(api.organization.id).fetch_one(&mut *blocking).await.unwrap();
     let path = format!("/v2/creators/{creator}");
     let asked = api.patch(&path, json!({"name": "x"}));
-    let broken_off = eventually("the request waits and is broken off", async || {
+    let broken_off = wait_until("the request waits and is broken off", async || {
         let cancel =
             "select pg_cancel_backend(pid) from pg_stat_activity where $1 = any (pg_blocking_pids(pid))";
-        sqlx::query_scalar::<_, bool>(cancel).bind(holder).fetch_optional(&api.pg).await.unwrap()
+        sqlx::query_scalar::<_, bool>(cancel).bind(holder).fetch_optional(api.pg()).await.unwrap()
     });
     let (answer, _) = tokio::join!(asked, broken_off);
-    assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
+    assert_eq!((answer.status, answer.header("retry-after")), (503, "1"), "{answer}");
     blocking.rollback().await.unwrap();
     assert_eq!(api.patch(&path, json!({"name": "x"})).await.status, 200);
 }
@@ -121,17 +122,17 @@ async fn a_request_whose_statement_somebody_breaks_off_is_to_be_made_again() {
 async fn a_store_that_stops_answering_within_a_request_is_told_in_time() {
     let api = TestApi::start().await;
     api.create("/v2/creators", json!({"name": "locked"})).await;
-    let mut blocking = api.pg.begin().await.unwrap();
+    let mut blocking = api.pg().begin().await.unwrap();
     sqlx::query("select from creators where organization_id = $1 for update")
-        .bind(api.organization)
+        .bind(api.organization.id)
         .execute(&mut *blocking)
         .await
         .unwrap();
-    let creator = api.get("/v2/creators").await.json()["data"][0]["id"].as_str().unwrap().to_owned();
+    let creator = api.get("/v2/creators").await.json["data"][0]["id"].as_str().unwrap().to_owned();
     let started = Instant::now();
     let answer = api.patch(&format!("/v2/creators/{creator}"), json!({"name": "x"})).await;
     assert!(started.elapsed() < IN_TIME, "{:?}", started.elapsed());
-    assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"));
+    assert_eq!((answer.status, answer.header("retry-after")), (503, "1"));
     assert_ne!(answer.header("x-ratelimit-remaining"), "");
     blocking.rollback().await.unwrap();
     assert_eq!(api.patch(&format!("/v2/creators/{creator}"), json!({"name": "y"})).await.status, 200);
@@ -141,31 +142,30 @@ async fn a_store_that_stops_answering_within_a_request_is_told_in_time() {
 async fn requests_that_wait_for_a_lock_keep_nobody_elses_connections() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "locked"})).await;
-    let url = api_over(&api, api.pg.connect_options().to_url_lossy().into()).await;
-    let (_, others_key) = tenant(&api.pg, OrganizationChange::default()).await;
-    let mut blocking = api.pg.begin().await.unwrap();
+    let url = api_over(&api, api.pg().connect_options().to_url_lossy().into()).await;
+    let (_, others_key) = create_organization(api.pg(), OrganizationChange::default()).await;
+    let mut blocking = api.pg().begin().await.unwrap();
     sqlx::query("select from creators where organization_id = $1 for update")
-        .bind(api.organization)
+        .bind(api.organization.id)
         .execute(&mut *blocking)
         .await
         .unwrap();
     let waiting = (0..12).map(|_| {
-        let request = client().patch(format!("{url}/v2/creators/{creator}")).bearer_auth(&api.key);
+        let request = http_client().patch(format!("{url}/v2/creators/{creator}")).bearer_auth(&api.key);
         send(request.json(&json!({"name": "x"})))
     });
     let answers = join_all(waiting).await;
     assert!(answers.iter().all(|answer| answer.status == 503));
-    assert!(answers.iter().any(|answer| answer.text.contains("another change was in the way")));
+    assert!(answers.iter().any(|answer| answer.body_text().contains("another change was in the way")));
     let started = Instant::now();
-    let answer = send(client().get(format!("{url}/v2/creators")).bearer_auth(others_key)).await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    send(http_client().get(format!("{url}/v2/creators")).bearer_auth(others_key)).await.ok(200);
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     blocking.rollback().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_statement_that_is_given_up_ends_and_its_connection_is_anothers() {
-    let own = postgres().await;
+    let own = api_database().await;
     let pg = for_requests(own.connect_options().to_url_lossy().into(), 1);
     let (backend, bounds): (i32, Vec<String>) = sqlx::query_as(
         "select pg_backend_pid(), array[current_setting('statement_timeout'), current_setting('lock_timeout'),
@@ -180,7 +180,7 @@ async fn a_statement_that_is_given_up_ends_and_its_connection_is_anothers() {
     let given_up = Instant::now();
     let next: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&pg).await.unwrap();
     assert_ne!(next, backend);
-    eventually("the statement ends too", async || {
+    wait_until("the statement ends too", async || {
         let there = "select exists (select from pg_stat_activity where pid = $1)";
         let there: bool = sqlx::query_scalar(there).bind(backend).fetch_one(&own).await.unwrap();
         (!there).then_some(())
@@ -209,7 +209,7 @@ async fn give_up(statement: &'static str, write: &mut Write) -> i32 {
 
 #[tokio::test]
 async fn a_unit_of_work_that_is_given_up_behind_a_lock_leaves_its_place_and_ends() {
-    let own = postgres().await;
+    let own = api_database().await;
     let mut blocking = own.begin().await.unwrap();
     sqlx::query("select pg_advisory_xact_lock(4716)").execute(&mut *blocking).await.unwrap();
     for pg in single(&own.connect_options()) {
@@ -220,7 +220,7 @@ async fn a_unit_of_work_that_is_given_up_behind_a_lock_leaves_its_place_and_ends
         let next: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&pg).await.unwrap();
         assert!(given_up.elapsed() < Duration::from_secs(2), "{:?}", given_up.elapsed());
         assert_ne!(next, backend);
-        eventually("the unit of work ends too", async || {
+        wait_until("the unit of work ends too", async || {
             let there = "select exists (select from pg_stat_activity where pid = $1)";
             let there: bool = sqlx::query_scalar(there).bind(backend).fetch_one(&own).await.unwrap();
             (!there).then_some(())
@@ -234,19 +234,19 @@ async fn a_unit_of_work_that_is_given_up_behind_a_lock_leaves_its_place_and_ends
 
 #[tokio::test]
 async fn what_a_postgres_that_is_gone_never_answers_keeps_no_place() {
-    let own = postgres().await;
+    let own = api_database().await;
     let server = own.connect_options();
-    let line = Line::to(server.get_host(), server.get_port()).await;
+    let line = TcpProxy::start(server.get_host(), server.get_port()).await;
     for pg in single(&server.as_ref().clone().host("127.0.0.1").port(line.port)) {
         for in_transaction in [false, true] {
             if in_transaction {
                 let mut write = Write::begin(&pg, Uuid::now_v7()).await.unwrap();
-                line.hush();
+                line.silence();
                 let asked = sqlx::query("select 1").execute(write.connection());
                 assert!(tokio::time::timeout(Duration::from_millis(100), asked).await.is_err());
             } else {
                 let mut connection = pg.acquire().await.unwrap();
-                line.hush();
+                line.silence();
                 let asked = sqlx::query("select 1").execute(&mut *connection);
                 assert!(tokio::time::timeout(Duration::from_millis(100), asked).await.is_err());
             }
@@ -263,11 +263,8 @@ async fn records_go_on_without_clickhouse_and_health_says_so() {
     let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;
     assert_eq!(api.delete(&format!("/v2/accounts/{id}")).await.status, 204);
     let health = api.get("/v2/health").await;
-    let data = health.json()["data"].clone();
-    assert_eq!(
-        (health.status.as_u16(), &data["type"], &data["status"]),
-        (200, &json!("health"), &json!("degraded"))
-    );
+    let data = health.json["data"].clone();
+    assert_eq!((health.status, &data["type"], &data["status"]), (200, &json!("health"), &json!("degraded")));
     for (check, status) in [("postgres", "ok"), ("clickhouse", "down")] {
         assert_eq!(data["checks"][check]["status"], status, "{data}");
         assert!(data["checks"][check]["latency_ms"].is_u64());

@@ -10,9 +10,8 @@ use crate::harness::{TestApi, send};
 async fn walk(api: &TestApi, path: &str, limit: usize) -> Vec<String> {
     let (mut ids, mut cursor) = (Vec::new(), String::new());
     loop {
-        let page = api.get(&format!("{path}limit={limit}{cursor}")).await;
-        assert_eq!(page.status, 200, "{}", page.text);
-        let page = page.json();
+        let page = api.get(&format!("{path}limit={limit}{cursor}")).await.ok(200);
+        let page = page.json;
         let rows = page["data"].as_array().unwrap();
         assert!(rows.len() <= limit);
         ids.extend(rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()));
@@ -60,14 +59,14 @@ async fn rows_without_a_value_come_last_in_both_directions() {
         sqlx::query("update accounts set last_scrape_time = $2 where id = $1")
             .bind(id.parse::<uuid::Uuid>().unwrap())
             .bind(Utc::now() - TimeDelta::hours(hours))
-            .execute(&api.pg)
+            .execute(api.pg())
             .await
             .unwrap();
     }
     sqlx::query("update accounts set last_scrape_time = (select last_scrape_time from accounts where id = $1) where id = $2")
         .bind(ids[2].parse::<uuid::Uuid>().unwrap())
         .bind(ids[3].parse::<uuid::Uuid>().unwrap())
-        .execute(&api.pg)
+        .execute(api.pg())
         .await
         .unwrap();
     let pick = |places: [usize; 9]| places.map(|place| ids[place].clone()).to_vec();
@@ -83,7 +82,7 @@ async fn rows_without_a_value_come_last_in_both_directions() {
 async fn rows_that_come_and_go_disturb_no_others() {
     let api = TestApi::start().await;
     let ids = accounts(&api, 6).await;
-    let first = api.get("/v2/accounts?order_by=username&order_direction=asc&limit=3").await.json();
+    let first = api.get("/v2/accounts?order_by=username&order_direction=asc&limit=3").await.json;
     let cursor = first["pagination"]["next_cursor"].as_str().unwrap().to_owned();
     // Gone: one that was seen, the very one at which the page ended, and one to come. New: one behind, one ahead.
     for id in [&ids[0], &ids[2], &ids[4]] {
@@ -92,7 +91,7 @@ async fn rows_that_come_and_go_disturb_no_others() {
     api.create("/v2/accounts", json!({"platform": "tiktok", "username": "user00a"})).await;
     let ahead = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "user04a"})).await;
     let path = format!("/v2/accounts?order_by=username&order_direction=asc&limit=200&cursor={cursor}");
-    let rest = api.get(&path).await.json();
+    let rest = api.get(&path).await.json;
     let rest: Vec<_> =
         rest["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(rest, [&ids[3], &ahead, &ids[5]]);
@@ -106,23 +105,23 @@ async fn rows_whose_sort_value_changes_disturb_no_others() {
         sqlx::query("update accounts set view_count = $2 where id = $1")
             .bind(ids[place].parse::<uuid::Uuid>().unwrap())
             .bind(count)
-            .execute(&api.pg)
+            .execute(api.pg())
             .await
             .unwrap();
     };
     for (place, count) in [70, 60, 50, 40, 30, 20, 10].into_iter().enumerate() {
         views(place, count).await;
     }
-    let first = api.get("/v2/accounts?order_by=view_count&limit=3").await.json();
+    let first = api.get("/v2/accounts?order_by=view_count&limit=3").await.json;
     assert!(first["pagination"].get("total_count").is_none(), "nobody asked to count");
     let cursor = first["pagination"]["next_cursor"].as_str().unwrap().to_owned();
     // The one at which the page ended grows, one that was seen falls behind all, one to come grows past the page.
     for (place, count) in [(2, 90), (0, 5), (4, 80)] {
         views(place, count).await;
     }
-    let rest = api.get(&format!("/v2/accounts?order_by=view_count&limit=3&cursor={cursor}")).await.json();
+    let rest = api.get(&format!("/v2/accounts?order_by=view_count&limit=3&cursor={cursor}")).await.json;
     let more = rest["pagination"]["next_cursor"].as_str().unwrap().to_owned();
-    let last = api.get(&format!("/v2/accounts?order_by=view_count&limit=3&cursor={more}")).await.json();
+    let last = api.get(&format!("/v2/accounts?order_by=view_count&limit=3&cursor={more}")).await.json;
     let seen = [&rest, &last].map(|page| page["data"].as_array().unwrap().clone()).concat();
     let seen: Vec<_> = seen.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(seen, [&ids[3], &ids[5], &ids[6], &ids[0]]);
@@ -135,7 +134,7 @@ async fn a_cursor_is_good_for_its_list_filters_and_sort_in_any_spelling() {
     for n in 0..2 {
         api.create("/v2/creators", json!({"name": format!("c{n}")})).await;
     }
-    let page = api.get("/v2/accounts?limit=1&sort=-username&platform=tiktok&q=USER").await.json();
+    let page = api.get("/v2/accounts?limit=1&sort=-username&platform=tiktok&q=USER").await.json;
     let cursor = page["pagination"]["next_cursor"].as_str().unwrap();
     let with = |query: &str, cursor: &str| {
         let path = format!("/v2/accounts?{query}&cursor={cursor}");
@@ -149,8 +148,8 @@ async fn a_cursor_is_good_for_its_list_filters_and_sort_in_any_spelling() {
     ] {
         let same = same.strip_suffix("&category").unwrap_or(same);
         let answer = with(same, cursor).await;
-        assert_eq!(answer.status, 200, "{same} {}", answer.text);
-        assert_eq!(answer.json()["data"][0]["username"], "user01");
+        assert_eq!(answer.status, 200, "{same} {answer}");
+        assert_eq!(answer.json["data"][0]["username"], "user01");
     }
     for other in [
         "sort=username&platform=tiktok&q=USER",
@@ -191,10 +190,10 @@ async fn sorts_and_defaults_are_resolved_and_echoed() {
         ("sort=-username&order_direction=asc", "username", "asc"),
         ("sort=-username&order_by=view_count&order_direction=asc", "view_count", "asc"),
     ] {
-        let filters = api.get(&format!("/v2/accounts?{query}")).await.json()["filters"].clone();
+        let filters = api.get(&format!("/v2/accounts?{query}")).await.json["filters"].clone();
         assert_eq!(filters, json!({"order_by": order_by, "order_direction": direction}), "{query}");
     }
-    let creators = api.get("/v2/creators?q=%20%20&is_active=false").await.json();
+    let creators = api.get("/v2/creators?q=%20%20&is_active=false").await.json;
     assert_eq!(
         creators["filters"],
         json!({"is_active": false, "order_by": "name", "order_direction": "asc"})
@@ -209,17 +208,17 @@ async fn links_lead_through_the_list_and_keep_every_parameter() {
     let api = TestApi::start().await;
     accounts(&api, 3).await;
     let page = api.get("/v2/accounts?limit=2&include_total=true&q=user&mine=a%26b").await;
-    assert_eq!(page.json()["pagination"]["total_count"], 3);
+    assert_eq!(page.json["pagination"]["total_count"], 3);
     let links: Vec<_> = page.header("link").split(", ").map(str::to_owned).collect();
-    let base = format!("<{}/v2/accounts?limit=2&include_total=true&q=user&mine=a%26b", api.url);
+    let base = format!("<{}/v2/accounts?limit=2&include_total=true&q=user&mine=a%26b", api.url());
     assert_eq!(links[0], format!("{base}>; rel=\"first\""));
     assert!(
         links[1].starts_with(&format!("{base}&cursor=")) && links[1].ends_with(">; rel=\"next\""),
         "{links:?}"
     );
     let next = links[1].trim_start_matches('<').split('>').next().unwrap();
-    let last = send(api.client.request(Method::GET, next).bearer_auth(&api.key)).await;
-    assert_eq!(last.json()["data"].as_array().unwrap().len(), 1);
+    let last = send(api.stack.client.request(Method::GET, next).bearer_auth(&api.key)).await;
+    assert_eq!(last.json["data"].as_array().unwrap().len(), 1);
     assert_eq!(last.header("link"), links[0]);
     let settings =
         tidemark::app::Settings { public_url: Some("https://api.example".to_owned()), ..Default::default() };
@@ -244,7 +243,7 @@ async fn text_sorts_by_code_point_of_its_lower_case() {
         let mut walked = Vec::new();
         for id in ids {
             walked.push(
-                api.get(&format!("/v2/creators/{id}")).await.json()["data"]["name"]
+                api.get(&format!("/v2/creators/{id}")).await.json["data"]["name"]
                     .as_str()
                     .unwrap()
                     .to_owned(),
@@ -252,7 +251,7 @@ async fn text_sorts_by_code_point_of_its_lower_case() {
         }
         assert_eq!(walked, expected);
     }
-    let found = api.get("/v2/creators?q=%C3%89").await.json();
+    let found = api.get("/v2/creators?q=%C3%89").await.json;
     let found: Vec<_> =
         found["data"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(found, ["é0", "É1"]);

@@ -176,7 +176,7 @@ async fn add_videos(
 
 /// Compares pages from random places of random lists with what they have to be.
 async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>)], times: usize) {
-    let rows = stored(&api.pg, api.organization).await;
+    let rows = stored(api.pg(), api.organization.id).await;
     for _ in 0..times {
         let view = *dice.one(&[VideoType::AccountVideo, VideoType::AccountVideo, VideoType::Video]);
         let (account, creator) = *dice.one(accounts);
@@ -220,7 +220,8 @@ async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>
             include_total: dice.below(8) == 0,
         };
         let readable = &api.app.readable;
-        let slice = videos::list(&api.pg, api.organization, view, readable, &filter, &page).await.unwrap();
+        let slice =
+            videos::list(api.pg(), api.organization.id, view, readable, &filter, &page).await.unwrap();
         let found: Vec<_> = slice.items.iter().map(|video| video.id).collect();
         let wanted: Vec<_> = expected.iter().map(|row| row.id).take(page.limit as usize).collect();
         assert_eq!(found, wanted, "{view:?} {filter:?} {page:?}");
@@ -236,7 +237,7 @@ async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>
 #[tokio::test]
 async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
     let api = TestApi::start().await;
-    let (pg, organization) = (&api.pg, api.organization);
+    let (pg, organization) = (api.pg(), api.organization.id);
     let mut dice = Dice(0x7469_6465_6d61_726b);
     let accounts = accounts(pg, organization).await;
     // More than the beginning of a range, so that captions are looked for in their blocks too.
@@ -283,7 +284,7 @@ async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
 #[tokio::test]
 async fn captions_of_one_block_change_at_the_same_time_without_waiting() {
     let api = TestApi::start().await;
-    let (pg, organization) = (&api.pg, api.organization);
+    let (pg, organization) = (api.pg(), api.organization.id);
     // Many, because other tests take ids of the same sequence meanwhile.
     let blocks: Vec<(i64, Vec<Uuid>)> = sqlx::query_as(
         "with made as (

@@ -11,8 +11,7 @@ use tidemark::store::records::creators::{self, CreatorFilter, CreatorSort};
 use tidemark::store::records::videos::{self, TrackedVideoSort, VideoFilter, VideoSort};
 use uuid::Uuid;
 
-use crate::harness::TestApi;
-use crate::harness::population::Population;
+use crate::harness::{TestApi, population::Population};
 
 const LIMIT: i64 = 20;
 /// A page and the row beyond it. They may be sorted when they are all, as those of one account are.
@@ -202,7 +201,7 @@ async fn far<S: Copy, T>(
 #[tokio::test]
 async fn every_sort_of_every_list_is_one_range_of_an_index() {
     let api = TestApi::start().await;
-    let (pg, organization, readable) = (&api.pg, api.organization, &api.app.readable);
+    let (pg, organization, readable) = (api.pg(), api.organization.id, &api.app.readable);
     let account = FEW_THOUSAND.make(pg, organization).await;
 
     let filter = AccountFilter::default();
@@ -269,7 +268,7 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
 #[tokio::test]
 async fn filters_look_at_few_rows_for_a_page() {
     let api = TestApi::start().await;
-    let (pg, organization, readable) = (&api.pg, api.organization, &api.app.readable);
+    let (pg, organization, readable) = (api.pg(), api.organization.id, &api.app.readable);
     FEW_THOUSAND.make(pg, organization).await;
     let most = 20 * LIMIT;
 

@@ -13,17 +13,16 @@ use tidemark::worker::housekeeping;
 use tokio_util::sync::CancellationToken;
 
 use crate::authentication::whoami;
-use crate::harness::api::Answer;
-use crate::harness::{TestApi, eventually, send, tenant};
+use crate::harness::{Response, TestApi, create_organization, send, wait_until};
 
 /// Asserts that of the requests in each window exactly as many passed as the limit allows, and that the answers say
 /// what is left. Returns the answers that were refused.
-fn assert_exact(answers: Vec<Answer>, limit: usize) -> Vec<Answer> {
-    let mut windows: BTreeMap<String, (Vec<String>, Vec<Answer>)> = BTreeMap::new();
+fn assert_exact(answers: Vec<Response>, limit: usize) -> Vec<Response> {
+    let mut windows: BTreeMap<String, (Vec<String>, Vec<Response>)> = BTreeMap::new();
     for answer in answers {
         let (passed, refused) = windows.entry(answer.header("x-ratelimit-reset").to_owned()).or_default();
-        assert_eq!(answer.header("x-ratelimit-limit"), limit.to_string(), "{}", answer.text);
-        match answer.status.as_u16() {
+        assert_eq!(answer.header("x-ratelimit-limit"), limit.to_string(), "{answer}");
+        match answer.status {
             200 | 304 => passed.push(answer.header("x-ratelimit-remaining").to_owned()),
             _ => refused.push(answer),
         }
@@ -39,7 +38,7 @@ fn assert_exact(answers: Vec<Answer>, limit: usize) -> Vec<Answer> {
         all_refused.extend(refused);
     }
     for answer in &all_refused {
-        assert_eq!((answer.status.as_u16(), answer.json()["code"].as_str()), (429, Some("RATE_LIMITED")));
+        assert_eq!((answer.status, answer.json["code"].as_str()), (429, Some("RATE_LIMITED")));
         assert_eq!(answer.header("x-ratelimit-remaining"), "0");
         assert!((1..=60).contains(&answer.header("retry-after").parse::<i64>().unwrap()));
     }
@@ -54,8 +53,9 @@ fn shared() -> Settings {
 async fn several_processes_share_one_exact_count() {
     let (one, two) = (TestApi::start_with(shared()).await, TestApi::start_with(shared()).await);
     let limited = NewKey { rate_limit: Some(77), ..NewKey::named("limited") };
-    let key = one.other_key(limited).await;
-    let ask = |api: &TestApi| send(api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(&key));
+    let key = one.create_key(limited).await;
+    let ask =
+        |api: &TestApi| send(api.stack.client.get(format!("{}/v2/whoami", api.url())).bearer_auth(&key));
     let answers = join_all((0..200).map(|n| ask(if n % 2 == 0 { &one } else { &two }))).await;
     // Were the minute to end meanwhile, the second window would have room for some more.
     assert!(assert_exact(answers, 77).len() >= 200 - 2 * 77);
@@ -66,10 +66,10 @@ async fn a_store_that_does_not_count_is_an_outage_and_never_a_free_pass() {
     let api = TestApi::start_with(shared()).await;
     assert_eq!(api.get("/v2/whoami").await.status, 200);
     // The key is still remembered, so the count is the first to miss Postgres.
-    api.pg.close().await;
+    api.pg().close().await;
     let answer = api.get("/v2/whoami").await;
-    assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "1"), "{}", answer.text);
-    assert_eq!(answer.json()["code"], "SERVICE_UNAVAILABLE");
+    assert_eq!((answer.status, answer.header("retry-after")), (503, "1"), "{answer}");
+    assert_eq!(answer.json["code"], "SERVICE_UNAVAILABLE");
 }
 
 #[tokio::test]
@@ -82,18 +82,18 @@ async fn windows_that_are_over_are_removed_and_the_running_one_stays() {
         sqlx::query("insert into rate_limit_windows (minute, key_id, requests) values ($1, $2, 5)")
             .bind(minute)
             .bind(key)
-            .execute(&api.pg)
+            .execute(api.pg())
             .await
             .unwrap();
     }
     let stop = CancellationToken::new();
-    let housekeeping = tokio::spawn(housekeeping::run(api.pg.clone(), stop.clone()));
+    let housekeeping = tokio::spawn(housekeeping::run(api.pg().clone(), stop.clone()));
     let known = async |key| {
         let query =
             sqlx::query_scalar::<_, bool>("select exists (select from rate_limit_windows where key_id = $1)");
-        query.bind(key).fetch_one(&api.pg).await.unwrap()
+        query.bind(key).fetch_one(api.pg()).await.unwrap()
     };
-    eventually("the window that is over is removed", async || (!known(past).await).then_some(())).await;
+    wait_until("the window that is over is removed", async || (!known(past).await).then_some(())).await;
     assert!(known(running).await);
     stop.cancel();
     housekeeping.await.unwrap();
@@ -103,9 +103,9 @@ async fn windows_that_are_over_are_removed_and_the_running_one_stays() {
 async fn exactly_the_limit_passes_in_a_minute() {
     let api = TestApi::start().await;
     let limited = NewKey { rate_limit: Some(10), ..NewKey::named("limited") };
-    let key = api.other_key(limited).await;
+    let key = api.create_key(limited).await;
     let request = |n: usize| {
-        let request = api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(&key);
+        let request = api.stack.client.get(format!("{}/v2/whoami", api.url())).bearer_auth(&key);
         // A conditional request counts like any other.
         send(if n.is_multiple_of(2) { request } else { request.header("If-None-Match", "*") })
     };
@@ -119,9 +119,9 @@ async fn exactly_the_limit_passes_in_a_minute() {
 async fn a_limit_of_the_organization_holds_for_keys_without_one_of_their_own() {
     let api = TestApi::start().await;
     let options = OrganizationChange { rate_limit: Some(Some(3)), ..Default::default() };
-    let (_, key) = tenant(&api.pg, options).await;
+    let (_, key) = create_organization(api.pg(), options).await;
     let who = whoami(&api, &format!("Bearer {key}")).await;
-    assert_eq!(who.json()["data"]["rate_limit"], 3);
+    assert_eq!(who.json["data"]["rate_limit"], 3);
     assert_eq!(who.header("x-ratelimit-limit"), "3");
 }
 
@@ -141,7 +141,7 @@ async fn unknown_keys_are_limited_by_address_and_never_cost_a_valid_one() {
     };
     let api = TestApi::start_with(settings).await;
     let attempt = |key: String, client: &'static str| {
-        let request = api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(key);
+        let request = api.stack.client.get(format!("{}/v2/whoami", api.url())).bearer_auth(key);
         send(request.header("X-Forwarded-For", format!("203.0.113.9, {client}")))
     };
     let unknown = || ApiKey::generate().unwrap().reveal().to_owned();
@@ -174,7 +174,7 @@ async fn no_header_of_a_clients_own_escapes_the_limit_by_address() {
     let api = TestApi::start_with(settings).await;
     let attempt = |head: &[(&'static str, String)]| {
         let key = ApiKey::generate().unwrap().reveal().to_owned();
-        let request = api.client.get(format!("{}/v2/whoami", api.url)).bearer_auth(key);
+        let request = api.stack.client.get(format!("{}/v2/whoami", api.url())).bearer_auth(key);
         send(head.iter().fold(request, |request, (name, value)| request.header(*name, value)))
     };
     enough_of_a_minute().await;

@@ -6,7 +6,7 @@ use tidemark::model::text::fold_case;
 use tidemark::store::Write;
 use uuid::Uuid;
 
-use crate::harness::{PATIENCE, TestApi, eventually, send};
+use crate::harness::{TestApi, WAIT_TIMEOUT, send, wait_until};
 
 #[tokio::test]
 async fn what_was_written_is_found() {
@@ -18,8 +18,8 @@ async fn what_was_written_is_found() {
         "creators": [{"id": creator, "name": "A Needle"}],
         "videos": [],
     });
-    let meta = eventually("both are found", || async {
-        let found = api.get("/v2/search?q=%20NEEDLE&limit=5").await.json();
+    let meta = wait_until("both are found", || async {
+        let found = api.get("/v2/search?q=%20NEEDLE&limit=5").await.json;
         (found["data"] == expected).then(|| found["meta"].clone())
     })
     .await;
@@ -33,12 +33,12 @@ async fn what_was_written_is_found() {
 async fn an_empty_query_finds_nothing_and_limits_are_checked() {
     let api = TestApi::start().await;
     for path in ["/v2/search", "/v2/search?q=", "/v2/search?q=%20%20"] {
-        let answer = api.get(path).await.json();
+        let answer = api.get(path).await.json;
         assert_eq!(answer["data"], json!({"accounts": [], "creators": [], "videos": []}));
         assert_eq!(answer["meta"]["query"], "");
         assert_eq!(answer["meta"]["limit_per_section"], 10);
     }
-    let short = api.get("/v2/search?q=ab&limit=25").await.json();
+    let short = api.get("/v2/search?q=ab&limit=25").await.json;
     assert_eq!(short["meta"]["effective_caps"], json!({"accounts": 25, "creators": 25, "videos": 10}));
     let long = format!("/v2/search?limit=26&q={}", "x".repeat(129));
     assert_eq!(api.get(&long).await.fields(), ["q", "limit"]);
@@ -68,7 +68,7 @@ async fn strange_queries_are_answered() {
             ("%zz", 400),
         ] {
             let answer = api.get(&format!("/v2/{list}?q={q}")).await;
-            assert_eq!(answer.status, status, "{list} {q}: {}", answer.text);
+            assert_eq!(answer.status, status, "{list} {q}: {answer}");
         }
     }
 }
@@ -138,10 +138,10 @@ async fn filters_agree(seed: u64, cases: usize) {
         dice ^= dice << 17;
         (dice % bound as u64) as usize
     };
-    let mut write = Write::begin(&api.pg, api.organization).await.unwrap();
+    let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
     // Before the first request: limits are remembered for a while.
     sqlx::query("update organizations set rate_limit = 1000000 where id = $1")
-        .bind(api.organization)
+        .bind(api.organization.id)
         .execute(write.connection())
         .await
         .unwrap();
@@ -165,7 +165,7 @@ async fn filters_agree(seed: u64, cases: usize) {
                  description_key, view_count, added_at, updated_at)
              values ($7, $1, 'tiktok', $7::text, 0, $2, $8, $9, $10, now(), now())",
         )
-        .bind(api.organization)
+        .bind(api.organization.id)
         .bind(account)
         .bind(&username)
         .bind(creator)
@@ -187,10 +187,10 @@ async fn filters_agree(seed: u64, cases: usize) {
     }
     write.commit().await.unwrap();
     let next: i64 = sqlx::query_scalar("select pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
-        .fetch_one(&api.pg)
+        .fetch_one(api.pg())
         .await
         .unwrap();
-    tokio::time::timeout(PATIENCE, api.app.search.wait_applied(next - 1)).await.unwrap();
+    tokio::time::timeout(WAIT_TIMEOUT, api.app.search.wait_applied(next - 1)).await.unwrap();
 
     let mut found = 0;
     for _ in 0..cases {
@@ -208,7 +208,7 @@ async fn filters_agree(seed: u64, cases: usize) {
         }
         let ask = |path: &str| {
             let request = api.request(Method::GET, path).query(&[("q", query.as_str())]);
-            async move { send(request).await.json() }
+            async move { send(request).await.json }
         };
         let search = ask("/v2/search?limit=25").await;
         let cap = search["meta"]["effective_caps"]["videos"].as_u64().unwrap() as usize;

@@ -11,8 +11,7 @@ use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::{Fault, World};
 
-use crate::harness::api::Answer;
-use crate::harness::{TestApi, send};
+use crate::harness::{Response, TestApi, send};
 
 /// A platform of the test's own.
 async fn sandbox() -> SandboxServer {
@@ -37,7 +36,7 @@ fn link(code: &str) -> Value {
     json!({"platform": "tiktok", "identifier": format!("https://vm.tiktok.com/{code}/?k=1")})
 }
 
-async fn under(api: &TestApi, key: &str, body: Value) -> Answer {
+async fn under(api: &TestApi, key: &str, body: Value) -> Response {
     send(api.request(Method::POST, "/v2/videos").header("Idempotency-Key", key).json(&body)).await
 }
 
@@ -46,9 +45,8 @@ async fn a_short_link_adds_the_video_that_it_leads_to() {
     let sandbox = sandbox().await;
     let api = api(&sandbox).await;
     let id = some_video(&sandbox);
-    let made = api.post("/v2/videos", link(&format!("ZM{id}"))).await;
-    assert_eq!(made.status, 201, "{}", made.text);
-    assert_eq!(made.json()["data"]["external_id"], id.as_str());
+    let made = api.post("/v2/videos", link(&format!("ZM{id}"))).await.ok(201);
+    assert_eq!(made.json["data"]["external_id"], id.as_str());
     let again = json!({"platform": "tiktok", "identifier": format!("tiktok.com/t/ZM{id}")});
     assert_eq!(api.post("/v2/videos", again).await.status, 409);
 }
@@ -64,12 +62,9 @@ async fn one_that_leads_to_no_video_is_422_and_a_platform_that_fails_is_502() {
     for fault in [Fault::Error, Fault::RateLimit, Fault::Html] {
         sandbox.world.fail_next(Platform::Tiktok, fault, 1);
         let failed = api.post("/v2/videos", link(&code)).await;
-        assert_eq!(
-            (failed.status.as_u16(), failed.header("content-type")),
-            (502, "application/problem+json")
-        );
-        assert_eq!(failed.json()["code"], "UPSTREAM_ERROR");
-        assert!(!failed.text.contains("127.0.0.1"), "{}", failed.text);
+        assert_eq!((failed.status, failed.header("content-type")), (502, "application/problem+json"));
+        assert_eq!(failed.json["code"], "UPSTREAM_ERROR");
+        assert!(!failed.body_text().contains("127.0.0.1"), "{failed}");
     }
     // What is wrong with the rest is told before anybody is asked.
     sandbox.world.fail_next(Platform::Tiktok, Fault::Error, 1);
@@ -86,11 +81,10 @@ async fn a_retry_is_answered_without_asking_again() {
     let body = link(&format!("ZM{}", some_video(&sandbox)));
     sandbox.world.fail_next(Platform::Tiktok, Fault::Error, 1);
     assert_eq!(under(&api, "k", body.clone()).await.status, 502, "which is not kept");
-    let first = under(&api, "k", body.clone()).await;
-    assert_eq!(first.status, 201, "{}", first.text);
+    let first = under(&api, "k", body.clone()).await.ok(201);
     sandbox.stop().await;
     let retry = under(&api, "k", body).await;
-    assert_eq!((retry.status, &retry.text), (first.status, &first.text));
+    assert_eq!((retry.status, &retry.body), (first.status, &first.body));
     assert_eq!(retry.header("idempotent-replayed"), "true");
     assert_eq!(retry.header("location"), first.header("location"));
     assert_eq!(under(&api, "k", link("ZMother")).await.fields(), ["Idempotency-Key"]);
@@ -103,9 +97,9 @@ async fn nothing_is_held_while_the_platform_is_asked() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let short_link_url = Some(format!("http://{}", silent.local_addr().unwrap()).parse().unwrap());
     let settings = Arc::new(Settings { short_link_url, ..Settings::default() });
-    let options = api.pg.connect_options().as_ref().clone();
+    let options = api.pg().connect_options().as_ref().clone();
     let pg = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
-    let narrow = api.beside(App { pg, settings, ..api.app.clone() }).await;
+    let narrow = api.start_another(App { pg, settings, ..api.app.clone() }).await;
     let request = narrow.request(Method::POST, "/v2/videos").header("Idempotency-Key", "slow");
     let waiting = tokio::spawn(send(request.json(&link("ZMslow"))));
     let _asked = silent.accept().await.unwrap();

@@ -10,11 +10,10 @@ use tidemark::store::records::organizations::{self, OrganizationChange};
 use uuid::Uuid;
 
 use crate::conventions::{explode, serve_routes};
-use crate::harness::api::Answer;
-use crate::harness::{TestApi, send};
+use crate::harness::{Response, TestApi, send};
 
 /// Asserts the headers that every response has.
-fn assert_retiring(answer: &Answer) {
+fn assert_retiring(answer: &Response) {
     assert_eq!(answer.header("deprecation"), "@1767225600", "{answer:?}");
     assert_eq!(answer.header("sunset"), "Sat, 01 Jan 2028 00:00:00 GMT");
     assert!(answer.header("link").ends_with("/v2>; rel=\"successor-version\""), "{answer:?}");
@@ -22,29 +21,21 @@ fn assert_retiring(answer: &Answer) {
 }
 
 /// Asserts a success and returns what it is about.
-fn succeeded(answer: &Answer, name: &str) -> Value {
+fn succeeded(answer: &Response, name: &str) -> Value {
     assert_retiring(answer);
-    assert_eq!(
-        (answer.status.as_u16(), answer.header("content-type")),
-        (200, "application/json"),
-        "{answer:?}"
-    );
-    let body = answer.json();
+    assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"), "{answer:?}");
+    let body = answer.json.clone();
     assert_eq!((&body["success"], body.as_object().unwrap().len()), (&json!(true), 2), "{body}");
     body[name].clone()
 }
 
 /// Asserts a failure and returns its text.
-fn failed(answer: &Answer, status: u16) -> String {
+fn failed(answer: &Response, status: u16) -> String {
     assert_retiring(answer);
-    assert_eq!(
-        (answer.status.as_u16(), answer.header("content-type")),
-        (status, "application/json"),
-        "{answer:?}"
-    );
+    assert_eq!((answer.status, answer.header("content-type")), (status, "application/json"), "{answer:?}");
     assert_eq!(answer.header("cache-control"), "no-store");
     assert_ne!(answer.header("x-request-id"), "");
-    let body = answer.json();
+    let body = answer.json.clone();
     assert_eq!((&body["success"], body.as_object().unwrap().len()), (&json!(false), 2), "{body}");
     body["error"].as_str().unwrap().to_owned()
 }
@@ -56,18 +47,18 @@ async fn accounts_are_added_paused_resumed_and_listed_as_in_the_second_version()
     let account = succeeded(&added, "account");
     assert_eq!((&account["username"], &account["is_active"]), (&json!("one"), &json!(true)));
     let path = format!("/v2/accounts/{}", account["id"].as_str().unwrap());
-    assert_eq!(api.get(&path).await.json()["data"], account);
+    assert_eq!(api.get(&path).await.json["data"], account);
     let id = json!({"account_id": account["id"]});
     for (verb, active) in [("deactivate", false), ("deactivate", false), ("activate", true)] {
         let account = succeeded(&api.post(&format!("/v1/{verb}Account"), id.clone()).await, "account");
         assert_eq!(account["is_active"], active);
-        assert_eq!(api.get(&path).await.json()["data"], account);
+        assert_eq!(api.get(&path).await.json["data"], account);
     }
     for name in ["two", "three"] {
         api.create("/v2/accounts", json!({"platform": "instagram", "username": name})).await;
     }
     let all = succeeded(&api.get("/v1/getAccounts").await, "accounts");
-    assert_eq!(all, api.get("/v2/accounts").await.json()["data"]);
+    assert_eq!(all, api.get("/v2/accounts").await.json["data"]);
     for (query, expected) in [
         ("limit=2", &["three", "two"][..]),
         ("limit=2&offset=2", &["one"]),
@@ -97,7 +88,7 @@ async fn videos_are_added_paused_resumed_and_listed_as_in_the_second_version() {
         let video = succeeded(&api.post(&path, body.clone()).await, "video");
         assert_eq!((&video[named], &video["is_active"]), (&json!(name), &json!(true)), "{body}");
         assert_eq!(
-            api.get(&format!("/v2/videos/{}", video["id"].as_str().unwrap())).await.json()["data"],
+            api.get(&format!("/v2/videos/{}", video["id"].as_str().unwrap())).await.json["data"],
             video
         );
         assert!(failed(&api.post(&path, body).await, 409).contains("already tracked"));
@@ -106,7 +97,7 @@ async fn videos_are_added_paused_resumed_and_listed_as_in_the_second_version() {
         [("getInstagramPosts", "posts", "instagram"), ("getTiktokVideos", "videos", "tiktok")]
     {
         let all = succeeded(&api.get(&format!("/v1/{verb}")).await, list);
-        assert_eq!(all, api.get(&format!("/v2/videos?platform={platform}")).await.json()["data"]);
+        assert_eq!(all, api.get(&format!("/v2/videos?platform={platform}")).await.json["data"]);
         let second = succeeded(&api.get(&format!("/v1/{verb}?limit=1&offset=1")).await, list);
         assert_eq!((all.as_array().unwrap().len(), &second), (2, &json!([all[1]])));
         let id = json!({"video_id": all[0]["id"]});
@@ -157,49 +148,49 @@ async fn what_is_refused_is_refused_as_in_the_second_version() {
     }
     failed(&api.get("/v1/getAccounts?limit=%ff").await, 400);
     let capped = OrganizationChange { account_cap: Some(Some(1)), ..Default::default() };
-    organizations::update(&api.pg, api.organization, &capped).await.unwrap();
+    organizations::update(api.pg(), api.organization.id, &capped).await.unwrap();
     failed(&api.post("/v1/addAccount", json!({"platform": "tiktok", "username": "two"})).await, 403);
 }
 
 #[tokio::test]
 async fn every_check_before_the_handlers_answers_in_the_same_form() {
     let api = TestApi::start().await;
-    let url = format!("{}/v1/addAccount", api.url);
-    let nobody = failed(&send(api.client.post(&url)).await, 401);
+    let url = format!("{}/v1/addAccount", api.url());
+    let nobody = failed(&send(api.stack.client.post(&url)).await, 401);
     assert!(nobody.contains("API key"), "{nobody}");
-    let reader = api.other_key(NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") }).await;
-    let refused = send(api.client.post(&url).bearer_auth(&reader)).await;
+    let reader = api.create_key(NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") }).await;
+    let refused = send(api.stack.client.post(&url).bearer_auth(&reader)).await;
     assert_ne!(refused.header("x-ratelimit-limit"), "");
     failed(&refused, 403);
-    let off = keys::create(&api.pg, api.organization, &NewKey::named("off")).await.unwrap();
-    keys::set_status(&api.pg, off.record.id, KeyStatus::Disabled).await.unwrap();
-    failed(&send(api.client.post(&url).bearer_auth(&off.key)).await, 403);
+    let off = keys::create(api.pg(), api.organization.id, &NewKey::named("off")).await.unwrap();
+    keys::set_status(api.pg(), off.record.id, KeyStatus::Disabled).await.unwrap();
+    failed(&send(api.stack.client.post(&url).bearer_auth(&off.key)).await, 403);
     failed(&send(api.request(Method::GET, "/v1/getAccounts").header("Accept", "text/html")).await, 406);
     failed(&send(api.request(Method::POST, "/v1/addAccount").body("x")).await, 415);
     let json = || api.request(Method::POST, "/v1/addAccount").header("Content-Type", "application/json");
     failed(&send(json().body("x".repeat(1024 * 1024 + 1))).await, 413);
     failed(&send(json().body("{")).await, 400);
     for path in ["/v1", "/v1/", "/v1/nothing", "//v1/nothing", "/v1/getAccounts/x"] {
-        failed(&send(api.client.get(format!("{}{path}", api.url))).await, 404);
+        failed(&send(api.stack.client.get(format!("{}{path}", api.url()))).await, 404);
     }
-    let wrong_method = send(api.client.delete(&url)).await;
+    let wrong_method = send(api.stack.client.delete(&url)).await;
     assert_eq!(wrong_method.header("allow"), "POST");
     failed(&wrong_method, 405);
     let panicking = serve_routes(&api, salvo::Router::with_path("v1/boom").get(explode)).await;
-    let told = failed(&send(api.client.get(format!("{panicking}/v1/boom"))).await, 500);
+    let told = failed(&send(api.stack.client.get(format!("{panicking}/v1/boom"))).await, 500);
     assert!(!told.contains("secret"), "{told}");
     let head = send(api.request(Method::HEAD, "/v1/nothing")).await;
     assert_retiring(&head);
-    assert_eq!((head.status.as_u16(), head.text.as_str()), (404, ""));
+    assert_eq!((head.status, head.body_text()), (404, ""));
 }
 
 #[tokio::test]
 async fn keys_count_over_both_versions_together() {
     let api = TestApi::start().await;
-    let key = api.other_key(NewKey { rate_limit: Some(5), ..NewKey::named("limited") }).await;
+    let key = api.create_key(NewKey { rate_limit: Some(5), ..NewKey::named("limited") }).await;
     let ask = |version: &str| {
         let path = if version == "v1" { "getAccounts" } else { "accounts" };
-        send(api.client.get(format!("{}/{version}/{path}", api.url)).bearer_auth(&key))
+        send(api.stack.client.get(format!("{}/{version}/{path}", api.url())).bearer_auth(&key))
     };
     let mut windows = std::collections::BTreeMap::<String, Vec<u16>>::new();
     for n in 0..12 {
@@ -208,10 +199,7 @@ async fn keys_count_over_both_versions_together() {
             failed(&answer, 429);
             assert_ne!(answer.header("retry-after"), "");
         }
-        windows
-            .entry(answer.header("x-ratelimit-reset").to_owned())
-            .or_default()
-            .push(answer.status.as_u16());
+        windows.entry(answer.header("x-ratelimit-reset").to_owned()).or_default().push(answer.status);
     }
     for statuses in windows.values() {
         let passed = statuses.iter().filter(|status| **status == 200).count();
@@ -227,10 +215,10 @@ async fn the_form_of_answers_is_the_form_of_all() {
     let again = api.request(Method::GET, "/v1/getAccounts").header("If-None-Match", full.header("etag"));
     let again = send(again).await;
     assert_retiring(&again);
-    assert_eq!((again.status.as_u16(), again.header("etag")), (304, full.header("etag")));
+    assert_eq!((again.status, again.header("etag")), (304, full.header("etag")));
     let head = send(api.request(Method::HEAD, "/v1/getAccounts")).await;
     assert_retiring(&head);
-    assert_eq!((head.status.as_u16(), head.header("etag")), (200, full.header("etag")));
+    assert_eq!((head.status, head.header("etag")), (200, full.header("etag")));
     // Nothing outside of the first version says that it goes.
     for path in ["/v2/accounts", "/v2/v1", "/"] {
         assert_eq!(api.get(path).await.header("deprecation"), "");
@@ -244,7 +232,7 @@ async fn the_form_of_answers_is_the_form_of_all() {
 #[tokio::test]
 async fn meta_tells_without_a_key_when_the_version_goes() {
     let api = TestApi::start().await;
-    let answer = send(api.client.get(format!("{}/v1/meta", api.url))).await;
+    let answer = send(api.stack.client.get(format!("{}/v1/meta", api.url()))).await;
     let meta = succeeded(&answer, "meta");
     assert_eq!((&meta["api_version"], &meta["status"]), (&json!("v1"), &json!("deprecated")));
     let date = |name: &str| meta[name].as_str().unwrap().parse::<NaiveDate>().unwrap();

@@ -42,7 +42,7 @@ fn seen(found_on: FoundOn, external_id: Option<&str>, shortcode: Option<&str>, v
 }
 
 async fn observe(api: &TestApi, video: ObservedVideo) -> Merged {
-    let mut write = Write::begin(&api.pg, api.organization).await.unwrap();
+    let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
     let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
     write.commit().await.unwrap();
     merged
@@ -53,7 +53,7 @@ async fn account(api: &TestApi) -> (String, FoundOn) {
     let id = api.create("/v2/accounts", json!({"platform": "instagram", "username": "one"})).await;
     let subject_id = sqlx::query_scalar("select internal_id from accounts where id = $1")
         .bind(id_of(&id))
-        .fetch_one(&api.pg)
+        .fetch_one(api.pg())
         .await
         .unwrap();
     let found_on = FoundOn::Account(AccountRef { id: id_of(&id), subject_id });
@@ -62,8 +62,8 @@ async fn account(api: &TestApi) -> (String, FoundOn) {
 
 /// The one video of both lists.
 async fn the_only_one(api: &TestApi) -> Value {
-    let tracked = api.get("/v2/videos").await.json()["data"].clone();
-    let discovered = api.get("/v2/account-videos").await.json()["data"].clone();
+    let tracked = api.get("/v2/videos").await.json["data"].clone();
+    let discovered = api.get("/v2/account-videos").await.json["data"].clone();
     assert_eq!((tracked.as_array().unwrap().len(), discovered.as_array().unwrap().len()), (1, 1));
     assert_eq!(tracked[0]["id"], discovered[0]["id"]);
     tracked[0].clone()
@@ -82,7 +82,7 @@ async fn added_first_and_found_with_its_shortcode_it_joins_the_account() {
     assert_eq!((&video["id"], &video["account_id"]), (&json!(added), &json!(account)));
     assert_eq!((&video["external_id"], &video["shortcode"]), (&json!(ID), &json!(CODE)));
     assert_eq!((&video["is_active"], &video["metadata"]), (&json!(false), &json!({"by": CODE})));
-    assert_eq!(api.get("/v2/accounts/@one").await.json()["data"]["total_post_count"], 1);
+    assert_eq!(api.get("/v2/accounts/@one").await.json["data"]["total_post_count"], 1);
 }
 
 #[tokio::test]
@@ -96,11 +96,11 @@ async fn the_older_row_stays_when_a_scrape_reveals_that_two_are_one() {
         }
         observe(&api, seen(on_account, Some(ID), None, 5)).await;
         let discovered =
-            api.get("/v2/account-videos").await.json()["data"][0]["id"].as_str().unwrap().to_owned();
+            api.get("/v2/account-videos").await.json["data"][0]["id"].as_str().unwrap().to_owned();
         if !added_first {
             added = api.create("/v2/videos", by(CODE)).await;
         }
-        let tracked_at = api.get(&format!("/v2/videos/{added}")).await.json()["data"]["added_at"].clone();
+        let tracked_at = api.get(&format!("/v2/videos/{added}")).await.json["data"]["added_at"].clone();
         assert_ne!(added, discovered);
         let (kept, lost) = if added_first { (&added, &discovered) } else { (&discovered, &added) };
 
@@ -118,7 +118,7 @@ async fn the_older_row_stays_when_a_scrape_reveals_that_two_are_one() {
         );
         assert!(!enabled(&api, kept).await);
         assert_eq!(api.get(&format!("/v2/videos/{lost}")).await.status, 404);
-        let sums = api.get("/v2/accounts/@one").await.json()["data"].clone();
+        let sums = api.get("/v2/accounts/@one").await.json["data"].clone();
         assert_eq!((&sums["total_post_count"], &sums["view_count"]), (&json!(1), &json!(7)));
         assert_eq!(targets(&api).await, sorted([id_of(kept), id_of(&account)]));
     }
@@ -132,8 +132,8 @@ fn sorted(mut ids: [Uuid; 2]) -> Vec<Uuid> {
 /// What the organization's tracker reads.
 async fn targets(api: &TestApi) -> Vec<Uuid> {
     sqlx::query_scalar("select id from scrape_targets where organization_id = $1 order by id")
-        .bind(api.organization)
-        .fetch_all(&api.pg)
+        .bind(api.organization.id)
+        .fetch_all(api.pg())
         .await
         .unwrap()
 }
@@ -145,14 +145,14 @@ async fn lease(api: &TestApi, id: &str, owner: Uuid) {
     )
     .bind(id_of(id))
     .bind(owner)
-    .execute(&api.pg)
+    .execute(api.pg())
     .await
     .unwrap();
 }
 
 /// Ends an attempt as the tracker does, in the unit of work of what was observed.
 async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) -> bool {
-    let mut write = Write::begin(&api.pg, api.organization).await.unwrap();
+    let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
     let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
     let target = merged.get(&target).copied().unwrap_or(target);
     let at: DateTime<Utc> = Utc::now();
@@ -186,7 +186,7 @@ async fn the_scrape_that_reveals_it_ends_on_the_row_that_stays() {
             scrape(&api, owner, id_of(&newer), seen(SCRAPED, Some(ID), Some(CODE), 7)).await,
             "{both_added}"
         );
-        let videos = api.get("/v2/videos").await.json()["data"].clone();
+        let videos = api.get("/v2/videos").await.json["data"].clone();
         assert_eq!(videos.as_array().unwrap().len(), 1);
         let video = &videos[0];
         assert_ne!(video["id"], newer.as_str());

@@ -9,8 +9,7 @@ use tidemark::store::outbox::event::Event;
 use uuid::Uuid;
 
 use super::accounts::{enabled, events, id_of, video};
-use crate::harness::TestApi;
-use crate::harness::api::Answer;
+use crate::harness::{Response, TestApi};
 
 const INSTAGRAM: &str = "https://www.instagram.com/some.one/reel/CfUjwr8vyv2/?igsh=x";
 const TIKTOK: &str = "https://m.tiktok.com/@Some.One/video/7301234567890123456?_r=1";
@@ -21,9 +20,8 @@ fn by(platform: &str, identifier: &str) -> Value {
 
 /// The ids of a list, as it is ordered.
 async fn listed(api: &TestApi, path: &str) -> Vec<String> {
-    let page = api.get(path).await;
-    assert_eq!(page.status, 200, "{}", page.text);
-    let page = page.json();
+    let page = api.get(path).await.ok(200);
+    let page = page.json;
     page["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -33,9 +31,8 @@ async fn an_added_video_is_a_whole_record_and_due_at_once() {
     let body = json!({
         "platform": "tiktok", "identifier": TIKTOK, "metadata": {"team": "a"}, "scrape_interval_hours": 6
     });
-    let made = api.post("/v2/videos", body).await;
-    assert_eq!(made.status, 201, "{}", made.text);
-    let shown = made.json()["data"].clone();
+    let made = api.post("/v2/videos", body).await.ok(201);
+    let shown = made.json["data"].clone();
     let id = shown["id"].as_str().unwrap();
     assert_eq!(made.header("location"), format!("/v2/videos/{id}"));
     assert_eq!(
@@ -57,10 +54,10 @@ async fn an_added_video_is_a_whole_record_and_due_at_once() {
         })
     );
     assert!(shown["tracking"]["next_attempt_at"].is_string() && enabled(&api, id).await);
-    assert_eq!(api.get(&format!("/v2/videos/{id}")).await.json()["data"], shown);
-    assert_eq!(api.get("/v2/videos").await.json()["data"], json!([shown]));
+    assert_eq!(api.get(&format!("/v2/videos/{id}")).await.json["data"], shown);
+    assert_eq!(api.get("/v2/videos").await.json["data"], json!([shown]));
     assert_eq!(api.get(&format!("/v2/account-videos/{id}")).await.status, 404);
-    assert_eq!(api.get("/v2/account-videos").await.json()["data"], json!([]));
+    assert_eq!(api.get("/v2/account-videos").await.json["data"], json!([]));
     let told = events(&api).await;
     assert!(told.contains(&Event::VideosChanged(vec![id_of(id)])), "{told:?}");
 }
@@ -68,7 +65,7 @@ async fn an_added_video_is_a_whole_record_and_due_at_once() {
 #[tokio::test]
 async fn every_name_of_a_video_leads_to_the_one_that_is_tracked() {
     let api = TestApi::start().await;
-    let code = api.post("/v2/videos", by("instagram", INSTAGRAM)).await.json()["data"].clone();
+    let code = api.post("/v2/videos", by("instagram", INSTAGRAM)).await.json["data"].clone();
     assert_eq!((&code["external_id"], &code["shortcode"]), (&Value::Null, &json!("CfUjwr8vyv2")));
     assert_eq!(code["url"], "https://www.instagram.com/p/CfUjwr8vyv2/");
     let number = api.create("/v2/videos", by("instagram", "17976197140599116")).await;
@@ -81,8 +78,8 @@ async fn every_name_of_a_video_leads_to_the_one_that_is_tracked() {
         ("tiktok", "tiktok.com/@other/photo/7301234567890123456", &tiktok),
     ] {
         let again = api.post("/v2/videos", by(platform, identifier)).await;
-        assert_eq!(again.status, 409, "{identifier}: {}", again.text);
-        let problem = again.json();
+        assert_eq!(again.status, 409, "{identifier}: {again}");
+        let problem = again.json;
         assert_eq!(problem["code"], "CONFLICT");
         assert!(problem["detail"].as_str().unwrap().contains(id), "{identifier}: {problem}");
     }
@@ -117,14 +114,14 @@ async fn what_cannot_be_added_is_told_field_by_field() {
     ] {
         assert_eq!(api.post("/v2/videos", body.clone()).await.fields(), fields, "{body}");
     }
-    let said = api.post("/v2/videos", by("instagram", TIKTOK)).await.json();
+    let said = api.post("/v2/videos", by("instagram", TIKTOK)).await.json;
     assert!(said["errors"][0]["message"].as_str().unwrap().contains("tiktok"), "{said}");
     assert_eq!(listed(&api, "/v2/videos").await.len(), 0);
 }
 
 /// An API beside the given one whose sources read no more than this.
 async fn with_sources(api: &TestApi, readable: ReadablePlatforms) -> TestApi {
-    api.beside(App { readable, ..api.app.clone() }).await
+    api.start_another(App { readable, ..api.app.clone() }).await
 }
 
 #[tokio::test]
@@ -141,10 +138,10 @@ async fn what_no_source_reads_is_refused_and_what_none_reads_any_more_says_so() 
     for identifier in ["CabcDEF1234", INSTAGRAM, "17976197140599116"] {
         let refused = official.post("/v2/videos", by("instagram", identifier)).await;
         assert_eq!(refused.fields(), ["identifier"]);
-        assert!(refused.text.contains("no configured source"), "{}", refused.text);
+        assert!(refused.body_text().contains("no configured source"), "{refused}");
     }
     official.create("/v2/videos", by("tiktok", "7301234567890123457")).await;
-    let status = |shown: Answer| shown.json()["data"]["tracking"].clone();
+    let status = |shown: Response| shown.json["data"]["tracking"].clone();
     let unsupported = status(official.get(&format!("/v2/videos/{code}")).await);
     assert_eq!(
         (&unsupported["status"], &unsupported["next_attempt_at"]),
@@ -162,7 +159,7 @@ async fn what_no_source_reads_is_refused_and_what_none_reads_any_more_says_so() 
 async fn of_many_at_once_one_adds() {
     let api = TestApi::start().await;
     let answers = join_all((0..8).map(|_| api.post("/v2/videos", by("tiktok", TIKTOK)))).await;
-    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status.as_u16()).collect();
+    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
 }
@@ -179,16 +176,15 @@ async fn a_discovered_video_becomes_both_kinds_and_one_again() {
 
     let body = json!({"platform": "tiktok", "identifier": TIKTOK, "is_active": false, "metadata": {"k": "v"},
                       "scrape_interval_hours": 720});
-    let made = api.post("/v2/videos", body).await;
-    assert_eq!(made.status, 201, "{}", made.text);
-    let shown = made.json()["data"].clone();
+    let made = api.post("/v2/videos", body).await.ok(201);
+    let shown = made.json["data"].clone();
     assert_eq!((&shown["id"], &shown["internal_id"]), (&json!(found), &json!(internal)));
     assert_eq!((&shown["is_tracked"], &shown["is_active"]), (&json!(true), &json!(false)));
     assert_eq!((&shown["scrape_interval_hours"], &shown["metadata"]), (&json!(720), &json!({"k": "v"})));
     assert_eq!((&shown["account_username"], &shown["tracking"]["status"]), (&json!("one"), &json!("paused")));
     assert!(!enabled(&api, &found.to_string()).await);
     // One record, in both lists.
-    let mut discovered = api.get(&format!("/v2/account-videos/{found}")).await.json()["data"].clone();
+    let mut discovered = api.get(&format!("/v2/account-videos/{found}")).await.json["data"].clone();
     assert_eq!(discovered["type"], "account_video");
     discovered["type"] = json!("video");
     assert_eq!(discovered, shown);
@@ -198,13 +194,13 @@ async fn a_discovered_video_becomes_both_kinds_and_one_again() {
 
     assert_eq!(api.delete(&path).await.status, 204);
     assert_eq!(api.get(&path).await.status, 404);
-    let left = api.get(&format!("/v2/account-videos/{found}")).await.json()["data"].clone();
+    let left = api.get(&format!("/v2/account-videos/{found}")).await.json["data"].clone();
     assert_eq!((&left["is_tracked"], &left["is_active"]), (&json!(false), &json!(true)));
     assert_eq!((&left["scrape_interval_hours"], &left["metadata"]), (&json!(24), &json!({})));
     assert_eq!(left["tracking"]["status"], "pending", "its account's");
     let targets: i64 = sqlx::query_scalar("select count(*) from scrape_targets where id = $1")
         .bind(found)
-        .fetch_one(&api.pg)
+        .fetch_one(api.pg())
         .await
         .unwrap();
     assert_eq!(targets, 0);
@@ -218,17 +214,17 @@ async fn a_discovered_video_becomes_both_kinds_and_one_again() {
 #[tokio::test]
 async fn a_video_that_was_only_added_goes_with_its_history() {
     let api = TestApi::start().await;
-    let made = api.post("/v2/videos", by("tiktok", TIKTOK)).await.json()["data"].clone();
+    let made = api.post("/v2/videos", by("tiktok", TIKTOK)).await.json["data"].clone();
     let (id, internal) = (made["id"].as_str().unwrap(), made["internal_id"].as_i64().unwrap());
     let path = format!("/v2/videos/{id}");
     let deleted = api.delete(&path).await;
-    assert_eq!((deleted.status.as_u16(), deleted.text.as_str()), (204, ""));
+    assert_eq!((deleted.status, deleted.body_text()), (204, ""));
     assert_eq!(api.get(&path).await.status, 404);
     assert_eq!(api.delete(&path).await.status, 404);
     let removed: Vec<i64> =
         sqlx::query_scalar("select subject_id from removed_subjects where organization_id = $1")
-            .bind(api.organization)
-            .fetch_all(&api.pg)
+            .bind(api.organization.id)
+            .fetch_all(api.pg())
             .await
             .unwrap();
     assert_eq!(removed, [internal], "every total leaves it out at once");
@@ -249,22 +245,22 @@ async fn a_change_changes_what_it_names() {
         .create("/v2/videos", json!({"platform": "tiktok", "identifier": TIKTOK, "metadata": {"a": "1"}}))
         .await;
     let path = format!("/v2/videos/{id}");
-    let paused = api.patch(&path, json!({"is_active": false})).await.json()["data"].clone();
+    let paused = api.patch(&path, json!({"is_active": false})).await.json["data"].clone();
     assert_eq!((&paused["is_active"], &paused["metadata"]), (&json!(false), &json!({"a": "1"})));
     assert_eq!(paused["tracking"]["status"], "paused");
     assert_eq!((&paused["tracking"]["next_attempt_at"], enabled(&api, &id).await), (&Value::Null, false));
     let changed = json!({"is_active": true, "metadata": {"b": "2"}, "scrape_interval_hours": 12});
-    let resumed = api.patch(&path, changed).await.json()["data"].clone();
+    let resumed = api.patch(&path, changed).await.json["data"].clone();
     assert_eq!((&resumed["metadata"], &resumed["scrape_interval_hours"]), (&json!({"b": "2"}), &json!(12)));
     assert_eq!((&resumed["tracking"]["status"], enabled(&api, &id).await), (&json!("pending"), true));
-    assert_eq!(api.patch(&path, json!({})).await.json()["data"]["metadata"], json!({"b": "2"}));
+    assert_eq!(api.patch(&path, json!({})).await.json["data"]["metadata"], json!({"b": "2"}));
     // A scraped one is due when the new interval after its last attempt is over.
     sqlx::query("update scrape_targets set last_attempt_at = '2026-01-01T00:00:00Z' where id = $1")
         .bind(id_of(&id))
-        .execute(&api.pg)
+        .execute(api.pg())
         .await
         .unwrap();
-    let hourly = api.patch(&path, json!({"scrape_interval_hours": 6})).await.json();
+    let hourly = api.patch(&path, json!({"scrape_interval_hours": 6})).await.json;
     assert_eq!(hourly["data"]["tracking"]["next_attempt_at"], "2026-01-01T06:00:00Z");
     for (body, fields) in [
         (
@@ -315,7 +311,7 @@ async fn the_list_filters_sorts_and_pages() {
             .bind(views)
             .bind(posted)
             .bind(said)
-            .execute(&api.pg)
+            .execute(api.pg())
             .await
             .unwrap();
     }
@@ -343,7 +339,7 @@ async fn the_list_filters_sorts_and_pages() {
         let (mut paged, mut cursor) = (Vec::new(), String::new());
         loop {
             let mark = if query.is_empty() { "?" } else { "&" };
-            let page = api.get(&format!("/v2/videos{query}{mark}limit=1{cursor}")).await.json();
+            let page = api.get(&format!("/v2/videos{query}{mark}limit=1{cursor}")).await.json;
             paged.extend(
                 page["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()),
             );
@@ -354,7 +350,7 @@ async fn the_list_filters_sorts_and_pages() {
         }
         assert_eq!(paged, expected, "{query}");
     }
-    let page = api.get("/v2/videos?include_total=true&platform=tiktok").await.json();
+    let page = api.get("/v2/videos?include_total=true&platform=tiktok").await.json;
     assert_eq!(page["pagination"]["total_count"], 1);
     assert_eq!(
         page["filters"],
@@ -362,7 +358,7 @@ async fn the_list_filters_sorts_and_pages() {
     );
     assert_eq!(api.get("/v2/videos?order_by=username&q=%00").await.fields(), ["q", "order_by"]);
     assert_eq!(api.get("/v2/account-videos?order_by=added_at").await.fields(), ["order_by"]);
-    let rows = api.get("/v2/videos?order_by=added_at").await.json();
+    let rows = api.get("/v2/videos?order_by=added_at").await.json;
     let times: Vec<_> =
         rows["data"].as_array().unwrap().iter().map(|row| row["added_at"].as_str().unwrap()).collect();
     assert!(times.is_sorted_by(|one, other| one > other), "{times:?}");
@@ -388,5 +384,5 @@ async fn nothing_of_another_organization_can_be_reached() {
     let own = api.create("/v2/videos", by("tiktok", TIKTOK)).await;
     assert_ne!(own, theirs);
     assert_eq!(listed(&api, "/v2/videos").await, [own]);
-    assert_eq!(other.get(&format!("/v2/videos/{theirs}")).await.json()["data"]["is_active"], true);
+    assert_eq!(other.get(&format!("/v2/videos/{theirs}")).await.json["data"]["is_active"], true);
 }

@@ -23,7 +23,7 @@ fn settings(section: Node<'_, '_>) -> Vec<(String, String)> {
 
 /// Whether the engine has a setting, by the table that lists them.
 async fn knows(table: &str, name: &str) -> bool {
-    let client = &Stack::shared().stores.clickhouse;
+    let client = &Stack::shared().databases.clickhouse;
     let query = client.query(&format!("select count() from system.{table} where name = ?")).bind(name);
     query.fetch_one::<u64>().await.unwrap() == 1
 }
@@ -50,7 +50,7 @@ async fn the_engine_knows_every_setting() {
     for (name, value) in settings(profile) {
         assert!(knows("settings", &name).await, "{name}");
         // The engine that all tests run on has the same.
-        let client = &Stack::shared().stores.clickhouse;
+        let client = &Stack::shared().databases.clickhouse;
         let query = client.query("select value from system.settings where name = ?").bind(&name);
         assert_eq!(query.fetch_one::<String>().await.unwrap(), value, "{name}");
     }
@@ -71,7 +71,7 @@ fn backups_have_a_folder_that_stays_and_the_page_names_it() {
 async fn the_servers_own_logs_end_by_statements_that_the_engine_understands() {
     let config = text("deploy/clickhouse/config.xml");
     let config = Document::parse(&config).unwrap();
-    let client = &Stack::shared().stores.clickhouse;
+    let client = &Stack::shared().databases.clickhouse;
     let mut kept = 0;
     for log in config.root_element().children().filter(|node| node.tag_name().name().ends_with("_log")) {
         let name = log.tag_name().name();

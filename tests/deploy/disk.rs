@@ -10,11 +10,11 @@ use tidemark::app::{App, RateLimitStore, Settings};
 use tidemark::http::Problem;
 use tidemark::store::Error;
 
-use crate::harness::{TestApi, eventually, postgres};
+use crate::harness::{TestApi, api_database, wait_until};
 
 #[tokio::test]
 async fn what_a_full_disk_makes_postgres_say_is_an_outage_and_nothing_else_is() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let status = async |code: &str| {
         let statement = format!("do $$ begin raise exception using errcode = '{code}'; end $$");
         let raised = sqlx::query(AssertSqlSafe(statement)).execute(&pg).await.unwrap_err();
@@ -34,21 +34,20 @@ async fn while_postgres_may_only_be_read_reads_go_on_and_writes_answer_503() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "Kept on a full disk"})).await;
     let account = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "kept"})).await;
-    let options = (*api.pg.connect_options()).clone().options([("default_transaction_read_only", "on")]);
+    let options = (*api.pg().connect_options()).clone().options([("default_transaction_read_only", "on")]);
     let pg = PgPoolOptions::new().max_connections(2).connect_with(options).await.unwrap();
     // Where requests are counted in Postgres, they are not any more.
     let settings = Settings { rate_limit_store: RateLimitStore::Postgres, ..Settings::default() };
-    let full = api.beside(App { pg, settings: Arc::new(settings), ..api.app.clone() }).await;
+    let full = api.start_another(App { pg, settings: Arc::new(settings), ..api.app.clone() }).await;
 
     let creator = format!("/v2/creators/{creator}");
     for path in ["/v2/accounts", "/v2/creators", "/v2/account-videos", "/v2/whoami", "/v2/health", &creator] {
         let answer = full.get(path).await;
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        assert_eq!(answer.status, 200, "{path}: {answer}");
     }
-    eventually("search finds it", async || {
-        let found = full.get("/v2/search?q=kept+on").await;
-        assert_eq!(found.status, 200, "{}", found.text);
-        (found.json()["data"]["creators"].as_array().unwrap().len() == 1).then_some(())
+    wait_until("search finds it", async || {
+        let found = full.get("/v2/search?q=kept+on").await.ok(200);
+        (found.json["data"]["creators"].as_array().unwrap().len() == 1).then_some(())
     })
     .await;
     let link = format!("{creator}/accounts/{account}");
@@ -59,12 +58,12 @@ async fn while_postgres_may_only_be_read_reads_go_on_and_writes_answer_503() {
         full.put(&link).await,
         full.delete(&creator).await,
     ] {
-        assert_eq!((answer.status.as_u16(), answer.header("retry-after")), (503, "30"), "{}", answer.text);
-        assert_eq!(answer.json()["code"], "SERVICE_UNAVAILABLE");
+        assert_eq!((answer.status, answer.header("retry-after")), (503, "30"), "{answer}");
+        assert_eq!(answer.json["code"], "SERVICE_UNAVAILABLE");
     }
     // Nothing of it was kept, and with room again all of it works.
-    assert_eq!(api.get(&creator).await.json()["data"]["name"], "Kept on a full disk");
-    assert_eq!(api.get("/v2/creators?include_total=true").await.json()["pagination"]["total_count"], 1);
+    assert_eq!(api.get(&creator).await.json["data"]["name"], "Kept on a full disk");
+    assert_eq!(api.get("/v2/creators?include_total=true").await.json["pagination"]["total_count"], 1);
     assert_eq!(api.patch(&creator, json!({"name": "room"})).await.status, 200);
     assert_eq!(api.put(&link).await.status, 201);
 }

@@ -10,8 +10,7 @@ use tidemark::store::Write;
 use tidemark::store::records::accounts;
 use uuid::Uuid;
 
-use crate::harness::Stack;
-use crate::harness::private::command;
+use crate::harness::{Stack, command};
 use crate::{path, told};
 
 /// An installation as commands see it: a Postgres database, and one in some ClickHouse.

@@ -6,14 +6,13 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::store::postgres::diagnosis;
 use url::Url;
 use uuid::Uuid;
 
 use crate::containers::{environment, mounted, services, words};
-use crate::harness::databases::Databases;
-use crate::harness::{Stack, client, eventually};
+use crate::harness::{IsolatedStores, Stack, http_client, wait_until};
 use crate::{path, text, told};
 
 /// A name of a role and of databases on the server of the tests.
@@ -95,14 +94,10 @@ async fn the_role_that_the_image_makes_serves_and_is_no_superuser() {
     guard.close().await.unwrap();
 
     // It makes the schema, serves, and finds nothing wrong with its rights.
-    let mut variables: Vec<_> = vec![("TIDEMARK_DATABASE_URL", own.to_string())];
-    let connection = &stack.connection;
-    variables.push(("TIDEMARK_CLICKHOUSE_URL", connection.clickhouse_url.clone()));
-    variables.push(("TIDEMARK_CLICKHOUSE_USER", connection.clickhouse_user.clone()));
-    variables.push(("TIDEMARK_CLICKHOUSE_PASSWORD", connection.clickhouse_password.clone()));
-    variables.push(("TIDEMARK_CLICKHOUSE_DATABASE", role.clone()));
-    let databases =
-        Databases { stack: stack.clone(), pg: PgPool::connect(own.as_str()).await.unwrap(), variables };
+    let mut connection = stack.connection.clone();
+    connection.database_url = own.to_string();
+    connection.clickhouse_database.clone_from(&role);
+    let databases = IsolatedStores::open(connection);
     done(databases.command(&[]).arg("migrate").output().unwrap());
     let made = |arguments: &[&str], field: &str| {
         let output = databases.command(&[]).args(arguments).arg("--json").output().unwrap();
@@ -113,10 +108,12 @@ async fn the_role_that_the_image_makes_serves_and_is_no_superuser() {
     let organization = made(&["org", "create", "--name", "of a plain role"], "id");
     let key = made(&["key", "create", "--org", &organization, "--name", "test"], "key");
     let (mut serve, base) = databases.serve(&[]);
-    let request = client().post(format!("{base}/creators")).bearer_auth(&key).json(&json!({"name": "Plain"}));
+    let request =
+        http_client().post(format!("{base}/creators")).bearer_auth(&key).json(&json!({"name": "Plain"}));
     assert_eq!(request.send().await.unwrap().status(), 201);
-    eventually("search finds it", async || {
-        let answer = client().get(format!("{base}/search?q=plain")).bearer_auth(&key).send().await.unwrap();
+    wait_until("search finds it", async || {
+        let answer =
+            http_client().get(format!("{base}/search?q=plain")).bearer_auth(&key).send().await.unwrap();
         let found: Value = answer.json().await.unwrap();
         (found["data"]["creators"].as_array()?.len() == 1).then_some(())
     })
@@ -134,7 +131,7 @@ async fn the_role_that_the_image_makes_serves_and_is_no_superuser() {
     let dump = folder.path().join("dump");
     let mut taken = client_program("pg_dump", &own);
     done(taken.args(["--format=custom", "--file"]).arg(&dump).output().unwrap());
-    databases.pg.close().await;
+    databases.pg().close().await;
     one.close().await.unwrap();
     run(&mut admin, &format!("drop database {role} with (force)")).await;
     run(&mut admin, &format!("create database {role} owner {role}")).await;
@@ -147,7 +144,7 @@ async fn the_role_that_the_image_makes_serves_and_is_no_superuser() {
     assert_eq!(name, "of a plain role");
     one.close().await.unwrap();
 
-    stack.stores.clickhouse.query_raw(&format!("drop database `{role}` sync")).execute().await.unwrap();
+    stack.databases.clickhouse.query_raw(&format!("drop database `{role}` sync")).execute().await.unwrap();
     run(&mut admin, &format!("drop database {role} with (force)")).await;
     let mut there = Url::parse(&stack.connection.database_url).unwrap();
     there.set_path(guards.path());
@@ -243,7 +240,7 @@ async fn the_guard_leaves_the_room_that_postgres_log_may_take() {
     let unset: i64 = sqlx::query_scalar(
         "select boot_val::bigint from pg_settings where name = 'max_wal_size' and unit = 'MB'",
     )
-    .fetch_one(&Stack::shared().stores.pg)
+    .fetch_one(&Stack::shared().databases.pg)
     .await
     .unwrap();
     let space = environment(&services["space"]);

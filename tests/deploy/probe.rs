@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::harness::Stack;
-use crate::harness::private::command;
+use crate::harness::{Stack, command};
 use crate::told;
 
 fn probe(arguments: &[&str]) -> Output {

@@ -1,142 +1,144 @@
-//! Another process of the API over the shared stores, in this one: with settings and a clock of a test's choice, and a
-//! way to ClickHouse that tells what was asked and can hold answers back.
+//! `tidemark` as a child process of a test.
 
-use std::sync::{Arc, Mutex};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tempfile::TempDir;
-use tidemark::app::{App, Clock, Databases, Settings};
-use tidemark::model::platform::Platform;
-use tidemark::model::readable::ReadablePlatforms;
-use tidemark::store::search::SearchIndex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 
-use super::{Organization, Stack, serve};
+use super::{WAIT_TIMEOUT, http_client, wait_until};
 
+/// A process that is killed at the end of the test.
 pub struct Process {
-    pub app: App,
-    pub way: Way,
-    stack: Stack,
-    _folder: TempDir,
+    child: Child,
+    folder: TempDir,
+    _index: Option<TempDir>,
 }
 
 impl Process {
-    pub async fn start(settings: Settings) -> Self {
-        let stack = Stack::shared();
-        let clock = stack.stores.clock.clone();
-        Process::start_at(clock, settings).await
-    }
-
-    pub async fn start_at(clock: Clock, settings: Settings) -> Self {
-        let mut connection = Stack::shared().connection;
-        let way = Way::to(&connection.clickhouse_url).await;
-        connection.clickhouse_url.clone_from(&way.url);
-        let mut stack = Stack::new(connection);
+    pub fn start(mut command: Command, index: Option<TempDir>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let search = SearchIndex::open(folder.path()).unwrap();
-        let stores = Databases { clock, ..stack.stores.clone() };
-        let app = App::new(stores, search, ReadablePlatforms::new(Platform::ALL), settings);
-        stack.connection.base_url = format!("{}/v2", serve(&app).await);
-        Process { app, way, stack, _folder: folder }
+        let log = File::create(folder.path().join("log")).unwrap();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        Process { child, folder, _index: index }
     }
 
-    /// An organization as it asks this process.
-    pub fn asked_by(&self, organization: &Organization) -> Organization {
-        Organization { stack: self.stack.clone(), ..organization.clone() }
+    /// The base URL that `tidemark serve` prints once it listens.
+    pub(super) fn listening_url(&mut self) -> String {
+        let mut line = String::new();
+        let stdout = self.child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let listening: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{}", self.log()));
+        listening["url"].as_str().unwrap().to_owned()
     }
-}
 
-/// A way to ClickHouse.
-#[derive(Clone)]
-pub struct Way {
-    url: String,
-    seen: Arc<Mutex<Vec<String>>>,
-    open: Arc<watch::Sender<bool>>,
-    left: Arc<watch::Sender<usize>>,
-}
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
 
-impl Way {
-    async fn to(url: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let way = Way {
-            url: format!("http://{}", listener.local_addr().unwrap()),
-            seen: Arc::default(),
-            open: Arc::new(watch::Sender::new(true)),
-            left: Arc::default(),
-        };
-        let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-        let passing = way.clone();
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let server = TcpStream::connect(&address).await.unwrap();
-                tokio::spawn(passing.clone().pass(client, server));
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// The complete lines of a JSON log.
+    pub fn lines(&self) -> Vec<Value> {
+        let log = self.log();
+        let complete = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        complete
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
+            .collect()
+    }
+
+    /// The URL of the metrics page.
+    pub fn metrics_url(&self) -> Option<String> {
+        let line = self.lines().into_iter().find(|line| line["message"] == "serving metrics")?;
+        Some(line["url"].as_str().unwrap().to_owned())
+    }
+
+    /// The URL of the metrics page, from a log of any format.
+    pub fn metrics_url_in_any_form(&self) -> Option<String> {
+        let log = self.log();
+        let line = log.lines().find(|line| line.contains("serving metrics"))?;
+        line.split('"').find(|part| part.starts_with("http://")).map(str::to_owned)
+    }
+
+    /// Terminates it and returns how long it took to exit.
+    pub fn stop(&mut self) -> Duration {
+        let start = Instant::now();
+        self.terminate();
+        self.wait();
+        start.elapsed()
+    }
+
+    /// Sends SIGTERM.
+    pub fn terminate(&self) {
+        let pid = self.pid().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    /// Waits until it exits and returns its exit code.
+    pub fn wait(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
             }
-        });
-        way
-    }
-
-    /// What was asked so far: the address of each request, which holds settings and parameters.
-    pub fn asked(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
-    }
-
-    pub fn count(&self) -> usize {
-        self.seen.lock().unwrap().len()
-    }
-
-    /// Holds back every answer until [`Way::let_pass`].
-    pub fn hold(&self) {
-        self.open.send_replace(false);
-    }
-
-    pub fn let_pass(&self) {
-        self.open.send_replace(true);
-    }
-
-    /// Waits until so many connections were ended by the side that asked while their answer was held back.
-    pub async fn left(&self, connections: usize) {
-        let mut left = self.left.subscribe();
-        tokio::time::timeout(super::PATIENCE, left.wait_for(|left| *left >= connections))
-            .await
-            .unwrap()
-            .unwrap();
-    }
-
-    async fn pass(self, client: TcpStream, server: TcpStream) {
-        let (mut from_client, mut to_client) = client.into_split();
-        let (mut from_server, mut to_server) = server.into_split();
-        let asking = async {
-            let mut bytes = vec![0; 1 << 16];
-            loop {
-                let length = from_client.read(&mut bytes).await.unwrap_or_default();
-                if length == 0 {
-                    return;
-                }
-                // A client asks one thing after the other, so a request begins where bytes begin.
-                if let Some(rest) = bytes[..length].strip_prefix(b"POST ") {
-                    let address = rest.split(|byte| *byte == b' ').next().unwrap();
-                    self.seen.lock().unwrap().push(String::from_utf8(address.to_vec()).unwrap());
-                }
-                to_server.write_all(&bytes[..length]).await.unwrap();
-            }
-        };
-        let answering = async {
-            let mut open = self.open.subscribe();
-            let mut bytes = vec![0; 1 << 16];
-            loop {
-                let length = from_server.read(&mut bytes).await.unwrap_or_default();
-                open.wait_for(|open| *open).await.unwrap();
-                if length == 0 || to_client.write_all(&bytes[..length]).await.is_err() {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            () = asking => if !*self.open.borrow() {
-                self.left.send_modify(|left| *left += 1);
-            },
-            () = answering => {}
+            assert!(Instant::now() < deadline, "no exit after {WAIT_TIMEOUT:?}: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
+
+    /// Status and body of a page on the metrics port, once that is open.
+    pub async fn page(&self, path: &str) -> (u16, String) {
+        let metrics = wait_until("the metrics port is open", async || self.metrics_url()).await;
+        let response = http_client().get(metrics.replace("/metrics", path)).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Fails if it has exited.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program under test, without the configuration in this process's environment.
+pub fn command() -> Command {
+    wrapped_command(&[])
+}
+
+/// The program under test, started by another program.
+pub(super) fn wrapped_command(wrapper: &[&str]) -> Command {
+    let mut words = wrapper.iter().copied().chain([env!("CARGO_BIN_EXE_tidemark")]);
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    for (name, _) in std::env::vars_os() {
+        let configures = name.to_string_lossy().starts_with("TIDEMARK_");
+        if configures && name != "TIDEMARK_LIBCHDB" {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// The other processes that have this folder in their command line or as working directory: pid and command line.
+pub fn processes_in(folder: &Path) -> Vec<(u32, String)> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let name = folder.to_string_lossy().into_owned();
+    let processes = std::fs::read_dir("/proc").expect("this system has /proc").flatten();
+    processes
+        .filter_map(|entry| {
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let command = std::fs::read(entry.path().join("cmdline")).ok()?;
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            let runs_in =
+                std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&folder));
+            (pid != std::process::id() && (command.contains(&name) || runs_in)).then_some((pid, command))
+        })
+        .collect()
 }

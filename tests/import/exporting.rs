@@ -16,7 +16,7 @@ const WINDOW: &str = "start_date=2025-11-01&end_date=2026-03-31";
 
 async fn export(organization: &Organization, format: Format, output: PathBuf) -> export::Summary {
     let options = export::Options { format, output, progress: false };
-    export::write(&organization.stack.stores, organization.id, &options).await.unwrap()
+    export::write(&organization.stack.databases, organization.id, &options).await.unwrap()
 }
 
 /// Takes out what names a record here and nowhere else, when it was made, and whether it is collected.
@@ -210,7 +210,7 @@ async fn files_are_whole_or_not_there() {
     load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
     let folder = tempfile::tempdir().unwrap();
     let options = |output: PathBuf| export::Options { format: Format::Csv, output, progress: false };
-    let stores = &organization.stack.stores;
+    let stores = &organization.stack.databases;
     let unknown = export::write(stores, Uuid::now_v7(), &options(folder.path().to_owned())).await;
     assert!(matches!(unknown, Err(export::Error::Store(store::Error::NotFound("organization")))));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use tidemark::import::Options;
 
-use crate::harness::{Organization, Stack, eventually};
+use crate::harness::{Organization, Stack, wait_until};
 use crate::setup::{File, load, try_load};
 
 const ACCOUNTS: u32 = 300;
@@ -85,7 +85,7 @@ async fn an_interrupted_load_is_completed_by_another() {
     let last_written = async || -> i64 {
         sqlx::query_scalar("select xmin::text::bigint from organizations where id = $1")
             .bind(organization.id)
-            .fetch_one(&organization.stack.stores.pg)
+            .fetch_one(organization.pg())
             .await
             .unwrap()
     };
@@ -94,7 +94,7 @@ async fn an_interrupted_load_is_completed_by_another() {
         let (organization, path) = (organization.clone(), file.path.clone());
         async move { try_load(&organization, vec![path], &Options::default()).await }
     });
-    eventually("a unit of work is committed", async || (last_written().await != before).then_some(())).await;
+    wait_until("a unit of work is committed", async || (last_written().await != before).then_some(())).await;
     loading.abort();
     let _ = loading.await;
     let summary = load(&organization, &file.path).await;

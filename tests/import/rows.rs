@@ -207,7 +207,7 @@ async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_bi
     let organization = stack.organization().await;
     sqlx::query("update organizations set account_cap = 1 where id = $1")
         .bind(organization.id)
-        .execute(&stack.stores.pg)
+        .execute(stack.pg())
         .await
         .unwrap();
     load(
@@ -236,7 +236,7 @@ async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_bi
 #[tokio::test]
 async fn what_cannot_be_loaded_is_said_before_anything_is() {
     let organization = Stack::shared().organization().await;
-    let stores = &organization.stack.stores;
+    let stores = &organization.stack.databases;
     let load =
         async |id, path: &Path| import::load(stores, id, vec![path.to_owned()], &Options::default()).await;
     let csv = File::csv(&[]);
@@ -268,9 +268,7 @@ async fn two_imports_of_the_same_accounts_at_once_lose_nothing() {
         accounts.list("/data").iter().map(|account| account["view_count"].as_i64().unwrap()).sum();
     assert_eq!((accounts.list("/data").len(), views), (20, (0..200).sum()));
     assert_eq!(
-        store::analytics::scope::fetch_removed_subjects(&organization.stack.stores.pg, organization.id)
-            .await
-            .unwrap(),
+        store::analytics::scope::fetch_removed_subjects(organization.pg(), organization.id).await.unwrap(),
         Vec::<i64>::new()
     );
 }
@@ -293,7 +291,7 @@ async fn a_line_without_an_end_is_refused_or_said_and_eats_no_memory() {
     let open = format!("{HEADER}\n{}\n\"{}", ROWS[0], "y\n".repeat(1 << 20));
     let file = File::with("history.csv", &open);
     let loaded = import::load(
-        &organization.stack.stores,
+        &organization.stack.databases,
         organization.id,
         vec![file.path.clone()],
         &Options::default(),
@@ -316,7 +314,7 @@ async fn the_report_never_replaces_what_is_loaded() {
         (vec![file.path.clone(), file.folder.path().join("same.csv")], Some(file.path.clone())),
     ] {
         let options = Options { report, ..Options::default() };
-        let loaded = import::load(&organization.stack.stores, organization.id, inputs, &options).await;
+        let loaded = import::load(&organization.stack.databases, organization.id, inputs, &options).await;
         assert!(matches!(loaded, Err(import::Error::ReportIsInput(_))), "{loaded:?}");
     }
     assert_eq!(std::fs::read(&file.path).unwrap(), text);
@@ -327,7 +325,7 @@ async fn the_report_never_replaces_what_is_loaded() {
 async fn linking_to_a_creator_waits_for_whoever_changes_it() {
     let organization = Stack::shared().organization().await;
     let creator = organization.post("/creators", json!({"name": "Second"})).await.ok(201);
-    let pg = organization.stack.stores.pg.clone();
+    let pg = organization.stack.databases.pg.clone();
     let mut write = store::Write::begin(&pg, organization.id).await.unwrap();
     store::records::creators::delete(&mut write, creator.text("/data/id").parse().unwrap()).await.unwrap();
     let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(write.connection()).await.unwrap();
@@ -335,7 +333,7 @@ async fn linking_to_a_creator_waits_for_whoever_changes_it() {
         let organization = organization.clone();
         async move { load(&organization, &File::csv(&[ROWS[1]]).path).await }
     });
-    harness::eventually("the import waits for the creator", async || {
+    harness::wait_until("the import waits for the creator", async || {
         let waits = "select exists (select from pg_stat_activity
                      where $1 = any(pg_blocking_pids(pid)) and query like '%from creators%for share%')";
         let waits: bool = sqlx::query_scalar(waits).bind(own).fetch_one(&pg).await.unwrap();
@@ -356,7 +354,7 @@ async fn rows_from_before_the_history_that_is_kept_are_refused() {
         "update organizations set history_since = '2026-01-12', history_since_set_at = now() where id = $1",
     )
     .bind(organization.id)
-    .execute(&organization.stack.stores.pg)
+    .execute(organization.pg())
     .await
     .unwrap();
     let file = File::csv(&ROWS);

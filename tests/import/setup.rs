@@ -45,7 +45,7 @@ pub async fn try_load(
     files: Vec<PathBuf>,
     options: &Options,
 ) -> Result<Summary, import::Error> {
-    import::load(&organization.stack.stores, organization.id, files, options).await
+    import::load(&organization.stack.databases, organization.id, files, options).await
 }
 
 /// The line and the reason of every refused row.

@@ -7,7 +7,6 @@ mod harness;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use harness::databases::Databases;
 use harness::{Organization, Stack};
 use tidemark::model::organization::Scope;
 use tidemark::store::records::keys::NewKey;
@@ -98,18 +97,8 @@ async fn the_shape_of_an_answer_is_judged_rightly() {
 async fn a_crowd_without_places_is_refused_well_and_one_that_is_answered_fails() {
     let key = NewKey { rate_limit: Some(1_000_000), ..NewKey::named("crowd") };
     let organization = Stack::shared().organization_with(OrganizationChange::default(), key).await;
-    organization.track(organization.stack.one_of("tiktok")).await;
-    let connection = organization.stack.connection.clone();
-    let variables = vec![
-        ("TIDEMARK_DATABASE_URL", connection.database_url),
-        ("TIDEMARK_CLICKHOUSE_URL", connection.clickhouse_url),
-        ("TIDEMARK_CLICKHOUSE_USER", connection.clickhouse_user),
-        ("TIDEMARK_CLICKHOUSE_PASSWORD", connection.clickhouse_password),
-        ("TIDEMARK_CLICKHOUSE_DATABASE", connection.clickhouse_database),
-    ];
-    let pg = organization.stack.stores.pg.clone();
-    let databases = Databases { stack: organization.stack.clone(), pg, variables };
-    let (_process, base) = databases.serve(&[("TIDEMARK_ANALYTICS_CONCURRENCY", "1".to_owned())]);
+    organization.track(organization.stack.sandbox_account("tiktok")).await;
+    let (_process, base) = organization.stack.serve(&[("TIDEMARK_ANALYTICS_CONCURRENCY", "1".to_owned())]);
     let crowd = |rate| k6_at(&base, "run", "loadtest/crowd.js", &organization, &[("SECONDS", "5"), rate]);
     // Whether it passes is a matter of time too.
     let told = said(&crowd(("QUESTIONS_PER_SECOND", "400")));

@@ -10,9 +10,9 @@ use crate::harness::{TestApi, send};
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
 
 async fn document(api: &TestApi) -> Value {
-    let answer = send(api.client.get(format!("{}/v2/openapi.json", api.url))).await;
-    assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, "application/json"));
-    answer.json()
+    let answer = send(api.stack.client.get(format!("{}/v2/openapi.json", api.url()))).await;
+    assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
+    answer.json
 }
 
 /// Every operation with its method and path.
@@ -33,7 +33,7 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 async fn the_document_is_the_one_that_was_reviewed() {
     let api = TestApi::start().await;
     let mut document = document(&api).await;
-    assert_eq!(document["servers"][0]["url"], format!("{}/v2", api.url));
+    assert_eq!(document["servers"][0]["url"], format!("{}/v2", api.url()));
     document["servers"][0]["url"] = "https://api.example/v2".into();
     let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
     if std::env::var_os("TIDEMARK_TEST_ACCEPT").is_some() {
@@ -123,21 +123,23 @@ async fn every_field_of_every_answer_says_what_it_is() {
 #[tokio::test]
 async fn the_reference_needs_nothing_from_elsewhere() {
     let api = TestApi::start().await;
-    let get = |path: &str| send(api.client.get(format!("{}{path}", api.url)).header("accept", "text/html"));
+    let get =
+        |path: &str| send(api.stack.client.get(format!("{}{path}", api.url())).header("accept", "text/html"));
     for (page, root) in [("/docs", "/"), ("/docs/", "/docs/../")] {
         let page = get(page).await;
-        assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "text/html; charset=utf-8"));
+        assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
         assert!(page.header("content-security-policy").contains("default-src 'none'"));
-        assert!(page.header("etag").starts_with('"') && !page.text.contains("http"), "{}", page.text);
-        let files: Vec<_> = page.text.split(['"']).filter(|text| text.contains("swagger-ui")).collect();
-        assert_eq!(files.len(), 2, "{}", page.text);
+        assert!(page.header("etag").starts_with('"') && !page.body_text().contains("http"), "{page}");
+        let files: Vec<_> =
+            page.body_text().split(['"']).filter(|text| text.contains("swagger-ui")).collect();
+        assert_eq!(files.len(), 2, "{page}");
         for file in files {
             let file = get(&format!("{root}{file}")).await;
             assert_eq!(file.status, 200);
-            assert!(file.text.len() > 10_000 && !file.header("etag").is_empty());
+            assert!(file.body_text().len() > 10_000 && !file.header("etag").is_empty());
         }
     }
-    assert_eq!(get("/docs/other.js").await.json()["code"], "NOT_FOUND");
-    let posted = send(api.client.request(Method::POST, format!("{}/docs", api.url))).await;
+    assert_eq!(get("/docs/other.js").await.json["code"], "NOT_FOUND");
+    let posted = send(api.stack.client.request(Method::POST, format!("{}/docs", api.url()))).await;
     assert_eq!(posted.status, 405);
 }

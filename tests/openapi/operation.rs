@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::harness::{Organization, Stack};
+use crate::harness::{Organization, Stack, send};
 use crate::tenant::Tenant;
 
 /// What one method of one path says about itself.
@@ -26,7 +26,7 @@ pub struct Ask {
 
 /// Every path with its operations.
 pub async fn served(stack: &Stack) -> (Value, Vec<Operation>) {
-    let document = stack.send(stack.request(Method::GET, "/openapi.json")).await.ok(200).json;
+    let document = send(stack.request(Method::GET, "/openapi.json")).await.ok(200).json;
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, said) in item.as_object().unwrap() {

@@ -37,7 +37,7 @@ impl Tenant {
         let file = folder.path().join("history.csv");
         std::fs::write(&file, history(stack, size).await).unwrap();
         let loaded =
-            import::load(&stack.stores, organization.id, vec![file], &import::Options::default()).await;
+            import::load(&stack.databases, organization.id, vec![file], &import::Options::default()).await;
         assert_eq!(loaded.unwrap().refused, 0);
         for n in 0..size {
             organization.post("/creators", json!({"name": format!("Alone {n}")})).await.ok(201);
@@ -69,7 +69,7 @@ fn text(value: &Value, field: &str) -> String {
 
 /// So many accounts with a creator, so many without, each with a video and a week of history.
 async fn history(stack: &Stack, size: usize) -> String {
-    let today = stack.stores.clock.now().await.date_naive();
+    let today = stack.databases.clock.now().await.date_naive();
     let mut rows = String::from(
         "platform,username,external_id,observed_at,create_time,description,view_count,like_count,follower_count,\
          creator\n",

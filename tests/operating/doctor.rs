@@ -9,10 +9,7 @@ use tidemark::store::outbox;
 use tidemark::store::postgres::diagnosis;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::harness::databases::Databases;
-use crate::harness::private::command;
-use crate::harness::{Stack, eventually};
-use crate::setup::OwnStores;
+use crate::harness::{IsolatedStores, command, wait_until};
 
 /// Runs it with variables on top of those of a test's databases.
 fn examine(variables: &[(&str, String)], more: &[(&str, &str)], arguments: &[&str]) -> Output {
@@ -28,31 +25,22 @@ fn findings(output: &Output) -> Vec<Value> {
 }
 
 /// What it says of databases that were restored.
-pub(crate) fn said(own: &OwnStores) -> Vec<Value> {
-    let Stack { connection, .. } = Stack::shared();
-    let name = own.database_url.rsplit('/').next().unwrap();
-    let variables = [
-        ("TIDEMARK_DATABASE_URL", own.database_url.clone()),
-        ("TIDEMARK_CLICKHOUSE_URL", connection.clickhouse_url),
-        ("TIDEMARK_CLICKHOUSE_USER", connection.clickhouse_user),
-        ("TIDEMARK_CLICKHOUSE_PASSWORD", connection.clickhouse_password),
-        ("TIDEMARK_CLICKHOUSE_DATABASE", name.to_owned()),
-    ];
-    findings(&examine(&variables, &[], &["--json"]))
+pub(crate) fn said(own: &IsolatedStores) -> Vec<Value> {
+    findings(&examine(&own.connection.environment(), &[], &["--json"]))
 }
 
 /// Databases, a folder for an index, and the variables of both.
 struct Installation {
-    databases: Databases,
+    databases: IsolatedStores,
     variables: Vec<(&'static str, String)>,
     _folder: tempfile::TempDir,
 }
 
 impl Installation {
-    async fn new(name: &str) -> Self {
-        let databases = Databases::fresh(name).await;
+    async fn new() -> Self {
+        let databases = IsolatedStores::create().await;
         let folder = tempfile::tempdir().unwrap();
-        let mut variables = databases.variables.clone();
+        let mut variables = databases.environment.clone();
         variables.push(("TIDEMARK_SEARCH_INDEX", folder.path().join("index").display().to_string()));
         Installation { databases, variables, _folder: folder }
     }
@@ -113,10 +101,10 @@ impl Installation {
 
 #[tokio::test]
 async fn when_all_is_well_it_says_so() {
-    let installation = Installation::new("doctor_well").await;
+    let installation = Installation::new().await;
     let _track = installation.databases.track(&[]);
     let (_api, _) = installation.databases.serve(&[]);
-    eventually("a tracker relays and an API follows", async || {
+    wait_until("a tracker relays and an API follows", async || {
         let output = examine(&installation.variables, &[], &["--json"]);
         let found = findings(&output);
         let well = |check: &str| found.iter().any(|found| found["check"] == check && found["status"] == "ok");
@@ -162,7 +150,7 @@ async fn when_all_is_well_it_says_so() {
 
 #[tokio::test]
 async fn what_is_wrong_with_the_configuration_is_said() {
-    let installation = Installation::new("doctor_configuration").await;
+    let installation = Installation::new().await;
     let says =
         |more: &[(&str, &str)], status, check, parts: &[&str]| installation.says(more, status, check, parts);
     says(
@@ -206,7 +194,7 @@ async fn what_is_wrong_with_the_configuration_is_said() {
 
 #[tokio::test]
 async fn what_is_wrong_with_postgres_is_said() {
-    let installation = Installation::new("doctor_postgres").await;
+    let installation = Installation::new().await;
     let says = |url: &str, status, check, parts: &[&str]| {
         installation.says(&[("TIDEMARK_DATABASE_URL", url)], status, check, parts);
     };
@@ -222,7 +210,7 @@ async fn what_is_wrong_with_postgres_is_said() {
     );
     says("no url", "fail", "postgres", &["no URL such as"]);
 
-    let pg = &installation.databases.pg;
+    let pg = installation.databases.pg();
     let role = "doctor_reads_only";
     let statements = format!(
         "drop role if exists {role};
@@ -280,7 +268,8 @@ async fn what_is_wrong_with_postgres_is_said() {
 
 #[tokio::test]
 async fn a_vacuum_is_no_transaction_that_is_in_the_way() {
-    let pg = &Databases::fresh("doctor_vacuum").await.pg;
+    let stores = IsolatedStores::create().await;
+    let pg = stores.pg();
     let mut looking = pg.acquire().await.unwrap();
     let mut other = pg.acquire().await.unwrap();
     let there =
@@ -295,7 +284,7 @@ async fn a_vacuum_is_no_transaction_that_is_in_the_way() {
     let slow = "set vacuum_cost_delay = '100ms'; set vacuum_cost_limit = 1";
     sqlx::raw_sql(slow).execute(&mut *other).await.unwrap();
     let vacuum = tokio::spawn(async move { sqlx::query("vacuum pages").execute(&mut *other).await });
-    let pid = eventually("the vacuum is at work", async || {
+    let pid = wait_until("the vacuum is at work", async || {
         let pid = "select pid from pg_stat_progress_vacuum where datname = current_database() and relid = 'pages'::regclass";
         sqlx::query_scalar::<_, i32>(pid).fetch_optional(pg).await.unwrap()
     })
@@ -308,7 +297,7 @@ async fn a_vacuum_is_no_transaction_that_is_in_the_way() {
 
 #[tokio::test]
 async fn what_is_wrong_with_clickhouse_is_said() {
-    let installation = Installation::new("doctor_clickhouse").await;
+    let installation = Installation::new().await;
     let says = |more: &[(&str, &str)], check, parts: &[&str]| installation.says(more, "fail", check, parts);
     says(
         &[("TIDEMARK_CLICKHOUSE_URL", "http://127.0.0.1:1")],
@@ -318,7 +307,7 @@ async fn what_is_wrong_with_clickhouse_is_said() {
     let wrong = [("TIDEMARK_CLICKHOUSE_PASSWORD", "secret-of-a-test")];
     says(&wrong, "clickhouse", &["refuses the user", "TIDEMARK_CLICKHOUSE_PASSWORD"]);
     says(&[("TIDEMARK_CLICKHOUSE_DATABASE", "nothing_here")], "clickhouse-schema", &["`tidemark migrate`"]);
-    let connection = &installation.databases.stack.connection;
+    let connection = &installation.databases.connection;
     let analyst = [
         ("TIDEMARK_CLICKHOUSE_USER", connection.clickhouse_readonly_user.as_str()),
         ("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_readonly_password),
@@ -333,8 +322,8 @@ async fn what_is_wrong_with_clickhouse_is_said() {
 /// What is said of history where ClickHouse has none, and Postgres knows of seven deliveries.
 #[tokio::test]
 async fn history_that_nobody_can_bring_again_is_told_from_what_a_tracker_brings() {
-    let installation = Installation::new("doctor_history").await;
-    let pg = &installation.databases.pg;
+    let installation = Installation::new().await;
+    let pg = installation.databases.pg();
     let statements = "select setval('deliveries', 7);
                       insert into outbox (organization_id, events, since, delivery, applied_at)
                       values (gen_random_uuid(), '\\x00', now(), 7, now())";
@@ -371,7 +360,7 @@ async fn refusing() -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sources_are_asked_where_that_is_wanted() {
-    let installation = Installation::new("doctor_sources").await;
+    let installation = Installation::new().await;
     let url = refusing().await;
     let refused = [
         ("TIDEMARK_TIKTOK_SOURCES", "http"),

@@ -16,8 +16,7 @@ use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
-use crate::harness::line::Line;
-use crate::harness::{Organization, Stack, eventually};
+use crate::harness::{Organization, Stack, TcpProxy, wait_until};
 use crate::setup::post;
 
 /// Works until it is done or has waited so many times for somebody else.
@@ -45,7 +44,7 @@ impl Single {
         let organization = Stack::shared().organization().await;
         let name = format!("given up {}", Uuid::now_v7());
         let server: PgConnectOptions = organization.stack.connection.database_url.parse().unwrap();
-        let line = Line::to(server.get_host(), server.get_port()).await;
+        let line = TcpProxy::start(server.get_host(), server.get_port()).await;
         let server = server.host("127.0.0.1").port(line.port);
         let options = PgPoolOptions::new().max_connections(1).acquire_timeout(Duration::from_secs(10));
         let pg = options.connect_with(server.application_name(&name)).await.unwrap();
@@ -82,10 +81,10 @@ impl Single {
         }
         let new = NewKey::named(format!("after {waits}"));
         let made = keys::create(&self.pg, self.organization.id, &new).await.unwrap().record;
-        let others = &self.organization.stack.stores.pg;
+        let others = self.organization.pg();
         let seen = keys::list(others, self.organization.id).await.unwrap();
         assert!(seen.iter().any(|key| key.id == made.id), "nobody sees what is changed after {waits}");
-        eventually("no transaction is left open", async || {
+        wait_until("no transaction is left open", async || {
             let open = "select count(*) from pg_stat_activity
                         where application_name = $1 and state like 'idle in transaction%'";
             let open: i64 = sqlx::query_scalar(open).bind(&self.name).fetch_one(others).await.unwrap();
@@ -95,7 +94,7 @@ impl Single {
     }
 
     async fn account(&self) -> AccountRef {
-        let pg = &self.organization.stack.stores.pg;
+        let pg = self.organization.pg();
         let mut write = Write::begin(pg, self.organization.id).await.unwrap();
         let names = [(Platform::Tiktok, "given.up".to_owned())];
         let made = imports::find_or_create_accounts(&mut write, &names, false, Utc::now()).await.unwrap();
@@ -109,7 +108,7 @@ impl Single {
         let found: i64 = sqlx::query_scalar(found)
             .bind(self.organization.id)
             .bind(format!("{attempt:03}%"))
-            .fetch_one(&self.organization.stack.stores.pg)
+            .fetch_one(self.organization.pg())
             .await
             .unwrap();
         assert!(found == 0 || found == posts as i64, "{found} of {posts} are there");
@@ -185,7 +184,7 @@ async fn units_of_work_are_given_up_while_they_send() {
 #[tokio::test]
 async fn a_unit_of_work_is_given_up_while_another_is_in_its_way() {
     let single = Single::new().await;
-    let (id, others, now) = (single.organization.id, &single.organization.stack.stores.pg, Utc::now());
+    let (id, others, now) = (single.organization.id, single.organization.pg(), Utc::now());
     let made = || vec![post(FoundOn::Itself { active: false }, "1".to_owned(), 10, now)];
     let mut other = Write::begin(others, id).await.unwrap();
     observe_videos(&mut other, now, made()).await.unwrap();
@@ -194,7 +193,7 @@ async fn a_unit_of_work_is_given_up_while_another_is_in_its_way() {
         let made = made();
         async move { observe_videos(&mut write, now, made).await.map(|_| ()) }
     });
-    eventually("it waits for the other", async || {
+    wait_until("it waits for the other", async || {
         let waits = "select exists (select from pg_stat_activity
                      where application_name = $1 and wait_event_type = 'Lock' and query like 'copy%')";
         let waits: bool = sqlx::query_scalar(waits).bind(&single.name).fetch_one(others).await.unwrap();

@@ -9,9 +9,7 @@ use tidemark::model::key::ApiKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{migrate, outbox};
 
-use crate::harness::databases::{Databases, Process};
-use crate::harness::{client, eventually, tenant};
-use crate::readiness::Gate;
+use crate::harness::{IsolatedStores, Process, TcpProxy, create_organization, http_client, wait_until};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 /// The last migration of an older schema; the next one creates triggers on videos.
@@ -29,13 +27,13 @@ async fn downgrade(pg: &PgPool) {
 }
 
 /// Runs the program until it ends, and returns its status and its log.
-fn run(databases: &Databases, arguments: &[&str]) -> (Option<i32>, String) {
+fn run(databases: &IsolatedStores, arguments: &[&str]) -> (Option<i32>, String) {
     let output = databases.command(&[]).args(arguments).stdin(Stdio::null()).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// Runs commands that have to fail, and returns the last line of each log.
-fn refusals(databases: &Databases, commands: &[&str]) -> Vec<String> {
+fn refusals(databases: &IsolatedStores, commands: &[&str]) -> Vec<String> {
     let index = tempfile::tempdir().unwrap();
     let refusal = |command: &&str| {
         let serve = ["--listen", "127.0.0.1:0", "--search-index", index.path().to_str().unwrap()];
@@ -49,8 +47,8 @@ fn refusals(databases: &Databases, commands: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn older_schema_is_refused_and_newer_schema_is_accepted() {
-    let databases = Databases::fresh("schema_versions").await;
-    downgrade(&databases.pg).await;
+    let databases = IsolatedStores::create().await;
+    downgrade(databases.pg()).await;
     for refusal in refusals(&databases, &["serve", "track"]) {
         assert!(refusal.starts_with("error: postgres lacks ") && refusal.contains("`tidemark migrate`"));
     }
@@ -61,18 +59,17 @@ async fn older_schema_is_refused_and_newer_schema_is_accepted() {
         "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
          values (9999, 'of a newer version', true, '\\x00', 0)",
     )
-    .execute(&databases.pg)
+    .execute(databases.pg())
     .await
     .unwrap();
     record_in_clickhouse(&databases, "(9999, '9999_newer.sql', '')").await;
     let (_api, base) = databases.serve(&[]);
-    assert_eq!(client().get(format!("{base}/health")).send().await.unwrap().status(), 200);
+    assert_eq!(http_client().get(format!("{base}/health")).send().await.unwrap().status(), 200);
     assert!(refusals(&databases, &["migrate"])[0].contains("newer Tidemark"));
 }
 
-async fn record_in_clickhouse(databases: &Databases, row: &str) {
-    let (_, database) = &databases.variables[4];
-    let clickhouse = databases.stack.stores.clickhouse.clone().with_database(database);
+async fn record_in_clickhouse(databases: &IsolatedStores, row: &str) {
+    let clickhouse = databases.clickhouse();
     let insert = format!("insert into schema_migrations (version, name, checksum) values {row}");
     clickhouse.query_raw(&insert).execute().await.unwrap();
 }
@@ -88,8 +85,8 @@ fn assert_names_export_and_import(refusals: &[String], store: &str) {
 
 #[tokio::test]
 async fn postgres_with_unreleased_migrations_is_refused() {
-    let databases = Databases::fresh("schema_unreleased_postgres").await;
-    drop_everything(&databases.pg).await;
+    let databases = IsolatedStores::create().await;
+    drop_everything(databases.pg()).await;
     // The record that the migrations before the first release left.
     sqlx::raw_sql(
         "create table _sqlx_migrations (version bigint primary key, description text not null,
@@ -99,14 +96,14 @@ async fn postgres_with_unreleased_migrations_is_refused() {
          select version, 'initial', true, sha384(convert_to(version::text, 'UTF8')), 0
          from unnest(array[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16, 17]) version",
     )
-    .execute(&databases.pg)
+    .execute(databases.pg())
     .await
     .unwrap();
     assert_names_export_and_import(&refusals(&databases, &["migrate", "serve", "track"]), "postgres");
     let doctor = databases.command(&[]).arg("doctor").output().unwrap();
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("`tidemark export`"), "{doctor:?}");
     let tables: i64 = sqlx::query_scalar("select count(*) from pg_tables where schemaname = 'public'")
-        .fetch_one(&databases.pg)
+        .fetch_one(databases.pg())
         .await
         .unwrap();
     assert_eq!(tables, 1, "nothing was created");
@@ -114,15 +111,15 @@ async fn postgres_with_unreleased_migrations_is_refused() {
 
 #[tokio::test]
 async fn clickhouse_with_unreleased_migrations_is_refused() {
-    let databases = Databases::fresh("schema_unreleased_clickhouse").await;
+    let databases = IsolatedStores::create().await;
     record_in_clickhouse(&databases, "(1, '0001_video_snapshots.sql', 'another checksum')").await;
     assert_names_export_and_import(&refusals(&databases, &["migrate", "serve", "track"]), "clickhouse");
 }
 
 #[tokio::test]
 async fn interrupted_index_build_is_repeated() {
-    let databases = Databases::fresh("schema_indexes").await;
-    let pg = &databases.pg;
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
     // A concurrent build that is killed leaves the index invalid.
     for statement in [
         "create index creators_of_test on creators (updated_at)",
@@ -147,8 +144,8 @@ async fn interrupted_index_build_is_repeated() {
 
 #[tokio::test]
 async fn waiting_migration_does_not_block_a_concurrent_index() {
-    let databases = Databases::fresh("schema_turns").await;
-    let pg = &databases.pg;
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
     let mut first = pg.acquire().await.unwrap();
     sqlx::query("select pg_advisory_lock($1)")
         .bind(migrate::ADVISORY_LOCK)
@@ -157,7 +154,7 @@ async fn waiting_migration_does_not_block_a_concurrent_index() {
         .unwrap();
     let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *first).await.unwrap();
     let mut second = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
-    eventually("the second process waits", async || {
+    wait_until("the second process waits", async || {
         let waits = "select exists (select from pg_stat_activity
                      where datname = current_database() and query like 'select pg%advisory_lock%' and pid <> $1)";
         let waits: bool = sqlx::query_scalar(waits).bind(own).fetch_one(pg).await.unwrap();
@@ -173,23 +170,24 @@ async fn waiting_migration_does_not_block_a_concurrent_index() {
 
 #[tokio::test]
 async fn process_started_without_postgres_waits_for_its_schema() {
-    let databases = Databases::fresh("schema_later").await;
-    let pg = &databases.pg;
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
     downgrade(pg).await;
-    let (_, url) = &databases.variables[0];
-    let (gate, url) = Gate::to(url.parse().unwrap()).await;
-    gate.close();
+    let mut url: url::Url = databases.connection.database_url.parse().unwrap();
+    let proxy = TcpProxy::start(url.host_str().unwrap(), url.port().unwrap()).await;
+    url.set_port(Some(proxy.port)).unwrap();
+    proxy.close();
     let through = [("TIDEMARK_DATABASE_URL", url.to_string())];
     let (api, base) = databases.serve(&through);
     let track = databases.track(&through);
     for process in [&api, &track] {
         let started = || process.log().contains("cannot read the schema version of postgres");
-        eventually("it has started", async || started().then_some(())).await;
+        wait_until("it has started", async || started().then_some(())).await;
         assert_eq!(process.page("/readyz").await.0, 503);
     }
-    gate.open();
+    proxy.open();
     for process in [&api, &track] {
-        eventually("it reports missing migrations", async || {
+        wait_until("it reports missing migrations", async || {
             let (status, text) = process.page("/readyz").await;
             (status == 503 && text.contains("postgres lacks ") && text.contains("`tidemark migrate`"))
                 .then_some(())
@@ -197,36 +195,36 @@ async fn process_started_without_postgres_waits_for_its_schema() {
         .await;
     }
     let get = async |path: &str, key: &str| {
-        client().get(format!("{base}{path}")).bearer_auth(key).send().await.unwrap()
+        http_client().get(format!("{base}{path}")).bearer_auth(key).send().await.unwrap()
     };
     let some = ApiKey::generate().unwrap();
     let refused = get("/accounts", some.reveal()).await;
     assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"] == "1"), (503, true));
     assert_eq!(get("/health", some.reveal()).await.status(), 503);
     let waits = |process: &Process| process.log().contains("waiting for the schema of this version");
-    eventually("both wait", async || (waits(&api) && waits(&track)).then_some(())).await;
+    wait_until("both wait", async || (waits(&api) && waits(&track)).then_some(())).await;
     let led = async || outbox::is_relay_running(&mut pg.acquire().await.unwrap()).await.unwrap();
     assert!(!led().await, "the tracker works on an older schema");
 
     let (status, log) = run(&databases, &["migrate"]);
     assert_eq!(status, Some(0), "{log}");
     for process in [&api, &track] {
-        eventually("it is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;
+        wait_until("it is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;
     }
-    eventually("the tracker works", async || led().await.then_some(())).await;
-    let (_, key) = tenant(pg, OrganizationChange::default()).await;
+    wait_until("the tracker works", async || led().await.then_some(())).await;
+    let (_, key) = create_organization(pg, OrganizationChange::default()).await;
     assert_eq!(get("/accounts", &key).await.status(), 200);
 }
 
 #[tokio::test]
 async fn migration_waits_for_locks_without_blocking_writes() {
-    let databases = Databases::fresh("schema_locks").await;
-    let pg = &databases.pg;
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
     downgrade(pg).await;
     let mut long = pg.begin().await.unwrap();
     sqlx::query("lock table videos in row exclusive mode").execute(&mut *long).await.unwrap();
     let mut migrate = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
-    eventually("the migration waits for the transaction", async || {
+    wait_until("the migration waits for the transaction", async || {
         let waits =
             "select exists (select from pg_locks where not granted and relation = 'videos'::regclass)";
         let waits: bool = sqlx::query_scalar(waits).fetch_one(pg).await.unwrap();

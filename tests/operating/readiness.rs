@@ -1,69 +1,21 @@
 //! `/livez` and `/readyz`: whether a process should be started again, and whether it should be given work.
 
-use std::net::SocketAddr;
-
 use tidemark::store::records::organizations::OrganizationChange;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 
-use crate::harness::databases::Databases;
-use crate::harness::{client, eventually, tenant};
-
-/// A way to Postgres that can be closed and opened again.
-pub(crate) struct Gate {
-    here: SocketAddr,
-    open: watch::Sender<bool>,
-}
-
-impl Gate {
-    /// The way to what the URL of a database names, and that URL with the way in it.
-    pub(crate) async fn to(mut url: url::Url) -> (Self, url::Url) {
-        let there = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let gate = Gate { here: listener.local_addr().unwrap(), open: watch::Sender::new(true) };
-        let open = gate.open.subscribe();
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(pass(client, there.clone(), open.clone()));
-            }
-        });
-        url.set_port(Some(gate.here.port())).unwrap();
-        (gate, url)
-    }
-
-    /// Cuts everybody off. Who comes from now on waits in front of it.
-    pub(crate) fn close(&self) {
-        self.open.send_replace(false);
-    }
-
-    pub(crate) fn open(&self) {
-        self.open.send_replace(true);
-    }
-}
-
-async fn pass(mut client: TcpStream, there: String, mut open: watch::Receiver<bool>) {
-    let mut closed = open.clone();
-    let closed = async { drop(closed.wait_for(|open| !*open).await) };
-    let _ = open.wait_for(|open| *open).await;
-    let mut server = TcpStream::connect(&there).await.unwrap();
-    tokio::select! {
-        // Either side may go at any time.
-        _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
-        () = closed => {}
-    }
-}
+use crate::harness::{IsolatedStores, TcpProxy, create_organization, http_client, wait_until};
 
 #[tokio::test]
 async fn without_postgres_a_process_lives_and_is_not_ready() {
-    let databases = Databases::fresh("readiness").await;
-    let (_, url) = &databases.variables[0];
-    let (gate, url) = Gate::to(url.parse().unwrap()).await;
+    let databases = IsolatedStores::create().await;
+    let mut url: url::Url = databases.connection.database_url.parse().unwrap();
+    let proxy = TcpProxy::start(url.host_str().unwrap(), url.port().unwrap()).await;
+    url.set_port(Some(proxy.port)).unwrap();
     let through = [("TIDEMARK_DATABASE_URL", url.to_string())];
     let (api, base) = databases.serve(&through);
     let track = databases.track(&through);
-    let health = async || client().get(format!("{base}/health")).send().await.unwrap().status().as_u16();
-    let ready = async |process: &crate::harness::databases::Process| {
-        eventually("it is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;
+    let health = async || http_client().get(format!("{base}/health")).send().await.unwrap().status().as_u16();
+    let ready = async |process: &crate::harness::Process| {
+        wait_until("it is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;
         assert_eq!(process.page("/livez").await, (200, "ok\n".to_owned()));
     };
     ready(&api).await;
@@ -83,9 +35,9 @@ async fn without_postgres_a_process_lives_and_is_not_ready() {
         assert!(page.contains(&shown), "{shown} is not in {page}");
     }
 
-    let (_, key) = tenant(&databases.pg, OrganizationChange::default()).await;
-    gate.close();
-    let asked = client().get(format!("{base}/accounts")).bearer_auth(&key).send();
+    let (_, key) = create_organization(databases.pg(), OrganizationChange::default()).await;
+    proxy.close();
+    let asked = http_client().get(format!("{base}/accounts")).bearer_auth(&key).send();
     let (of_api, of_track, healthy, answer) =
         tokio::join!(api.page("/readyz"), track.page("/readyz"), health(), asked);
     for (status, text) in [of_api, of_track] {
@@ -100,7 +52,7 @@ async fn without_postgres_a_process_lives_and_is_not_ready() {
     let page = metrics().await;
     let gave_up = "\ndb_client_connection_timeouts_total{db_client_connection_pool_name=\"postgres\"";
     assert!(page.contains(gave_up), "{page}");
-    gate.open();
+    proxy.open();
     ready(&api).await;
     ready(&track).await;
 }

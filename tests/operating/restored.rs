@@ -8,23 +8,19 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
-use tidemark::app::{App, Databases, Settings};
-use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
+use tidemark::app::{App, Settings};
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
-use tidemark::model::secret::Secret;
 use tidemark::store::search::SearchIndex;
 use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::api::Answer;
-use crate::harness::{Stack, client, send, serve};
-use crate::setup::OwnStores;
+use crate::harness::{IsolatedStores, Response, Stack, http_client, send, serve};
 
-/// The database of each store that `OwnStores` made, or that was restored.
-fn name(own: &OwnStores) -> &str {
-    own.database_url.rsplit('/').next().unwrap()
+/// The database of each store that `IsolatedStores` made, or that was restored.
+fn name(own: &IsolatedStores) -> &str {
+    own.connection.database_url.rsplit('/').next().unwrap()
 }
 
 /// Runs a program of Postgres, wherever this system has it.
@@ -37,18 +33,18 @@ fn postgres(program: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program:?} {}", String::from_utf8_lossy(&output.stderr));
 }
 
-pub(crate) fn dump(own: &OwnStores, file: &Path) {
-    postgres("pg_dump", &["--format=custom", "--file", file.to_str().unwrap(), &own.database_url]);
+pub(crate) fn dump(own: &IsolatedStores, file: &Path) {
+    postgres("pg_dump", &["--format=custom", "--file", file.to_str().unwrap(), &own.connection.database_url]);
 }
 
 async fn clickhouse(statement: &str) {
-    let server = Stack::shared().stores.clickhouse.with_database("default");
+    let server = Stack::shared().databases.clickhouse.with_database("default");
     server.query_raw(statement).execute().await.unwrap();
 }
 
 /// Returns the name of the backup. Where the relay stood is kept first, so that nothing counts as delivered which the
 /// rest does not have.
-pub(crate) async fn back_up(own: &OwnStores) -> String {
+pub(crate) async fn back_up(own: &IsolatedStores) -> String {
     let backup = format!("backup-{}", Uuid::now_v7().simple());
     let database = name(own);
     clickhouse(&format!("BACKUP TABLE `{database}`.relay_position TO File('{backup}-position')")).await;
@@ -59,40 +55,31 @@ pub(crate) async fn back_up(own: &OwnStores) -> String {
 }
 
 /// Restores both stores under a name of their own.
-pub(crate) async fn restore(own: &OwnStores, file: &Path, backup: &str) -> OwnStores {
+pub(crate) async fn restore(own: &IsolatedStores, file: &Path, backup: &str) -> IsolatedStores {
     let fresh = format!("restored_{}", Uuid::now_v7().simple());
-    let mut admin = PgConnection::connect(&own.database_url).await.unwrap();
+    let mut admin = PgConnection::connect(&own.connection.database_url).await.unwrap();
     let statement = format!("create database {fresh} template template0");
     sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut admin).await.unwrap();
-    let database_url = own.database_url.replace(name(own), &fresh);
+    let database_url = own.connection.database_url.replace(name(own), &fresh);
     let options = ["--exit-on-error", "--single-transaction", "--no-owner", "--dbname", &database_url];
     postgres("pg_restore", &[options.as_slice(), &[file.to_str().unwrap()]].concat());
     restore_clickhouse(own, &fresh, backup).await;
-    let Stack { connection, .. } = Stack::shared();
-    let args = StoreArgs {
-        postgres: PostgresArgs { database_url: Secret::new(&database_url), database_connections: 8 },
-        clickhouse: ClickhouseArgs {
-            clickhouse_url: connection.clickhouse_url,
-            clickhouse_user: connection.clickhouse_user,
-            clickhouse_password: Secret::new(connection.clickhouse_password),
-            clickhouse_database: fresh,
-            clickhouse_cluster: String::new(),
-        },
-        clock_url: None,
-    };
-    OwnStores { stores: Databases::connect(&args).unwrap(), database_url }
+    let mut connection = own.connection.clone();
+    connection.database_url = database_url;
+    connection.clickhouse_database = fresh;
+    IsolatedStores::open(connection)
 }
 
 /// Restores both stores in their place, under processes that go on.
-pub(crate) async fn restore_in_place(own: &OwnStores, file: &Path, backup: &str) {
+pub(crate) async fn restore_in_place(own: &IsolatedStores, file: &Path, backup: &str) {
     let options = ["--clean", "--if-exists", "--exit-on-error", "--single-transaction", "--no-owner"];
-    let target = ["--dbname", &own.database_url, file.to_str().unwrap()];
+    let target = ["--dbname", &own.connection.database_url, file.to_str().unwrap()];
     postgres("pg_restore", &[options.as_slice(), &target].concat());
     clickhouse(&format!("DROP DATABASE `{}` SYNC", name(own))).await;
     restore_clickhouse(own, name(own), backup).await;
 }
 
-async fn restore_clickhouse(own: &OwnStores, to: &str, backup: &str) {
+async fn restore_clickhouse(own: &IsolatedStores, to: &str, backup: &str) {
     let from = name(own);
     clickhouse(&format!("RESTORE DATABASE `{from}` AS `{to}` FROM File('{backup}')")).await;
     let position = format!("`{from}`.relay_position AS `{to}`.relay_position");
@@ -108,18 +95,22 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    pub(crate) async fn over(own: &OwnStores, key: &str) -> Self {
+    pub(crate) async fn over(own: &IsolatedStores, key: &str) -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let search = SearchIndex::open(folder.path()).unwrap();
         let stop = CancellationToken::new();
-        tokio::spawn(indexer::run(own.stores.clone(), search.clone(), stop.clone()));
-        let app =
-            App::new(own.stores.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
+        tokio::spawn(indexer::run(own.databases.clone(), search.clone(), stop.clone()));
+        let app = App::new(
+            own.databases.clone(),
+            search,
+            ReadablePlatforms::new(Platform::ALL),
+            Settings::default(),
+        );
         Api { url: serve(&app).await, key: key.to_owned(), stop, _folder: folder }
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
-        let request = client().request(method, format!("{}/v2{path}", self.url)).bearer_auth(&self.key);
+    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Response {
+        let request = http_client().request(method, format!("{}/v2{path}", self.url)).bearer_auth(&self.key);
         send(match body {
             Some(body) => request.json(&body),
             None => request,
@@ -129,15 +120,15 @@ impl Api {
 
     pub(crate) async fn get(&self, path: &str) -> Value {
         let answer = self.send(Method::GET, path, None).await;
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
-        answer.json()
+        assert_eq!(answer.status, 200, "{path}: {answer}");
+        answer.json
     }
 
     /// Changes something, and returns the answer's `data`.
     pub(crate) async fn change(&self, method: Method, path: &str, body: Value) -> Value {
         let answer = self.send(method, path, Some(body)).await;
-        assert!(answer.status.is_success(), "{path}: {}", answer.text);
-        answer.json()["data"].clone()
+        assert!((200..300).contains(&answer.status), "{answer}");
+        answer.at("/data").clone()
     }
 
     /// Every total that there is, and every record.

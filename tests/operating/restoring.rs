@@ -10,13 +10,13 @@ use tidemark::store::outbox::visibility;
 use tidemark::store::records::imports;
 use tidemark::store::records::keys::{self, NewKey};
 
-use crate::harness::eventually;
+use crate::harness::{IsolatedStores, wait_until};
 use crate::restored::{Api, back_up, dump, restore, restore_in_place};
-use crate::setup::{OwnStores, Tenant, delete_account, scrape_at, track_alone};
+use crate::setup::{Tenant, delete_account, scrape_at, track_alone};
 
 /// Three accounts with a week behind them, two of them a creator's; and a key.
-async fn week(own: &OwnStores) -> (Tenant, String) {
-    let tenant = own.organization(3).await;
+async fn week(own: &IsolatedStores) -> (Tenant, String) {
+    let tenant = own.tenant(3).await;
     let made = keys::create(own.pg(), tenant.id, &NewKey::named("test")).await.unwrap();
     for day in (1..=7).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
@@ -27,18 +27,18 @@ async fn week(own: &OwnStores) -> (Tenant, String) {
     (tenant, made.key)
 }
 
-fn said_of_history(own: &OwnStores) -> Value {
+fn said_of_history(own: &IsolatedStores) -> Value {
     let said = crate::doctor::said(own);
     said.into_iter().find(|finding| finding["check"] == "history").expect("history is looked at")
 }
 
-async fn differences(own: &OwnStores, tenant: &Tenant) -> usize {
-    verify::verify(&own.stores, tenant.id, false).await.unwrap().differences.len()
+async fn differences(own: &IsolatedStores, tenant: &Tenant) -> usize {
+    verify::verify(&own.databases, tenant.id, false).await.unwrap().differences.len()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let (tenant, key) = week(&own).await;
     let api = Api::over(&own, &key).await;
     let creator = api.change(Method::POST, "/creators", json!({"name": "Ada"})).await;
@@ -83,7 +83,7 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     assert!(history["message"].as_str().unwrap().contains("lacks the deliveries after"), "{history}");
     let behind = restored.recorded().await;
     let relay = restored.relay();
-    eventually("what ClickHouse lacks is delivered", async || {
+    wait_until("what ClickHouse lacks is delivered", async || {
         (restored.recorded().await > behind).then_some(())
     })
     .await;
@@ -105,7 +105,7 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     let relay = mixed.relay();
     let recorded = mixed.recorded().await;
     scrape_at(mixed.pg(), tenant.id, tenant.accounts[2], 1, 1, Utc::now()).await;
-    eventually("the relay delivers", async || (mixed.recorded().await > recorded).then_some(())).await;
+    wait_until("the relay delivers", async || (mixed.recorded().await > recorded).then_some(())).await;
     visibility::wait_for_history(mixed.pg(), tenant.id).await.unwrap();
     assert!(differences(&mixed, &tenant).await > 0, "what only ClickHouse knows is a difference");
     let mut write = Write::begin(mixed.pg(), tenant.id).await.unwrap();
@@ -121,7 +121,7 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dump_restored_in_place_is_noticed_by_an_api_that_goes_on() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let (tenant, key) = week(&own).await;
     let api = Api::over(&own, &key).await;
     let creator = api.change(Method::POST, "/creators", json!({"name": "Ada"})).await;
@@ -150,14 +150,14 @@ async fn a_dump_restored_in_place_is_noticed_by_an_api_that_goes_on() {
     for ((path, now), (_, then)) in api.answers().await.into_iter().zip(&expected) {
         assert_eq!(now, *then, "{path}");
     }
-    eventually("search finds what was restored", async || {
+    wait_until("search finds what was restored", async || {
         (found("Ada").await["name"] == "Ada").then_some(())
     })
     .await;
     // The same number of changes as before the restore, and another one: no answer of that time is given.
     api.change(Method::PATCH, &path, json!({"name": "After"})).await;
     assert_eq!(first().await, "After");
-    eventually("search follows", async || (found("After").await["name"] == "After").then_some(())).await;
+    wait_until("search follows", async || (found("After").await["name"] == "After").then_some(())).await;
     own.applied(tenant.id).await;
     relay.stop().await;
 }

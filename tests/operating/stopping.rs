@@ -12,8 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
-use crate::harness::databases::{Databases, Process};
-use crate::harness::{PATIENCE, client, eventually, tenant};
+use crate::harness::{IsolatedStores, Process, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 use crate::setup::scrape;
 
 /// A change that the API has in hand for as long as the test wants: it waits for the body.
@@ -23,7 +22,7 @@ const BODY: &str = r#"{"name": "Made in the end"}"#;
 
 impl InHand {
     async fn begin(pg: &PgPool, base: &str) -> Self {
-        let (_, key) = tenant(pg, OrganizationChange::default()).await;
+        let (_, key) = create_organization(pg, OrganizationChange::default()).await;
         let address = base.trim_start_matches("http://").trim_end_matches("/v2");
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = format!(
@@ -54,7 +53,7 @@ impl InHand {
 
 /// Waits until a statement on the database waits for a lock.
 async fn waits_for_a_lock(pg: &PgPool) {
-    eventually("a statement waits for a lock", async || {
+    wait_until("a statement waits for a lock", async || {
         let waits = "select exists (select from pg_stat_activity
                      where datname = current_database() and wait_event_type = 'Lock')";
         let waits: bool = sqlx::query_scalar(waits).fetch_one(pg).await.unwrap();
@@ -94,7 +93,7 @@ impl Kept {
 }
 
 async fn stops(process: &Process) {
-    eventually("readiness says that it stops", async || {
+    wait_until("readiness says that it stops", async || {
         let (status, text) = process.page("/readyz").await;
         (status == 503 && text.contains("stopping")).then_some(())
     })
@@ -103,11 +102,11 @@ async fn stops(process: &Process) {
 
 #[tokio::test]
 async fn requests_in_hand_are_finished_and_new_ones_refused() {
-    let databases = Databases::fresh("stopping").await;
+    let databases = IsolatedStores::create().await;
     let (mut api, base) = databases.serve(&[("TIDEMARK_STOP_SECONDS", "60".to_owned())]);
     let mut kept = Kept::open(&base).await;
     assert!(kept.ask().await.starts_with("HTTP/1.1 200 "));
-    let mut in_hand = InHand::begin(&databases.pg, &base).await;
+    let mut in_hand = InHand::begin(databases.pg(), &base).await;
 
     api.terminate();
     stops(&api).await;
@@ -128,7 +127,7 @@ async fn requests_in_hand_are_finished_and_new_ones_refused() {
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
     assert!(answer.contains("\"Made in the end\"") && answer.ends_with('}'), "{answer}");
     let waited = Instant::now();
-    assert_eq!(api.ended(), Some(0), "{}", api.log());
+    assert_eq!(api.wait(), Some(0), "{}", api.log());
     assert!(
         waited.elapsed() < Duration::from_secs(15),
         "it ended {:?} after its last request",
@@ -138,30 +137,30 @@ async fn requests_in_hand_are_finished_and_new_ones_refused() {
 
 #[tokio::test]
 async fn who_is_asked_twice_ends_at_once() {
-    let databases = Databases::fresh("stopping_twice").await;
+    let databases = IsolatedStores::create().await;
     let (mut api, base) = databases.serve(&[("TIDEMARK_DRAIN_SECONDS", "600".to_owned())]);
-    let in_hand = InHand::begin(&databases.pg, &base).await;
+    let in_hand = InHand::begin(databases.pg(), &base).await;
     api.terminate();
     stops(&api).await;
     // Until the balancer has noticed, requests are answered, each on its last connection.
-    let answer = client().get(format!("{base}/meta")).send().await.unwrap();
+    let answer = http_client().get(format!("{base}/meta")).send().await.unwrap();
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.headers()["connection"], "close");
     let again = Instant::now();
     api.terminate();
-    assert_eq!(api.ended(), Some(1));
+    assert_eq!(api.wait(), Some(1));
     assert!(again.elapsed() < Duration::from_secs(15), "it took {:?}", again.elapsed());
     assert_eq!(in_hand.answer().await, "", "what is in hand is given up");
 }
 
 #[tokio::test]
 async fn what_takes_too_long_does_not_hold_the_end_up() {
-    let databases = Databases::fresh("stopping_late").await;
+    let databases = IsolatedStores::create().await;
     let (mut api, base) = databases.serve(&[("TIDEMARK_STOP_SECONDS", "1".to_owned())]);
-    let in_hand = InHand::begin(&databases.pg, &base).await;
+    let in_hand = InHand::begin(databases.pg(), &base).await;
     let took = api.stop();
     assert!(took > Duration::from_millis(900) && took < Duration::from_secs(15), "it took {took:?}");
-    assert_eq!(api.ended(), Some(0));
+    assert_eq!(api.wait(), Some(0));
     assert_eq!(in_hand.answer().await, "");
 }
 
@@ -171,7 +170,7 @@ async fn accounts(
     count: usize,
     track: bool,
 ) -> (Uuid, Vec<tidemark::store::observations::AccountRef>) {
-    let (organization, _) = tenant(pg, OrganizationChange::default()).await;
+    let (organization, _) = create_organization(pg, OrganizationChange::default()).await;
     let names: Vec<_> = (0..count)
         .map(|n| (Platform::Tiktok, format!("{}.{n}", &organization.simple().to_string()[20..])))
         .collect();
@@ -187,11 +186,11 @@ fn without_sources() -> Vec<(&'static str, String)> {
 
 #[tokio::test]
 async fn the_relay_brings_what_waits_and_leaves_its_place() {
-    let databases = Databases::fresh("stopping_relay").await;
-    let pg = &databases.pg;
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
     let mut track = databases.track(&without_sources());
     let (organization, accounts) = accounts(pg, 20, false).await;
-    eventually("the relay delivers", async || {
+    wait_until("the relay delivers", async || {
         let waiting = outbox::fetch_backlog(pg).await.unwrap();
         (waiting.rows == 0).then_some(())
     })
@@ -200,35 +199,33 @@ async fn the_relay_brings_what_waits_and_leaves_its_place() {
         scrape(pg, organization, account, 50, 100).await;
     }
     track.terminate();
-    assert_eq!(track.ended(), Some(0), "{}", track.log());
+    assert_eq!(track.wait(), Some(0), "{}", track.log());
     assert_eq!(outbox::fetch_backlog(pg).await.unwrap().rows, 0, "{}", track.log());
-    eventually("its place is free", async || {
+    wait_until("its place is free", async || {
         (!outbox::is_relay_running(&mut pg.acquire().await.unwrap()).await.unwrap()).then_some(())
     })
     .await;
-    let database =
-        databases.variables.iter().find(|(name, _)| *name == "TIDEMARK_CLICKHOUSE_DATABASE").unwrap();
-    let clickhouse = databases.stack.stores.clickhouse.clone().with_database(&database.1);
+    let clickhouse = databases.clickhouse();
     let snapshots = clickhouse.query_raw("select count() from video_snapshots final").fetch_one::<u64>();
     assert_eq!(snapshots.await.unwrap(), 20 * 50);
 }
 
 #[tokio::test]
 async fn a_tracker_ends_while_its_housekeeping_waits_for_postgres() {
-    let databases = Databases::fresh("stopping_housekeeping").await;
-    let mut held = databases.pg.begin().await.unwrap();
+    let databases = IsolatedStores::create().await;
+    let mut held = databases.pg().begin().await.unwrap();
     sqlx::query("lock table idempotency_keys in exclusive mode").execute(&mut *held).await.unwrap();
     let mut track = databases.track(&without_sources());
-    waits_for_a_lock(&databases.pg).await;
+    waits_for_a_lock(databases.pg()).await;
     let took = track.stop();
     assert!(took < Duration::from_secs(6), "it took {took:?}");
-    assert_eq!(track.ended(), Some(0), "{}", track.log());
+    assert_eq!(track.wait(), Some(0), "{}", track.log());
 }
 
 #[tokio::test]
 async fn scrapes_that_take_too_long_are_given_back() {
-    let databases = Databases::fresh("stopping_scrapes").await;
-    let pg = &databases.pg;
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut track = databases.track(&[
         ("TIDEMARK_INSTAGRAM_SOURCES", "none".to_owned()),
@@ -238,12 +235,13 @@ async fn scrapes_that_take_too_long_are_given_back() {
     ]);
     accounts(pg, 3, true).await;
     let asked = async { [silent.accept().await, silent.accept().await, silent.accept().await] };
-    let _asked = tokio::time::timeout(PATIENCE, asked).await.expect("the source is asked for each account");
+    let _asked =
+        tokio::time::timeout(WAIT_TIMEOUT, asked).await.expect("the source is asked for each account");
     let in_hand = targets(pg).await;
     assert!(in_hand.len() == 3 && in_hand.iter().all(|(leased, _)| *leased), "{in_hand:?}");
     let took = track.stop();
     assert!(took < Duration::from_secs(15), "it took {took:?}");
-    assert_eq!(track.ended(), Some(0));
+    assert_eq!(track.wait(), Some(0));
     let due: Vec<_> = in_hand.into_iter().map(|(_, due)| (false, due)).collect();
     assert_eq!(targets(pg).await, due, "{}", track.log());
 }
@@ -256,8 +254,8 @@ async fn targets(pg: &PgPool) -> Vec<(bool, chrono::DateTime<Utc>)> {
 
 #[tokio::test]
 async fn what_is_being_taken_in_hand_is_given_back() {
-    let databases = Databases::fresh("stopping_leases").await;
-    let pg = &databases.pg;
+    let databases = IsolatedStores::create().await;
+    let pg = databases.pg();
     accounts(pg, 3, true).await;
     let due = targets(pg).await;
     // Between leasing the accounts and beginning their scrapes, the tracker waits for the test.
@@ -281,7 +279,7 @@ async fn what_is_being_taken_in_hand_is_given_back() {
     track.terminate();
     stops(&track).await;
     held.rollback().await.unwrap();
-    assert_eq!(track.ended(), Some(0));
+    assert_eq!(track.wait(), Some(0));
     assert_eq!(targets(pg).await, due, "{}", track.log());
     let asked = tokio::time::timeout(Duration::ZERO, silent.accept()).await;
     assert!(asked.is_err(), "a scrape began: {asked:?}");

@@ -7,12 +7,13 @@ use tidemark::store::clickhouse::history_writer::{self, RecomputeMode, Subject};
 use tidemark::store::outbox::event::Event;
 use tidemark::store::outbox::{self, BlockedOrganizations};
 
-use crate::setup::{OwnStores, Tenant, delete_account, scrape_at};
+use crate::harness::IsolatedStores;
+use crate::setup::{Tenant, delete_account, scrape_at};
 
 /// Brings what waits as a relay would that is killed while ClickHouse computes the gains: the facts are there, and what
 /// the statement is about to write stands in the table `late`.
-async fn abandon_attempt(own: &OwnStores) {
-    let clickhouse = &own.stores.clickhouse;
+async fn abandon_attempt(own: &IsolatedStores) {
+    let clickhouse = &own.databases.clickhouse;
     let delivery = outbox::begin_delivery(own.pg(), i64::MAX, &mut BlockedOrganizations::default())
         .await
         .unwrap()
@@ -46,29 +47,34 @@ async fn abandon_attempt(own: &OwnStores) {
 }
 
 /// The statement of the attempt that was given up ends.
-async fn attempt_ends(own: &OwnStores) {
-    own.stores.clickhouse.query_raw("insert into account_daily select * from late").execute().await.unwrap();
+async fn attempt_ends(own: &IsolatedStores) {
+    own.databases
+        .clickhouse
+        .query_raw("insert into account_daily select * from late")
+        .execute()
+        .await
+        .unwrap();
 }
 
-async fn seen(own: &OwnStores, tenant: &Tenant, days_ago: i64, views: i64) {
+async fn seen(own: &IsolatedStores, tenant: &Tenant, days_ago: i64, views: i64) {
     let at = Utc::now() - TimeDelta::days(days_ago);
     scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, views, at).await;
 }
 
 /// The rollup follows from the facts, and the whole organization gained so much.
-async fn holds(own: &OwnStores, tenant: &Tenant, views: Option<i64>) {
-    let report = verify::verify(&own.stores, tenant.id, false).await.unwrap();
+async fn holds(own: &IsolatedStores, tenant: &Tenant, views: Option<i64>) {
+    let report = verify::verify(&own.databases, tenant.id, false).await.unwrap();
     assert_eq!(report.differences, []);
     let statement = "select sum(view_gain) from account_daily final where org_id = {org:UUID}";
-    let query = own.stores.clickhouse.query_raw(statement).param("org", tenant.id);
+    let query = own.databases.clickhouse.query_raw(statement).param("org", tenant.id);
     assert_eq!(query.fetch_one::<Option<i64>>().await.unwrap(), views);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_abandoned_attempt_still_writes_does_not_bring_a_deleted_account_back() {
     for ends_before in [true, false] {
-        let own = OwnStores::create().await;
-        let tenant = own.organization(1).await;
+        let own = IsolatedStores::create().await;
+        let tenant = own.tenant(1).await;
         let relay = own.relay();
         own.applied(tenant.id).await;
         relay.stop().await;
@@ -90,8 +96,8 @@ async fn what_an_abandoned_attempt_still_writes_does_not_bring_a_deleted_account
 /// The next attempt finds other facts, by which a day is again what it was before both.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_abandoned_attempt_still_writes_does_not_replace_what_follows_from_later_facts() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
     let relay = own.relay();
     for (days_ago, views) in [(3, 100), (1, 130)] {
         seen(&own, &tenant, days_ago, views).await;
@@ -115,8 +121,8 @@ async fn what_an_abandoned_attempt_still_writes_does_not_replace_what_follows_fr
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_that_compute_one_account_at_once_write_what_one_would() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
     let relay = own.relay();
     for day in (0..20).rev() {
         seen(&own, &tenant, day, 1_000 - 10 * day).await;
@@ -128,7 +134,7 @@ async fn two_that_compute_one_account_at_once_write_what_one_would() {
     let highest = own.recorded().await;
     for round in 0..10 {
         let compute = |number: i64, days| {
-            history_writer::recompute_rollup(&own.stores.clickhouse, &subject, number, days)
+            history_writer::recompute_rollup(&own.databases.clickhouse, &subject, number, days)
         };
         let (one, other) = tokio::join!(
             compute(
@@ -146,8 +152,8 @@ async fn two_that_compute_one_account_at_once_write_what_one_would() {
 /// Two relays, rebuilds and deletions, all at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn rebuilding_beside_relays_and_deletions_leaves_what_the_facts_say() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(6).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(6).await;
     let relays = [own.relay(), own.relay()];
     for day in (0..4).rev() {
         for account in &tenant.accounts {
@@ -156,7 +162,7 @@ async fn rebuilding_beside_relays_and_deletions_leaves_what_the_facts_say() {
         }
     }
     let rebuilding = {
-        let (stores, id) = (own.stores.clone(), tenant.id);
+        let (stores, id) = (own.databases.clone(), tenant.id);
         tokio::spawn(async move {
             for _ in 0..4 {
                 rebuild::rebuild(&stores, &[id], false).await.unwrap();

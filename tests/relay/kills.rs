@@ -22,8 +22,8 @@ use tidemark::store::observations::AccountRef;
 use tidemark::store::records::keys::{self, NewKey};
 use uuid::Uuid;
 
-use crate::harness::{client, eventually, send, tenant};
-use crate::setup::{OwnStores, delete_account, track_alone};
+use crate::harness::{IsolatedStores, create_organization, http_client, send, wait_until};
+use crate::setup::{delete_account, track_alone};
 use tidemark::store::records::organizations::OrganizationChange;
 
 /// The steps after which the tracker is killed, day after day.
@@ -46,7 +46,7 @@ struct Process {
 
 /// One account on its way: a sandbox with a clock, a tracker and an API over stores of their own.
 struct Course {
-    own: OwnStores,
+    own: IsolatedStores,
     sandbox: SandboxServer,
     folder: TempDir,
     tracker: Process,
@@ -61,16 +61,16 @@ struct Course {
 }
 
 impl Process {
-    fn start(own: &OwnStores, sandbox: &SandboxServer, folder: &Path, arguments: &[&str]) -> Self {
+    fn start(own: &IsolatedStores, sandbox: &SandboxServer, folder: &Path, arguments: &[&str]) -> Self {
         let connection = crate::harness::Stack::shared().connection;
-        let name = own.database_url.rsplit('/').next().unwrap();
+        let name = own.connection.database_url.rsplit('/').next().unwrap();
         let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
         let mut child = connection
             .command()
             .arg("--lifeline")
             .arg(folder.join("lock"))
             .args(arguments)
-            .env("TIDEMARK_DATABASE_URL", &own.database_url)
+            .env("TIDEMARK_DATABASE_URL", &own.connection.database_url)
             .env("TIDEMARK_CLICKHOUSE_DATABASE", name)
             .env("TIDEMARK_FAILPOINTS", folder.join("armed"))
             .envs(sandbox.environment())
@@ -83,12 +83,12 @@ impl Process {
         Process { child, _lifeline: lifeline }
     }
 
-    fn tracker(own: &OwnStores, sandbox: &SandboxServer, folder: &Path) -> Self {
+    fn tracker(own: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Self {
         Process::start(own, sandbox, folder, &["track"])
     }
 
     /// Starts the API and waits for its address.
-    fn api(own: &OwnStores, sandbox: &SandboxServer, folder: &Path) -> (Self, String) {
+    fn api(own: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> (Self, String) {
         let index = folder.join("search");
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--search-index", index.to_str().unwrap()];
         let mut process = Process::start(own, sandbox, folder, &arguments);
@@ -100,7 +100,7 @@ impl Process {
 
     async fn has_died(&mut self, step: &str) {
         let what = format!("the process dies at {step}");
-        let status = eventually(&what, || std::future::ready(self.child.try_wait().unwrap())).await;
+        let status = wait_until(&what, || std::future::ready(self.child.try_wait().unwrap())).await;
         assert!(!status.success(), "{status}");
     }
 }
@@ -116,7 +116,7 @@ impl Drop for Process {
 impl Course {
     /// Tracks an account of the sandbox and waits for its first day.
     async fn start() -> Self {
-        let own = OwnStores::create().await;
+        let own = IsolatedStores::create().await;
         let noon: DateTime<Utc> = "2026-03-10T12:00:00Z".parse().unwrap();
         let world = World::open(Population::new(5, 8), None, Some(noon)).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
@@ -124,15 +124,15 @@ impl Course {
         fs::create_dir(folder.path().join("armed")).unwrap();
         let tracker = Process::tracker(&own, &sandbox, folder.path());
         let (api, url) = Process::api(&own, &sandbox, folder.path());
-        let (organization, _) = tenant(own.pg(), OrganizationChange::default()).await;
+        let (organization, _) = create_organization(own.pg(), OrganizationChange::default()).await;
         let key = keys::create(own.pg(), organization, &NewKey::named("test")).await.unwrap().key;
         let accounts = sandbox.world.population().accounts();
         let username =
             accounts.iter().find(|account| account.platform == Platform::Tiktok).unwrap().username.clone();
         let body = json!({"platform": "tiktok", "username": username});
-        let made = send(client().post(format!("{url}/accounts")).bearer_auth(&key).json(&body)).await;
-        assert_eq!(made.status, 201, "{}", made.text);
-        let id = made.json()["data"]["id"].as_str().unwrap().parse().unwrap();
+        let made =
+            send(http_client().post(format!("{url}/accounts")).bearer_auth(&key).json(&body)).await.ok(201);
+        let id = made.json["data"]["id"].as_str().unwrap().parse().unwrap();
         let subject_id = sqlx::query_scalar("select internal_id from accounts where id = $1")
             .bind(id)
             .fetch_one(own.pg())
@@ -172,7 +172,7 @@ impl Course {
     /// Waits until the day's scrape is in and applied, and notes what is known by it.
     async fn scraped(&mut self) {
         let today = self.today();
-        eventually("the day's scrape is in", || async {
+        wait_until("the day's scrape is in", || async {
             let last: Option<DateTime<Utc>> =
                 sqlx::query_scalar("select last_scrape_time from accounts where id = $1")
                     .bind(self.account.id)
@@ -208,7 +208,7 @@ impl Course {
             self.organization,
             position,
         );
-        tokio::time::timeout(crate::harness::PATIENCE, wait).await.expect("it is applied").unwrap();
+        tokio::time::timeout(crate::harness::WAIT_TIMEOUT, wait).await.expect("it is applied").unwrap();
     }
 
     /// Compares every day's gain and the level of followers with what was known on each of the days.
@@ -216,7 +216,7 @@ impl Course {
         let (first, today) = (*self.known.keys().next().unwrap(), self.today());
         let scope = SubjectScope::for_organization(self.own.pg(), self.organization, None).await.unwrap();
         let window = Window { period: Period::Custom, start: first, end: today };
-        let history = HistoryReader::new(&self.own.stores.clickhouse, 2);
+        let history = HistoryReader::new(&self.own.databases.clickhouse, 2);
         let daily = subjects::fetch_daily(&history, &scope, window, GainColumns::All).await.unwrap();
         let gained: BTreeMap<_, _> = daily.into_iter().map(|(date, day)| (date, day.gains.views)).collect();
         for (day, (posts, _)) in &self.known {
@@ -267,13 +267,13 @@ impl Course {
     async fn index_survives_a_kill(&mut self) {
         self.arm("index-committed");
         let name = format!("Mara {}", Uuid::now_v7().simple());
-        let request = client().post(format!("{}/creators", self.url)).bearer_auth(&self.key);
+        let request = http_client().post(format!("{}/creators", self.url)).bearer_auth(&self.key);
         // The process may end before it has answered.
         let _ = request.json(&json!({"name": name})).send().await;
         self.api_dies_at("index-committed").await;
         let url = format!("{}/search?q={}", self.url, name.replace(' ', "+"));
-        eventually("search finds the creator", || async {
-            let found = client().get(&url).bearer_auth(&self.key).send().await.ok()?;
+        wait_until("search finds the creator", || async {
+            let found = http_client().get(&url).bearer_auth(&self.key).send().await.ok()?;
             let found: Value = found.json().await.ok()?;
             (found["data"]["creators"].as_array()?.len() == 1).then_some(())
         })

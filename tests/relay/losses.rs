@@ -13,12 +13,12 @@ use tidemark::store::outbox::{self, BlockedOrganizations};
 use tidemark::store::records::accounts;
 use tidemark::store::search::SearchIndex;
 
-use crate::harness::{client, eventually, send, serve};
-use crate::setup::{OwnStores, Tenant, delete_account, scrape_at, track_alone, track_within};
+use crate::harness::{IsolatedStores, http_client, send, serve, wait_until};
+use crate::setup::{Tenant, delete_account, scrape_at, track_alone, track_within};
 
 /// Two accounts with a week of history, one post of the second tracked on its own as well.
-async fn week(own: &OwnStores) -> Tenant {
-    let tenant = own.organization(2).await;
+async fn week(own: &IsolatedStores) -> Tenant {
+    let tenant = own.tenant(2).await;
     for day in (1..=7).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
             let views = (8 - day) * (100 + n as i64);
@@ -31,7 +31,7 @@ async fn week(own: &OwnStores) -> Tenant {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clickhouse_with_older_files_gets_the_rest_again() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let tenant = week(&own).await;
     let relay = own.relay();
     own.applied(tenant.id).await;
@@ -51,7 +51,7 @@ async fn clickhouse_with_older_files_gets_the_rest_again() {
     assert!(own.recorded().await < last);
     assert_ne!(own.figures(tenant.id).await, after);
     let relay = own.relay();
-    eventually("what was lost is delivered again", || async { (own.recorded().await > last).then_some(()) })
+    wait_until("what was lost is delivered again", || async { (own.recorded().await > last).then_some(()) })
         .await;
     own.applied(tenant.id).await;
     assert_eq!(own.figures(tenant.id).await, after);
@@ -61,8 +61,8 @@ async fn clickhouse_with_older_files_gets_the_rest_again() {
 /// Also of those whose lost history nobody can deliver again.
 #[tokio::test(flavor = "multi_thread")]
 async fn other_files_make_every_answer_old_and_another_relay_none() {
-    let own = OwnStores::create().await;
-    let (tenant, quiet) = (own.organization(1).await, week(&own).await);
+    let own = IsolatedStores::create().await;
+    let (tenant, quiet) = (own.tenant(1).await, week(&own).await);
     let basis = CacheDependencies { until: Utc::now().date_naive(), videos: true };
     let version = async || data_version::fetch(own.pg(), quiet.id, basis, None).await.unwrap();
     let relay = own.relay();
@@ -80,30 +80,30 @@ async fn other_files_make_every_answer_old_and_another_relay_none() {
         .await
         .unwrap();
     own.lose_files().await;
-    eventually("the loss is noticed", async || (version().await != before).then_some(())).await;
+    wait_until("the loss is noticed", async || (version().await != before).then_some(())).await;
     relay.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_relay_notices_that_clickhouse_lost_files() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let tenant = week(&own).await;
     let relay = own.relay();
     own.applied(tenant.id).await;
     let last = own.recorded().await;
-    own.stores.clickhouse.query_raw("truncate table relay_position").execute().await.unwrap();
-    eventually("the relay delivers again", || async { (own.recorded().await > last).then_some(()) }).await;
+    own.databases.clickhouse.query_raw("truncate table relay_position").execute().await.unwrap();
+    wait_until("the relay delivers again", || async { (own.recorded().await > last).then_some(()) }).await;
     relay.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_deleted_stays_out_of_every_total_while_its_removal_is_made_again() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let tenant = week(&own).await;
     let relay = own.relay();
     own.applied(tenant.id).await;
     own.keep_files("older").await;
-    let older = history_writer::last_delivery(&own.stores.clickhouse).await.unwrap();
+    let older = history_writer::last_delivery(&own.databases.clickhouse).await.unwrap();
     delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
     own.applied(tenant.id).await;
     relay.stop().await;
@@ -120,27 +120,32 @@ async fn what_is_deleted_stays_out_of_every_total_while_its_removal_is_made_agai
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_go_on_above_those_of_a_clickhouse_that_is_ahead() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
     let unfinished = outbox::begin_delivery(own.pg(), i64::MAX, &mut BlockedOrganizations::default())
         .await
         .unwrap()
         .unwrap();
     assert_eq!(unfinished.rows.len(), 1);
-    assert!(history_writer::record_delivery(&own.stores.clickhouse, 0, 1_000).await.unwrap());
+    assert!(history_writer::record_delivery(&own.databases.clickhouse, 0, 1_000).await.unwrap());
     let relay = own.relay();
     own.applied(tenant.id).await;
     assert!(own.recorded().await > 1_000);
-    let version: u64 =
-        own.stores.clickhouse.query_raw("select max(version) from accounts final").fetch_one().await.unwrap();
+    let version: u64 = own
+        .databases
+        .clickhouse
+        .query_raw("select max(version) from accounts final")
+        .fetch_one()
+        .await
+        .unwrap();
     assert!(version > 1_000, "the account was brought as of delivery {version}");
     relay.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_is_not_recorded_by_a_clickhouse_that_changed_its_files_meanwhile() {
-    let own = OwnStores::create().await;
-    let clickhouse = &own.stores.clickhouse;
+    let own = IsolatedStores::create().await;
+    let clickhouse = &own.databases.clickhouse;
     assert!(history_writer::record_delivery(clickhouse, 0, 7).await.unwrap());
     assert!(!history_writer::record_delivery(clickhouse, 0, 8).await.unwrap());
     assert_eq!(own.recorded().await, 7);
@@ -149,7 +154,7 @@ async fn a_delivery_is_not_recorded_by_a_clickhouse_that_changed_its_files_meanw
 
 #[tokio::test(flavor = "multi_thread")]
 async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let tenant = week(&own).await;
     let at = Utc::now();
     let relay = own.relay();
@@ -171,7 +176,7 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     let relay = own.relay();
     let delivered_above = |number| {
         let own = &own;
-        eventually("the relay delivers again", move || async move {
+        wait_until("the relay delivers again", move || async move {
             (own.recorded().await > number).then_some(())
         })
     };
@@ -207,20 +212,20 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     relay.stop().await;
 }
 
-async fn health(own: &OwnStores) -> serde_json::Value {
+async fn health(own: &IsolatedStores) -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
     let search = SearchIndex::open(folder.path()).unwrap();
     let app =
-        App::new(own.stores.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
+        App::new(own.databases.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
     let url = serve(&app).await;
-    send(client().get(format!("{url}/v2/health"))).await.json()
+    send(http_client().get(format!("{url}/v2/health"))).await.json
 }
 
 /// More moves and removals than one statement takes, in one delivery, and then their way back.
 #[tokio::test(flavor = "multi_thread")]
 async fn very_many_moves_and_removals_are_one_delivery() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(400).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(400).await;
     let relay = own.relay();
     for account in &tenant.accounts {
         scrape_at(own.pg(), tenant.id, *account, 2, 100, Utc::now() - TimeDelta::days(1)).await;
@@ -239,7 +244,7 @@ async fn very_many_moves_and_removals_are_one_delivery() {
     own.applied(tenant.id).await;
     assert!(own.recorded().await <= before + 2, "several deliveries");
     let (videos, subjects): (u64, u64) = own
-        .stores
+        .databases
         .clickhouse
         .query_raw("select uniqExact(video_id), uniqExact(subject_id) from video_snapshots final")
         .fetch_one()
@@ -247,7 +252,7 @@ async fn very_many_moves_and_removals_are_one_delivery() {
         .unwrap();
     assert_eq!((videos, subjects), (400, 400));
     let levels: i64 = own
-        .stores
+        .databases
         .clickhouse
         .query_raw("select assumeNotNull(sum(view_gain + view_base)) from account_daily final")
         .fetch_one()

@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
-use crate::setup::{OwnStores, profile_at, scrape_at};
+use crate::harness::IsolatedStores;
+use crate::setup::{profile_at, scrape_at};
 
 #[tokio::test]
 async fn the_latest_scrape_counts_whichever_is_recorded_last() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
     let late = Utc::now().trunc_subsecs(6);
     let early = late - TimeDelta::milliseconds(11);
     for (at, views) in [(late, 120), (early, 100)] {

@@ -6,12 +6,11 @@ use tidemark::store::lifecycle::ErasureLock;
 use tidemark::store::outbox::{RelayLock, is_relay_running};
 use tidemark::worker::erasure;
 
-use crate::harness::{eventually, postgres};
-use crate::setup::OwnStores;
+use crate::harness::{IsolatedStores, api_database, wait_until};
 
 #[tokio::test]
 async fn who_vanishes_with_his_machine_loses_his_place_soon() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let database_url = String::from(pg.connect_options().to_url_lossy());
     let mut turn =
         ErasureLock::try_acquire(&database_url).await.unwrap().expect("nobody erases in this database");
@@ -27,18 +26,19 @@ async fn who_vanishes_with_his_machine_loses_his_place_soon() {
 
 #[tokio::test]
 async fn a_place_that_is_given_up_is_free_at_once() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     // A connection that is there already sees what is so at once.
     let mut watching = own.pg().acquire().await.unwrap();
     for _ in 0..50 {
-        let leadership = RelayLock::try_acquire(&own.database_url).await.unwrap().expect("it was given up");
+        let leadership =
+            RelayLock::try_acquire(&own.connection.database_url).await.unwrap().expect("it was given up");
         leadership.release().await.unwrap();
         assert!(!is_relay_running(&mut watching).await.unwrap());
     }
-    let erased = erasure::run_once(&own.stores, &own.database_url, None).await.unwrap();
+    let erased = erasure::run_once(&own.databases, &own.connection.database_url, None).await.unwrap();
     assert!(erased.is_some());
     assert!(
-        ErasureLock::try_acquire(&own.database_url).await.unwrap().is_some(),
+        ErasureLock::try_acquire(&own.connection.database_url).await.unwrap().is_some(),
         "who has erased has its turn no more"
     );
 }
@@ -52,7 +52,7 @@ async fn is_looked_after(pg: &PgPool, lock: &str) {
                  and l.objid::bigint = hashtext($1)::bigint & 4294967295)";
     let (client, server): (i32, i32) = sqlx::query_as(statement).bind(lock).fetch_one(pg).await.unwrap();
     let (client, server) = (format!(":{client:04X}"), format!(":{server:04X}"));
-    eventually(&format!("{lock} is looked after"), async || {
+    wait_until(&format!("{lock} is looked after"), async || {
         let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();
         let ours = connections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let mut ours = ours.filter(|fields| fields[1].ends_with(&server) && fields[2].ends_with(&client));

@@ -16,28 +16,28 @@ use tidemark::worker::erasure::{self, ErasedRows};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::harness::{PATIENCE, Stack, eventually};
-use crate::setup::{OwnStores, scrape_at};
+use crate::harness::{IsolatedStores, Stack, WAIT_TIMEOUT, wait_until};
+use crate::setup::scrape_at;
 
 /// Rows of before a day, and those of them with views.
-async fn older(own: &OwnStores, organization: Uuid) -> (u64, u64) {
+async fn older(own: &IsolatedStores, organization: Uuid) -> (u64, u64) {
     let sql = "select count(), countIf(view_count is not null) from video_snapshots
                where org_id = {org:UUID} and date < today() - 61";
-    own.stores.clickhouse.query_raw(sql).param("org", organization).fetch_one().await.unwrap()
+    own.databases.clickhouse.query_raw(sql).param("org", organization).fetch_one().await.unwrap()
 }
 
-async fn erase(own: &OwnStores) -> ErasedRows {
-    let now = async || erasure::run_once(&own.stores, &own.database_url, None).await.unwrap();
-    eventually("nobody else erases", now).await
+async fn erase(own: &IsolatedStores) -> ErasedRows {
+    let now = async || erasure::run_once(&own.databases, &own.connection.database_url, None).await.unwrap();
+    wait_until("nobody else erases", now).await
 }
 
-async fn is_sound(own: &OwnStores, organization: Uuid) {
-    let report = verify::verify(&own.stores, organization, false).await.unwrap();
+async fn is_sound(own: &IsolatedStores, organization: Uuid) {
+    let report = verify::verify(&own.databases, organization, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");
 }
 
 /// Lets the history of organizations begin a month or two ago.
-async fn cut(own: &OwnStores, of: &[Uuid]) {
+async fn cut(own: &IsolatedStores, of: &[Uuid]) {
     let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
     for organization in of {
         organizations::update(own.pg(), *organization, &change).await.unwrap();
@@ -52,9 +52,9 @@ async fn cut(own: &OwnStores, of: &[Uuid]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_changes() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     // More than are reduced at a time.
-    let (tenant, other) = (own.organization(60).await, own.organization(1).await);
+    let (tenant, other) = (own.tenant(60).await, own.tenant(1).await);
     for day in [100, 90, 80, 70, 20, 3] {
         let at = Utc::now() - TimeDelta::days(day);
         for account in &tenant.accounts {
@@ -88,8 +88,8 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
             .connection
             .command()
             .arg("erase")
-            .env("TIDEMARK_DATABASE_URL", &own.database_url)
-            .env("TIDEMARK_CLICKHOUSE_DATABASE", own.database_url.rsplit('/').next().unwrap())
+            .env("TIDEMARK_DATABASE_URL", &own.connection.database_url)
+            .env("TIDEMARK_CLICKHOUSE_DATABASE", own.connection.database_url.rsplit('/').next().unwrap())
             .env("TIDEMARK_FAILPOINTS", armed.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -126,8 +126,8 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
 /// Reduces the histories of two organizations, the first with a change to its row meanwhile; says what came of it, and which
 /// of the two are reduced.
 async fn reduce_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
-    let own = OwnStores::create().await;
-    let mut tenants = [own.organization(1).await, own.organization(1).await];
+    let own = IsolatedStores::create().await;
+    let mut tenants = [own.tenant(1).await, own.tenant(1).await];
     tenants.sort_by_key(|tenant| tenant.id);
     for tenant in &tenants {
         for day in [100, 90, 80, 3] {
@@ -148,9 +148,10 @@ async fn reduce_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
         both[0]
     );
     sqlx::raw_sql(AssertSqlSafe(trigger)).execute(own.pg()).await.unwrap();
-    let mut turn = ErasureLock::try_acquire(&own.database_url).await.unwrap().expect("nobody else erases");
-    let until = Instant::now() + PATIENCE;
-    let reduced = worker::retention::compact(&own.stores, &mut turn, None, until).await;
+    let mut turn =
+        ErasureLock::try_acquire(&own.connection.database_url).await.unwrap().expect("nobody else erases");
+    let until = Instant::now() + WAIT_TIMEOUT;
+    let reduced = worker::retention::compact(&own.databases, &mut turn, None, until).await;
     let cuts = retention::fetch_cutoffs(own.pg(), None).await.unwrap();
     relay.stop().await;
     (reduced, both.map(|of| cuts.iter().any(|cut| cut.organization == of && cut.is_compacted)))
@@ -180,7 +181,7 @@ pub(crate) async fn is_waited_for_there_alone(there: &Client, elsewhere: &Client
     let quiet = async |client: &Client| {
         tokio::time::timeout(Duration::from_secs(1), retention::wait_for_compactions(client)).await.ok()
     };
-    eventually("it is waited for", async || quiet(there).await.is_none().then_some(())).await;
+    wait_until("it is waited for", async || quiet(there).await.is_none().then_some(())).await;
     retention::wait_for_compactions(elsewhere).await.unwrap();
     assert!(quiet(there).await.is_none() && !left.is_finished());
     let kill = "kill query where query_kind = 'Insert' and current_database = currentDatabase()";
@@ -191,6 +192,6 @@ pub(crate) async fn is_waited_for_there_alone(there: &Client, elsewhere: &Client
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_installation_on_the_same_server_holds_up_no_sweep() {
-    let (own, other) = (OwnStores::create().await, OwnStores::create().await);
-    is_waited_for_there_alone(&own.stores.clickhouse, &other.stores.clickhouse).await;
+    let (own, other) = (IsolatedStores::create().await, IsolatedStores::create().await);
+    is_waited_for_there_alone(&own.databases.clickhouse, &other.databases.clickhouse).await;
 }

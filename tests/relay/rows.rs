@@ -11,10 +11,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::eventually;
-use crate::setup::{OwnStores, scrape, scrape_at};
+use crate::harness::{IsolatedStores, wait_until};
+use crate::setup::{scrape, scrape_at};
 
-async fn waiting(own: &OwnStores, organization: Uuid) -> i64 {
+async fn waiting(own: &IsolatedStores, organization: Uuid) -> i64 {
     sqlx::query_scalar("select count(*) from outbox where organization_id = $1 and applied_at is null")
         .bind(organization)
         .fetch_one(own.pg())
@@ -24,8 +24,8 @@ async fn waiting(own: &OwnStores, organization: Uuid) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_cannot_be_read_holds_up_its_organization_alone() {
-    let own = OwnStores::create().await;
-    let (struck, other) = (own.organization(1).await, own.organization(1).await);
+    let own = IsolatedStores::create().await;
+    let (struck, other) = (own.tenant(1).await, own.tenant(1).await);
     scrape(own.pg(), struck.id, struck.accounts[0], 3, 100).await;
     let row: i64 = sqlx::query_scalar(
         "insert into outbox (organization_id, events, since) values ($1, '\\x0909', '1970-01-01') returning position",
@@ -52,8 +52,8 @@ async fn a_row_that_cannot_be_read_holds_up_its_organization_alone() {
 /// A ClickHouse that gives a statement less than many subjects together need gets them a few at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_much_for_one_statement_is_computed_in_several() {
-    let mut own = OwnStores::create().await;
-    let tenant = own.organization(12).await;
+    let mut own = IsolatedStores::create().await;
+    let tenant = own.tenant(12).await;
     let days = 3;
     for day in (0..days).rev() {
         for account in &tenant.accounts {
@@ -61,15 +61,15 @@ async fn what_is_too_much_for_one_statement_is_computed_in_several() {
             scrape_at(own.pg(), tenant.id, *account, 500, 100 * (days - day), at).await;
         }
     }
-    let unlimited = own.stores.clickhouse.clone();
-    own.stores.clickhouse = unlimited.clone().with_setting("max_rows_to_read", "30000");
+    let unlimited = own.databases.clickhouse.clone();
+    own.databases.clickhouse = unlimited.clone().with_setting("max_rows_to_read", "30000");
     let relay = own.relay();
     own.applied(tenant.id).await;
     relay.stop().await;
-    own.stores.clickhouse = unlimited;
+    own.databases.clickhouse = unlimited;
     let gained = 12 * 500 * 100 * (days - 1);
     let gains: i64 = own
-        .stores
+        .databases
         .clickhouse
         .query_raw("select assumeNotNull(sum(view_gain)) from account_daily final")
         .fetch_one()
@@ -80,15 +80,15 @@ async fn what_is_too_much_for_one_statement_is_computed_in_several() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap();
-    let mut deaf = own.stores.clone();
+    let mut deaf = own.databases.clone();
     deaf.clickhouse = deaf.clickhouse.with_url(format!("http://{address}"));
     for (stores, database_url) in [
-        (deaf, own.database_url.clone()),
-        (own.stores.clone(), format!("postgres://nobody@{address}/nothing")),
+        (deaf, own.connection.database_url.clone()),
+        (own.databases.clone(), format!("postgres://nobody@{address}/nothing")),
     ] {
         let stop = CancellationToken::new();
         let task = tokio::spawn(relay::run(stores, database_url, stop.clone()));
@@ -101,8 +101,9 @@ async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
     let relay = own.relay();
     own.applied(tenant.id).await;
     relay.stop().await;
-    eventually("the lock is free", || async {
-        let leadership = tidemark::store::outbox::RelayLock::try_acquire(&own.database_url).await.unwrap();
+    wait_until("the lock is free", || async {
+        let leadership =
+            tidemark::store::outbox::RelayLock::try_acquire(&own.connection.database_url).await.unwrap();
         leadership.map(drop)
     })
     .await;
@@ -114,17 +115,17 @@ const SLOW: &str = "insert into relay_position (relay, delivery)
 
 #[tokio::test]
 async fn what_is_waited_for_unusually_long_is_told_once() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let log = Arc::new(tempfile::tempfile().unwrap());
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::clone(&log)).finish();
     let _here = tracing::subscriber::set_default(subscriber);
-    let client = own.stores.clickhouse.clone();
+    let client = own.databases.clickhouse.clone();
     let left = tokio::spawn(async move {
         client.query_raw(SLOW).execute().await.unwrap();
     });
-    let client = &own.stores.clickhouse;
+    let client = &own.databases.clickhouse;
     let inserting =
-        eventually("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
+        wait_until("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
             .await;
     history_writer::wait_for_inserts(client, Duration::ZERO).await.unwrap();
     left.await.unwrap();
@@ -140,15 +141,15 @@ async fn what_is_waited_for_unusually_long_is_told_once() {
 /// What a killed relay left at work in ClickHouse must not write beside its successor.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_begins_when_its_predecessors_last_statement_has_ended() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
-    let predecessor = own.stores.clickhouse.clone();
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
+    let predecessor = own.databases.clickhouse.clone();
     let left = tokio::spawn(async move {
         predecessor.query_raw(SLOW).execute().await.unwrap();
         Instant::now()
     });
-    let client = &own.stores.clickhouse;
-    eventually("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
+    let client = &own.databases.clickhouse;
+    wait_until("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
         .await;
     let relay = own.relay();
     own.applied(tenant.id).await;

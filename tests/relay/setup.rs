@@ -3,13 +3,11 @@
 
 use chrono::{DateTime, Days, Utc};
 use sqlx::PgPool;
-use tidemark::app::Databases;
-use tidemark::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use tidemark::model::counters::Counters;
 use tidemark::model::latest::{AccountLatest, VideoLatest};
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
-use tidemark::model::secret::Secret;
+use tidemark::store::Write;
 use tidemark::store::analytics::subjects::{self, GainColumns};
 use tidemark::store::analytics::{HistoryReader, SubjectScope};
 use tidemark::store::clickhouse::history_writer;
@@ -20,55 +18,17 @@ use tidemark::store::outbox::visibility;
 use tidemark::store::records::accounts;
 use tidemark::store::records::imports;
 use tidemark::store::records::organizations::OrganizationChange;
-use tidemark::store::{Write, migrate};
 use tidemark::worker::relay;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{PATIENCE, Stack, eventually, tenant};
+use crate::harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
 
-/// Databases of a test's own on the shared servers.
-pub(crate) struct OwnStores {
-    pub(crate) stores: Databases,
-    pub(crate) database_url: String,
-}
-
-impl OwnStores {
-    pub(crate) async fn create() -> Self {
-        let Stack { connection, .. } = Stack::shared();
-        OwnStores::create_on(ClickhouseArgs {
-            clickhouse_url: connection.clickhouse_url.clone(),
-            clickhouse_user: connection.clickhouse_user.clone(),
-            clickhouse_password: Secret::new(&connection.clickhouse_password),
-            clickhouse_database: format!("relay_{}", Uuid::now_v7().simple()),
-            clickhouse_cluster: String::new(),
-        })
-        .await
-    }
-
-    /// With its history in a database of a ClickHouse of the test's choice.
-    pub(crate) async fn create_on(clickhouse: ClickhouseArgs) -> Self {
-        let Stack { connection, .. } = Stack::shared();
-        let name = clickhouse.clickhouse_database.clone();
-        let (server, _) = connection.database_url.rsplit_once('/').expect("the URL names a database");
-        let database_url = format!("{server}/{name}");
-        let args = StoreArgs {
-            postgres: PostgresArgs { database_url: Secret::new(&database_url), database_connections: 8 },
-            clickhouse,
-            clock_url: None,
-        };
-        migrate::run(&args.postgres, &args.clickhouse).await.unwrap();
-        OwnStores { stores: Databases::connect(&args).unwrap(), database_url }
-    }
-
-    pub(crate) fn pg(&self) -> &PgPool {
-        &self.stores.pg
-    }
-
+impl IsolatedStores {
     /// A fresh organization with accounts.
-    pub(crate) async fn organization(&self, accounts: usize) -> Tenant {
-        let (id, _) = tenant(self.pg(), OrganizationChange::default()).await;
+    pub(crate) async fn tenant(&self, accounts: usize) -> Tenant {
+        let (id, _) = create_organization(self.pg(), OrganizationChange::default()).await;
         let names: Vec<_> = (0..accounts)
             .map(|n| (Platform::Tiktok, format!("{}.{n}", &id.simple().to_string()[20..])))
             .collect();
@@ -83,20 +43,24 @@ impl OwnStores {
     /// Starts a relay, which may have to wait until another one of these databases is gone.
     pub(crate) fn relay(&self) -> Relay {
         let stop = CancellationToken::new();
-        let task = tokio::spawn(relay::run(self.stores.clone(), self.database_url.clone(), stop.clone()));
+        let task = tokio::spawn(relay::run(
+            self.databases.clone(),
+            self.connection.database_url.clone(),
+            stop.clone(),
+        ));
         Relay { stop, task }
     }
 
     /// The last delivery that ClickHouse has.
     pub(crate) async fn recorded(&self) -> i64 {
-        history_writer::last_delivery(&self.stores.clickhouse).await.unwrap().number
+        history_writer::last_delivery(&self.databases.clickhouse).await.unwrap().number
     }
 
     /// Copies all that ClickHouse holds, as its files of this moment.
     pub(crate) async fn keep_files(&self, name: &str) {
         for table in TABLES {
-            self.clickhouse(&format!("create table {name}_{table} as {table}")).await;
-            self.clickhouse(&format!("insert into {name}_{table} select * from {table}")).await;
+            self.execute_clickhouse(&format!("create table {name}_{table} as {table}")).await;
+            self.execute_clickhouse(&format!("insert into {name}_{table} select * from {table}")).await;
         }
     }
 
@@ -104,7 +68,7 @@ impl OwnStores {
     pub(crate) async fn put_files_back(&self, name: &str) {
         self.lose_files().await;
         for table in TABLES {
-            self.clickhouse(&format!("insert into {table} select * from {name}_{table}")).await;
+            self.execute_clickhouse(&format!("insert into {table} select * from {name}_{table}")).await;
         }
     }
 
@@ -114,18 +78,18 @@ impl OwnStores {
         self.put_files_back(name).await;
         let relay = self.relay();
         let again = || async { (self.recorded().await > last).then_some(()) };
-        eventually("what was lost is delivered again", again).await;
+        wait_until("what was lost is delivered again", again).await;
         relay
     }
 
     pub(crate) async fn lose_files(&self) {
         for table in TABLES {
-            self.clickhouse(&format!("truncate table {table}")).await;
+            self.execute_clickhouse(&format!("truncate table {table}")).await;
         }
     }
 
-    async fn clickhouse(&self, statement: &str) {
-        self.stores.clickhouse.query_raw(statement).execute().await.unwrap();
+    async fn execute_clickhouse(&self, statement: &str) {
+        self.databases.clickhouse.query_raw(statement).execute().await.unwrap();
     }
 
     /// Every total of an organization, as text.
@@ -133,7 +97,7 @@ impl OwnStores {
         let scope = SubjectScope::for_organization(self.pg(), organization, None).await.unwrap();
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
-        let history = HistoryReader::new(&self.stores.clickhouse, 2);
+        let history = HistoryReader::new(&self.databases.clickhouse, 2);
         let daily = subjects::fetch_daily(&history, &scope, window, GainColumns::All).await.unwrap();
         let levels = subjects::fetch_levels(&history, &scope, window).await.unwrap();
         format!("{daily:?}\n{levels:?}")
@@ -142,7 +106,7 @@ impl OwnStores {
     /// Every total of an organization and everything else that ClickHouse holds of it, as text.
     pub(crate) async fn figures(&self, organization: Uuid) -> Figures {
         let rows: Vec<String> = self
-            .stores
+            .databases
             .clickhouse
             .query_raw(
                 "select row from (
@@ -161,7 +125,7 @@ impl OwnStores {
 
     /// Waits until what an organization has committed is applied.
     pub(crate) async fn applied(&self, organization: Uuid) {
-        tokio::time::timeout(PATIENCE * 10, visibility::wait_for_all(self.pg(), organization))
+        tokio::time::timeout(WAIT_TIMEOUT * 10, visibility::wait_for_all(self.pg(), organization))
             .await
             .unwrap()
             .unwrap();

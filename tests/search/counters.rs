@@ -10,7 +10,8 @@ use tidemark::store::Write;
 use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
 use uuid::Uuid;
 
-use crate::setup::{Followed, add_account, organization, postgres};
+use crate::harness::api_database;
+use crate::setup::{Followed, add_account, organization};
 
 async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i64; 2], caption: &str) {
     let now = Utc::now();
@@ -47,7 +48,7 @@ async fn changes_of(pg: &PgPool, organization: Uuid) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scrape_that_only_moves_counters_does_not_touch_the_index() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;

@@ -17,11 +17,12 @@ use tidemark::store::write::Entity;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::setup::{Followed, OwnDatabase, add_creator, insert_creator, organization, postgres};
+use crate::harness::{IsolatedStores, api_database};
+use crate::setup::{Followed, add_creator, insert_creator, organization};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rename_and_a_removal_show_at_once_and_stay() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;
@@ -54,8 +55,8 @@ async fn a_rename_and_a_removal_show_at_once_and_stay() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_organization_that_is_gone_leaves_every_index() {
-    let own = OwnDatabase::create().await;
-    let pg = own.pg.clone();
+    let own = IsolatedStores::create_postgres().await;
+    let pg = own.pg().clone();
     let folder = TempDir::new().unwrap();
     let (gone, stays) = (organization(&pg).await, organization(&pg).await);
     let followed = Followed::open(&pg, folder.path()).await;
@@ -77,7 +78,6 @@ async fn an_organization_that_is_gone_leaves_every_index() {
 
     assert_eq!(followed.creators(&pg, stays, "stays 4").await, ["Stays 4"]);
     followed.close().await;
-    own.remove().await;
 }
 
 /// Fewer documents than by whose share a segment is written anew by itself.
@@ -153,7 +153,7 @@ async fn files_that_cannot_be_written_anew_are_no_success() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_that_commits_late_is_not_skipped() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;
@@ -178,7 +178,7 @@ async fn a_transaction_that_commits_late_is_not_skipped() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_postgres_delays_and_loses_nothing() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let name = format!("search outage {organization}");
@@ -220,35 +220,34 @@ async fn settled(pg: &PgPool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pruning_leaves_what_tells_who_can_follow() {
-    let own = OwnDatabase::create().await;
-    let organization = organization(&own.pg).await;
-    let before = changes::current_position(&own.pg).await.unwrap();
-    add_creator(&own.pg, organization, "One").await;
-    add_creator(&own.pg, organization, "Two").await;
-    settled(&own.pg).await;
-    let after = changes::read_batch(&own.pg, &before).await.unwrap();
+    let own = IsolatedStores::create_postgres().await;
+    let organization = organization(own.pg()).await;
+    let before = changes::current_position(own.pg()).await.unwrap();
+    add_creator(own.pg(), organization, "One").await;
+    add_creator(own.pg(), organization, "Two").await;
+    settled(own.pg()).await;
+    let after = changes::read_batch(own.pg(), &before).await.unwrap();
     assert_eq!(after.named.len(), 2);
     assert!(after.complete);
-    assert_eq!(changes::prune(&own.pg).await.unwrap(), 0, "what is recent stays");
+    assert_eq!(changes::prune(own.pg()).await.unwrap(), 0, "what is recent stays");
 
     sqlx::query("update search_changes set created_at = now() - interval '8 days'")
-        .execute(&own.pg)
+        .execute(own.pg())
         .await
         .unwrap();
-    assert_eq!(changes::prune(&own.pg).await.unwrap(), 1, "the last change stays, however old it is");
-    assert!(!changes::can_resume(&own.pg, &before).await.unwrap());
-    assert!(changes::can_resume(&own.pg, &after.next).await.unwrap());
+    assert_eq!(changes::prune(own.pg()).await.unwrap(), 1, "the last change stays, however old it is");
+    assert!(!changes::can_resume(own.pg(), &before).await.unwrap());
+    assert!(changes::can_resume(own.pg(), &after.next).await.unwrap());
 
-    add_creator(&own.pg, organization, "Three").await;
-    settled(&own.pg).await;
-    assert_eq!(changes::prune(&own.pg).await.unwrap(), 1);
-    assert!(!changes::can_resume(&own.pg, &before).await.unwrap());
-    own.remove().await;
+    add_creator(own.pg(), organization, "Three").await;
+    settled(own.pg()).await;
+    assert_eq!(changes::prune(own.pg()).await.unwrap(), 1);
+    assert!(!changes::can_resume(own.pg(), &before).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn others_can_wait_for_every_follower() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;

@@ -6,9 +6,8 @@ use sqlx::PgPool;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::setup::{
-    Caption, Followed, Random, add_account, add_creator, add_videos, lower, organization, postgres,
-};
+use crate::harness::api_database;
+use crate::setup::{Caption, Followed, Random, add_account, add_creator, add_videos, lower, organization};
 
 /// What a search has to find, by looking at every caption.
 fn naive(captions: &[Caption], query: &str, limit: usize) -> Vec<Uuid> {
@@ -115,7 +114,7 @@ async fn search_agrees_with_a_naive_scan_over_very_many_random_texts() {
 
 /// Compares three times so many queries over so many texts.
 async fn random_texts(seed: u64, texts: usize, cases: usize) {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let (organization, other) = (organization(&pg).await, organization(&pg).await);
     let followed = Followed::open(&pg, folder.path()).await;
@@ -160,7 +159,7 @@ async fn search_agrees_with_a_naive_scan_over_real_captions() {
         let mut random = Random(7);
         texts.extend((0..3000).map(|_| random.text(PIECES, 60)));
     }
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;
@@ -185,7 +184,7 @@ async fn search_agrees_with_a_naive_scan_over_real_captions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_only_the_smallest_have_is_found_however_many_they_are() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;
@@ -212,7 +211,7 @@ async fn what_only_the_smallest_have_is_found_however_many_they_are() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sections_are_filled_and_ranked() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;

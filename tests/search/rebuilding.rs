@@ -10,10 +10,9 @@ use tempfile::TempDir;
 use tidemark::store::search::changes;
 use uuid::Uuid;
 
-use crate::harness::eventually;
+use crate::harness::{IsolatedStores, wait_until};
 use crate::setup::{
-    Caption, Followed, OwnDatabase, add_creator, add_unannounced_creator, add_videos, follower_to_kill,
-    organization,
+    Caption, Followed, add_creator, add_unannounced_creator, add_videos, follower_to_kill, organization,
 };
 
 /// Enough that it takes several pages to read them.
@@ -32,8 +31,8 @@ async fn fill(pg: &PgPool, organization: Uuid) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn searches_go_on_while_every_index_is_made_anew() {
-    let own = OwnDatabase::create().await;
-    let pg = own.pg.clone();
+    let own = IsolatedStores::create_postgres().await;
+    let pg = own.pg().clone();
     let organization = organization(&pg).await;
     fill(&pg, organization).await;
     add_creator(&pg, organization, "Steady").await;
@@ -67,7 +66,7 @@ async fn searches_go_on_while_every_index_is_made_anew() {
         })
         .collect();
     let reindex = tokio::process::Command::new(env!("CARGO_BIN_EXE_tidemark"))
-        .args(["reindex", "--database-url", &own.url])
+        .args(["reindex", "--database-url", &own.connection.database_url])
         .stdin(Stdio::null())
         .output();
     // What is written meanwhile is found in the old index and in the new one.
@@ -101,13 +100,12 @@ async fn searches_go_on_while_every_index_is_made_anew() {
             fs::read_dir(folder.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir());
         assert_eq!(indexes.count(), 1, "the former index is removed");
     }
-    own.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_while_an_index_is_made_anew_costs_nothing() {
-    let own = OwnDatabase::create().await;
-    let pg = own.pg.clone();
+    let own = IsolatedStores::create_postgres().await;
+    let pg = own.pg().clone();
     let organization = organization(&pg).await;
     fill(&pg, organization).await;
     let folder = TempDir::new().unwrap();
@@ -127,19 +125,19 @@ async fn a_kill_while_an_index_is_made_anew_costs_nothing() {
         let mut child = follower_to_kill(folder.path(), &own).spawn().unwrap();
         // Waiting for it would close its standard input, by which it lives.
         let _lifeline = child.stdin.take();
-        let status = tokio::time::timeout(crate::harness::PATIENCE, child.wait()).await.expect(step).unwrap();
+        let status =
+            tokio::time::timeout(crate::harness::WAIT_TIMEOUT, child.wait()).await.expect(step).unwrap();
         assert!(!status.success() && !armed.join(step).exists(), "{step}: {status}");
         add_creator(&pg, organization, &name).await;
     }
     let generation = changes::request_rebuild(&pg).await.unwrap();
     let followed = Followed::open(&pg, folder.path()).await;
     followed.current(&pg).await;
-    eventually("the index is made anew", || async {
+    wait_until("the index is made anew", || async {
         followed.index.position().filter(|position| position.generation == generation)
     })
     .await;
     assert_eq!(followed.creators(&pg, organization, "killed").await.len(), steps.len());
     assert_eq!(followed.index.document_count(), (12_000 + steps.len()) as u64);
     followed.close().await;
-    own.remove().await;
 }

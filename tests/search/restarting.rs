@@ -11,15 +11,12 @@ use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, changes};
 
-use crate::harness::PATIENCE;
-use crate::setup::{
-    Followed, OwnDatabase, Random, add_creator, add_unannounced_creator, follower_to_kill, organization,
-    postgres,
-};
+use crate::harness::{IsolatedStores, WAIT_TIMEOUT, api_database};
+use crate::setup::{Followed, Random, add_creator, add_unannounced_creator, follower_to_kill, organization};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_process_goes_on_where_it_was() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;
@@ -44,8 +41,8 @@ async fn a_restarted_process_goes_on_where_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_neither_loses_nor_doubles() {
-    let own = OwnDatabase::create().await;
-    let pg = own.pg.clone();
+    let own = IsolatedStores::create_postgres().await;
+    let pg = own.pg().clone();
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
 
@@ -54,7 +51,7 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     for _ in 0..6 {
         let mut child = follower_to_kill(folder.path(), &own).spawn().unwrap();
         let before = following(&pg).await;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         // Some writes come before it follows, some while it does.
         let mut left = 1 + random.below(60);
         while left > 0 {
@@ -82,7 +79,6 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     }
     assert_eq!(followed.index.document_count(), names.len() as u64);
     followed.close().await;
-    own.remove().await;
 }
 
 /// The number of processes that have followed so far: each is another follower.
@@ -92,7 +88,7 @@ async fn following(pg: &PgPool) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     std::fs::write(folder.path().join("notes.txt"), "not ours").unwrap();
@@ -141,7 +137,7 @@ async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_takes_a_folder_that_is_still_written_to() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let followed = Followed::open(&pg, folder.path()).await;
     followed.current(&pg).await;
@@ -188,7 +184,7 @@ fn opened_with_words(folder: &Path) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_of_another_database_or_of_a_pruned_past_is_rebuilt() {
-    let pg = postgres().await;
+    let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     let followed = Followed::open(&pg, folder.path()).await;

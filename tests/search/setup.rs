@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::PgPoolOptions;
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::PgPool;
 use tidemark::app::{Clock, Databases};
 use tidemark::store::Write;
 use tidemark::store::records::organizations::OrganizationChange;
@@ -18,48 +17,18 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-pub(crate) use crate::harness::postgres;
-use crate::harness::{eventually, tenant};
-
-/// A database without other tests' records, beside the shared one.
-pub(crate) struct OwnDatabase {
-    pub(crate) pg: PgPool,
-    pub(crate) name: String,
-    pub(crate) url: String,
-    server: PgPool,
-}
-
-impl OwnDatabase {
-    pub(crate) async fn create() -> Self {
-        let server = postgres().await;
-        let name = format!("tidemark_search_{}", Uuid::now_v7().simple());
-        sqlx::query(AssertSqlSafe(format!("create database {name}"))).execute(&server).await.unwrap();
-        let options = server.connect_options().as_ref().clone().database(&name);
-        let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
-        sqlx::migrate!().run(&pg).await.unwrap();
-        let shared = std::env::var("TIDEMARK_TEST_DATABASE_URL")
-            .unwrap_or_else(|_| crate::harness::Stack::shared().connection.database_url);
-        let url = format!("{}/{name}", shared.rsplit_once('/').unwrap().0);
-        OwnDatabase { pg, name, url, server }
-    }
-
-    pub(crate) async fn remove(self) {
-        self.pg.close().await;
-        let drop = format!("drop database {} with (force)", self.name);
-        sqlx::query(AssertSqlSafe(drop)).execute(&self.server).await.unwrap();
-    }
-}
+use crate::harness::{IsolatedStores, create_organization, wait_until};
 
 /// Names the folder and the database of a process that is to be killed.
 const KILLED: (&str, &str) = ("TIDEMARK_TEST_KILLED_FOLDER", "TIDEMARK_TEST_KILLED_DATABASE");
 
 /// A process that follows until it is killed, or reaches a failpoint that is armed by a file in `armed` of the folder.
-pub(crate) fn follower_to_kill(folder: &Path, own: &OwnDatabase) -> Command {
+pub(crate) fn follower_to_kill(folder: &Path, own: &IsolatedStores) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "setup::follows_until_killed", "--ignored"])
         .env(KILLED.0, folder)
-        .env(KILLED.1, &own.name)
+        .env(KILLED.1, &own.connection.database_url)
         .env("TIDEMARK_FAILPOINTS", folder.join("armed"))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -71,15 +40,14 @@ pub(crate) fn follower_to_kill(folder: &Path, own: &OwnDatabase) -> Command {
 #[ignore = "a process of its own, which other tests start and kill"]
 async fn follows_until_killed() {
     let (Ok(folder), Ok(database)) = (std::env::var(KILLED.0), std::env::var(KILLED.1)) else { return };
-    let options = postgres().await.connect_options().as_ref().clone().database(&database);
-    let pg = PgPoolOptions::new().connect_with(options).await.unwrap();
+    let pg = PgPool::connect(&database).await.unwrap();
     let _followed = Followed::open(&pg, Path::new(&folder)).await;
     // It ends with the process that started it, too.
     tokio::io::stdin().read_u8().await.unwrap_err();
 }
 
 pub(crate) async fn organization(pg: &PgPool) -> Uuid {
-    tenant(pg, OrganizationChange::default()).await.0
+    create_organization(pg, OrganizationChange::default()).await.0
 }
 
 /// An index in a folder of its own, followed by a task until it is closed.
@@ -114,7 +82,7 @@ impl Followed {
         self.task.await.unwrap();
         drop(self.index);
         let lock = File::open(self.folder.join("lock")).unwrap();
-        eventually("the folder is free", async || lock.try_lock().ok()).await;
+        wait_until("the folder is free", async || lock.try_lock().ok()).await;
     }
 
     /// Waits until everything committed so far is applied.
@@ -133,7 +101,7 @@ impl Followed {
         // The first of the two may have begun before.
         for _ in 0..2 {
             let now = Instant::now();
-            eventually("the follower has looked", async || {
+            wait_until("the follower has looked", async || {
                 self.index.lag().is_some_and(|behind| behind < now.elapsed()).then_some(())
             })
             .await;

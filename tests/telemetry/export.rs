@@ -12,8 +12,7 @@ use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use tidemark::telemetry::names::{ALL, ExportedBy};
 
-use crate::harness::databases::{Databases, Process};
-use crate::harness::{client, eventually, tenant};
+use crate::harness::{IsolatedStores, Process, create_organization, http_client, wait_until};
 use crate::receiver::{Receiver, attribute, hex, text};
 
 const API: &str = "tidemark-api";
@@ -27,7 +26,7 @@ const SOUGHT: &str = "sought-by-nobody-else";
 /// An API and a tracker that export everything, quickly.
 struct Installation {
     receiver: Receiver,
-    databases: Databases,
+    databases: IsolatedStores,
     api: Process,
     tracker: Process,
     base: String,
@@ -36,15 +35,15 @@ struct Installation {
 
 impl Installation {
     async fn start() -> Self {
-        let mut databases = Databases::fresh("telemetry").await;
-        let connection = databases.stack.connection.clone();
+        let mut databases = IsolatedStores::create().await;
+        let connection = databases.connection.clone();
         let short = format!("{}/short", connection.sandbox_url);
         let receiver = Receiver::start(&connection.clickhouse_url, &short).await;
         let stands_between = [
             ("TIDEMARK_CLICKHOUSE_URL", format!("{}/clickhouse", receiver.url)),
             ("TIDEMARK_TIKTOK_SHORT_LINK_URL", format!("{}/short", receiver.url)),
         ];
-        databases.variables.extend(stands_between);
+        databases.environment.extend(stands_between);
         let exports = [
             ("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url.clone()),
             ("OTEL_METRIC_EXPORT_INTERVAL", "300".to_owned()),
@@ -52,7 +51,7 @@ impl Installation {
             ("OTEL_BLRP_SCHEDULE_DELAY", "200".to_owned()),
         ];
         let options = OrganizationChange { rate_limit: Some(Some(12)), ..OrganizationChange::default() };
-        let (_, key) = tenant(&databases.pg, options).await;
+        let (_, key) = create_organization(databases.pg(), options).await;
         let yesterday = Utc::now() - TimeDelta::days(1);
         let refused = SourcePause {
             platform: Platform::Instagram,
@@ -61,7 +60,7 @@ impl Installation {
             cause: PauseCause::Credentials,
             reason: "refused".to_owned(),
         };
-        source_pauses::start(&databases.pg, &refused, yesterday).await.unwrap();
+        source_pauses::start(databases.pg(), &refused, yesterday).await.unwrap();
         let (api, base) = databases.serve(&exports);
         let tracker = databases.track(&exports);
         Installation { receiver, databases, api, tracker, base, key }
@@ -76,24 +75,24 @@ impl Installation {
     }
 
     async fn get(&self, path: &str) -> (u16, String, String) {
-        self.ask(client().get(format!("{}{path}", self.base))).await
+        self.ask(http_client().get(format!("{}{path}", self.base))).await
     }
 
     async fn post(&self, path: &str, body: Value) -> (u16, String, String) {
-        self.ask(client().post(format!("{}{path}", self.base)).json(&body)).await
+        self.ask(http_client().post(format!("{}{path}", self.base)).json(&body)).await
     }
 
     /// Tracks accounts of both platforms and waits until what was scraped of them is in ClickHouse.
     async fn work(&self) {
         for platform in ["instagram", "tiktok"] {
-            let username = &self.databases.stack.one_of(platform).username;
+            let username = &self.databases.sandbox_account(platform).username;
             let made = self.post("/accounts", json!({"platform": platform, "username": username})).await;
             assert_eq!(made.0, 201, "{}", made.2);
         }
-        eventually("both accounts are scraped and delivered", || async {
+        wait_until("both accounts are scraped and delivered", || async {
             let counted = "select count(*) filter (where last_scrape_time is not null) = 2
                                and not exists (select from outbox where applied_at is null) from accounts";
-            let done: bool = sqlx::query_scalar(counted).fetch_one(&self.databases.pg).await.unwrap();
+            let done: bool = sqlx::query_scalar(counted).fetch_one(self.databases.pg()).await.unwrap();
             done.then_some(())
         })
         .await;
@@ -101,8 +100,8 @@ impl Installation {
 
     /// A metric's page, once it can be read.
     async fn page(&self, process: &Process) -> String {
-        let url = eventually("the page of metrics can be read", || async { process.metrics_url() }).await;
-        client().get(url).send().await.unwrap().text().await.unwrap()
+        let url = wait_until("the page of metrics can be read", || async { process.metrics_url() }).await;
+        http_client().get(url).send().await.unwrap().text().await.unwrap()
     }
 }
 
@@ -126,7 +125,7 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
     let (status, request_id, body) = installation.get("/overview?period=7d").await;
     assert_eq!(status, 200, "{body}");
     let receiver = &installation.receiver;
-    let spans = eventually("the request's trace is whole", || async {
+    let spans = wait_until("the request's trace is whole", || async {
         let spans = receiver.trace(TRACE);
         let named = |name| spans.iter().any(|(_, span)| span.name == name);
         (named("GET /v2/overview") && named("SELECT clickhouse")).then_some(spans)
@@ -156,11 +155,11 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
     }
 
     let account: String = sqlx::query_scalar("select id::text from accounts limit 1")
-        .fetch_one(&installation.databases.pg)
+        .fetch_one(installation.databases.pg())
         .await
         .unwrap();
     assert_eq!(installation.get(&format!("/accounts/{account}")).await.0, 200);
-    eventually("a route is told by its template", || async {
+    wait_until("a route is told by its template", || async {
         let spans = receiver.trace(TRACE);
         spans.iter().any(|(_, span)| span.name == "GET /v2/accounts/{account_id}").then_some(())
     })
@@ -189,7 +188,7 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
     let line = installation.api.lines().into_iter().find(|line| line["request_id"] == request_id.as_str());
     let line = line.unwrap();
     assert_eq!((line["trace_id"].as_str(), line["message"].as_str()), (Some(TRACE), Some("answered")));
-    eventually("the collector has the line", || async {
+    wait_until("the collector has the line", || async {
         receiver.look(|received| {
             let mut logs = received.logs.iter().map(|(_, log)| log);
             let found = logs.find(|log| attribute(&log.attributes, "request_id") == request_id)?;
@@ -201,12 +200,12 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
 
     // Whatever else is counted: searches, and requests beyond the limit.
     assert_eq!(installation.get(&format!("/search?q={SOUGHT}")).await.0, 200);
-    let search = eventually("the search is a span", || async {
+    let search = wait_until("the search is a span", || async {
         receiver.trace(TRACE).into_iter().find(|(_, span)| span.name == "search")
     })
     .await;
     assert_eq!(attribute(&search.1.attributes, "http.route"), "/v2/search");
-    eventually("the limit is reached", || async {
+    wait_until("the limit is reached", || async {
         (installation.get("/whoami").await.0 == 429).then_some(())
     })
     .await;
@@ -222,7 +221,7 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
 
 /// A source whose credentials were refused rests until it has answered, however long ago that was.
 async fn refused_credentials_are_told(installation: &Installation) {
-    eventually("the source is told to rest", || async {
+    wait_until("the source is told to rest", || async {
         let page = installation.page(&installation.tracker).await;
         let mut lines = page.lines().filter(|line| line.starts_with("tidemark_source_paused{"));
         let rests = lines.find(|line| line.ends_with(" 1"))?;
@@ -234,7 +233,7 @@ async fn refused_credentials_are_told(installation: &Installation) {
         Some(())
     })
     .await;
-    let pg = &installation.databases.pg;
+    let pg = installation.databases.pg();
     assert!(source_pauses::end(pg, Platform::Instagram, "http", Utc::now()).await.unwrap());
 }
 
@@ -247,7 +246,7 @@ async fn belong_to_statements(receiver: &Receiver) {
     });
     // A request's, and the relay's.
     assert!(parents.len() > 5, "{parents:?}");
-    eventually("the statements' spans are there", || async {
+    wait_until("the statements' spans are there", || async {
         receiver.look(|received| {
             let spans = received.spans.iter().filter(|(_, span)| span.name.ends_with(" clickhouse"));
             let statements: BTreeSet<_> = spans.map(|(_, span)| hex(&span.span_id)).collect();
@@ -271,7 +270,7 @@ async fn every_metric(installation: &Installation) {
     let receiver = &installation.receiver;
     let seen = || -> BTreeSet<_> { receiver.look(|received| received.metrics.keys().cloned().collect()) };
     let missing = || -> Vec<_> { wanted.difference(&seen()).cloned().collect() };
-    let all = eventually("every metric arrives", || async { missing().is_empty().then_some(()) });
+    let all = wait_until("every metric arrives", || async { missing().is_empty().then_some(()) });
     tokio::select! {
         () = all => {}
         () = tokio::time::sleep(Duration::from_secs(25)) => panic!("missing: {:?}", missing()),
@@ -323,14 +322,14 @@ async fn nothing_secret(installation: &Installation) {
         told.extend_from_slice(installation.page(process).await.as_bytes());
     }
     let told = String::from_utf8_lossy(&told);
-    let password = &installation.databases.stack.connection.clickhouse_password;
+    let password = &installation.databases.connection.clickhouse_password;
     assert!(password.len() > 8 && told.contains("/v2/search"));
     let passed_on = installation.receiver.look(|received| format!("{:?}", received.passed_on));
     for secret in [&installation.key, password, SOUGHT] {
         assert!(!told.contains(secret), "{secret} was told");
         assert!(!passed_on.contains(secret), "{secret} was passed on");
     }
-    let accounts = ["instagram", "tiktok"].map(|platform| installation.databases.stack.one_of(platform));
+    let accounts = ["instagram", "tiktok"].map(|platform| installation.databases.sandbox_account(platform));
     let sent = installation.receiver.look(|received| String::from_utf8_lossy(&received.bytes).into_owned());
     for account in accounts {
         assert!(!sent.contains(&account.username), "{} was sent", account.username);

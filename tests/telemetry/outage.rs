@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use crate::harness::databases::Databases;
-use crate::harness::{client, eventually};
+use crate::harness::{IsolatedStores, http_client, wait_until};
 
 /// Takes connections and never answers on them.
 async fn silent() -> String {
@@ -22,7 +21,7 @@ async fn silent() -> String {
 
 #[tokio::test]
 async fn a_collector_that_is_down_or_hangs_costs_requests_nothing() {
-    let databases = Databases::fresh("telemetry_outage").await;
+    let databases = IsolatedStores::create().await;
     let hangs = silent().await;
     let (mut api, base) = databases.serve(&[
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:1/v1/traces".to_owned()),
@@ -35,7 +34,7 @@ async fn a_collector_that_is_down_or_hangs_costs_requests_nothing() {
         ("OTEL_BLRP_MAX_QUEUE_SIZE", "16".to_owned()),
         ("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "8".to_owned()),
     ]);
-    let client = client();
+    let client = http_client();
     let missed = || {
         let lines = api.lines();
         let of_traces = lines.iter().filter(|line| line["signal"] == "traces");
@@ -48,7 +47,7 @@ async fn a_collector_that_is_down_or_hangs_costs_requests_nothing() {
         asked.elapsed()
     };
     ask().await;
-    eventually("the log says that the collector is missed", || async { (missed() > 0).then_some(()) }).await;
+    wait_until("the log says that the collector is missed", || async { (missed() > 0).then_some(()) }).await;
     // Far more than the queues hold, before and after all of them are full.
     for _ in 0..10 {
         let slowest = join_all((0..20).map(|_| ask())).await.into_iter().max().unwrap();

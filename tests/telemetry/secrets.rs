@@ -13,8 +13,7 @@ use tidemark::model::organization::KeyStatus;
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::records::organizations::OrganizationChange;
 
-use crate::harness::databases::Databases;
-use crate::harness::{PATIENCE, client, eventually, tenant};
+use crate::harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, http_client, wait_until};
 
 use crate::receiver::Receiver;
 
@@ -28,7 +27,7 @@ const FORGED: &str = "2026-01-01T00:00:00Z ERROR forged";
 
 /// Every place of a request in which somebody might put a key.
 fn requests(base: &str, key: &str) -> Vec<RequestBuilder> {
-    let (client, root) = (client(), base.trim_end_matches("/v2"));
+    let (client, root) = (http_client(), base.trim_end_matches("/v2"));
     let get = |path: &str| client.get(format!("{base}{path}"));
     let basic = |text: String| format!("Basic {}", BASE64_STANDARD.encode(text));
     let mut requests = vec![
@@ -83,12 +82,12 @@ fn requests(base: &str, key: &str) -> Vec<RequestBuilder> {
 }
 
 /// Keys of every kind that there is.
-async fn all_keys(databases: &Databases) -> Vec<String> {
+async fn all_keys(databases: &IsolatedStores) -> Vec<String> {
     let options = OrganizationChange { rate_limit: Some(Some(100_000)), ..OrganizationChange::default() };
-    let (organization, good) = tenant(&databases.pg, options).await;
-    let make = async |new: NewKey| keys::create(&databases.pg, organization, &new).await.unwrap();
+    let (organization, good) = create_organization(databases.pg(), options).await;
+    let make = async |new: NewKey| keys::create(databases.pg(), organization, &new).await.unwrap();
     let disabled = make(NewKey::named("disabled")).await;
-    keys::set_status(&databases.pg, disabled.record.id, KeyStatus::Disabled).await.unwrap();
+    keys::set_status(databases.pg(), disabled.record.id, KeyStatus::Disabled).await.unwrap();
     let expired = NewKey { expires_at: Some(chrono::DateTime::UNIX_EPOCH), ..NewKey::named("expired") };
     let spent = NewKey { rate_limit: Some(1), ..NewKey::named("spent") };
     let unknown = ApiKey::generate().unwrap().reveal().to_owned();
@@ -124,18 +123,19 @@ fn lacks(what: &str, told: &str, secrets: &[String]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_key_password_or_caption_is_told_at_any_level() {
-    let databases = Databases::fresh("secrets").await;
-    let connection = databases.stack.connection.clone();
+    let databases = IsolatedStores::create().await;
+    let connection = databases.connection.clone();
     let receiver = Receiver::start(&connection.clickhouse_url, &connection.sandbox_url).await;
     let exports = exports(&receiver);
     let keys = all_keys(&databases).await;
 
     // A tracker that reads captions, and an API in either form of the log.
-    let username = &databases.stack.one_of("tiktok").username;
+    let username = &databases.sandbox_account("tiktok").username;
     let tracker = databases.track(&exports);
     let (json_api, base) = databases.serve(&exports);
     let account = json!({"platform": "tiktok", "username": username, "scrape_interval_hours": 6});
-    let added = client().post(format!("{base}/accounts")).bearer_auth(&keys[0]).json(&account).send().await;
+    let added =
+        http_client().post(format!("{base}/accounts")).bearer_auth(&keys[0]).json(&account).send().await;
     assert_eq!(added.unwrap().status(), 201);
     let (text_api, text_base) = databases.serve(&with(&exports, &[("TIDEMARK_LOG_FORMAT", "text")]));
     for base in [&base, &text_base] {
@@ -146,25 +146,26 @@ async fn no_key_password_or_caption_is_told_at_any_level() {
             }
         }
         let forged = format!("{base}/accounts/%0a{}", FORGED.replace(' ', "%20"));
-        client().get(forged).bearer_auth(&keys[0]).send().await.unwrap();
+        http_client().get(forged).bearer_auth(&keys[0]).send().await.unwrap();
         let odd = json!({"platform": "tiktok", "username": format!("\n{FORGED}")});
-        client().post(format!("{base}/accounts")).bearer_auth(&keys[0]).json(&odd).send().await.unwrap();
+        http_client().post(format!("{base}/accounts")).bearer_auth(&keys[0]).json(&odd).send().await.unwrap();
     }
-    eventually("captions are here", || async {
+    wait_until("captions are here", || async {
         let there =
             "select count(*) > 0 and not exists (select from outbox where applied_at is null) from videos";
-        let there: bool = sqlx::query_scalar(there).fetch_one(&databases.pg).await.unwrap();
+        let there: bool = sqlx::query_scalar(there).fetch_one(databases.pg()).await.unwrap();
         there.then_some(())
     })
     .await;
     for base in [&base, &text_base] {
         for path in ["/account-videos", "/overview", "/health", &format!("/search?q={SOUGHT}")] {
-            let answer = client().get(format!("{base}{path}")).bearer_auth(&keys[0]).send().await.unwrap();
+            let answer =
+                http_client().get(format!("{base}{path}")).bearer_auth(&keys[0]).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{path}");
         }
     }
     let captions = "select description from videos where length(description) >= 30 limit 100";
-    let captions: Vec<String> = sqlx::query_scalar(captions).fetch_all(&databases.pg).await.unwrap();
+    let captions: Vec<String> = sqlx::query_scalar(captions).fetch_all(databases.pg()).await.unwrap();
     assert!(captions.len() > 5, "{captions:?}");
 
     // Stores that are away, and refuse.
@@ -199,7 +200,7 @@ async fn no_key_password_or_caption_is_told_at_any_level() {
     let mut processes = [json_api, text_api, outage, tracker];
     for process in &mut processes {
         if let Some(page) = process.metrics_url_in_any_form() {
-            lacks("metrics", &client().get(page).send().await.unwrap().text().await.unwrap(), &secrets);
+            lacks("metrics", &http_client().get(page).send().await.unwrap().text().await.unwrap(), &secrets);
         }
         assert!(process.stop() < Duration::from_secs(25));
     }
@@ -216,17 +217,19 @@ async fn no_key_password_or_caption_is_told_at_any_level() {
 }
 
 /// No table has a secret in any of its columns.
-async fn stored_nowhere(databases: &Databases, secrets: &[String]) {
+async fn stored_nowhere(databases: &IsolatedStores, secrets: &[String]) {
     let tables = "select tablename::text from pg_tables where schemaname = 'public'";
-    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&databases.pg).await.unwrap();
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(databases.pg()).await.unwrap();
     assert!(tables.len() > 10, "{tables:?}");
     for table in tables {
         let found = format!(
             "select count(*) from \"{table}\" t, unnest($1::text[]) secret where strpos(t::text, secret) > 0"
         );
         let found = sqlx::query_scalar(sqlx::AssertSqlSafe(found)).bind(secrets);
-        let found: i64 =
-            tokio::time::timeout(PATIENCE, found.fetch_one(&databases.pg)).await.expect("an answer").unwrap();
+        let found: i64 = tokio::time::timeout(WAIT_TIMEOUT, found.fetch_one(databases.pg()))
+            .await
+            .expect("an answer")
+            .unwrap();
         assert_eq!(found, 0, "{table} holds a key");
     }
 }
@@ -234,12 +237,12 @@ async fn stored_nowhere(databases: &Databases, secrets: &[String]) {
 /// What the command line says of keys and stores, on both of its outputs and at every level.
 #[tokio::test]
 async fn the_command_line_tells_a_key_once_and_no_password() {
-    let databases = Databases::fresh("secrets_cli").await;
-    let (organization, key) = tenant(&databases.pg, OrganizationChange::default()).await;
+    let databases = IsolatedStores::create().await;
+    let (organization, key) = create_organization(databases.pg(), OrganizationChange::default()).await;
     let organization = organization.to_string();
     let run = |arguments: &[&str], more: &[(&str, &str)]| {
-        let mut command = crate::harness::private::command();
-        command.args(arguments).args(["--log", "trace"]).envs(databases.variables.clone());
+        let mut command = crate::harness::command();
+        command.args(arguments).args(["--log", "trace"]).envs(databases.environment.clone());
         command.envs(more.iter().copied()).stdin(std::process::Stdio::null());
         let output = command.output().unwrap();
         let told = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
@@ -249,13 +252,13 @@ async fn the_command_line_tells_a_key_once_and_no_password() {
     let created = told.split('"').find(|part| ApiKey::parse(part).is_some()).unwrap().to_owned();
     assert!(made && told.matches(&created).count() == 1, "{told}");
     let id: String = sqlx::query_scalar("select id::text from api_keys order by id desc limit 1")
-        .fetch_one(&databases.pg)
+        .fetch_one(databases.pg())
         .await
         .unwrap();
-    let database: url::Url = databases.variables[0].1.parse().unwrap();
+    let database: url::Url = databases.connection.database_url.parse().unwrap();
     let mut secrets = vec![key, created, PASSWORD.to_owned()];
     secrets.extend(database.password().map(str::to_owned));
-    secrets.push(databases.stack.connection.clickhouse_password.clone());
+    secrets.push(databases.connection.clickhouse_password.clone());
     let away = format!("postgres://somebody:{PASSWORD}@127.0.0.1:1/x");
     let wrong = format!("postgres://somebody:{PASSWORD}@[nonsense/x");
     let fails = [("TIDEMARK_DATABASE_URL", away.as_str()), ("TIDEMARK_CLICKHOUSE_PASSWORD", PASSWORD)];

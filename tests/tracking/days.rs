@@ -1,7 +1,6 @@
 //! From an added account to history: what the sandbox served becomes records, snapshots and gains.
 
-use crate::harness::private::PrivateStack;
-use crate::harness::{Organization, Stack, eventually};
+use crate::harness::{IsolatedStack, Organization, Stack, wait_until};
 use clickhouse::Row;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,8 +16,7 @@ struct Facts {
 async fn facts(organization: &Organization) -> Facts {
     organization
         .stack
-        .stores
-        .clickhouse
+        .clickhouse()
         .query_raw(
             "select count() as rows, uniqExact(video_id) as videos, uniqExact(date) as days
              from video_snapshots final where org_id = {org:UUID}",
@@ -34,9 +32,9 @@ async fn an_added_account_is_read_and_becomes_history_within_seconds() {
     let stack = Stack::shared();
     for platform in ["instagram", "tiktok"] {
         let organization = stack.organization().await;
-        let account = stack.one_of(platform);
+        let account = stack.sandbox_account(platform);
         let tracked = organization.track(account).await;
-        let served = stack.served(account).await;
+        let served = stack.sandbox_state(account).await;
         assert_eq!(tracked["username"], account.username.as_str());
         assert_eq!(tracked["tracking"]["status"], "active");
         assert!(tracked["follower_count"].as_i64().unwrap() > 0);
@@ -67,7 +65,7 @@ async fn an_added_account_is_read_and_becomes_history_within_seconds() {
 async fn a_creator_is_made_linked_and_ranked() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let account = organization.track(stack.one_of("tiktok")).await;
+    let account = organization.track(stack.sandbox_account("tiktok")).await;
     let account = account["id"].as_str().unwrap();
     let creator = organization.post("/creators", json!({"name": "Mara"})).await.ok(201);
     let creator = creator.text("/data/id");
@@ -93,9 +91,8 @@ async fn a_creator_is_made_linked_and_ranked() {
 async fn a_deleted_account_leaves_every_total_at_once() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
-    let account = organization.track(stack.one_of("instagram")).await;
-    let followers =
-        |overview: &crate::harness::answer::Answer| overview.at("/data/followers/current").clone();
+    let account = organization.track(stack.sandbox_account("instagram")).await;
+    let followers = |overview: &crate::harness::Response| overview.at("/data/followers/current").clone();
     let overview = organization.get("/overview").await.ok(200);
     assert_eq!(followers(&overview), account["follower_count"]);
     assert!(overview.integer("/data/totals/videos") > 0);
@@ -121,7 +118,7 @@ async fn an_account_that_the_platform_does_not_know_fails_and_says_why() {
         .post("/accounts", json!({"platform": "instagram", "username": "nobody.of.that.name"}))
         .await;
     let path = format!("/accounts/{}", made.ok(201).text("/data/id"));
-    let failing = eventually("the first attempt has failed", async || {
+    let failing = wait_until("the first attempt has failed", async || {
         let account = organization.get(&path).await.ok(200);
         (account.text("/data/tracking/status") == "failing").then_some(account)
     })
@@ -133,19 +130,19 @@ async fn an_account_that_the_platform_does_not_know_fails_and_says_why() {
 /// Days pass by the sandbox's clock: what it served on each of them is what the organization gained.
 #[tokio::test]
 async fn own_stores_days_that_pass_become_gains() {
-    let stack = PrivateStack::start().await;
-    let shared = &stack.stack;
+    let stack = IsolatedStack::start().await;
+    let shared = &*stack;
     let organization = shared.organization().await;
-    let account = shared.one_of("tiktok");
+    let account = shared.sandbox_account("tiktok");
     let first = organization.track(account).await;
     let path = format!("/accounts/{}", first["id"].as_str().unwrap());
     let before = organization.get("/overview?period=7d").await.ok(200).integer("/data/views/current");
     let first_views = first["view_count"].as_i64().unwrap();
     let mut scraped = first;
     for day in 2..=3 {
-        shared.sandbox(json!({"op": "advance", "hours": 24})).await;
+        shared.control_sandbox(json!({"op": "advance", "hours": 24})).await;
         let last = scraped["last_scrape_time"].clone();
-        scraped = eventually("the next day's scrape is in", async || {
+        scraped = wait_until("the next day's scrape is in", async || {
             let account = organization.get(&path).await.ok(200);
             (account.at("/data/last_scrape_time") != &last).then(|| account.at("/data").clone())
         })

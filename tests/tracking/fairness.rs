@@ -12,7 +12,7 @@ use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::eventually;
+use crate::harness::wait_until;
 use crate::own::Own;
 use crate::watched::Watched;
 
@@ -108,7 +108,7 @@ async fn trackers_side_by_side_never_ask_for_one_account_at_once() {
     let watched = Watched::new(None);
     let stops: Vec<_> = (0..3).map(|_| own.run_with(12, watched.sources())).collect();
     for round in 1..=3 {
-        eventually("every account was read", async || {
+        wait_until("every account was read", async || {
             let left: i64 = own
                 .read(
                     "select count(*) from scrape_targets where organization_id = $1
@@ -181,7 +181,7 @@ async fn a_killed_trackers_work_is_taken_over_within_a_minute() {
     let killed = Tracker::new(own.stores.clone(), own.sources.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.spawn(async move { killed.run(1, CancellationToken::new()).await });
-    eventually("the platform hangs", async || (own.requests(Platform::Instagram) > 0).then_some(())).await;
+    wait_until("the platform hangs", async || (own.requests(Platform::Instagram) > 0).then_some(())).await;
     // Everything of it is gone at once, and nothing is given back.
     runtime.shutdown_background();
     let died = Instant::now();

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::canned::{self, Canned, Say};
-use crate::harness::eventually;
+use crate::harness::wait_until;
 use crate::own::{Own, Target};
 
 /// What the service said at the level of a warning or above; libraries warn of a slow machine.
@@ -172,14 +172,14 @@ async fn wrong_credentials_blame_nobody_and_are_told_once() {
         Uuid::nil(),
     )
     .await;
-    eventually("the queue rests", async || {
+    wait_until("the queue rests", async || {
         tidemark::store::tracking::source_pauses::fetch_all(own.pg()).await.unwrap().pop()
     })
     .await;
     // The pause is over, and the next attempt meets the same.
     own.sandbox.world.advance(0.1).unwrap();
-    eventually("it is tried again", async || (server.requests().len() == 5).then_some(())).await;
-    eventually("it rests again", async || {
+    wait_until("it is tried again", async || (server.requests().len() == 5).then_some(())).await;
+    wait_until("it rests again", async || {
         let pause = tidemark::store::tracking::source_pauses::fetch_all(own.pg()).await.unwrap().pop()?;
         (pause.until > own.sandbox.world.now()).then_some(())
     })
@@ -206,12 +206,12 @@ async fn a_queue_that_rests_does_not_go_on_because_of_what_no_source_can_read() 
         let pause = tidemark::store::tracking::source_pauses::fetch_all(own.pg()).await.unwrap().pop()?;
         (pause.until > own.sandbox.world.now()).then_some(())
     };
-    eventually("the queue rests", rests).await;
+    wait_until("the queue rests", rests).await;
     own.sandbox.world.advance(0.1).unwrap();
     assert_eq!(own.attempted(account).await.failures, 1, "the collector cannot read it");
     own.sandbox.world.advance(0.1).unwrap();
-    eventually("it is tried again", async || (server.requests().len() == 3).then_some(())).await;
-    eventually("it rests again", rests).await;
+    wait_until("it is tried again", async || (server.requests().len() == 3).then_some(())).await;
+    wait_until("it rests again", rests).await;
     let said = log.take();
     assert!(said.len() == 1 && said[0].contains("credentials"), "{said:#?}");
 }

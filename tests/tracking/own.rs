@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use clap::Parser;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::PgPool;
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::model::identifier::Username;
 use tidemark::model::platform::Platform;
@@ -21,6 +20,8 @@ use tidemark::store::search::SearchIndex;
 use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+
+use crate::harness::{IsolatedStores, http_client, send, serve, wait_until};
 
 /// The stores, the platforms and the tracker of one test.
 pub struct Own {
@@ -55,11 +56,8 @@ impl Own {
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let world = World::open(Population::new(5, 8), None, None).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
-        let stores = Databases {
-            pg: database().await,
-            clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
-            clock: Clock::remote(format!("{}/_clock", sandbox.url)).unwrap(),
-        };
+        let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
+        let stores = Databases { clock, ..IsolatedStores::create_postgres().await.databases.clone() };
         // The options that belong to the variables with which a process is told of the sandbox.
         let options =
             sandbox.environment().into_iter().filter(|(name, _)| *name != "TIDEMARK_CLOCK_URL").map(
@@ -90,9 +88,9 @@ impl Own {
         let search = SearchIndex::open(folder.path()).unwrap();
         let app =
             App::new(self.stores.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
-        let url = crate::harness::serve(&app).await;
-        let answer = crate::harness::client().get(format!("{url}/v2/health")).send().await.unwrap();
-        answer.json::<serde_json::Value>().await.unwrap()["data"]["checks"]["tracker"].take()
+        let url = serve(&app).await;
+        let health = send(http_client().get(format!("{url}/v2/health"))).await;
+        health.at("/data/checks/tracker").clone()
     }
 
     /// The names that the population has on a platform.
@@ -156,7 +154,7 @@ impl Own {
 
     /// Waits until a target was attempted after a time and is in nobody's hand.
     pub async fn attempted(&self, id: Uuid) -> Target {
-        crate::harness::eventually("the target is attempted", async || {
+        wait_until("the target is attempted", async || {
             let target = self.target(id).await;
             (target.last_attempt_at.is_some() && target.lease_owner.is_none()).then_some(target)
         })
@@ -173,7 +171,7 @@ impl Own {
 
     /// Waits until somebody waits for a lock.
     pub async fn somebody_waits(&self) {
-        crate::harness::eventually("somebody waits for the lock", async || {
+        wait_until("somebody waits for the lock", async || {
             let waits: bool = sqlx::query_scalar(
                 "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')",
             )
@@ -199,17 +197,4 @@ impl Own {
     pub fn requests(&self, platform: Platform) -> u64 {
         self.sandbox.world.requests()[&platform]
     }
-}
-
-/// A fresh database beside that of the shared stores.
-async fn database() -> PgPool {
-    let url = crate::harness::Stack::shared().connection.database_url;
-    let server: PgConnectOptions = url.parse().unwrap();
-    let name = format!("tracker_{}", Uuid::now_v7().simple());
-    let mut admin = PgConnection::connect_with(&server).await.unwrap();
-    sqlx::query(sqlx::AssertSqlSafe(format!("create database {name}"))).execute(&mut admin).await.unwrap();
-    admin.close().await.unwrap();
-    let pg = PgPoolOptions::new().max_connections(5).connect_with(server.database(&name)).await.unwrap();
-    sqlx::migrate!().run(&pg).await.unwrap();
-    pg
 }

@@ -12,7 +12,7 @@ use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::eventually;
+use crate::harness::wait_until;
 use crate::own::Own;
 
 /// The options for one source a platform, and TikTok's source.
@@ -46,7 +46,7 @@ async fn a_platform_that_hangs_holds_up_no_other_and_not_all_of_itself() {
     own.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
     let hanging = own.add(organization, Platform::Instagram, &instagram[0]).await;
     own.run(2);
-    eventually("the platform is asked", async || (own.requests(Platform::Instagram) > 0).then_some(())).await;
+    wait_until("the platform is asked", async || (own.requests(Platform::Instagram) > 0).then_some(())).await;
     // With a slot free, work that comes later does not wait for what hangs, nor for a renewal of leases.
     let began = Instant::now();
     let later = own.add(organization, Platform::Instagram, &instagram[1]).await;
@@ -151,7 +151,7 @@ async fn of_several_pauses_the_longest_holds_for_every_process() {
     assert_eq!((own.target(account).await.last_attempt_at, own.requests(Platform::Tiktok)), (None, 0));
     own.sandbox.world.advance(0.6).unwrap();
     own.attempted(account).await;
-    eventually("the pause is over", async || {
+    wait_until("the pause is over", async || {
         source_pauses::fetch_all(own.pg()).await.unwrap().is_empty().then_some(())
     })
     .await;
@@ -168,7 +168,7 @@ async fn refused_credentials_stop_the_queue_and_blame_no_account() {
     }
     let stop = own.run(1);
     let pause =
-        eventually("the queue rests", async || source_pauses::fetch_all(own.pg()).await.unwrap().pop()).await;
+        wait_until("the queue rests", async || source_pauses::fetch_all(own.pg()).await.unwrap().pop()).await;
     assert_eq!(pause.cause, PauseCause::Credentials);
     let health = own.health().await;
     assert_eq!(health["status"], "degraded");
@@ -177,7 +177,7 @@ async fn refused_credentials_stop_the_queue_and_blame_no_account() {
         "{health}"
     );
     let asked = own.requests(Platform::Instagram);
-    eventually("the account is given back", async || {
+    wait_until("the account is given back", async || {
         let target = own.target(accounts[0]).await;
         target.lease_owner.is_none().then(|| assert_eq!((target.failures, target.last_error), (0, None)))
     })

@@ -49,7 +49,7 @@ async fn one_answer_serves_every_organization_that_is_due() {
         let before = own.requests(platform);
         own.sandbox.world.advance(25.0).unwrap();
         for (id, _) in &accounts {
-            crate::harness::eventually("the next day's scrape is in", async || {
+            crate::harness::wait_until("the next day's scrape is in", async || {
                 let target = own.target(*id).await;
                 (target.last_attempt_at.unwrap() > now + chrono::TimeDelta::hours(20)).then_some(())
             })

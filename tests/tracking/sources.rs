@@ -12,7 +12,7 @@ use tidemark::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use uuid::Uuid;
 
 use crate::example::Example;
-use crate::harness::eventually;
+use crate::harness::wait_until;
 use crate::own::Own;
 use crate::watched::Watched;
 
@@ -45,7 +45,7 @@ async fn while_one_source_is_refused_the_next_reads_and_one_attempt_shows_when_i
     let shares = "select coalesce(sum(share_count), 0)::bigint from videos where account_id = $1";
     assert!(own.read::<i64>(shares, first).await > 0, "the collector counts shares");
     // Which sources rest is noted after what was read.
-    eventually("the first one rests", async || (resting(&own).await == ["instagram-graph"]).then_some(()))
+    wait_until("the first one rests", async || (resting(&own).await == ["instagram-graph"]).then_some(()))
         .await;
     let health = own.health().await;
     assert_eq!(health["status"], "degraded");
@@ -59,7 +59,7 @@ async fn while_one_source_is_refused_the_next_reads_and_one_attempt_shows_when_i
     let third = own.add(organization, Platform::Instagram, &names[2]).await;
     assert_eq!(own.attempted(third).await.failures, 0);
     assert_eq!(own.read::<i64>(shares, third).await, 0, "Business Discovery has no shares");
-    eventually("it is asked again", async || resting(&own).await.is_empty().then_some(())).await;
+    wait_until("it is asked again", async || resting(&own).await.is_empty().then_some(())).await;
     assert_eq!(own.health().await["status"], "ok");
 }
 
@@ -94,7 +94,7 @@ async fn what_only_a_resting_source_can_read_waits_and_holds_up_nothing_else() {
     own.sandbox.world.advance(0.6).unwrap();
     let read = own.attempted(video).await;
     assert!(read.last_error.is_some_and(|error| error.contains("not found")));
-    eventually("the collector is asked again", async || resting(&own).await.is_empty().then_some(())).await;
+    wait_until("the collector is asked again", async || resting(&own).await.is_empty().then_some(())).await;
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use tidemark::store::tracking::source_pauses;
 use tidemark::worker::budget;
 
 use crate::faults::Log;
-use crate::harness::eventually;
+use crate::harness::wait_until;
 use crate::own::Own;
 
 const RESEARCH: &str = "tiktok-research";
@@ -28,7 +28,7 @@ async fn a_day_has_one_budget_for_all_processes_whenever_they_started() {
     let account = own.add(organization, Platform::Tiktok, &own.names(Platform::Tiktok)[0]).await;
     own.run(1);
     let pause =
-        eventually("the queue rests", async || source_pauses::fetch_all(own.pg()).await.unwrap().pop()).await;
+        wait_until("the queue rests", async || source_pauses::fetch_all(own.pg()).await.unwrap().pop()).await;
     assert_eq!(pause.until.date_naive(), today.succ_opt().unwrap());
     assert_eq!(own.requests(Platform::Tiktok), 0);
     own.sandbox.world.advance(24.0).unwrap();
@@ -44,7 +44,7 @@ async fn a_book_that_cannot_be_written_in_is_no_failure_of_the_account() {
     sqlx::query("lock table source_requests").execute(&mut *held).await.unwrap();
     let (log, _listening) = Log::listen();
     own.run(1);
-    eventually("the attempt is given up", async || {
+    wait_until("the attempt is given up", async || {
         log.take().iter().any(|line| line.contains("requests cannot be counted")).then_some(())
     })
     .await;

@@ -10,9 +10,9 @@ use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
 use uuid::Uuid;
 
 use super::Node;
-use crate::harness::eventually;
+use crate::harness::{IsolatedStores, wait_until};
 use crate::retention::is_waited_for_there_alone;
-use crate::setup::{OwnStores, delete_account, scrape_at, track_alone};
+use crate::setup::{delete_account, scrape_at, track_alone};
 
 #[tokio::test]
 async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
@@ -57,9 +57,9 @@ async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
 async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     let node = Node::start().await;
     let name = format!("relay_{}", Uuid::now_v7().simple());
-    let mut own = OwnStores::create_on(node.args(&name, "")).await;
-    let single = own.stores.clickhouse.clone();
-    let tenant = own.organization(3).await;
+    let mut own = IsolatedStores::create_on(node.args(&name, "")).await;
+    let single = own.databases.clickhouse.clone();
+    let tenant = own.tenant(3).await;
     let ago = |days: i64| Utc::now() - TimeDelta::days(days);
     let post = |account: usize| format!("{}000000", tenant.accounts[account].subject_id);
 
@@ -81,9 +81,9 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     let figures = own.figures(tenant.id).await;
 
     let replayed = node.database(&format!("{name}_replayed"), "one").await;
-    own.stores.clickhouse = replayed.clone();
+    own.databases.clickhouse = replayed.clone();
     let relay = own.relay();
-    eventually("everything is brought again", async || (own.recorded().await > copied_from).then_some(()))
+    wait_until("everything is brought again", async || (own.recorded().await > copied_from).then_some(()))
         .await;
     own.applied(tenant.id).await;
     relay.stop().await;
@@ -97,10 +97,10 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     }
     let position = format!("INSERT INTO relay_position (relay, delivery) VALUES ('outbox', {copied_from})");
     copied.query_raw(&position).execute().await.unwrap();
-    own.stores.clickhouse = copied;
+    own.databases.clickhouse = copied;
     assert_eq!(own.recorded().await, copied_from);
     let relay = own.relay();
-    eventually("the rest is brought", async || (own.recorded().await > copied_from).then_some(())).await;
+    wait_until("the rest is brought", async || (own.recorded().await > copied_from).then_some(())).await;
     own.applied(tenant.id).await;
     assert_eq!(own.figures(tenant.id).await, figures);
 
@@ -111,9 +111,9 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     delete_account(own.pg(), tenant.id, tenant.accounts[2]).await;
     own.applied(tenant.id).await;
     assert_ne!(own.figures(tenant.id).await, figures);
-    let summary = rebuild::rebuild(&own.stores, &[tenant.id], false).await.unwrap();
+    let summary = rebuild::rebuild(&own.databases, &[tenant.id], false).await.unwrap();
     assert!(summary.subjects >= 3, "{summary:?}");
-    let report = verify::verify(&own.stores, tenant.id, false).await.unwrap();
+    let report = verify::verify(&own.databases, tenant.id, false).await.unwrap();
     assert_eq!(report.differences, []);
     assert!(report.snapshots > 20, "{report:?}");
     relay.stop().await;
@@ -127,7 +127,7 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     let [cut] = &retention::fetch_cutoffs(own.pg(), Some(tenant.id)).await.unwrap()[..] else {
         unreachable!()
     };
-    let client = &own.stores.clickhouse;
+    let client = &own.databases.clickhouse;
     let subjects = retention::find_uncompacted_subjects(client, cut).await.unwrap();
     retention::compact(client, cut, &subjects).await.unwrap();
     let emptied = "SELECT count() FROM video_snapshots FINAL WHERE date < today() - 2 AND view_count IS NULL";
@@ -148,7 +148,7 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
         "SELECT countIf(name LIKE '%_local' AND total_rows > 0), countIf(engine = 'Distributed'), count()
                      FROM system.tables WHERE database = currentDatabase()";
     let (local, whole, all): (u64, u64, u64) =
-        own.stores.clickhouse.query_raw(statement).fetch_one().await.unwrap();
+        own.databases.clickhouse.query_raw(statement).fetch_one().await.unwrap();
     // No creator was made, no profile read, and nothing recorded of the schema.
     assert_eq!((local, whole, all), (5, 8, 16));
     drop((single, replayed));

@@ -7,8 +7,7 @@ use tidemark::store::clickhouse::cluster::{self, Layout, TABLES};
 use uuid::Uuid;
 
 use super::schemas;
-use crate::harness::Stack;
-use crate::harness::private::command;
+use crate::harness::{Stack, command};
 
 async fn parses(client: &Client, statement: &str) {
     // Syntax is looked at before anything else, so what a parameter stands for does not matter.
@@ -29,7 +28,7 @@ async fn parses(client: &Client, statement: &str) {
 
 #[tokio::test]
 async fn every_file_comes_to_a_replicated_table_and_one_over_all_shards() {
-    let client = &Stack::shared().stores.clickhouse;
+    let client = &Stack::shared().databases.clickhouse;
     let layout = Layout::Sharded { cluster: "main".into(), database: "tidemark".into(), shards: 4 };
     let mut made = BTreeSet::new();
     for (file, text) in schemas() {
@@ -94,7 +93,7 @@ fn a_name_that_would_end_its_quotes_is_no_name_of_a_cluster() {
 
 #[tokio::test]
 async fn the_statements_that_are_others_on_a_cluster_parse() {
-    let client = &Stack::shared().stores.clickhouse;
+    let client = &Stack::shared().databases.clickhouse;
     let there = cluster::configure(Client::default().with_database("tidemark"), "main");
     let recompute = include_str!("../../../src/store/clickhouse/history_writer/recompute.sql");
     parses(client, &cluster::insert_on_each_shard(&there, recompute)).await;

@@ -28,12 +28,12 @@ use tidemark::worker::indexer;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::eventually;
-use crate::setup::{OwnStores, Tenant, delete_account, post, profile_at, scrape_at, track_alone};
+use crate::harness::{IsolatedStores, wait_until};
+use crate::setup::{Tenant, delete_account, post, profile_at, scrape_at, track_alone};
 
 /// Some days of history of some accounts, one post of the last of them tracked on its own as well.
-async fn some_days(own: &OwnStores, accounts: usize) -> Tenant {
-    let tenant = own.organization(accounts).await;
+async fn some_days(own: &IsolatedStores, accounts: usize) -> Tenant {
+    let tenant = own.tenant(accounts).await;
     for day in (1..=3).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
             let views = (4 - day) * (100 + n as i64);
@@ -48,11 +48,11 @@ async fn some_days(own: &OwnStores, accounts: usize) -> Tenant {
 }
 
 /// Rows in the files of ClickHouse, tombstones and what they cover included, under a condition, table by table.
-async fn rows(own: &OwnStores, tables: &[(&str, String)]) -> Vec<u64> {
+async fn rows(own: &IsolatedStores, tables: &[(&str, String)]) -> Vec<u64> {
     let mut rows = Vec::new();
     for (table, condition) in tables {
         let sql = format!("select count() from {table} where {condition}");
-        rows.push(own.stores.clickhouse.query_raw(&sql).fetch_one().await.unwrap());
+        rows.push(own.databases.clickhouse.query_raw(&sql).fetch_one().await.unwrap());
     }
     rows
 }
@@ -71,7 +71,7 @@ fn places_of_video(organization: Uuid, subject: i64) -> Vec<(&'static str, Strin
         .into()
 }
 
-async fn create_creator(own: &OwnStores, organization: Uuid, name: &str) -> Uuid {
+async fn create_creator(own: &IsolatedStores, organization: Uuid, name: &str) -> Uuid {
     let new = NewCreator { name: name.to_owned(), is_active: true, metadata: Metadata::default() };
     let mut write = Write::begin(own.pg(), organization).await.unwrap();
     let creator = creators::create(&mut write, &new).await.unwrap();
@@ -88,7 +88,7 @@ struct Others {
 }
 
 impl Others {
-    async fn create(own: &OwnStores, organization: Uuid) -> Self {
+    async fn create(own: &IsolatedStores, organization: Uuid) -> Self {
         let at = Utc::now() - TimeDelta::days(1);
         let creator = create_creator(own, organization, "Sentinel creator").await;
         let mut write = Write::begin(own.pg(), organization).await.unwrap();
@@ -107,7 +107,7 @@ impl Others {
     }
 
     /// As a client deletes them, one by one.
-    async fn delete(&self, own: &OwnStores, organization: Uuid) {
+    async fn delete(&self, own: &IsolatedStores, organization: Uuid) {
         let mut write = Write::begin(own.pg(), organization).await.unwrap();
         creators::delete(&mut write, self.creator).await.unwrap();
         write.commit().await.unwrap();
@@ -123,7 +123,7 @@ impl Others {
 }
 
 /// The subjects of which the outbox holds snapshots.
-async fn kept_subjects(own: &OwnStores, organization: Uuid) -> BTreeSet<i64> {
+async fn kept_subjects(own: &IsolatedStores, organization: Uuid) -> BTreeSet<i64> {
     let rows: Vec<Vec<u8>> = sqlx::query_scalar("select events from outbox where organization_id = $1")
         .bind(organization)
         .fetch_all(own.pg())
@@ -143,14 +143,14 @@ async fn kept_subjects(own: &OwnStores, organization: Uuid) -> BTreeSet<i64> {
         .collect()
 }
 
-async fn erase(own: &OwnStores) -> ErasedRows {
-    let now = async || erasure::run_once(&own.stores, &own.database_url, None).await.unwrap();
-    eventually("nobody else erases", now).await
+async fn erase(own: &IsolatedStores) -> ErasedRows {
+    let now = async || erasure::run_once(&own.databases, &own.connection.database_url, None).await.unwrap();
+    wait_until("nobody else erases", now).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let tenant = some_days(&own, 3).await;
     let [deleted, stays, divided] = tenant.accounts[..] else { unreachable!() };
     let others = Others::create(&own, tenant.id).await;
@@ -197,14 +197,14 @@ async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
     // From nothing at all the outbox brings back what it still holds, which is nothing of what was deleted.
     let last = own.recorded().await;
     own.lose_files().await;
-    eventually("all is delivered again", || async { (own.recorded().await > last).then_some(()) }).await;
+    wait_until("all is delivered again", || async { (own.recorded().await > last).then_some(()) }).await;
     own.applied(tenant.id).await;
     assert_eq!(own.figures(tenant.id).await, before);
     relay.stop().await;
 }
 
 /// The tables of Postgres that have a row with a text, as it is or as bytes.
-async fn told_by(own: &OwnStores, text: &str) -> Vec<String> {
+async fn told_by(own: &IsolatedStores, text: &str) -> Vec<String> {
     let tables: Vec<String> =
         sqlx::query_scalar("select tablename::text from pg_tables where schemaname = 'public' order by 1")
             .fetch_all(own.pg())
@@ -225,12 +225,12 @@ async fn told_by(own: &OwnStores, text: &str) -> Vec<String> {
 /// By the service's clock, which goes on by a day.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_day_after_a_deletion_nothing_of_it_is_left() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let tenant = some_days(&own, 2).await;
     let world = World::open(Population::new(5, 2), None, Some(Utc::now())).unwrap();
     let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
     let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
-    let stores = Databases { clock, ..own.stores.clone() };
+    let stores = Databases { clock, ..own.databases.clone() };
     sqlx::query("insert into removed_subjects (organization_id, subject_id, delivery) values ($1, 0, 0)")
         .bind(tenant.id)
         .execute(own.pg())
@@ -250,9 +250,9 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
     let follower = tokio::spawn(indexer::run(stores.clone(), index.clone(), stop.clone()));
-    let worker = tokio::spawn(erasure::run(stores, own.database_url.clone(), stop.clone()));
+    let worker = tokio::spawn(erasure::run(stores, own.connection.database_url.clone(), stop.clone()));
     let swept = async |at_least: i64| {
-        eventually("there was a sweep", async || {
+        wait_until("there was a sweep", async || {
             let erased: i64 =
                 sqlx::query_scalar("select count(*) from removed_subjects where erased_at is not null")
                     .fetch_one(own.pg())
@@ -261,13 +261,13 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
             (erased >= at_least).then_some(())
         })
         .await;
-        let over = async || ErasureLock::try_acquire(&own.database_url).await.unwrap();
-        eventually("it is over", over).await.release().await.unwrap();
+        let over = async || ErasureLock::try_acquire(&own.connection.database_url).await.unwrap();
+        wait_until("it is over", over).await.release().await.unwrap();
     };
     let relay = own.relay();
     // The first sweep is when the process starts, the next not before half a day is over.
     swept(1).await;
-    eventually("the index is whole", || async { (index.document_count() == 24).then_some(()) }).await;
+    wait_until("the index is whole", || async { (index.document_count() == 24).then_some(()) }).await;
     let told = ["sentinel profile 0", "Sentinel creator", "sentinel caption", &username];
     for text in told {
         assert!(!told_by(&own, text).await.is_empty(), "{text}");
@@ -278,16 +278,16 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     let gone = [places(tenant.id, tenant.accounts[0].subject_id), others.places(tenant.id)].concat();
     assert!(rows(&own, &gone).await.iter().all(|rows| *rows > 0), "covered, and still there");
     // The account, the creator and the video with a caption are found no more, and still there.
-    eventually("the index has followed", || async { (index.document_count() == 21).then_some(()) }).await;
+    wait_until("the index has followed", || async { (index.document_count() == 21).then_some(()) }).await;
     // They are in the files, unless the rewriting with which the follower began comes only now.
     assert!(index.current().deleted_count().await.unwrap() <= 3);
     sandbox.world.advance(24.0).unwrap();
     swept(3).await;
-    eventually("the files hold nothing of it", || async {
+    wait_until("the files hold nothing of it", || async {
         rows(&own, &gone).await.iter().all(|rows| *rows == 0).then_some(())
     })
     .await;
-    eventually("the index holds nothing of it", || async {
+    wait_until("the index holds nothing of it", || async {
         (index.current().deleted_count().await.unwrap() == 0).then_some(())
     })
     .await;

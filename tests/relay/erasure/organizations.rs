@@ -12,11 +12,11 @@ use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
 use super::{erase, rows, some_days};
-use crate::harness::Stack;
-use crate::setup::{OwnStores, scrape};
+use crate::harness::{IsolatedStores, Stack};
+use crate::setup::scrape;
 
 /// Every table of Postgres that has rows of organizations, and how many of this one.
-async fn records(own: &OwnStores, organization: Uuid) -> Vec<(String, i64)> {
+async fn records(own: &IsolatedStores, organization: Uuid) -> Vec<(String, i64)> {
     let tables: Vec<String> = sqlx::query_scalar(
         "select table_name::text from information_schema.columns
          where table_schema = 'public' and column_name = 'organization_id' order by 1",
@@ -36,9 +36,9 @@ async fn records(own: &OwnStores, organization: Uuid) -> Vec<(String, i64)> {
 }
 
 /// Rows of an organization in every table of ClickHouse that has any of organizations.
-async fn history(own: &OwnStores, organization: Uuid) -> Vec<u64> {
+async fn history(own: &IsolatedStores, organization: Uuid) -> Vec<u64> {
     let tables: Vec<String> = own
-        .stores
+        .databases
         .clickhouse
         .query_raw(
             "select distinct table from system.columns where database = currentDatabase() and name = 'org_id' order by table",
@@ -53,7 +53,7 @@ async fn history(own: &OwnStores, organization: Uuid) -> Vec<u64> {
 }
 
 /// Gives an organization what the scrapes of these tests do not.
-async fn give_some_of_everything(own: &OwnStores, organization: Uuid) {
+async fn give_some_of_everything(own: &IsolatedStores, organization: Uuid) {
     for statement in [
         "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
          values (gen_random_uuid(), $1, 'Ann', 'ann', now(), now())",
@@ -68,13 +68,13 @@ async fn give_some_of_everything(own: &OwnStores, organization: Uuid) {
 }
 
 /// Runs the command in a process that dies at an armed step.
-fn delete_organization(own: &OwnStores, organization: Uuid, armed: &Path) -> ExitStatus {
+fn delete_organization(own: &IsolatedStores, organization: Uuid, armed: &Path) -> ExitStatus {
     let connection = Stack::shared().connection;
     connection
         .command()
         .args(["org", "delete", &organization.to_string(), "--yes", "--json"])
-        .env("TIDEMARK_DATABASE_URL", &own.database_url)
-        .env("TIDEMARK_CLICKHOUSE_DATABASE", own.database_url.rsplit('/').next().unwrap())
+        .env("TIDEMARK_DATABASE_URL", &own.connection.database_url)
+        .env("TIDEMARK_CLICKHOUSE_DATABASE", own.connection.database_url.rsplit('/').next().unwrap())
         .env("TIDEMARK_FAILPOINTS", armed)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -84,7 +84,7 @@ fn delete_organization(own: &OwnStores, organization: Uuid, armed: &Path) -> Exi
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let (tenant, other) = (some_days(&own, 2).await, some_days(&own, 2).await);
     let relay = own.relay();
     own.applied(tenant.id).await;
@@ -117,7 +117,7 @@ async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
     assert_eq!((own.figures(other.id).await, records(&own, other.id).await), others);
 
     // Rows that come back with files of before are noticed by the next sweep.
-    own.stores
+    own.databases
         .clickhouse
         .query_raw("insert into account_snapshots (org_id, subject_id, date, observed_at) values ({org:UUID}, 1, today(), now())")
         .param("org", tenant.id)
@@ -141,8 +141,8 @@ async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_relay_has_in_hand_of_a_deleted_organization_is_waited_for() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
     scrape(own.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
     let delivery = outbox::begin_delivery(own.pg(), i64::MAX, &mut BlockedOrganizations::default())
         .await
@@ -163,8 +163,8 @@ async fn what_the_relay_has_in_hand_of_a_deleted_organization_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_change_sequence_is_never_empty_while_an_organization_goes() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
     scrape(own.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
     let changes = async || -> Vec<String> {
         sqlx::query_scalar("select entity from search_changes").fetch_all(own.pg()).await.unwrap()

@@ -7,10 +7,11 @@ use tidemark::store::lifecycle::outbox::SnapshotPurge;
 use uuid::Uuid;
 
 use super::{erase, kept_subjects};
-use crate::setup::{OwnStores, Tenant, delete_account, scrape_at};
+use crate::harness::IsolatedStores;
+use crate::setup::{Tenant, delete_account, scrape_at};
 
 /// Goes through the outbox once, and says how many rows are written anew; none where there is nothing to forget.
-async fn walk(own: &OwnStores, of: Option<Uuid>) -> Option<u64> {
+async fn walk(own: &IsolatedStores, of: Option<Uuid>) -> Option<u64> {
     let mut forgetting = SnapshotPurge::begin(own.pg(), of, Uuid::nil()).await.unwrap()?;
     let mut rewritten = 0;
     while let Some(rows) = forgetting.purge_batch(own.pg()).await.unwrap() {
@@ -23,10 +24,10 @@ async fn walk(own: &OwnStores, of: Option<Uuid>) -> Option<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_walk_forgets_what_several_organizations_deleted() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     let mut tenants: Vec<Tenant> = Vec::new();
     for _ in 0..4 {
-        tenants.push(own.organization(2).await);
+        tenants.push(own.tenant(2).await);
     }
     for day in [3, 2, 1] {
         for Tenant { id, accounts } in &tenants {
@@ -64,7 +65,7 @@ async fn one_walk_forgets_what_several_organizations_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_organizations_than_are_gone_through_together_are_all_gone_through() {
-    let own = OwnStores::create().await;
+    let own = IsolatedStores::create().await;
     sqlx::query(
         "insert into removed_subjects (organization_id, subject_id, delivery)
          select gen_random_uuid(), n, 0 from generate_series(1, 2500) n",

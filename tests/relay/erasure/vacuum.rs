@@ -6,15 +6,14 @@ use tidemark::worker::housekeeping;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::eventually;
-use crate::setup::OwnStores;
+use crate::harness::{IsolatedStores, wait_until};
 
 /// Waits until no snapshot is taken of the database that came before, as autovacuum takes one to analyze any of its tables:
 /// what one of them may see is not vacuumed.
-async fn nobody_looks(own: &OwnStores) {
+async fn nobody_looks(own: &IsolatedStores) {
     let looks = "select exists (select from pg_stat_activity where datname = current_database()
                      and backend_xmin is not null and pid <> pg_backend_pid())";
-    eventually("nobody looks at the database", async || {
+    wait_until("nobody looks at the database", async || {
         let looks: bool = sqlx::query_scalar(looks).fetch_one(own.pg()).await.unwrap();
         (!looks).then_some(())
     })
@@ -23,10 +22,10 @@ async fn nobody_looks(own: &OwnStores) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(1).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(1).await;
     // Postgres tells of what a connection deleted when that ends, or after a while.
-    let mut connection = PgConnection::connect(&own.database_url).await.unwrap();
+    let mut connection = PgConnection::connect(&own.connection.database_url).await.unwrap();
     sqlx::query("delete from accounts where organization_id = $1")
         .bind(tenant.id)
         .execute(&mut connection)
@@ -36,7 +35,7 @@ async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
     nobody_looks(&own).await;
     let vacuumed = Mutex::new(VacuumTracker::default());
     let again = async || vacuumed.lock().await.vacuum_changed_tables(own.pg()).await.unwrap();
-    eventually("a table is vacuumed", || async { (again().await > 0).then_some(()) }).await;
+    wait_until("a table is vacuumed", || async { (again().await > 0).then_some(()) }).await;
     let dead: (i64, i64) =
         sqlx::query_as("select vacuum_count, n_dead_tup from pg_stat_user_tables where relname = 'accounts'")
             .fetch_one(own.pg())
@@ -48,9 +47,9 @@ async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
-    let own = OwnStores::create().await;
-    own.organization(1).await;
-    let mut connection = PgConnection::connect(&own.database_url).await.unwrap();
+    let own = IsolatedStores::create().await;
+    own.tenant(1).await;
+    let mut connection = PgConnection::connect(&own.connection.database_url).await.unwrap();
     for statement in [
         "insert into removed_subjects (organization_id, subject_id) select id, 0 from organizations",
         "delete from removed_subjects",
@@ -66,7 +65,7 @@ async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
     sqlx::query(AssertSqlSafe(damage)).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let vacuumed = Mutex::new(VacuumTracker::default());
-    let failure = eventually("all is vacuumed but the first", async || {
+    let failure = wait_until("all is vacuumed but the first", async || {
         let failure = vacuumed.lock().await.vacuum_changed_tables(own.pg()).await.err();
         let times = "select vacuum_count from pg_stat_user_tables where relname = 'removed_subjects'";
         let times: i64 = sqlx::query_scalar(times).fetch_one(own.pg()).await.unwrap();
@@ -78,8 +77,8 @@ async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_leave_their_file_soon_after_their_day() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(0).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(0).await;
     sqlx::query(
         "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, body, created_at)
          select $1, 'POST', '/v2/accounts', 'key ' || n, '\\x00', 201, '\\x7b7d', now() - interval '25 hours' * (n % 2)
@@ -93,7 +92,7 @@ async fn answers_leave_their_file_soon_after_their_day() {
     let keeping = tokio::spawn(housekeeping::run(own.pg().clone(), stop.clone()));
     let state = "select (select count(*) from idempotency_keys), vacuum_count from pg_stat_user_tables
                  where relname = 'idempotency_keys'";
-    eventually("what is over is vacuumed", || async {
+    wait_until("what is over is vacuumed", || async {
         let state: (i64, i64) = sqlx::query_as(state).fetch_one(own.pg()).await.unwrap();
         (state == (5, 1)).then_some(())
     })
@@ -103,7 +102,7 @@ async fn answers_leave_their_file_soon_after_their_day() {
 }
 
 /// How many names of creators are in the files of their table and of an index on it, used or not.
-async fn names_in_files(own: &OwnStores) -> [usize; 2] {
+async fn names_in_files(own: &IsolatedStores) -> [usize; 2] {
     sqlx::query("checkpoint").execute(own.pg()).await.unwrap();
     let read = "select pg_read_binary_file(pg_relation_filepath('creators')),
                        pg_read_binary_file(pg_relation_filepath('creators_by_name'))";
@@ -114,8 +113,8 @@ async fn names_in_files(own: &OwnStores) -> [usize; 2] {
 /// What docs/lifecycle.md says of free space: vacuuming does not blank it, and what does is said rightly.
 #[tokio::test(flavor = "multi_thread")]
 async fn free_space_is_not_blank_until_a_file_is_written_anew() {
-    let own = OwnStores::create().await;
-    let tenant = own.organization(0).await;
+    let own = IsolatedStores::create().await;
+    let tenant = own.tenant(0).await;
     for statement in [
         "alter table creators set (autovacuum_enabled = false)",
         "insert into creators (id, organization_id, name, name_key, added_at, updated_at)

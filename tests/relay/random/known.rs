@@ -97,7 +97,7 @@ impl Tenant {
 
     /// Notes what was read since the last note, and that it is what the sandbox served.
     pub(super) async fn note(&mut self, population: &Population, fixed: &BTreeMap<String, i64>) {
-        let (pg, organization) = (&self.organization.stack.stores.pg, self.organization.id);
+        let (pg, organization) = (self.organization.pg(), self.organization.id);
         let (profiles, posts) = recovered("postgres answers", async || {
             let profiles: Vec<Profile> = sqlx::query_as(
                 "select id, follower_count, last_scrape_time from accounts where organization_id = $1",
@@ -244,7 +244,7 @@ impl Tenant {
 
     /// ClickHouse holds each observation once, and nothing else.
     pub(super) async fn facts_agree(&self, history: &History) {
-        let clickhouse = &self.organization.stack.stores.clickhouse;
+        let clickhouse = &self.organization.stack.databases.clickhouse;
         for (table, expected) in [
             ("video_snapshots", history.videos.iter().map(|video| video.seen.len()).sum::<usize>()),
             ("account_snapshots", history.accounts.iter().map(|account| account.followers.len()).sum()),

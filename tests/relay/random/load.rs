@@ -227,7 +227,7 @@ async fn import(organization: &Organization, dir: &Path, day: usize, patience: D
 
 /// Takes over what was loaded.
 async fn add(tenant: &mut Tenant, imported: History) {
-    let (pg, organization) = (&tenant.organization.stack.stores.pg, tenant.organization.id);
+    let (pg, organization) = (tenant.organization.pg(), tenant.organization.id);
     let first = tenant.history.accounts.len();
     for account in imported.accounts {
         let id = recovered("postgres answers", async || {

@@ -21,8 +21,7 @@ use tokio_util::sync::CancellationToken;
 use self::known::Tenant;
 use self::victims::{SecondTracker, VICTIMS};
 use crate::agree::{batches_agree, creators_agree, daily_rows_agree, deltas_agree, organization_agrees};
-use crate::harness::private::PrivateStack;
-use crate::harness::{Organization, SandboxAccount, Stack};
+use crate::harness::{IsolatedStack, Organization, SandboxAccount, Stack};
 use crate::model::Dice;
 
 /// How long everything may take to be in order again: a lease has to end, and what dies often starts with pauses.
@@ -46,7 +45,7 @@ struct Plan {
 struct Ordeal {
     plan: Plan,
     dice: Dice,
-    private: PrivateStack,
+    private: IsolatedStack,
     second: Option<SecondTracker>,
     population: Population,
     tenants: Vec<Tenant>,
@@ -82,12 +81,12 @@ async fn end_leases(pg: &PgPool) -> Option<()> {
 
 impl Ordeal {
     async fn begin(plan: Plan, seed: u64) -> Self {
-        let private = PrivateStack::start().await;
-        let stack = private.stack.clone();
+        let private = IsolatedStack::start().await;
+        let stack = private.clone();
         // Early in a day, so that no day ends by itself.
-        let now = stack.stores.clock.now().await;
-        stack.sandbox(json!({"op": "advance", "hours": 26 - now.hour()})).await;
-        let first_day = stack.stores.clock.now().await.date_naive();
+        let now = stack.databases.clock.now().await;
+        stack.control_sandbox(json!({"op": "advance", "hours": 26 - now.hour()})).await;
+        let first_day = stack.databases.clock.now().await.date_naive();
         let mut fresh = stack.connection.sandbox_accounts.clone();
         let mut take = |platform: &str| {
             let at = fresh.iter().position(|account| account.platform == platform).expect("there are some");
@@ -125,11 +124,11 @@ impl Ordeal {
     }
 
     fn stack(&self) -> &Stack {
-        &self.private.stack
+        &self.private
     }
 
     async fn now(&self) -> DateTime<Utc> {
-        self.stack().stores.clock.now().await
+        self.stack().databases.clock.now().await
     }
 
     /// Lets a day's work be done while processes are killed, and notes what is known by its end.
@@ -141,7 +140,7 @@ impl Ordeal {
             let fresh = if number % 3 == 1 { self.fresh.pop() } else { None };
             let imports = place == 0 && number % 4 == 2;
             let load = load::Load { seed: seed ^ place as u64, day: number, fresh, imports };
-            loads.push(load.run(tenant, self.private.dir().to_owned(), stop.clone()));
+            loads.push(load.run(tenant, self.private.folder().to_owned(), stop.clone()));
         }
         let kills = async {
             for _ in 0..kills {
@@ -165,7 +164,7 @@ impl Ordeal {
         let victim = VICTIMS[self.turn % VICTIMS.len()];
         self.turn += 1;
         let chosen = self.dice.below(2) as usize;
-        let gone = victims::kill(self.private.dir(), victim, chosen);
+        let gone = victims::kill(self.private.folder(), victim, chosen);
         if gone.is_empty() {
             // It is down from the last time.
             return;
@@ -185,7 +184,7 @@ impl Ordeal {
             if let Some(second) = &mut self.second {
                 second.keep_running(&self.private);
             }
-            if !victims::all_run(self.private.dir(), &self.gone) {
+            if !victims::all_run(self.private.folder(), &self.gone) {
                 return None;
             }
             let health = stack.request(reqwest::Method::GET, "/health").send().await.ok()?;
@@ -205,7 +204,7 @@ impl Ordeal {
         recovered("everything is read today", async || {
             match &mut self.second {
                 Some(second) => second.keep_running(&self.private),
-                None => end_leases(&stack.stores.pg).await?,
+                None => end_leases(stack.pg()).await?,
             }
             let (left, waiting): (i64, i64) = sqlx::query_as(
                 "select count(*), count(*) filter (where failures > 0 and lease_owner is null and next_attempt_at > $3)
@@ -215,13 +214,13 @@ impl Ordeal {
             )
             .bind(&organizations)
             .bind(today.and_time(chrono::NaiveTime::MIN).and_utc())
-            .bind(stack.stores.clock.now().await)
-            .fetch_one(&stack.stores.pg)
+            .bind(stack.databases.clock.now().await)
+            .fetch_one(stack.pg())
             .await
             .ok()?;
             if waiting > 0 {
                 // An attempt that failed is made again after some minutes. One that is being made needs no time.
-                stack.sandbox(json!({"op": "advance", "hours": 0.1})).await;
+                stack.control_sandbox(json!({"op": "advance", "hours": 0.1})).await;
             }
             (left == 0).then_some(plan)
         })
@@ -237,10 +236,10 @@ impl Ordeal {
                 "op": "set", "platform": account.platform, "username": account.username, "post": post,
                 "counter": "view_count", "value": value,
             });
-            self.stack().sandbox(order).await;
+            self.stack().control_sandbox(order).await;
             self.fixed.insert(post, value);
         }
-        self.stack().sandbox(json!({"op": "advance", "hours": 24})).await;
+        self.stack().control_sandbox(json!({"op": "advance", "hours": 24})).await;
     }
 
     /// Waits until everything is visible and compares every answer.
@@ -250,8 +249,7 @@ impl Ordeal {
             let Organization { id, stack, .. } = &tenant.organization;
             recovered("everything is visible", async || {
                 let waiting = "select count(*) from outbox where organization_id = $1 and applied_at is null";
-                let waiting: i64 =
-                    sqlx::query_scalar(waiting).bind(id).fetch_one(&stack.stores.pg).await.ok()?;
+                let waiting: i64 = sqlx::query_scalar(waiting).bind(id).fetch_one(stack.pg()).await.ok()?;
                 let request = tenant.organization.request(reqwest::Method::GET, "/overview");
                 let overview = request.send().await.ok()?;
                 (waiting == 0 && overview.status() == 200).then_some(())
@@ -290,7 +288,7 @@ impl Ordeal {
                 self.second = None;
                 self.private.restart().await;
                 for tenant in &mut self.tenants {
-                    tenant.organization.stack = self.private.stack.clone();
+                    tenant.organization.stack = self.private.clone();
                 }
                 self.second = self.plan.two_trackers.then(|| SecondTracker::start(&self.private));
             }

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
-use crate::harness::private::{PrivateStack, processes_of};
+use crate::harness::{IsolatedStack, processes_in};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Victim {
@@ -60,7 +60,7 @@ fn parent(pid: u32) -> Option<u32> {
 
 /// Kills one of the processes that are this. Returns it with those that go after it, and nothing when none runs.
 pub(super) fn kill(dir: &Path, victim: Victim, chosen: usize) -> Vec<u32> {
-    let processes = processes_of(dir);
+    let processes = processes_in(dir);
     let found = those(&processes, victim);
     let Some(pid) = found.get(chosen % found.len().max(1)).copied() else { return Vec::new() };
     let going = match victim {
@@ -75,7 +75,7 @@ pub(super) fn kill(dir: &Path, victim: Victim, chosen: usize) -> Vec<u32> {
 
 /// Whether every process runs, and none of those that had to go.
 pub(super) fn all_run(dir: &Path, gone: &[u32]) -> bool {
-    let processes = processes_of(dir);
+    let processes = processes_in(dir);
     VICTIMS.iter().all(|victim| !those(&processes, *victim).is_empty())
         && processes.iter().all(|(pid, _)| !gone.contains(pid))
 }
@@ -87,9 +87,9 @@ pub(super) struct SecondTracker {
 }
 
 impl SecondTracker {
-    pub(super) fn start(private: &PrivateStack) -> Self {
-        let connection = &private.stack.connection;
-        let dir = private.dir();
+    pub(super) fn start(private: &IsolatedStack) -> Self {
+        let connection = &private.connection;
+        let dir = private.folder();
         let log = File::options().create(true).append(true).open(dir.join("second.log")).unwrap();
         let mut child = connection
             .command()
@@ -108,7 +108,7 @@ impl SecondTracker {
     }
 
     /// Starts it again if it was killed.
-    pub(super) fn keep_running(&mut self, private: &PrivateStack) {
+    pub(super) fn keep_running(&mut self, private: &IsolatedStack) {
         if self.child.try_wait().unwrap().is_some() {
             *self = SecondTracker::start(private);
         }

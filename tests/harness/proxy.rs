@@ -1,0 +1,163 @@
+//! TCP proxies between the program and its databases.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use super::WAIT_TIMEOUT;
+
+/// A proxy whose connections can fall silent or be closed.
+pub struct TcpProxy {
+    /// On 127.0.0.1.
+    pub port: u16,
+    silence: watch::Sender<()>,
+    open: watch::Sender<bool>,
+}
+
+impl TcpProxy {
+    pub async fn start(host: &str, port: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = TcpProxy {
+            port: listener.local_addr().unwrap().port(),
+            silence: watch::Sender::new(()),
+            open: watch::Sender::new(true),
+        };
+        let (server, silence, open) =
+            (format!("{host}:{port}"), proxy.silence.clone(), proxy.open.subscribe());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(forward(client, server.clone(), silence.subscribe(), open.clone()));
+            }
+        });
+        proxy
+    }
+
+    /// Stops forwarding on all connections without closing them, as when the server's machine is gone. New connections
+    /// reach the server.
+    ///
+    /// On a runtime of one thread nothing is forwarded while a future of the test is polled.
+    pub fn silence(&self) {
+        self.silence.send_replace(());
+    }
+
+    /// Closes all connections. New ones wait until [`TcpProxy::open`].
+    pub fn close(&self) {
+        self.open.send_replace(false);
+    }
+
+    pub fn open(&self) {
+        self.open.send_replace(true);
+    }
+}
+
+async fn forward(
+    mut client: TcpStream,
+    server: String,
+    mut silence: watch::Receiver<()>,
+    mut open: watch::Receiver<bool>,
+) {
+    let mut closed = open.clone();
+    let closed = async { drop(closed.wait_for(|open| !*open).await) };
+    let _ = open.wait_for(|open| *open).await;
+    let mut server = TcpStream::connect(&server).await.unwrap();
+    tokio::select! {
+        // Either side may close at any time.
+        _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
+        () = closed => {}
+        _ = silence.changed() => std::future::pending().await,
+    }
+}
+
+/// A proxy to ClickHouse that records requests and can hold responses back.
+#[derive(Clone)]
+pub struct ClickhouseProxy {
+    pub url: String,
+    requests: Arc<Mutex<Vec<String>>>,
+    open: Arc<watch::Sender<bool>>,
+    aborted: Arc<watch::Sender<usize>>,
+}
+
+impl ClickhouseProxy {
+    pub async fn start(url: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = ClickhouseProxy {
+            url: format!("http://{}", listener.local_addr().unwrap()),
+            requests: Arc::default(),
+            open: Arc::new(watch::Sender::new(true)),
+            aborted: Arc::default(),
+        };
+        let server = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        let forwarding = proxy.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&server).await.unwrap();
+                tokio::spawn(forwarding.clone().forward(client, server));
+            }
+        });
+        proxy
+    }
+
+    /// The request targets so far, with settings and parameters.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    pub fn request_count(&self) -> usize {
+        self.requests.lock().unwrap().len()
+    }
+
+    /// Holds all responses back until [`ClickhouseProxy::release`].
+    pub fn hold(&self) {
+        self.open.send_replace(false);
+    }
+
+    pub fn release(&self) {
+        self.open.send_replace(true);
+    }
+
+    /// Waits until the client has closed this many connections whose response was held back.
+    pub async fn wait_aborted(&self, connections: usize) {
+        let mut aborted = self.aborted.subscribe();
+        let wait = aborted.wait_for(|aborted| *aborted >= connections);
+        tokio::time::timeout(WAIT_TIMEOUT, wait).await.unwrap().unwrap();
+    }
+
+    async fn forward(self, client: TcpStream, server: TcpStream) {
+        let (mut from_client, mut to_client) = client.into_split();
+        let (mut from_server, mut to_server) = server.into_split();
+        let requests = async {
+            let mut bytes = vec![0; 1 << 16];
+            loop {
+                let length = from_client.read(&mut bytes).await.unwrap_or_default();
+                if length == 0 {
+                    return;
+                }
+                // A client sends one request after the other, so each begins at the start of a read.
+                if let Some(rest) = bytes[..length].strip_prefix(b"POST ") {
+                    let target = rest.split(|byte| *byte == b' ').next().unwrap();
+                    self.requests.lock().unwrap().push(String::from_utf8(target.to_vec()).unwrap());
+                }
+                to_server.write_all(&bytes[..length]).await.unwrap();
+            }
+        };
+        let responses = async {
+            let mut open = self.open.subscribe();
+            let mut bytes = vec![0; 1 << 16];
+            loop {
+                let length = from_server.read(&mut bytes).await.unwrap_or_default();
+                open.wait_for(|open| *open).await.unwrap();
+                if length == 0 || to_client.write_all(&bytes[..length]).await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = requests => if !*self.open.borrow() {
+                self.aborted.send_modify(|aborted| *aborted += 1);
+            },
+            () = responses => {}
+        }
+    }
+}
