@@ -1,6 +1,6 @@
 //! Caches analytics responses until the data they were computed from changes, in any process.
 //!
-//! The caller reads the [`DataVersion`] before it computes, so a cached response is never newer than its version. Memory is
+//! The caller reads the [`DataVersion`] before it computes, so a cached response is never older than its version. Memory is
 //! bounded; the least used entries are evicted first.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -49,7 +49,7 @@ pub(super) fn router() -> Router {
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
                 .push(Router::with_path("videos").push(read(account_videos::list_of_account)))
-                .push(Router::with_path("analytics").push(read(daily::of_account))),
+                .push(Router::with_path("analytics").push(read(daily::get_account))),
         )
 }
 

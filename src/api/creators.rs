@@ -37,8 +37,8 @@ pub(super) fn router() -> Router {
                 .push(links::router())
                 .push(
                     Router::with_path("analytics")
-                        .push(read(daily::of_creator))
-                        .push(Router::with_path("timeseries").push(read(timeseries::of_creator))),
+                        .push(read(daily::get_creator))
+                        .push(Router::with_path("timeseries").push(read(timeseries::get_creator))),
                 ),
         )
 }

@@ -1,7 +1,6 @@
-//! Daily rows of a video, an account or a creator: what was gained on each day, or what the counters were at the end
-//! of it.
+//! Daily history of a video, an account or a creator.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -9,28 +8,26 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, CreatorPath, VideoPath};
-use crate::app::App;
 use crate::http::input::fields::{Params, Word};
 use crate::http::input::window::{WindowMeta, WindowParams};
+use crate::http::input::windowed::Windowed;
 use crate::http::input::{FromQuery, Parts};
-use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
+use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::counters::Counters;
 use crate::model::period::{DateRules, Window};
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
 use crate::store::analytics::{SubjectScope, accounts, videos};
-use crate::store::outbox::data_version::CacheDependencies;
 
-const VALUES: &str =
-    "Whether rows say what was gained on each day, or what the counters were at the end of it.";
+const VALUES: &str = "Return what was gained on each day, or the counters at its end.";
 
-/// What the counters of a row say.
+/// The meaning of the counters of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(rename_all = "lowercase")]
 enum Values {
-    /// What was gained on the day.
+    /// Gained on the day.
     Gains,
-    /// What was known at the end of the day.
+    /// Counters at the end of the day.
     Cumulative,
 }
 
@@ -39,7 +36,7 @@ impl Word for Values {
         &[("gains", Values::Gains), ("cumulative", Values::Cumulative)];
 }
 
-/// Which days are asked for, and what their rows say.
+#[derive(Serialize)]
 pub(super) struct DailyQuery {
     window: WindowParams,
     values: Values,
@@ -54,12 +51,19 @@ impl FromQuery for DailyQuery {
     }
 }
 
+impl Windowed for DailyQuery {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.window.at(now)
+    }
+}
+
+type DailyRequest<P> = WindowedRequest<Args<(Path<P>, Query<DailyQuery>)>>;
+
 /// One UTC day of a video or a creator.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct VideoDay {
     /// UTC day.
     date: NaiveDate,
-    /// Gains of the day, 0 where nothing was observed; or counters at its end, null where never known by then.
     #[serde(flatten)]
     counters: Counters,
 }
@@ -69,121 +73,107 @@ pub(super) struct VideoDay {
 pub(super) struct AccountDay {
     #[serde(flatten)]
     counters: VideoDay,
-    /// Followers at the end of the day, never a gain; null before the first observation.
+    /// Followers at the end of the day, with both `values`; null before the first observation.
     follower_count: Option<i64>,
 }
 
-/// What is told of daily rows beside them.
+/// The window, and the gains over all of it.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct DailyMeta {
     /// Id of the video, account or creator.
     id: Uuid,
     #[serde(flatten)]
     window: WindowMeta,
-    /// What the rows say: `gains` of each day, or `cumulative` counters at the end of it.
+    /// Whether rows have `gains` of each day, or `cumulative` counters at its end.
     values: Values,
-    /// Gains over the whole window, whatever the rows say.
+    /// Gains over the whole window, with both `values`.
     totals: Counters,
 }
 
-type Answer<Row> = WithMeta<Vec<Row>, DailyMeta>;
+type Daily<Day> = WithMeta<Vec<Day>, DailyMeta>;
 
-/// Reads the daily gains, or end-of-day counters, of a video.
+/// Get a video's daily analytics
 ///
-/// The video may be discovered, individually tracked, or both.
+/// Gains of each day, or counters at its end. The video may be account-discovered, individually tracked, or both.
 #[endpoint(operation_id = "getVideoAnalytics")]
-pub(super) async fn of_video(
-    app: App,
-    caller: Caller,
-    args: Args<(Path<VideoPath>, Query<DailyQuery>)>,
-) -> Result<Kept<Answer<VideoDay>>, Problem> {
-    let Args((Path(VideoPath { video_id }), Query(DailyQuery { window, values }))) = args;
-    let now = app.clock.now().await;
-    let window = window.at(now)?;
-    let basis = CacheDependencies { until: window.end, videos: true };
-    let about = (video_id, window, window.complete_through(now), values);
-    kept(&app, &caller, "getVideoAnalytics", &about, basis, async {
-        let video = videos::get(&app.pg, caller.organization, video_id).await?;
-        let days = days::fetch_video(&app.history, caller.organization, video, window).await?;
-        Ok(answer(video_id, WindowMeta::new(window, now, days.as_of), values, &days, video_day))
-    })
-    .await
+pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached<Daily<VideoDay>>, Problem> {
+    let Args((Path(VideoPath { video_id: id }), _)) = request.args;
+    let response = async {
+        let video = videos::get(&request.pg, request.organization, id).await?;
+        let days = days::fetch_video(&request.history, request.organization, video, request.window).await?;
+        Ok(daily(&request, id, &days, VideoDay::new))
+    };
+    request.cached(Records::Videos, response).await
 }
 
-/// Reads the daily gains, or end-of-day counters, of an account's videos together, and its followers.
+/// Get an account's daily analytics
 ///
-/// Its discovered videos, that is; those that are tracked on their own alone are none of an account's.
+/// Gains of each day, or counters at its end, of the account-discovered videos together, and the follower count. Videos
+/// that are only tracked individually are not included.
 #[endpoint(operation_id = "getAccountAnalytics")]
-pub(super) async fn of_account(
-    app: App,
-    caller: Caller,
-    args: Args<(Path<AccountIdPath>, Query<DailyQuery>)>,
-) -> Result<Kept<Answer<AccountDay>>, Problem> {
-    let Args((Path(AccountIdPath { account_id }), Query(DailyQuery { window, values }))) = args;
-    let now = app.clock.now().await;
-    let window = window.at(now)?;
-    let basis = CacheDependencies { until: window.end, videos: false };
-    let about = (account_id, window, window.complete_through(now), values);
-    kept(&app, &caller, "getAccountAnalytics", &about, basis, async {
-        let days = days_of(&app, &caller, Some(account_id), None, window).await?;
-        let day = |day: &HistoryDay, values| AccountDay {
-            counters: video_day(day, values),
-            follower_count: day.followers,
-        };
-        Ok(answer(account_id, WindowMeta::new(window, now, days.as_of), values, &days, day))
-    })
-    .await
+pub(super) async fn get_account(
+    request: DailyRequest<AccountIdPath>,
+) -> Result<Cached<Daily<AccountDay>>, Problem> {
+    let Args((Path(AccountIdPath { account_id: id }), _)) = request.args;
+    let response = async {
+        let days = fetch_accounts(&request, Some(id), None).await?;
+        Ok(daily(&request, id, &days, AccountDay::new))
+    };
+    request.cached(Records::Accounts, response).await
 }
 
-/// Reads the daily gains, or end-of-day counters, of the videos of all of a creator's accounts together.
+/// Get a creator's daily analytics
 ///
-/// The accounts are those that are linked now, with all their history.
+/// Gains of each day, or counters at its end, of the account-discovered videos of all accounts that are linked now. Their
+/// history before they were linked is included.
 #[endpoint(operation_id = "getCreatorAnalytics")]
-pub(super) async fn of_creator(
-    app: App,
-    caller: Caller,
-    args: Args<(Path<CreatorPath>, Query<DailyQuery>)>,
-) -> Result<Kept<Answer<VideoDay>>, Problem> {
-    let Args((Path(CreatorPath { creator_id }), Query(DailyQuery { window, values }))) = args;
-    let now = app.clock.now().await;
-    let window = window.at(now)?;
-    let basis = CacheDependencies { until: window.end, videos: false };
-    let about = (creator_id, window, window.complete_through(now), values);
-    kept(&app, &caller, "getCreatorAnalytics", &about, basis, async {
-        let days = days_of(&app, &caller, None, Some(creator_id), window).await?;
-        Ok(answer(creator_id, WindowMeta::new(window, now, days.as_of), values, &days, video_day))
-    })
-    .await
+pub(super) async fn get_creator(
+    request: DailyRequest<CreatorPath>,
+) -> Result<Cached<Daily<VideoDay>>, Problem> {
+    let Args((Path(CreatorPath { creator_id: id }), _)) = request.args;
+    let response = async {
+        let days = fetch_accounts(&request, None, Some(id)).await?;
+        Ok(daily(&request, id, &days, VideoDay::new))
+    };
+    request.cached(Records::Accounts, response).await
 }
 
-async fn days_of(
-    app: &App,
-    caller: &Caller,
+/// Fetches the history of one account, or of a creator's accounts together.
+async fn fetch_accounts<P>(
+    request: &DailyRequest<P>,
     account: Option<Uuid>,
     creator: Option<Uuid>,
-    window: Window,
 ) -> Result<DailyHistory, Problem> {
-    let subjects = accounts::fetch_subject_ids(&app.pg, caller.organization, account, creator).await?;
-    let scope = SubjectScope::for_subjects(caller.organization, None, subjects);
-    Ok(days::fetch_subjects(&app.history, &scope, window).await?)
+    let organization = request.organization;
+    let subjects = accounts::fetch_subject_ids(&request.pg, organization, account, creator).await?;
+    let scope = SubjectScope::for_subjects(organization, None, subjects);
+    Ok(days::fetch_subjects(&request.history, &scope, request.window).await?)
 }
 
-fn answer<Row>(
+fn daily<P, Day>(
+    request: &DailyRequest<P>,
     id: Uuid,
-    window: WindowMeta,
-    values: Values,
-    days: &DailyHistory,
-    row: impl Fn(&HistoryDay, Values) -> Row,
-) -> Answer<Row> {
-    let data = days.days.iter().map(|day| row(day, values)).collect();
-    let totals = Counters::from_array(days.totals().map(Some));
+    history: &DailyHistory,
+    day: impl Fn(&HistoryDay, Values) -> Day,
+) -> Daily<Day> {
+    let Args((_, Query(DailyQuery { values, .. }))) = request.args;
+    let data = history.days.iter().map(|row| day(row, values)).collect();
+    let (window, totals) = (request.meta(history.as_of), Counters::from_array(history.totals().map(Some)));
     WithMeta { data, meta: DailyMeta { id, window, values, totals } }
 }
 
-fn video_day(day: &HistoryDay, values: Values) -> VideoDay {
-    let counters = match values {
-        Values::Gains => Counters::from_array(day.gains.map(Some)),
-        Values::Cumulative => day.counts,
-    };
-    VideoDay { date: day.date, counters }
+impl VideoDay {
+    fn new(day: &HistoryDay, values: Values) -> Self {
+        let counters = match values {
+            Values::Gains => Counters::from_array(day.gains.map(Some)),
+            Values::Cumulative => day.counts,
+        };
+        VideoDay { date: day.date, counters }
+    }
+}
+
+impl AccountDay {
+    fn new(day: &HistoryDay, values: Values) -> Self {
+        AccountDay { counters: VideoDay::new(day, values), follower_count: day.followers }
+    }
 }

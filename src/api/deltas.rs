@@ -1,4 +1,4 @@
-//! Gains in views of many videos over several look-back windows at once, by POST and by GET.
+//! Views that videos gained over several look-back windows, by POST and by GET.
 
 use std::collections::BTreeMap;
 
@@ -11,52 +11,52 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
-use crate::app::App;
 use crate::http::input::batch::{Batch, BatchSource, Entry};
 use crate::http::input::fields::{integer, integer_within};
+use crate::http::input::windowed::Windowed;
 use crate::http::openapi::schema_recorder;
 use crate::http::route::read;
-use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
+use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::limits::{DEFAULT_DELTA_WINDOWS, DELTA_DAYS, DELTA_WINDOW_COUNT};
+use crate::model::period::{Period, Window};
 use crate::store::analytics::videos;
-use crate::store::outbox::data_version::CacheDependencies;
 
-const WINDOWS: &str =
-    "Lengths of look-back windows in days, today included; 1, 7, 14 and 30 when nothing is said.";
+const WINDOWS: &str = "Lengths of the look-back windows in days, including today. Default: 1, 7, 14 and 30.";
 
 /// Below `videos`.
-pub(super) fn of_videos() -> Router {
+pub(super) fn router() -> Router {
     Router::with_path("deltas").push(read(get_deltas)).push(Router::new().post(post_deltas))
 }
 
-/// The length of a look-back window in days.
+/// Length of a look-back window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Length(u16);
+struct DayCount(u16);
 
-impl Length {
-    fn of_integer(days: i64) -> Result<Self, String> {
+impl DayCount {
+    fn new(days: i64) -> Result<Self, String> {
         let days = integer_within(days, &DELTA_DAYS)?;
-        u16::try_from(days).map(Length).map_err(|error| error.to_string())
+        u16::try_from(days).map(DayCount).map_err(|error| error.to_string())
     }
 }
 
-impl Entry for Length {
+impl Entry for DayCount {
     fn schema() -> Value {
         schema_recorder::integer(&DELTA_DAYS)
     }
 
     fn of_text(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| "must be an integer".to_owned()).and_then(Length::of_integer)
+        text.parse().map_err(|_| "must be an integer".to_owned()).and_then(DayCount::new)
     }
 
     fn of_json(value: &Value) -> Result<Self, String> {
-        integer(value).and_then(Length::of_integer)
+        integer(value).and_then(DayCount::new)
     }
 }
 
-/// Videos of either kind, and the windows they are asked for.
+#[derive(Serialize)]
 struct Deltas {
     ids: Vec<Uuid>,
+    /// Lengths in days.
     windows: Vec<u16>,
 }
 
@@ -68,73 +68,81 @@ impl Batch for Deltas {
     fn read<S: BatchSource>(source: &mut S) -> Self {
         let ids = source.about(VIDEO_IDS).required_ids("video_ids");
         let windows = source.about(WINDOWS).list("windows", DELTA_WINDOW_COUNT);
-        let windows = windows.map(|windows| windows.into_iter().map(|Length(days)| days).collect());
+        let windows = windows.map(|windows| windows.into_iter().map(|DayCount(days)| days).collect());
         Deltas { ids, windows: windows.unwrap_or_else(|| DEFAULT_DELTA_WINDOWS.to_vec()) }
     }
 }
 
-/// What is told of deltas beside them.
+/// The longest of the windows: all end today.
+impl Windowed for Deltas {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        let (end, days) = (now.date_naive(), self.windows.iter().copied().max().unwrap_or(1));
+        Ok(Window { period: Period::Custom, start: end + Days::new(1) - Days::new(days.into()), end })
+    }
+}
+
+/// The look-back windows and the videos found.
 #[derive(Serialize, JsonSchema)]
 struct DeltasMeta {
-    /// Lengths of the windows in days, today included.
+    /// Lengths of the windows in days, including today.
     #[schemars(example = [7, 30])]
     windows: Vec<u16>,
-    /// Number of videos that were found.
+    /// Number of videos found.
     #[schemars(example = 1)]
     video_count: usize,
-    /// Ids that are not the organization's, in the order in which they were asked for.
+    /// Requested ids that do not exist, in request order.
     not_found: Vec<Uuid>,
-    /// The last whole UTC day, yesterday.
+    /// Last complete UTC day: yesterday.
     complete_through: NaiveDate,
-    /// The latest observation of the videos; null without any.
+    /// Time of the latest observation of the videos; null if there is none.
     data_as_of: Option<DateTime<Utc>>,
 }
 
-/// Gains in views by the names of the windows.
+/// Views gained by look-back window.
 #[derive(Serialize, JsonSchema)]
 #[schemars(inline, example = json!({"7d": 1_840, "30d": 9_210}))]
 struct ByWindow(BTreeMap<String, i64>);
 
-type Answer = WithMeta<BTreeMap<Uuid, ByWindow>, DeltasMeta>;
+type DeltasByVideo = WithMeta<BTreeMap<Uuid, ByWindow>, DeltasMeta>;
 
-/// Says what videos gained in views over several windows that end today.
+/// Query view deltas of videos
 ///
-/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+/// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoDeltas")]
-async fn post_deltas(app: App, caller: Caller, body: Body<Deltas>) -> Result<Answer, Problem> {
-    let today = app.clock.now().await.date_naive();
-    deltas(&app, &caller, body.0, today).await
+async fn post_deltas(request: WindowedRequest<Body<Deltas>>) -> Result<DeltasByVideo, Problem> {
+    fetch_deltas(&request, &request.args.0).await
 }
 
-/// Says what videos gained in views over several windows that end today, as the POST does.
+/// Get view deltas of videos
 ///
-/// For any key, and for at most 100 ids.
+/// Views gained over look-back windows that end today. Takes up to 100 ids; `POST` takes up to 1,000 and requires the
+/// `write` scope.
 #[endpoint(operation_id = "getVideoDeltas")]
-async fn get_deltas(app: App, caller: Caller, query: Query<Deltas>) -> Result<Kept<Answer>, Problem> {
-    let today = app.clock.now().await.date_naive();
-    let about = (today, query.0.ids.clone(), query.0.windows.clone());
-    let basis = CacheDependencies { until: today, videos: true };
-    kept(&app, &caller, "getVideoDeltas", &about, basis, deltas(&app, &caller, query.0, today)).await
+async fn get_deltas(request: WindowedRequest<Query<Deltas>>) -> Result<Cached<DeltasByVideo>, Problem> {
+    request.cached(Records::Videos, fetch_deltas(&request, &request.args.0)).await
 }
 
-async fn deltas(app: &App, caller: &Caller, batch: Deltas, today: NaiveDate) -> Result<Answer, Problem> {
-    let Deltas { ids, windows } = batch;
-    let found = videos::find(&app.pg, caller.organization, &ids).await?;
-    let gains = videos::fetch_view_deltas(&app.history, caller.organization, &found, today, &windows).await?;
+async fn fetch_deltas<A>(
+    request: &WindowedRequest<A>,
+    Deltas { ids, windows }: &Deltas,
+) -> Result<DeltasByVideo, Problem> {
+    let (organization, today) = (request.organization, request.window.end);
+    let found = videos::find(&request.pg, organization, ids).await?;
+    let gains = videos::fetch_view_deltas(&request.history, organization, &found, today, windows).await?;
     let data: BTreeMap<_, _> = found
         .iter()
         .map(|video| {
-            let gains = gains.of.get(&video.internal_id);
-            let gain = |place| gains.and_then(|gains| gains.get(place)).copied().unwrap_or_default();
-            let windows = windows.iter().enumerate().map(|(place, days)| (format!("{days}d"), gain(place)));
+            let views = gains.of.get(&video.internal_id);
+            let gain = |index| views.and_then(|views| views.get(index)).copied().unwrap_or_default();
+            let windows = windows.iter().enumerate().map(|(index, days)| (format!("{days}d"), gain(index)));
             (video.id, ByWindow(windows.collect()))
         })
         .collect();
     let meta = DeltasMeta {
-        windows,
+        windows: windows.clone(),
         video_count: data.len(),
-        not_found: ids.into_iter().filter(|id| !data.contains_key(id)).collect(),
-        complete_through: today - Days::new(1),
+        not_found: ids.iter().copied().filter(|id| !data.contains_key(id)).collect(),
+        complete_through: request.complete_through,
         data_as_of: gains.as_of,
     };
     Ok(WithMeta { data, meta })

@@ -1,13 +1,17 @@
 //! Fields and words that several resources share.
 
+use chrono::{DateTime, Utc};
+use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::http::Listing;
 use crate::http::input::fields::{Params, Word};
 use crate::http::input::window::WindowParams;
+use crate::http::input::windowed::Windowed;
 use crate::http::input::{FromPath, FromQuery, Parts, PathParams};
 use crate::http::output::page::ListSort;
+use crate::http::{Listing, Problem};
+use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::records::videos::VideoFilter;
 
@@ -27,6 +31,7 @@ pub(super) fn by_platform(name: &'static str, pattern: fn(Platform) -> String) -
 }
 
 /// `{creator_id}` of a path.
+#[derive(Serialize)]
 pub(super) struct CreatorPath {
     pub(super) creator_id: Uuid,
 }
@@ -38,6 +43,7 @@ impl FromPath for CreatorPath {
 }
 
 /// `{video_id}` of a path.
+#[derive(Serialize)]
 pub(super) struct VideoPath {
     pub(super) video_id: Uuid,
 }
@@ -67,7 +73,8 @@ impl<S: ListSort> FromQuery for VideosQuery<S> {
     }
 }
 
-/// `{account_id}` of a path where only an id will do.
+/// `{account_id}` of a path that accepts no username.
+#[derive(Serialize)]
 pub(super) struct AccountIdPath {
     pub(super) account_id: Uuid,
 }
@@ -78,17 +85,23 @@ impl FromPath for AccountIdPath {
     }
 }
 
-/// The window and the platform that figures are asked for.
-pub(super) struct WindowOnPlatform {
+#[derive(Serialize)]
+pub(super) struct AnalyticsQuery {
     pub(super) window: WindowParams,
     pub(super) platform: Option<Platform>,
 }
 
-impl FromQuery for WindowOnPlatform {
+impl FromQuery for AnalyticsQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        WindowOnPlatform {
+        AnalyticsQuery {
             window: WindowParams::read(query, parts),
             platform: query.about(ON_PLATFORM).word("platform"),
         }
+    }
+}
+
+impl Windowed for AnalyticsQuery {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.window.at(now)
     }
 }

@@ -1,5 +1,4 @@
-//! Windowed totals of many accounts or videos at once, keyed by the ids that were asked for. A POST asks by its body,
-//! a GET by its query, and both are answered by one function.
+//! Gains of many accounts or videos over a window, by POST and by GET.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -13,20 +12,19 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
-use crate::app::App;
 use crate::http::input::batch::{Batch, BatchSource};
 use crate::http::input::window::{WindowMeta, WindowParams};
+use crate::http::input::windowed::Windowed;
 use crate::http::route::read;
-use crate::http::{Body, Caller, Kept, Problem, Query, WithMeta, kept};
+use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::analytics::subjects::{self, GainColumns};
-use crate::store::analytics::videos::{self, VideoRef};
+use crate::store::analytics::videos::{self, VideoGains, VideoRef};
 use crate::store::analytics::{SubjectScope, accounts};
-use crate::store::outbox::data_version::CacheDependencies;
 
-const INTERNAL_IDS: &str = "Internal ids of videos that were found on accounts, as `internal_id` tells them.";
+const INTERNAL_IDS: &str = "Internal ids (`internal_id`) of account-discovered videos of this platform.";
 
 /// Below `accounts`.
 pub(super) fn of_accounts() -> Router {
@@ -43,30 +41,31 @@ pub(super) fn of_account_videos() -> Router {
     Router::with_path("metrics").push(read(get_account_videos)).push(Router::new().post(post_account_videos))
 }
 
-/// What is told of a batch beside its data.
+/// The window, and the ids that were not found.
 #[derive(Serialize, JsonSchema)]
 #[schemars(inline)]
 struct BatchMeta<Id> {
     #[serde(flatten)]
     window: WindowMeta,
-    /// Ids that are not the organization's, in the order in which they were asked for.
+    /// Requested ids that do not exist, in request order.
     not_found: Vec<Id>,
 }
 
+/// Totals by id.
 type Totals<Id, T> = WithMeta<BTreeMap<Id, T>, BatchMeta<Id>>;
 
-/// The answer to a batch: what was found by its id, and the ids that were not.
-fn answer<Id: Ord + Hash + Copy, T>(
-    asked: Vec<Id>,
+fn batch<A, Id: Ord + Hash + Copy, T>(
+    request: &WindowedRequest<A>,
+    ids: impl IntoIterator<Item = Id>,
     data: BTreeMap<Id, T>,
-    window: WindowMeta,
+    data_as_of: Option<DateTime<Utc>>,
 ) -> Totals<Id, T> {
-    let mut told = HashSet::new();
-    let not_found = asked.into_iter().filter(|id| !data.contains_key(id) && told.insert(*id)).collect();
-    WithMeta { data, meta: BatchMeta { window, not_found } }
+    let mut missing = HashSet::new();
+    let not_found = ids.into_iter().filter(|id| !data.contains_key(id) && missing.insert(*id)).collect();
+    WithMeta { data, meta: BatchMeta { window: request.meta(data_as_of), not_found } }
 }
 
-/// Accounts and the window they are asked for.
+#[derive(Serialize)]
 struct Accounts {
     ids: Vec<Uuid>,
     window: WindowParams,
@@ -78,75 +77,67 @@ impl Batch for Accounts {
     }
 
     fn read<S: BatchSource>(source: &mut S) -> Self {
-        let ids = source.about("Ids of accounts.").required_ids("account_ids");
+        let ids = source.about("Account ids.").required_ids("account_ids");
         Accounts { ids, window: source.window() }
     }
 }
 
-/// What an account gained over the window, all its videos together.
+impl Windowed for Accounts {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.window.at(now)
+    }
+}
+
+/// Gains of an account over the window: of its account-discovered videos together, and in followers.
 #[derive(Serialize, JsonSchema)]
 struct AccountTotals {
     #[serde(flatten)]
     gains: Gains,
-    /// Gain in followers.
+    /// Followers gained.
     followers: i64,
 }
 
-/// Totals what accounts gained over a window.
+/// Query metrics of accounts
 ///
-/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+/// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountMetrics")]
 async fn post_accounts(
-    app: App,
-    caller: Caller,
-    body: Body<Accounts>,
+    request: WindowedRequest<Body<Accounts>>,
 ) -> Result<Totals<Uuid, AccountTotals>, Problem> {
-    let now = app.clock.now().await;
-    let window = body.0.window.at(now)?;
-    account_totals(&app, &caller, body.0.ids, window, now).await
+    account_totals(&request, &request.args.0.ids).await
 }
 
-/// Totals what accounts gained over a window, as the POST does.
+/// Get metrics of accounts
 ///
-/// For any key, and for at most 100 ids.
+/// Gains over the window. Takes up to 100 ids; `POST` takes up to 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getAccountMetrics")]
 async fn get_accounts(
-    app: App,
-    caller: Caller,
-    query: Query<Accounts>,
-) -> Result<Kept<Totals<Uuid, AccountTotals>>, Problem> {
-    let Query(batch) = query;
-    let now = app.clock.now().await;
-    let window = batch.window.at(now)?;
-    let about = (batch.ids.clone(), window, window.complete_through(now));
-    let basis = CacheDependencies { until: window.end, videos: false };
-    let work = account_totals(&app, &caller, batch.ids, window, now);
-    kept(&app, &caller, "getAccountMetrics", &about, basis, work).await
+    request: WindowedRequest<Query<Accounts>>,
+) -> Result<Cached<Totals<Uuid, AccountTotals>>, Problem> {
+    request.cached(Records::Accounts, account_totals(&request, &request.args.0.ids)).await
 }
 
-async fn account_totals(
-    app: &App,
-    caller: &Caller,
-    asked: Vec<Uuid>,
-    window: Window,
-    now: DateTime<Utc>,
+async fn account_totals<A>(
+    request: &WindowedRequest<A>,
+    ids: &[Uuid],
 ) -> Result<Totals<Uuid, AccountTotals>, Problem> {
-    let found = accounts::find(&app.pg, caller.organization, &asked).await?;
-    let ids = found.iter().map(|account| account.internal_id).collect();
-    let scope = SubjectScope::for_subjects(caller.organization, None, ids);
-    let totals = subjects::fetch_totals(&app.history, &scope, window, GainColumns::All).await?;
+    let WindowedRequest { pg, history, organization, window, .. } = request;
+    let found = accounts::find(pg, *organization, ids).await?;
+    let subjects = found.iter().map(|account| account.internal_id).collect();
+    let scope = SubjectScope::for_subjects(*organization, None, subjects);
+    let totals = subjects::fetch_totals(history, &scope, *window, GainColumns::All).await?;
     let latest = totals.iter().map(|totals| totals.as_of).max();
-    let data_as_of = subjects::resolve_as_of(&app.history, &scope, window, latest).await?;
+    let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
     let data = found.iter().map(|account| {
         let totals = totals.get(&account.internal_id);
         let gains = totals.map_or_else(Gains::default, |totals| totals.gains());
         (account.id, AccountTotals { gains, followers: totals.map_or(0, |totals| totals.followers()) })
     });
-    Ok(answer(asked, data.collect(), WindowMeta::new(window, now, data_as_of)))
+    Ok(batch(request, ids.iter().copied(), data.collect(), data_as_of))
 }
 
-/// Videos of either kind and the window they are asked for.
+#[derive(Serialize)]
 struct Videos {
     ids: Vec<Uuid>,
     window: WindowParams,
@@ -163,47 +154,38 @@ impl Batch for Videos {
     }
 }
 
-/// Totals what videos gained over a window, discovered and individually tracked ones alike.
+impl Windowed for Videos {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.window.at(now)
+    }
+}
+
+/// Query metrics of videos
 ///
-/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+/// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoMetrics")]
-async fn post_videos(app: App, caller: Caller, body: Body<Videos>) -> Result<Totals<Uuid, Gains>, Problem> {
-    let now = app.clock.now().await;
-    let window = body.0.window.at(now)?;
-    video_totals(&app, &caller, body.0.ids, window, now).await
+async fn post_videos(request: WindowedRequest<Body<Videos>>) -> Result<Totals<Uuid, Gains>, Problem> {
+    video_totals(&request, &request.args.0.ids).await
 }
 
-/// Totals what videos gained over a window, as the POST does.
+/// Get metrics of videos
 ///
-/// For any key, and for at most 100 ids.
+/// Gains over the window, of account-discovered and individually tracked videos. Takes up to 100 ids; `POST` takes up to
+/// 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getVideoMetrics")]
-async fn get_videos(
-    app: App,
-    caller: Caller,
-    query: Query<Videos>,
-) -> Result<Kept<Totals<Uuid, Gains>>, Problem> {
-    let Query(batch) = query;
-    let now = app.clock.now().await;
-    let window = batch.window.at(now)?;
-    let about = (batch.ids.clone(), window, window.complete_through(now));
-    let basis = CacheDependencies { until: window.end, videos: true };
-    let work = video_totals(&app, &caller, batch.ids, window, now);
-    kept(&app, &caller, "getVideoMetrics", &about, basis, work).await
+async fn get_videos(request: WindowedRequest<Query<Videos>>) -> Result<Cached<Totals<Uuid, Gains>>, Problem> {
+    request.cached(Records::Videos, video_totals(&request, &request.args.0.ids)).await
 }
 
-async fn video_totals(
-    app: &App,
-    caller: &Caller,
-    asked: Vec<Uuid>,
-    window: Window,
-    now: DateTime<Utc>,
-) -> Result<Totals<Uuid, Gains>, Problem> {
-    let found = videos::find(&app.pg, caller.organization, &asked).await?;
-    let (data, data_as_of) = gains_by(app, caller, &found, window, |video| video.id).await?;
-    Ok(answer(asked, data, WindowMeta::new(window, now, data_as_of)))
+async fn video_totals<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> Result<Totals<Uuid, Gains>, Problem> {
+    let WindowedRequest { pg, history, organization, window, .. } = request;
+    let found = videos::find(pg, *organization, ids).await?;
+    let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
+    Ok(batch(request, ids.iter().copied(), key_by(&found, &gains, |video| video.id), gains.as_of))
 }
 
-/// Account-discovered videos by their internal ids, and the window they are asked for.
+/// Account-discovered videos by their internal ids.
+#[derive(Serialize)]
 struct AccountVideos {
     instagram: Vec<i64>,
     tiktok: Vec<i64>,
@@ -231,64 +213,54 @@ impl Batch for AccountVideos {
     }
 }
 
-/// Totals what account-discovered videos gained over a window.
+impl Windowed for AccountVideos {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.window.at(now)
+    }
+}
+
+/// Query metrics of account videos
 ///
-/// Reads only; still a `POST`, and needs the `write` scope. The `GET` takes fewer ids and any key.
+/// Like the `GET`, with up to 1,000 ids in both lists together. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountVideoMetrics")]
 async fn post_account_videos(
-    app: App,
-    caller: Caller,
-    body: Body<AccountVideos>,
+    request: WindowedRequest<Body<AccountVideos>>,
 ) -> Result<Totals<i64, Gains>, Problem> {
-    let now = app.clock.now().await;
-    let window = body.0.window.at(now)?;
-    account_video_totals(&app, &caller, body.0, window, now).await
+    account_video_totals(&request, &request.args.0).await
 }
 
-/// Totals what account-discovered videos gained over a window, as the POST does.
+/// Get metrics of account videos
 ///
-/// For any key, and for at most 100 ids. One of the two lists has to be there.
+/// Gains of account-discovered videos over the window. Send `instagram_post_ids`, `tiktok_video_ids` or both, with up to
+/// 100 ids together; `POST` takes up to 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getAccountVideoMetrics")]
 async fn get_account_videos(
-    app: App,
-    caller: Caller,
-    query: Query<AccountVideos>,
-) -> Result<Kept<Totals<i64, Gains>>, Problem> {
-    let Query(batch) = query;
-    let now = app.clock.now().await;
-    let window = batch.window.at(now)?;
-    let about = (batch.instagram.clone(), batch.tiktok.clone(), window, window.complete_through(now));
-    let basis = CacheDependencies { until: window.end, videos: true };
-    let work = account_video_totals(&app, &caller, batch, window, now);
-    kept(&app, &caller, "getAccountVideoMetrics", &about, basis, work).await
+    request: WindowedRequest<Query<AccountVideos>>,
+) -> Result<Cached<Totals<i64, Gains>>, Problem> {
+    request.cached(Records::Videos, account_video_totals(&request, &request.args.0)).await
 }
 
-async fn account_video_totals(
-    app: &App,
-    caller: &Caller,
-    AccountVideos { instagram, tiktok, window: _ }: AccountVideos,
-    window: Window,
-    now: DateTime<Utc>,
+async fn account_video_totals<A>(
+    request: &WindowedRequest<A>,
+    AccountVideos { instagram, tiktok, .. }: &AccountVideos,
 ) -> Result<Totals<i64, Gains>, Problem> {
-    let discovered = |platform, ids| videos::find_discovered(&app.pg, caller.organization, platform, ids);
+    let WindowedRequest { pg, history, organization, window, .. } = request;
     let (mut found, on_tiktok) = tokio::try_join!(
-        discovered(Platform::Instagram, instagram.as_slice()),
-        discovered(Platform::Tiktok, tiktok.as_slice()),
+        videos::find_discovered(pg, *organization, Platform::Instagram, instagram),
+        videos::find_discovered(pg, *organization, Platform::Tiktok, tiktok),
     )?;
     found.extend(on_tiktok);
-    let (data, data_as_of) = gains_by(app, caller, &found, window, |video| video.internal_id).await?;
-    Ok(answer([instagram, tiktok].concat(), data, WindowMeta::new(window, now, data_as_of)))
+    let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
+    let ids = instagram.iter().chain(tiktok).copied();
+    Ok(batch(request, ids, key_by(&found, &gains, |video| video.internal_id), gains.as_of))
 }
 
-/// What each of the videos gained, nothing included, by one of its ids; and the latest observation.
-async fn gains_by<Id: Ord>(
-    app: &App,
-    caller: &Caller,
-    found: &[VideoRef],
-    window: Window,
+/// Keys gains by one of the videos' ids; a video that was not observed gained nothing.
+fn key_by<Id: Ord>(
+    videos: &[VideoRef],
+    gains: &VideoGains<Gains>,
     id: impl Fn(&VideoRef) -> Id,
-) -> Result<(BTreeMap<Id, Gains>, Option<DateTime<Utc>>), Problem> {
-    let totals = videos::fetch_totals(&app.history, caller.organization, found, window).await?;
-    let gains = |video: &VideoRef| totals.of.get(&video.internal_id).copied().unwrap_or_default();
-    Ok((found.iter().map(|video| (id(video), gains(video))).collect(), totals.as_of))
+) -> BTreeMap<Id, Gains> {
+    let gains = |video: &VideoRef| gains.of.get(&video.internal_id).copied().unwrap_or_default();
+    videos.iter().map(|video| (id(video), gains(video))).collect()
 }

@@ -1,4 +1,4 @@
-//! Series of daily gains: of the organization or a part of it, and of one creator.
+//! Daily gains of the organization, an account or a creator.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use salvo::{Router, Writer};
@@ -7,26 +7,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::fields::{CreatorPath, WindowOnPlatform};
-use crate::app::App;
+use super::fields::{AnalyticsQuery, CreatorPath};
 use crate::http::input::fields::Params;
 use crate::http::input::window::{WindowMeta, WindowParams};
+use crate::http::input::windowed::Windowed;
 use crate::http::input::{FromQuery, Parts};
 use crate::http::route::read;
-use crate::http::{Args, Caller, Kept, Path, Problem, Query, WithMeta, kept};
+use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::analytics::subjects::{self, GainColumns};
 use crate::store::analytics::{SubjectScope, accounts};
-use crate::store::outbox::data_version::CacheDependencies;
 
 pub(super) fn router() -> Router {
-    Router::with_path("analytics/timeseries").push(read(of_organization))
+    Router::with_path("analytics/timeseries").push(read(get))
 }
 
-/// What a series is of, and whose it is.
+#[derive(Serialize)]
 struct SeriesQuery {
-    of: WindowOnPlatform,
+    analytics: AnalyticsQuery,
     account_id: Option<Uuid>,
     creator_id: Option<Uuid>,
 }
@@ -34,14 +33,20 @@ struct SeriesQuery {
 impl FromQuery for SeriesQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         SeriesQuery {
-            of: WindowOnPlatform::read(query, parts),
-            account_id: query.about("Only this account.").uuid("account_id"),
-            creator_id: query.about("Only the accounts of this creator.").uuid("creator_id"),
+            analytics: AnalyticsQuery::read(query, parts),
+            account_id: query.about("Filter by account.").uuid("account_id"),
+            creator_id: query.about("Filter by the creator of the account.").uuid("creator_id"),
         }
     }
 }
 
-/// One UTC day of the organization, or of the part of it that was asked for.
+impl Windowed for SeriesQuery {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.analytics.window(now)
+    }
+}
+
+/// Gains of one UTC day.
 #[derive(Serialize, JsonSchema)]
 struct SeriesDay {
     /// UTC day.
@@ -50,90 +55,73 @@ struct SeriesDay {
     gains: Gains,
 }
 
-/// Reads what the organization gained on each day.
+/// Get daily gains
 ///
-/// Individually tracked videos are included, unless only an account or a creator is asked for.
+/// Gains of the organization on each day of the window. With `account_id` or `creator_id`, individually tracked videos are
+/// not included.
 #[endpoint(
     operation_id = "getTimeseries",
-    responses((status_code = 404, description = "The organization has no such account or creator."))
+    responses((status_code = 404, description = "The account or creator does not exist."))
 )]
-async fn of_organization(
-    app: App,
-    caller: Caller,
-    query: Query<SeriesQuery>,
-) -> Result<Kept<WithMeta<Vec<SeriesDay>, WindowMeta>>, Problem> {
-    let Query(SeriesQuery { of: WindowOnPlatform { window, platform }, account_id, creator_id }) = query;
-    let organization = caller.organization;
-    let now = app.clock.now().await;
-    let window = window.at(now)?;
-    let about = (window, window.complete_through(now), platform, account_id, creator_id);
-    kept(&app, &caller, "getTimeseries", &about, up_to(window), async {
+async fn get(
+    request: WindowedRequest<Query<SeriesQuery>>,
+) -> Result<Cached<WithMeta<Vec<SeriesDay>, WindowMeta>>, Problem> {
+    let WindowedRequest { pg, organization, .. } = &request;
+    let Query(SeriesQuery { analytics: AnalyticsQuery { platform, .. }, account_id, creator_id }) =
+        request.args;
+    let response = async {
         let scope = if account_id.is_none() && creator_id.is_none() {
-            SubjectScope::for_organization(&app.pg, organization, platform).await?
+            SubjectScope::for_organization(pg, *organization, platform).await?
         } else {
-            let subjects = accounts::fetch_subject_ids(&app.pg, organization, account_id, creator_id).await?;
-            SubjectScope::for_subjects(organization, platform, subjects)
+            let subjects = accounts::fetch_subject_ids(pg, *organization, account_id, creator_id).await?;
+            SubjectScope::for_subjects(*organization, platform, subjects)
         };
-        let (days, meta) = series(&app, &scope, window, now, GainColumns::All).await?;
-        let data = days.into_iter().map(|(date, gains)| SeriesDay { date, gains }).collect();
-        Ok(WithMeta { data, meta })
-    })
-    .await
+        fetch_series(&request, &scope, GainColumns::All, |date, gains| SeriesDay { date, gains }).await
+    };
+    request.cached(Records::Accounts, response).await
 }
 
-/// What a series rests on.
-const fn up_to(window: Window) -> CacheDependencies {
-    CacheDependencies { until: window.end, videos: false }
-}
-
-/// One UTC day of a creator.
+/// Gains of a creator on one UTC day.
 #[derive(Serialize, JsonSchema)]
 struct CreatorDay {
     /// UTC day.
     date: NaiveDate,
-    /// Gain in views.
+    /// Views gained.
     views: i64,
-    /// Gain in likes, comments and shares together.
+    /// Likes, comments and shares gained.
     engagement: i64,
 }
 
-/// Reads what a creator's accounts gained on each day.
+/// Get a creator's daily gains
 ///
-/// The accounts are those that are linked now, with all their history.
+/// Gains of all accounts that are linked now, on each day of the window. Their history before they were linked is included.
 #[endpoint(operation_id = "getCreatorTimeseries")]
-pub(super) async fn of_creator(
-    app: App,
-    caller: Caller,
-    args: Args<(Path<CreatorPath>, Query<WindowParams>)>,
-) -> Result<Kept<WithMeta<Vec<CreatorDay>, WindowMeta>>, Problem> {
-    let Args((Path(CreatorPath { creator_id }), Query(window))) = args;
-    let now = app.clock.now().await;
-    let window = window.at(now)?;
-    let about = (creator_id, window, window.complete_through(now));
-    kept(&app, &caller, "getCreatorTimeseries", &about, up_to(window), async {
-        let subjects =
-            accounts::fetch_subject_ids(&app.pg, caller.organization, None, Some(creator_id)).await?;
-        let scope = SubjectScope::for_subjects(caller.organization, None, subjects);
-        let (days, meta) = series(&app, &scope, window, now, GainColumns::Engagement).await?;
-        let day =
-            |(date, gains): (_, Gains)| CreatorDay { date, views: gains.views, engagement: gains.engagement };
-        Ok(WithMeta { data: days.into_iter().map(day).collect(), meta })
-    })
-    .await
+pub(super) async fn get_creator(
+    request: WindowedRequest<Args<(Path<CreatorPath>, Query<WindowParams>)>>,
+) -> Result<Cached<WithMeta<Vec<CreatorDay>, WindowMeta>>, Problem> {
+    let WindowedRequest { pg, organization, .. } = &request;
+    let Args((Path(CreatorPath { creator_id }), _)) = request.args;
+    let response = async {
+        let subjects = accounts::fetch_subject_ids(pg, *organization, None, Some(creator_id)).await?;
+        let scope = SubjectScope::for_subjects(*organization, None, subjects);
+        let day = |date, Gains { views, engagement, .. }| CreatorDay { date, views, engagement };
+        fetch_series(&request, &scope, GainColumns::Engagement, day).await
+    };
+    request.cached(Records::Accounts, response).await
 }
 
-/// The gains of every day of the window, ascending.
-async fn series(
-    app: &App,
+/// Fetches the gains of every day of the window, ascending.
+async fn fetch_series<A, Day>(
+    request: &WindowedRequest<A>,
     scope: &SubjectScope,
-    window: Window,
-    now: DateTime<Utc>,
     columns: GainColumns,
-) -> Result<(Vec<(NaiveDate, Gains)>, WindowMeta), Problem> {
-    let days = subjects::fetch_daily(&app.history, scope, window, columns).await?;
+    day: impl Fn(NaiveDate, Gains) -> Day,
+) -> Result<WithMeta<Vec<Day>, WindowMeta>, Problem> {
+    let WindowedRequest { history, window, .. } = request;
+    let days = subjects::fetch_daily(history, scope, *window, columns).await?;
     let latest = days.values().filter_map(|day| day.as_of).max();
-    let data_as_of = subjects::resolve_as_of(&app.history, scope, window, latest).await?;
+    let data_as_of = subjects::resolve_as_of(history, scope, *window, latest).await?;
     let gains = |date| days.get(&date).map_or_else(Gains::default, |day| day.gains);
-    let days = window.iter_days().map(|date| (date, gains(date))).collect();
-    Ok((days, WindowMeta::new(window, now, data_as_of)))
+    let data = window.iter_days().map(|date| day(date, gains(date))).collect();
+    Ok(WithMeta { data, meta: request.meta(data_as_of) })
 }

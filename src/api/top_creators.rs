@@ -1,4 +1,4 @@
-//! The leaderboard of creators.
+//! The ranking of creators.
 
 use std::collections::HashMap;
 
@@ -9,32 +9,30 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::fields::WindowOnPlatform;
-use crate::app::App;
+use super::fields::AnalyticsQuery;
 use crate::http::input::fields::Params;
 use crate::http::input::window::WindowMeta;
+use crate::http::input::windowed::Windowed;
 use crate::http::input::{FromQuery, Parts};
-use crate::http::{Caller, Kept, Problem, Query, WithMeta, kept};
+use crate::http::{Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::model::period::Window;
-use crate::model::platform::Platform;
 use crate::store::analytics::SubjectScope;
 use crate::store::analytics::creators::{self, CreatorSubjects};
-use crate::store::analytics::subjects::{self, GainColumns};
-use crate::store::outbox::data_version::CacheDependencies;
+use crate::store::analytics::subjects::{self, GainColumns, SubjectTotals};
 
-/// What a leaderboard is of, and how long it is.
+#[derive(Serialize)]
 pub(super) struct TopQuery {
-    of: WindowOnPlatform,
+    analytics: AnalyticsQuery,
     limit: usize,
 }
 
 impl FromQuery for TopQuery {
     fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
         TopQuery {
-            of: WindowOnPlatform::read(query, parts),
-            limit: query.about("How many creators the ranking has.").integer_or(
+            analytics: AnalyticsQuery::read(query, parts),
+            limit: query.about("Maximum number of creators.").integer_or(
                 "limit",
                 &SHORT_LIST_SIZE,
                 DEFAULT_SHORT_LIST_SIZE,
@@ -43,80 +41,82 @@ impl FromQuery for TopQuery {
     }
 }
 
-/// An entry of the leaderboard.
+impl Windowed for TopQuery {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.analytics.window(now)
+    }
+}
+
+/// A creator in the ranking.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct TopCreator {
-    /// Id of the creator.
+    /// Creator id.
     id: Uuid,
     /// Always `creator`.
     r#type: &'static str,
     /// Name of the creator.
     name: String,
-    /// Gain in views of all its accounts.
+    /// Views that its accounts gained.
     views: i64,
-    /// Gain in likes, comments and shares of all its accounts.
+    /// Likes, comments and shares that its accounts gained.
     engagement: i64,
-    /// Number of its accounts, of the platform asked for.
+    /// Number of its accounts; with `platform`, on that platform.
     account_count: usize,
 }
 
-/// Ranks the creators by the views that their accounts gained.
+/// Rank creators by views
 ///
-/// Every creator is ranked, those without views too.
+/// Ranks all creators by the views that their accounts gained over the window, those without views included.
 #[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn list(
-    app: App,
-    caller: Caller,
-    query: Query<TopQuery>,
-) -> Result<Kept<WithMeta<Vec<TopCreator>, WindowMeta>>, Problem> {
-    let Query(TopQuery { of: WindowOnPlatform { window, platform }, limit }) = query;
-    let now = app.clock.now().await;
-    let window = window.at(now)?;
-    let basis = CacheDependencies { until: window.end, videos: false };
-    let about = (window, window.complete_through(now), platform, limit);
-    let work = top(&app, caller.organization, platform, limit, window, now);
-    kept(&app, &caller, "listTopCreators", &about, basis, work).await
+    request: WindowedRequest<Query<TopQuery>>,
+) -> Result<Cached<WithMeta<Vec<TopCreator>, WindowMeta>>, Problem> {
+    let WindowedRequest { pg, history, organization, window, .. } = &request;
+    let Query(TopQuery { analytics: AnalyticsQuery { platform, .. }, limit }) = request.args;
+    let response = async {
+        let totals = async {
+            let scope = SubjectScope::for_organization(pg, *organization, platform).await?;
+            subjects::fetch_totals(history, &scope, *window, GainColumns::Engagement).await
+        };
+        let creators = creators::list_with_subjects(pg, *organization, platform);
+        let (creators, totals) = tokio::try_join!(creators, totals)?;
+        let (ranking, latest) = rank(creators, &totals);
+        let subjects = ranking.iter().flat_map(|(_, creator)| creator.subjects.iter().copied()).collect();
+        let scope = SubjectScope::for_subjects(*organization, platform, subjects);
+        let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
+        let data = ranking.into_iter().take(limit).map(|(gains, creator)| TopCreator {
+            id: creator.id,
+            r#type: "creator",
+            name: creator.name,
+            views: gains.views,
+            engagement: gains.engagement,
+            account_count: creator.subjects.len(),
+        });
+        Ok(WithMeta { data: data.collect(), meta: request.meta(data_as_of) })
+    };
+    request.cached(Records::Accounts, response).await
 }
 
-async fn top(
-    app: &App,
-    organization: Uuid,
-    platform: Option<Platform>,
-    limit: usize,
-    window: Window,
-    now: DateTime<Utc>,
-) -> Result<WithMeta<Vec<TopCreator>, WindowMeta>, Problem> {
-    let totals = async {
-        let scope = SubjectScope::for_organization(&app.pg, organization, platform).await?;
-        subjects::fetch_totals(&app.history, &scope, window, GainColumns::Engagement).await
-    };
-    let (creators, totals) =
-        tokio::try_join!(creators::list_with_subjects(&app.pg, organization, platform), totals)?;
+/// Sorts creators by views, then name and id, and returns their latest observation.
+fn rank(
+    creators: Vec<CreatorSubjects>,
+    totals: &[SubjectTotals],
+) -> (Vec<(Gains, CreatorSubjects)>, Option<DateTime<Utc>>) {
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
-
-    let mut latest = None::<DateTime<Utc>>;
-    let mut ranked: Vec<(Gains, CreatorSubjects)> = Vec::with_capacity(creators.len());
-    for creator in creators {
-        let mut gains = Gains::default();
-        for totals in creator.subjects.iter().filter_map(|subject| totals.get(subject)) {
-            gains += totals.gains();
-            latest = latest.max(Some(totals.as_of));
-        }
-        ranked.push((gains, creator));
-    }
-    ranked.sort_unstable_by(|(gains, creator), (others, other)| {
-        (others.views, &creator.name_key, creator.id).cmp(&(gains.views, &other.name_key, other.id))
+    let mut latest = None;
+    let mut ranking: Vec<_> = creators
+        .into_iter()
+        .map(|creator| {
+            let mut gains = Gains::default();
+            for totals in creator.subjects.iter().filter_map(|subject| totals.get(subject)) {
+                gains += totals.gains();
+                latest = latest.max(Some(totals.as_of));
+            }
+            (gains, creator)
+        })
+        .collect();
+    ranking.sort_unstable_by(|(gains, creator), (other_gains, other)| {
+        (other_gains.views, &creator.name_key, creator.id).cmp(&(gains.views, &other.name_key, other.id))
     });
-    let linked = ranked.iter().flat_map(|(_, creator)| creator.subjects.iter().copied()).collect();
-    let scope = SubjectScope::for_subjects(organization, platform, linked);
-    let data_as_of = subjects::resolve_as_of(&app.history, &scope, window, latest).await?;
-    let data = ranked.into_iter().take(limit).map(|(gains, creator)| TopCreator {
-        id: creator.id,
-        r#type: "creator",
-        name: creator.name,
-        views: gains.views,
-        engagement: gains.engagement,
-        account_count: creator.subjects.len(),
-    });
-    Ok(WithMeta { data: data.collect(), meta: WindowMeta::new(window, now, data_as_of) })
+    (ranking, latest)
 }

@@ -37,13 +37,13 @@ pub(super) fn router() -> Router {
         .push(read(list))
         .push(Router::new().post(create))
         .push(metrics::of_videos())
-        .push(deltas::of_videos())
+        .push(deltas::router())
         .push(
             parameter("{video_id}", LITERALS)
                 .push(read(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
-                .push(Router::with_path("analytics").push(read(daily::of_video))),
+                .push(Router::with_path("analytics").push(read(daily::get_video))),
         )
 }
 

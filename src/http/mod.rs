@@ -13,6 +13,7 @@ pub mod route;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_trait};
 
 pub use input::idempotency::Idempotency;
+pub use input::windowed::WindowedRequest;
 pub use input::{Args, Body, Path, Query};
 pub use middleware::authenticate::Caller;
 pub use middleware::request_timeout::{Deadline, TooSlow};
@@ -20,7 +21,7 @@ use middleware::{
     accept, authenticate, cors, etag_and_compress, parse_request, rate_limit, record_metrics, request_id,
     request_timeout, shutdown,
 };
-pub use output::cached::{Kept, kept};
+pub use output::cached::{Cached, Records};
 pub use output::envelope::{Created, Data, Ensured, NoContent, WithMeta};
 pub use output::in_transaction::unit;
 pub use output::page::{Collection, Listing};

@@ -30,7 +30,7 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 }
 
 #[tokio::test]
-async fn the_document_is_the_one_that_was_reviewed() {
+async fn openapi_document_matches_docs() {
     let api = TestApi::start().await;
     let mut document = document(&api).await;
     assert_eq!(document["servers"][0]["url"], format!("{}/v2", api.url()));

@@ -7,12 +7,14 @@ pub mod fields;
 pub mod idempotency;
 pub(in crate::http) mod json;
 pub mod window;
+pub mod windowed;
 
 use std::sync::LazyLock;
 
 use salvo::extract::Metadata;
 use salvo::{Depot, Extractible, Request};
 use salvo_oapi::{Components, EndpointArgRegister, Operation, ParameterIn};
+use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -99,8 +101,11 @@ pub trait FromBody: Send {
     fn read(body: &mut Object<'_>) -> Self;
 }
 
+#[derive(Serialize)]
 pub struct Path<T>(pub T);
+#[derive(Serialize)]
 pub struct Query<T>(pub T);
+#[derive(Serialize)]
 pub struct Body<T>(pub T);
 
 impl<T: FromPath> Part for Path<T> {
@@ -152,6 +157,7 @@ impl<T: FromBody> Part for Body<T> {
 }
 
 /// Several parts that are read together.
+#[derive(Serialize)]
 pub struct Args<T>(pub T);
 
 impl<A: Part, B: Part> Part for Args<(A, B)> {

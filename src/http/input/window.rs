@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::http::input::fields::{Object, Params, Violations, Word};
 use crate::http::input::{FromQuery, Parts};
@@ -14,21 +14,29 @@ impl Word for Period {
         &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
 }
 
-const PERIOD: &str = "The window, in UTC days: today and the 6, 29 or 89 days before, or `custom` with both dates. \
-                      `30d` when nothing is said.";
-const DAILY_PERIOD: &str = "The window, in UTC days: today and the 6, 29 or 89 days before, or `custom` with dates. \
-                            `7d` when nothing is said.";
-const START_DATE: &str = "The first day of a `custom` window, in UTC.";
-const END_DATE: &str = "The last day of a `custom` window, in UTC; at most 731 days with the first.";
-const START_DATE_ALONE: &str = "The first day of a `custom` window, in UTC; alone, the window ends today.";
+const PERIOD: &str = "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. \
+                      Default: `30d`.";
+const DAILY_PERIOD: &str = "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date`, `end_date` \
+                            or both. Default: `7d`.";
+const START_DATE: &str = "First day of a `custom` window (UTC, inclusive).";
+const END_DATE: &str =
+    "Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last.";
+const START_DATE_ALONE: &str =
+    "First day of a `custom` window (UTC, inclusive). Without `end_date`, the window ends today.";
 const END_DATE_ALONE: &str =
-    "The last day of a `custom` window, in UTC; alone, the window is the 7 days that end there.";
-const INCLUDE_TODAY: &str =
-    "With false, the 7, 30 or 90 whole days that end yesterday, without the unfinished one.";
+    "Last day of a `custom` window (UTC, inclusive). Without `start_date`, the window has 7 days.";
+const INCLUDE_TODAY: &str = "`false` ends a window of 7, 30 or 90 days yesterday, the last complete day.";
 
-/// The window that a request asks for, without the day on which it is asked.
+/// The parameters of a window, before they are resolved on a day.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowParams(WindowRequest);
+
+/// Serializes to nothing: cache keys have the resolved window, which is the same for a default and its explicit value.
+impl Serialize for WindowParams {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
 
 impl FromQuery for WindowParams {
     fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
@@ -99,35 +107,35 @@ fn note(wrong: Vec<InvalidWindow>, violations: &mut Violations) {
     }
 }
 
-/// What an answer says of its window.
+/// The window of a response.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WindowMeta {
-    /// The period asked for, `custom` when dates were.
+    /// The requested period; `custom` if dates were sent.
     #[schemars(example = Period::Month)]
     pub period: Period,
-    /// First UTC day of the window, inclusive.
+    /// First day of the window (UTC, inclusive).
     #[schemars(example = &"2026-02-13")]
     pub start_date: NaiveDate,
-    /// Last UTC day of the window, inclusive.
+    /// Last day of the window (UTC, inclusive).
     pub end_date: NaiveDate,
-    /// Number of days, both ends counted.
+    /// Number of days of the window.
     #[schemars(example = 30)]
     pub days: u64,
-    /// The last whole UTC day that is not after `end_date`.
+    /// Last complete UTC day, no later than `end_date`.
     #[schemars(example = &"2026-03-13")]
     pub complete_through: NaiveDate,
-    /// The latest observation, of videos or accounts, that entered the answer; null without any.
+    /// Time of the latest observation included; null if there is none.
     pub data_as_of: Option<DateTime<Utc>>,
 }
 
 impl WindowMeta {
-    pub fn new(window: Window, now: DateTime<Utc>, data_as_of: Option<DateTime<Utc>>) -> Self {
+    pub fn new(window: Window, complete_through: NaiveDate, data_as_of: Option<DateTime<Utc>>) -> Self {
         WindowMeta {
             period: window.period,
             start_date: window.start,
             end_date: window.end,
             days: window.days(),
-            complete_through: window.complete_through(now),
+            complete_through,
             data_as_of,
         }
     }

@@ -1,5 +1,4 @@
-//! Answers of analytics that are computed once: served again, as they left, for as long as nothing that they rest on
-//! has changed, whichever process it changed through.
+//! Responses that are served from the response cache while the data they were computed from is unchanged.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,54 +9,63 @@ use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::http::middleware::authenticate::Caller;
+use crate::http::input::windowed::WindowedRequest;
 use crate::http::output::problem::Problem;
 use crate::response_cache::{CacheKey, CachedResponse};
 use crate::store::outbox::data_version::{self, CacheDependencies};
 
-/// A finished answer of a form.
+/// A serialized `T`, from the cache or just computed.
 #[derive(Debug)]
-pub struct Kept<T> {
-    finished: Arc<CachedResponse>,
-    of: PhantomData<T>,
+pub struct Cached<T> {
+    response: Arc<CachedResponse>,
+    body: PhantomData<T>,
 }
 
-/// Answers a question from what is kept, or by the work, which then is kept.
-///
-/// `about` is everything besides the stores that the answer depends on; `basis` says on what of the stores.
-pub async fn kept<T: Serialize>(
-    app: &App,
-    caller: &Caller,
-    operation: &'static str,
-    about: &impl Serialize,
-    dependencies: CacheDependencies,
-    work: impl Future<Output = Result<T, Problem>>,
-) -> Result<Kept<T>, Problem> {
-    let finish = async { Ok::<_, Problem>(CachedResponse::new(serde_json::to_vec(&work.await?)?)) };
-    let finished = if app.responses.is_enabled() {
-        let key = CacheKey::new(caller.organization, &(operation, about))?;
-        // Before the work, so that what it reads is at least as new.
-        let version =
-            data_version::fetch(&app.pg, caller.organization, dependencies, caller.history_since).await?;
-        app.responses.get(key, version, finish).await?
-    } else {
-        Arc::new(finish.await?)
-    };
-    Ok(Kept { finished, of: PhantomData })
+/// The records that a response depends on besides history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Records {
+    /// Accounts, creators and their links.
+    Accounts,
+    /// Also videos.
+    Videos,
 }
 
-#[async_trait]
-impl<T: Send> Writer for Kept<T> {
-    async fn write(self, _req: &mut Request, depot: &mut Depot, res: &mut Response) {
-        res.status_code(StatusCode::OK);
-        res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        res.body(ResBody::Once(self.finished.body().clone()));
-        depot.insert_typed(self.finished);
+impl<A: Serialize> WindowedRequest<A> {
+    /// Returns the cached response to this request, or computes and caches it.
+    pub async fn cached<T: Serialize>(
+        &self,
+        records: Records,
+        compute: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<Cached<T>, Problem> {
+        let compute = async { Ok::<_, Problem>(CachedResponse::new(serde_json::to_vec(&compute.await?)?)) };
+        let response = if self.responses.is_enabled() {
+            let key = (&self.route, &self.args, self.window, self.complete_through);
+            let key = CacheKey::new(self.organization, &key)?;
+            let videos = records == Records::Videos;
+            let dependencies = CacheDependencies { until: self.window.end, videos };
+            // Read before computing, so that a cached response is never older than its version.
+            let version =
+                data_version::fetch(&self.pg, self.organization, dependencies, self.history_since).await?;
+            self.responses.get(key, version, compute).await?
+        } else {
+            Arc::new(compute.await?)
+        };
+        Ok(Cached { response, body: PhantomData })
     }
 }
 
-impl<T: EndpointOutRegister> EndpointOutRegister for Kept<T> {
+#[async_trait]
+impl<T: Send> Writer for Cached<T> {
+    async fn write(self, _req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        res.status_code(StatusCode::OK);
+        res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        res.body(ResBody::Once(self.response.body().clone()));
+        // For its entity tag and its compressed forms.
+        depot.insert_typed(self.response);
+    }
+}
+
+impl<T: EndpointOutRegister> EndpointOutRegister for Cached<T> {
     fn register(components: &mut Components, operation: &mut Operation) {
         T::register(components, operation);
     }

@@ -1,0 +1,100 @@
+//! Requests for numbers of a window, as extracted for handlers.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use salvo::extract::Metadata;
+use salvo::{Depot, Extractible, Request};
+use salvo_oapi::{Components, EndpointArgRegister, Operation};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::window::{WindowMeta, WindowParams};
+use super::{Args, Body, METADATA, Part, Path, Query, read};
+use crate::app::App;
+use crate::http::middleware::authenticate::Caller;
+use crate::http::output::problem::Problem;
+use crate::model::period::Window;
+use crate::response_cache::ResponseCache;
+use crate::store::analytics::HistoryReader;
+
+/// Everything that the handler of a window may use, so that a response depends on nothing else: route, arguments, window
+/// and organization are its cache key, and the databases have a version.
+pub struct WindowedRequest<A> {
+    pub pg: PgPool,
+    pub history: HistoryReader,
+    pub organization: Uuid,
+    pub args: A,
+    pub window: Window,
+    /// The last complete day that is not after the window.
+    pub complete_through: NaiveDate,
+    pub(in crate::http) route: String,
+    pub(in crate::http) history_since: Option<NaiveDate>,
+    pub(in crate::http) responses: ResponseCache,
+}
+
+impl<A> WindowedRequest<A> {
+    pub fn meta(&self, data_as_of: Option<DateTime<Utc>>) -> WindowMeta {
+        WindowMeta::new(self.window, self.complete_through, data_as_of)
+    }
+}
+
+/// Arguments that name a window.
+pub trait Windowed {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem>;
+}
+
+impl Windowed for WindowParams {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.at(now)
+    }
+}
+
+impl<T: Windowed> Windowed for Query<T> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.0.window(now)
+    }
+}
+
+impl<T: Windowed> Windowed for Body<T> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.0.window(now)
+    }
+}
+
+impl<P, T: Windowed> Windowed for Args<(Path<P>, T)> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+        self.0.1.window(now)
+    }
+}
+
+impl<'ex, A: Part + Windowed> Extractible<'ex> for WindowedRequest<A> {
+    fn metadata() -> &'static Metadata {
+        &METADATA
+    }
+
+    #[expect(refining_impl_trait, reason = "the error of our extractors is always a problem")]
+    async fn extract(req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, Problem> {
+        let App { pg, history, clock, responses, .. } = App::extract(req, depot).await?;
+        let Caller { organization, history_since, .. } = Caller::extract(req, depot).await?;
+        let args: A = read(req, depot)?;
+        let now = clock.now().await;
+        let window = args.window(now)?;
+        let (route, complete_through) = (req.matched_path().to_owned(), window.complete_through(now));
+        Ok(WindowedRequest {
+            pg,
+            history,
+            organization,
+            args,
+            window,
+            complete_through,
+            route,
+            history_since,
+            responses,
+        })
+    }
+}
+
+impl<A: Part> EndpointArgRegister for WindowedRequest<A> {
+    fn register(_components: &mut Components, operation: &mut Operation, _name: &str) {
+        A::describe(operation);
+    }
+}
