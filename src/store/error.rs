@@ -1,8 +1,7 @@
-//! The error type of all stores: what failed, whether a retry may help, and what the caller can do.
+//! The error type of all stores. Postgres errors are recognised by SQLSTATE, ClickHouse errors by their error code.
 
 use crate::telemetry::{labels, metrics};
 
-/// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("postgres: {0}")]
@@ -11,29 +10,28 @@ pub enum Error {
     Clickhouse(#[from] clickhouse::error::Error),
     #[error("search index: {0}")]
     Search(String),
-    #[error("events do not encode: {0}")]
+    #[error("cannot encode events: {0}")]
     Encode(#[from] postcard::Error),
-    /// Another unit of work made the same thing at the same time; the change is to be tried again from the start.
-    #[error("another change made the same record at the same time: try again")]
+    /// The unit of work has to be retried from its start.
+    #[error("a concurrent change created the same record: retry")]
     WriteConflict,
-    /// The organization asks more at once than it has turns for.
-    #[error("the organization asks more of clickhouse at once than there is time for")]
+    /// The organization holds all the permits that it may.
+    #[error("the organization runs too many queries at once: retry later")]
     TooManyQueries,
-    /// Postgres has not the schema of this version; the text says what to do.
+    /// Postgres lacks this version's schema. The text names the remedy.
     #[error("{0}")]
     Schema(String),
-    #[error("the system has no randomness: {0}")]
+    #[error("cannot read random bytes from the system: {0}")]
     Randomness(#[from] getrandom::Error),
-    /// The thing named is not the organization's.
+    /// The organization has no such record.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// The state of things forbids it; the text says which and what to do.
+    /// The stored state rules the request out. The text names the remedy.
     #[error("{0}")]
     Conflict(String),
-    /// A value turned out to be impossible only beside what is stored.
+    /// A value that only the stored state makes invalid.
     #[error("{field}: {message}")]
     Invalid { field: &'static str, message: String },
-    /// The organization has as many as it may.
     #[error("{0}")]
     QuotaExceeded(String),
 }
@@ -43,7 +41,7 @@ impl From<sqlx::Error> for Error {
         if matches!(error, sqlx::Error::PoolTimedOut) {
             metrics::count_pool_timeout(labels::POSTGRES_POOL);
         }
-        if is_of_no_organization(&error) {
+        if is_missing_organization(&error) {
             return Error::NotFound("organization");
         }
         Error::Postgres(error)
@@ -51,71 +49,80 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// Whether another unit of work was in the way: the change is to be tried again from the start.
+    /// Whether the unit of work conflicted with another one and has to be retried from its start.
     pub fn is_write_conflict(&self) -> bool {
-        match self {
-            Error::WriteConflict => true,
-            // A deadlock, of which this one was chosen to give way, or a serialization failure.
-            Error::Postgres(sqlx::Error::Database(error)) => {
-                self.is_lock_unavailable()
-                    || error.code().is_some_and(|code| ["40P01", "40001"].contains(&code.as_ref()))
-            }
-            _ => false,
-        }
+        // serialization_failure, deadlock_detected
+        matches!(self, Error::WriteConflict)
+            || self.is_lock_unavailable()
+            || self.has_sqlstate(&["40001", "40P01"])
     }
 
-    /// Whether a lock was not to be had: within the time in which it may be waited for, or without any waiting.
+    /// Whether a lock was not available, at once or within `lock_timeout`.
     pub fn is_lock_unavailable(&self) -> bool {
-        matches!(self, Error::Postgres(sqlx::Error::Database(error))
-            if error.code().is_some_and(|code| code == "55P03"))
+        // lock_not_available
+        self.has_sqlstate(&["55P03"])
     }
 
-    /// Whether Postgres broke a statement off, on somebody's word or because it took too long: it may be asked again, though
-    /// what takes too long each time is no outage.
+    /// Whether Postgres canceled a statement, on request or after `statement_timeout`. Not an outage: a statement that is
+    /// always too slow is a bug.
     pub fn is_canceled(&self) -> bool {
-        matches!(self, Error::Postgres(sqlx::Error::Database(error))
-            if error.code().is_some_and(|code| code == "57014"))
+        // query_canceled
+        self.has_sqlstate(&["57014"])
     }
 
-    /// Whether a statement wanted more time, memory or rows than ClickHouse gives it: less at a time may do.
-    pub fn exceeds_query_limit(&self) -> bool {
-        matches!(self, Error::Clickhouse(clickhouse::error::Error::BadResponse(text))
-            if ["Code: 158", "Code: 159", "Code: 241", "Code: 307"].iter().any(|code| text.contains(code)))
-    }
-
-    /// Whether Postgres has no room on its disk, or may only be read because it has little left: reads go on.
+    /// Whether Postgres has a full disk or is read-only. Reads still work.
     pub fn rejects_writes(&self) -> bool {
-        matches!(self, Error::Postgres(sqlx::Error::Database(error))
-            if error.code().is_some_and(|code| ["53100", "25006"].contains(&code.as_ref())))
+        // disk_full, read_only_sql_transaction
+        self.has_sqlstate(&["53100", "25006"])
     }
 
-    /// Whether a store could not be reached, or could not do it now: asking again later may help.
+    /// Whether a statement exceeded ClickHouse's limit of time, memory, rows or bytes; a smaller one may pass.
+    pub fn exceeds_query_limit(&self) -> bool {
+        // TOO_MANY_ROWS, TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, TOO_MANY_BYTES
+        matches!(self, Error::Clickhouse(error)
+            if matches!(clickhouse_error_code(error), Some(158 | 159 | 241 | 307)))
+    }
+
+    /// Whether a retry later may succeed, because a store is down or overloaded.
     pub fn is_unavailable(&self) -> bool {
         match self {
-            Error::Postgres(error) => self.is_write_conflict() || is_postgres_outage(error),
-            Error::Clickhouse(error) => is_clickhouse_outage(error),
+            Error::Postgres(error) => self.is_write_conflict() || is_postgres_unavailable(error),
+            Error::Clickhouse(error) => is_clickhouse_unavailable(error),
             Error::WriteConflict | Error::TooManyQueries | Error::Schema(_) => true,
             _ => false,
         }
     }
+
+    fn has_sqlstate(&self, codes: &[&str]) -> bool {
+        let Error::Postgres(sqlx::Error::Database(error)) = self else { return false };
+        error.code().is_some_and(|code| codes.contains(&code.as_ref()))
+    }
 }
 
-/// Whether a row refers to an organization that is gone, as one is seconds after it was deleted.
-fn is_of_no_organization(error: &sqlx::Error) -> bool {
+/// The code of a ClickHouse exception: its text is `Code: 159. DB::Exception: …`, or only the code.
+pub fn clickhouse_error_code(error: &clickhouse::error::Error) -> Option<u32> {
+    let clickhouse::error::Error::BadResponse(text) = error else { return None };
+    let code = text
+        .strip_prefix("Code: ")
+        .map_or(text.as_str(), |rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    code.parse().ok()
+}
+
+/// Whether a row refers to an organization that does not exist, for example because it was just deleted.
+fn is_missing_organization(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| {
         error.is_foreign_key_violation()
             && error.constraint().is_some_and(|constraint| constraint.ends_with("_organization_id_fkey"))
     })
 }
 
-fn is_postgres_outage(error: &sqlx::Error) -> bool {
+fn is_postgres_unavailable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
             true
         }
-        // Connection failures; a role or password that is refused; a full disk, no memory, too many connections; a database
-        // that is not there, as while it is restored; a server that only lets itself be read, as one does that was told to
-        // because its disk is nearly full; a session that was idle for too long; shutting down or starting up.
+        // Classes: connection exception, invalid authorization, insufficient resources. Codes: the database is missing (while
+        // it is restored), read-only transaction, idle session timeout, shutdown, crash, starting up, database dropped.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
             ["08", "28", "53"].iter().any(|class| code.starts_with(class))
                 || ["3D000", "25006", "25P03", "57P01", "57P02", "57P03", "57P04", "57P05"]
@@ -125,15 +132,32 @@ fn is_postgres_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-fn is_clickhouse_outage(error: &clickhouse::error::Error) -> bool {
+fn is_clickhouse_unavailable(error: &clickhouse::error::Error) -> bool {
     use clickhouse::error::Error;
     match error {
         Error::Network(_) | Error::TimedOut => true,
-        // A query that took too long, too many at once, or too little memory for it just now; a shard of a cluster
-        // that is away.
-        Error::BadResponse(text) => {
-            ["Code: 159", "Code: 202", "Code: 241", "Code: 279"].iter().any(|code| text.contains(code))
+        // TIMEOUT_EXCEEDED, TOO_MANY_SIMULTANEOUS_QUERIES, MEMORY_LIMIT_EXCEEDED, ALL_CONNECTION_TRIES_FAILED (of a shard)
+        _ => matches!(clickhouse_error_code(error), Some(159 | 202 | 241 | 279)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clickhouse_errors_are_recognised_by_their_code() {
+        let exception = |text: &str| clickhouse::error::Error::BadResponse(text.to_owned());
+        for (text, code, exceeds_limit) in [
+            ("Code: 159. DB::Exception: Timeout exceeded. (TIMEOUT_EXCEEDED)", Some(159), true),
+            ("Code: 1590. DB::Exception: something else", Some(1590), false),
+            ("Code: 36. DB::Exception: see Code: 159", Some(36), false),
+            ("159", Some(159), true),
+            ("503 Service Unavailable", None, false),
+            ("", None, false),
+        ] {
+            assert_eq!(clickhouse_error_code(&exception(text)), code, "{text}");
+            assert_eq!(Error::Clickhouse(exception(text)).exceeds_query_limit(), exceeds_limit, "{text}");
         }
-        _ => false,
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the stores answer, and whether somebody is collecting.
+//! Health checks of Postgres and of the tracker.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use super::Error;
 use super::migrate::SchemaCheck;
 use crate::model::platform::Platform;
 
-/// How late an account may be looked at before something is wrong with the tracker.
-const LATE: TimeDelta = TimeDelta::minutes(15);
+const POSTGRES_TIMEOUT: Duration = Duration::from_secs(2);
+/// How late a scrape may be before the tracker counts as unhealthy.
+const MAX_SCRAPE_DELAY: TimeDelta = TimeDelta::minutes(15);
+/// How long an outbox row may wait for the relay before the tracker counts as unhealthy.
+const MAX_DELIVERY_DELAY: TimeDelta = TimeDelta::minutes(2);
 
-/// How long Postgres may take to say that it is there.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Asks Postgres for nothing, once it is seen to have the tables of this version.
+/// Fails unless Postgres has this version's schema and responds.
 pub async fn check_postgres(pg: &PgPool, schema: &SchemaCheck) -> Result<(), Error> {
     schema.check(pg).await?;
     sqlx::query("select 1").execute(pg).await?;
     Ok(())
 }
 
-/// Why nothing can be done with Postgres now, if there is a reason.
+/// Like [`check_postgres`], with a timeout. The error names the cause.
 pub async fn check_postgres_with_timeout(pg: &PgPool, schema: &SchemaCheck) -> Result<(), String> {
-    match tokio::time::timeout(PATIENCE, check_postgres(pg, schema)).await {
+    match tokio::time::timeout(POSTGRES_TIMEOUT, check_postgres(pg, schema)).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error @ Error::Schema(_))) => Err(error.to_string()),
         Ok(Err(error)) => Err(format!("postgres does not answer: {error}")),
@@ -32,13 +32,10 @@ pub async fn check_postgres_with_timeout(pg: &PgPool, schema: &SchemaCheck) -> R
     }
 }
 
-/// How long a committed change may wait for the relay before something is wrong with it.
-const UNDELIVERED: TimeDelta = TimeDelta::minutes(2);
-
-/// Whether everything that is due is being looked at in time, at `now` of the service's clock, and what was learned
-/// reaches ClickHouse. What a platform's resting source makes late is not the tracker's fault, until a while after.
+/// Whether scrapes and the relay are on time, at `now` of the service clock. Scrapes of a platform with a paused source do
+/// not count.
 pub async fn is_tracker_on_time(pg: &PgPool, now: DateTime<Utc>) -> Result<bool, Error> {
-    let late: bool = sqlx::query_scalar(
+    let is_late: bool = sqlx::query_scalar(
         "select exists (
              select from unnest($4::text[]) as p(platform)
              cross join lateral (
@@ -53,11 +50,11 @@ pub async fn is_tracker_on_time(pg: &PgPool, now: DateTime<Utc>) -> Result<bool,
              where created_at < $2 - $3
          )",
     )
-    .bind(now - LATE)
+    .bind(now - MAX_SCRAPE_DELAY)
     .bind(Utc::now())
-    .bind(UNDELIVERED)
+    .bind(MAX_DELIVERY_DELAY)
     .bind(Platform::ALL.map(Platform::as_str))
     .fetch_one(pg)
     .await?;
-    Ok(!late)
+    Ok(!is_late)
 }

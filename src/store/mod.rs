@@ -1,6 +1,6 @@
 //! All input and output to Postgres, ClickHouse and Tantivy.
 //!
-//! Every function that reads or writes tenant data on behalf of a request takes the organization, directly or through its
+//! Every function that reads or writes organization data for a request takes the organization, directly or in its
 //! [`Write`]. Functions for workers may span organizations.
 
 pub mod analytics;
@@ -17,6 +17,6 @@ pub mod search;
 pub mod tracking;
 pub mod write;
 
-pub use error::Error;
+pub use error::{Error, clickhouse_error_code};
 pub use postgres::retry::{Retryable, retry_on_conflict};
 pub use write::Write;

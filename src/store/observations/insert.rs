@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::videos::Columns;
-use crate::store::postgres::copy::{Json, Rows};
+use crate::store::postgres::copy::{CopyRows, Jsonb};
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
@@ -21,11 +21,11 @@ pub(super) async fn insert(write: &mut Write, now: DateTime<Utc>, made: Vec<Colu
         return Ok(());
     }
     let (organization, added_at) = (write.organization(), Utc::now());
-    let mut rows = Rows::new();
+    let mut rows = CopyRows::new();
     for row in &made {
         let platform_data = row.platform_data.to_string();
         let known_at = row.known_at.as_ref().map(|known_at| serde_json::json!(known_at).to_string());
-        rows.add(&[
+        rows.push(&[
             &row.id,
             &row.internal_id,
             &organization,
@@ -43,7 +43,7 @@ pub(super) async fn insert(write: &mut Write, now: DateTime<Utc>, made: Vec<Colu
             &row.duration,
             &row.cover_image_url_original,
             &row.video_url_original,
-            &Json(&platform_data),
+            &Jsonb(&platform_data),
             &row.create_time,
             &row.view_count,
             &row.like_count,
@@ -55,7 +55,7 @@ pub(super) async fn insert(write: &mut Write, now: DateTime<Utc>, made: Vec<Colu
             &row.fb_play_count,
             &row.fb_like_count,
             &row.observed_at,
-            &known_at.as_deref().map(Json),
+            &known_at.as_deref().map(Jsonb),
             &row.tracked_since,
             &row.scraped_at,
             &row.scraped_at,

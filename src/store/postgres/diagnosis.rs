@@ -1,32 +1,30 @@
-//! Postgres' own state for `tidemark doctor`: server settings, privileges, indexes and open transactions.
+//! What `tidemark doctor` reads from Postgres: settings, privileges, invalid indexes and open transactions.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-/// How Postgres is set up.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Server {
     pub version: String,
-    /// As in 150004.
+    /// `server_version_num`, for example 150004.
     pub version_number: i32,
     pub encoding: String,
-    /// Connections that ordinary roles may have together, and those that there are.
+    /// Without those reserved for superusers.
     pub max_connections: i32,
     pub used_connections: i64,
-    /// The name of the role, as statements take it.
+    /// The current role, quoted as an identifier.
     pub role: String,
-    /// Whether the role sees what sessions of others do.
+    /// Whether the role may read other roles' sessions (`pg_read_all_stats`).
     pub sees_all_sessions: bool,
-    /// Whether what is committed survives a loss of power.
+    /// Whether commits survive a loss of power.
     pub is_durable: bool,
     pub is_replica: bool,
-    /// Whether transactions that do not say otherwise may only read.
+    /// `default_transaction_read_only`
     pub is_read_only: bool,
     pub now: DateTime<Utc>,
 }
 
-/// Of sessions of others a role that does not see all learns who they are, and no more: what has a database and a role is
-/// counted as a client's.
+/// Without `pg_read_all_stats`, other roles' sessions with a database and a role are counted as clients.
 pub async fn fetch_server(connection: &mut PgConnection) -> Result<Server, sqlx::Error> {
     sqlx::query_as(
         "select current_setting('server_version') as version, current_setting('server_version_num')::int as version_number,
@@ -43,7 +41,7 @@ pub async fn fetch_server(connection: &mut PgConnection) -> Result<Server, sqlx:
     .await
 }
 
-/// The tables that the role may not read and write as the service does.
+/// Returns the tables that the role may not read and write.
 pub async fn inaccessible_tables(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -56,7 +54,7 @@ pub async fn inaccessible_tables(connection: &mut PgConnection) -> Result<Vec<St
     .await
 }
 
-/// Indexes whose building was broken off: they cost writes and serve nobody.
+/// Returns indexes whose concurrent build was interrupted: they slow writes and serve no query.
 pub async fn invalid_indexes(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "select c.relname::text from pg_index i join pg_class c on c.oid = i.indexrelid where not i.indisvalid order by 1",
@@ -65,22 +63,20 @@ pub async fn invalid_indexes(connection: &mut PgConnection) -> Result<Vec<String
     .await
 }
 
-/// A transaction that is open for long. Migrations may have to wait for it, and search goes no further than one that
-/// has written.
+/// A long transaction. Migrations may wait for it, and search indexes stop below one that has written.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct OpenTransaction {
     pub pid: i32,
     pub application_name: String,
     pub seconds: i64,
-    /// Whether it has written something.
     pub has_written: bool,
 }
 
-/// The transaction of a client that is open longest, if that is for longer than a number of seconds; first of those that
-/// write. A VACUUM or the building of an index may take hours, and is not to be ended.
+/// Returns the longest client transaction over a number of seconds, preferring those that have written. Leaves out VACUUM
+/// and index builds, which may take hours.
 pub async fn find_longest_transaction(
     connection: &mut PgConnection,
-    longer_than: i64,
+    min_seconds: i64,
 ) -> Result<Option<OpenTransaction>, sqlx::Error> {
     sqlx::query_as(
         "select pid, coalesce(nullif(application_name, ''), usename::text, 'unknown') as application_name,
@@ -92,7 +88,7 @@ pub async fn find_longest_transaction(
              and xact_start < clock_timestamp() - make_interval(secs => $1)
          order by backend_xid is null, xact_start limit 1",
     )
-    .bind(longer_than as f64)
+    .bind(min_seconds as f64)
     .fetch_optional(connection)
     .await
 }

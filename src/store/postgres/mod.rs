@@ -1,4 +1,4 @@
-//! Postgres access: the pool, transactions, advisory locks, bulk copy and keyset paging.
+//! Postgres access: pools, transactions, advisory locks, COPY and keyset pagination.
 
 pub mod advisory_lock;
 pub(in crate::store) mod copy;

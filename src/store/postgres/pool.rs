@@ -1,4 +1,4 @@
-//! Pools of Postgres connections for requests, search followers and everything else, each with its timeouts.
+//! Pools of Postgres connections: for requests, for the search index, and for everything else.
 
 use std::time::Duration;
 
@@ -11,63 +11,63 @@ use crate::config::PostgresArgs;
 /// The database URL does not parse.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the database URL is not usable: {0}; set TIDEMARK_DATABASE_URL to postgres://user:password@host:port/database"
+    "invalid database URL: {0}; set TIDEMARK_DATABASE_URL to postgres://user:password@host:port/database"
 )]
 pub struct DatabaseUrlError(#[source] sqlx::Error);
 
-/// A pool of Postgres connections that gives up on a dead server within the time a request may take.
+/// How long a request may wait for a connection, a little less than its own time.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(4);
+/// Connections that were idle for less are used without a ping.
+const MAX_IDLE_WITHOUT_PING: Duration = Duration::from_millis(500);
+/// One builds the index while the other reports its state.
+const SEARCH_FOLLOWER_CONNECTIONS: u32 = 2;
+
+type Settings = [(&'static str, &'static str)];
+
+/// Postgres cancels the statement of a client that has disconnected.
+const COMMON_SETTINGS: &Settings = &[("client_connection_check_interval", "500ms")];
+/// Waiting for locks ends a little before the time of a request (`http::TimeLeft`), so that it can still respond; a
+/// statement ends a little after.
+const REQUEST_SETTINGS: &Settings =
+    &[("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];
+/// Reading thousands of documents, or deleting search changes, takes longer than a request.
+const SEARCH_FOLLOWER_SETTINGS: &Settings = &[("statement_timeout", "300s")];
+
+/// A pool without time limits of its own.
 pub fn connect(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, args.database_connections, &[])
 }
 
-/// What a request may ask of Postgres: a little less than its time (`http::middleware::request_timeout`) to wait for what others have locked,
-/// so that it can still say so, and a little more for a statement. One that is given up ends although it would run on.
-const OF_REQUESTS: [(&str, &str); 3] =
-    [("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];
-
-/// A pool for requests: none of them keeps a connection for longer than its own time.
+/// A pool whose statements end with the request that runs them.
 pub fn connect_for_requests(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
-    build(args, args.database_connections, &OF_REQUESTS)
+    build(args, args.database_connections, REQUEST_SETTINGS)
 }
 
-/// What of an API process may take longer than a request: thousands of documents at once for its search index, and the
-/// removal of changes that no index needs any more.
-const OF_FOLLOWER: [(&str, &str); 1] = [("statement_timeout", "300s")];
-/// One builds an index while the other says that it does.
-const FOLLOWER_CONNECTIONS: u32 = 2;
-
-/// A pool for the follower of an API process's search index, beside that of its requests.
+/// A pool for the search index of an API process.
 pub fn connect_for_search_follower(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
-    build(args, FOLLOWER_CONNECTIONS, &OF_FOLLOWER)
+    build(args, SEARCH_FOLLOWER_CONNECTIONS, SEARCH_FOLLOWER_SETTINGS)
 }
 
-/// What holds for every connection: one that is closed in the middle of a statement takes that along.
-const OF_ALL: [(&str, &str); 1] = [("client_connection_check_interval", "500ms")];
-
-/// How long after it was given back a connection is taken without asking whether its server is still there.
-const SURELY_THERE: Duration = Duration::from_millis(500);
-
-/// A pool: whatever was begun on a connection, soon after it is given up the connection's place is another's.
-fn build(
-    args: &PostgresArgs,
-    connections: u32,
-    settings: &[(&'static str, &'static str)],
-) -> Result<PgPool, DatabaseUrlError> {
+/// Builds a pool that closes a returned connection unless it is idle, instead of waiting for what still runs on it.
+fn build(args: &PostgresArgs, connections: u32, settings: &Settings) -> Result<PgPool, DatabaseUrlError> {
     let options: PgConnectOptions = args.database_url.reveal().parse().map_err(DatabaseUrlError)?;
     let pool = PgPoolOptions::new()
         .max_connections(connections)
-        .acquire_timeout(Duration::from_secs(4))
+        .acquire_timeout(ACQUIRE_TIMEOUT)
         .acquire_time_level(log::LevelFilter::Debug)
         .after_release(|connection, _| {
             Box::pin(async move {
-                let free = tokio::time::timeout(RECLAIM_TIMEOUT, connection.ping()).await;
-                Ok(matches!(free, Ok(Ok(()))))
+                let pinged = tokio::time::timeout(RECLAIM_TIMEOUT, connection.ping()).await;
+                Ok(matches!(pinged, Ok(Ok(()))))
             })
         })
-        // Instead of asking each one each time.
+        // Instead of a ping before every use.
         .test_before_acquire(false)
-        .before_acquire(|connection, told| {
-            Box::pin(async move { Ok(told.idle_for < SURELY_THERE || connection.ping().await.is_ok()) })
+        .before_acquire(|connection, metadata| {
+            Box::pin(async move {
+                Ok(metadata.idle_for < MAX_IDLE_WITHOUT_PING || connection.ping().await.is_ok())
+            })
         });
-    Ok(pool.connect_lazy_with(options.options(OF_ALL).options(settings.iter().copied())))
+    let settings = COMMON_SETTINGS.iter().chain(settings).copied();
+    Ok(pool.connect_lazy_with(options.options(settings)))
 }

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use crate::store::Error;
 
-/// How long a change waits before it is tried again that others were in the way of; in the end it fails.
-const PAUSES_MS: [u64; 4] = [10, 30, 100, 300];
+const RETRY_DELAYS_MS: [u64; 4] = [10, 30, 100, 300];
 
-/// An error of a change that another unit of work may have been in the way of.
+/// An error type that can represent a conflict with another transaction.
 pub trait Retryable {
-    /// Whether one was, and the change may come about when it is made again.
+    /// Whether the unit of work conflicted and may succeed when it is retried.
     fn is_retryable(&self) -> bool;
 }
 
@@ -19,16 +18,17 @@ impl Retryable for Error {
     }
 }
 
-/// Makes a change, again from the start while another unit of work is in the way.
-pub async fn retry_on_conflict<T, E: Retryable, F>(mut change: impl FnMut() -> F) -> Result<T, E>
+/// Runs a unit of work, and retries it from its start while it conflicts with others. Returns the last error after five
+/// attempts.
+pub async fn retry_on_conflict<T, E: Retryable, F>(mut attempt: impl FnMut() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
 {
-    for pause in PAUSES_MS {
-        match change().await {
-            Err(error) if error.is_retryable() => tokio::time::sleep(Duration::from_millis(pause)).await,
-            done => return done,
+    for delay in RETRY_DELAYS_MS {
+        match attempt().await {
+            Err(error) if error.is_retryable() => tokio::time::sleep(Duration::from_millis(delay)).await,
+            result => return result,
         }
     }
-    change().await
+    attempt().await
 }

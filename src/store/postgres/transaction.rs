@@ -1,9 +1,8 @@
-//! Transactions that may be given up wherever they wait, as those of requests are whose time is over or whose client
-//! left: the connection goes back to the pool outside of any transaction and with every answer read, or is closed when
-//! that takes too long, as it does behind somebody else's lock or where Postgres' machine is gone.
+//! Cancellation-safe Postgres transactions, for requests that time out or whose client disconnects.
 //!
-//! Those of sqlx do neither everywhere: one that is given up while it begins stays open on the connection, and the rest
-//! of the answer to a COPY is taken for that of the statement after it, whoever asks that.
+//! A dropped transaction returns its connection to the pool rolled back and with all responses read, or closes it if that
+//! takes too long. sqlx's own transactions do not: one that is dropped while it begins stays open, and the rest of the
+//! response to a COPY is read as the response to the next statement.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -13,15 +12,14 @@ use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// How long a connection may be busy with what was given up on it before it is closed and its place is another's.
+/// How long a cancelled statement may keep its connection busy before the connection is closed.
 pub const RECLAIM_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// What is sent at a time.
-const CHUNK: usize = 1 << 20;
+const COPY_CHUNK_BYTES: usize = 1 << 20;
 
-/// A transaction on a connection of the pool; dropped without a commit, it is rolled back.
+/// A transaction on a pooled connection. Dropping it without a commit rolls it back.
 pub struct Transaction {
-    /// Nobody else wants the lock before the transaction is dropped. Then who rolls back takes it.
+    /// Uncontended: the task that rolls back locks it after the drop.
     connection: OwnedMutexGuard<PoolConnection<Postgres>>,
     state: State,
 }
@@ -36,7 +34,7 @@ enum State {
 impl Transaction {
     pub async fn begin(pg: &PgPool) -> Result<Self, sqlx::Error> {
         let connection = Arc::new(Mutex::new(pg.acquire().await?)).lock_owned().await;
-        // From here on there is something to roll back, should nobody wait for it to begin.
+        // Created before `begin` runs, so that a drop during `begin` rolls back.
         let mut transaction = Transaction { connection, state: State::Open };
         sqlx::raw_sql("begin").execute(&mut *transaction).await?;
         Ok(transaction)
@@ -48,18 +46,18 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sends rows as `copy … from stdin` wants them, and says how many there were.
+    /// Sends rows in the format of `copy … from stdin` and returns their number.
     pub(in crate::store) async fn copy(&mut self, statement: &str, rows: &[u8]) -> Result<u64, sqlx::Error> {
         self.state = State::Copying;
         let copied = async {
             let mut copy = self.connection.copy_in_raw(statement).await?;
-            for chunk in rows.chunks(CHUNK) {
+            for chunk in rows.chunks(COPY_CHUNK_BYTES) {
                 copy.send(chunk).await?;
             }
             copy.finish().await
         };
         let copied = copied.await;
-        // What Postgres refuses is answered to the end as well.
+        // After an error of the database its response is read completely, too.
         if matches!(copied, Ok(_) | Err(sqlx::Error::Database(_))) {
             self.state = State::Open;
         }
@@ -89,7 +87,7 @@ impl Drop for Transaction {
         let (connection, state) = (Arc::clone(OwnedMutexGuard::mutex(&self.connection)), self.state);
         tokio::spawn(async move {
             let mut connection = connection.lock().await;
-            // Reads what is still to come for a statement that was given up; after a copy that is all it does.
+            // Also reads the rest of the response to a cancelled statement. After a COPY the connection is closed anyway.
             let rollback = sqlx::raw_sql("rollback").execute(&mut **connection);
             let rolled_back = tokio::time::timeout(RECLAIM_TIMEOUT, rollback).await;
             if state == State::Copying || !matches!(rolled_back, Ok(Ok(_))) {

@@ -10,7 +10,7 @@ use crate::model::account::Metadata;
 use crate::model::creator::Creator;
 use crate::model::text::fold_case;
 use crate::store::postgres::keyset::{
-    self, KeysetPosition, List, ListPage, PageRequest, Search, Sort, SortColumn, SortKey,
+    self, KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter,
 };
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
@@ -99,7 +99,7 @@ pub fn statement(
 ) -> QueryBuilder<Postgres> {
     let mut query = records(organization, filter).page(page);
     query.push(SELECT);
-    keyset::order(&mut query, page);
+    keyset::push_page_order(&mut query, page);
     query
 }
 
@@ -111,9 +111,9 @@ fn records(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut Quer
             query.push(" and c.is_active = ").push_bind(active);
         }
     };
-    let search =
-        filter.q.as_deref().map(|q| Search { column: "c.name_key", text: fold_case(q), blocks: None });
-    List { table: "creators c", id: "c.id", conditions, parents: None, search }
+    let text =
+        filter.q.as_deref().map(|q| TextFilter { column: "c.name_key", text: fold_case(q), blocks: None });
+    List { table: "creators c", id: "c.id", conditions, parents: None, text }
 }
 
 /// Reads one creator.

@@ -1,8 +1,8 @@
-//! The statement that reads a page of a list. SortColumn names come from enums alone and values are always bound; sizes are
-//! written out, because a plan made for any size takes a page for a tenth of the list.
+//! Builds the statement that reads a page of a list. SortColumn names come from enums, and values are bound.
 //!
-//! A page is a range of the index of its sort, read until the page is full: first the rows that have a sort value, then
-//! those without. What the index does not know is looked at row by row. docs/paging.md says what that costs.
+//! A page is a range of the sort's index, read until the page is full: first rows with a sort value, then rows without.
+//! Conditions that the index does not cover are checked row by row (docs/paging.md lists the costs). `limit` is a literal,
+//! because a generic plan would assume a tenth of the list.
 
 use std::fmt::Display;
 
@@ -12,36 +12,37 @@ use uuid::Uuid;
 use super::{KeysetPosition, Nulls, PageRequest, Sort, SortDirection, SortKey};
 use crate::store::Error;
 
-/// A list: the table, as `table alias`, its id, and a function that pushes the conditions after `where`.
+/// A filtered list of a table.
 pub(in crate::store) struct List<F> {
+    /// As `table alias`.
     pub table: &'static str,
     pub id: &'static str,
+    /// Pushes the conditions after `where`.
     pub conditions: F,
-    /// Set when the list holds the rows of one or some of many parents: each parent's are a range of their own.
-    pub parents: Option<Parents>,
-    pub search: Option<Search>,
+    /// Limits the list to the children of some parents, each read as an index range of its own.
+    pub parents: Option<ParentFilter>,
+    pub text: Option<TextFilter>,
 }
 
-/// The rows of `table` in the organization that have the `values` in their columns; a row of the list names its own
-/// by `reference`.
-pub(in crate::store) struct Parents {
+/// Parent rows: those of `table` in the organization with the given column values. `reference` is the foreign key.
+pub(in crate::store) struct ParentFilter {
     pub table: &'static str,
     pub organization: Uuid,
     pub values: Vec<(&'static str, Uuid)>,
     pub reference: &'static str,
 }
 
-/// A text that a column of the rows has to contain, both folded.
-pub(in crate::store) struct Search {
+/// A folded text that a folded column has to contain.
+pub(in crate::store) struct TextFilter {
     pub column: &'static str,
     pub text: String,
-    /// Where to look when the beginning of the range does not fill the page; without, the range is read on.
-    pub blocks: Option<Blocks>,
+    /// Read when the first rows of the range do not fill the page; without blocks, the range is read further.
+    pub blocks: Option<TextBlocks>,
 }
 
-/// Where the texts of an organization stand without their records: rows with many texts in `texts`, separated by `A`,
-/// which never occurs in a folded text, and the `number` of the record of each in `numbers`.
-pub(in crate::store) struct Blocks {
+/// A table that packs many texts of an organization into a row: `texts`, separated by `A`, which a folded text never
+/// contains, and in `numbers` the `number` of each text's record.
+pub(in crate::store) struct TextBlocks {
     pub table: &'static str,
     pub texts: &'static str,
     pub numbers: &'static str,
@@ -49,29 +50,27 @@ pub(in crate::store) struct Blocks {
     pub organization: Uuid,
 }
 
-/// How many rows of a range are read before a text is looked for in its blocks: twenty for each row of a page that is
-/// not small.
-fn examined(limit: i64) -> i64 {
+/// How many rows of a range are scanned for a text before its blocks are read: twenty per row of the page.
+fn max_scanned_rows(limit: i64) -> i64 {
     20 * limit.max(50)
 }
 
 impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
-    /// Begins a query with `with … page as (…)`: the ids and sort keys of the page, of what it leaves out and of one
-    /// row beyond it.
-    /// The caller selects from `page` and ends with [`order`].
+    /// Starts a query with `with … page as (…)`: the ids and sort keys of the skipped rows, of the page and of one row
+    /// beyond it. The caller selects from `page` and ends with [`push_page_order`].
     pub fn page<S: Sort>(&self, page: &PageRequest<S>) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("with ");
-        match &self.search {
-            Some(search @ Search { blocks: Some(blocks), .. }) => {
-                self.search_blocks(&mut query, page, search, blocks);
+        match &self.text {
+            Some(text @ TextFilter { blocks: Some(blocks), .. }) => {
+                self.push_block_search(&mut query, page, text, blocks);
             }
-            _ => self.range(&mut query, page, "page", page.reach()),
+            _ => self.push_range(&mut query, page, "page", page.rows_to_read()),
         }
         query.push(" ");
         query
     }
 
-    /// Counts all rows of the list, when the page asks for it.
+    /// Counts all rows of the list if the request includes the total.
     pub async fn total<S>(&self, pg: &PgPool, page: &PageRequest<S>) -> Result<Option<i64>, Error> {
         if !page.include_total {
             return Ok(None);
@@ -80,17 +79,17 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         query.push(self.table).push(" where ");
         (self.conditions)(&mut query);
         if let Some(parents) = &self.parents {
-            parents.contain(&mut query);
+            parents.push_child_condition(&mut query);
         }
-        if let Some(search) = &self.search {
-            search.contained(&mut query);
+        if let Some(text) = &self.text {
+            text.push(&mut query);
         }
         Ok(Some(query.build_query_scalar().fetch_one(pg).await?))
     }
 
-    /// Defines `name` as the first `count` rows after the page's position: those without a sort value are read only
-    /// as far as the others leave room.
-    fn range<S: Sort>(
+    /// Defines `name` as the first `count` rows after the page's position. Rows without a sort value are read only if
+    /// those with one do not suffice.
+    fn push_range<S: Sort>(
         &self,
         query: &mut QueryBuilder<Postgres>,
         page: &PageRequest<S>,
@@ -100,23 +99,23 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         let after = page.after.as_ref();
         if page.sort.column().nulls == Nulls::None {
             query.push(format_args!("{name} as materialized ("));
-            self.branch(query, page, Part::Valued(after), count);
+            self.push_part(query, page, Part::Valued(after), count);
         } else if let Some(KeysetPosition { key: SortKey::Null, id }) = after {
             query.push(format_args!("{name} as materialized ("));
-            self.branch(query, page, Part::Null(Some(*id)), count);
+            self.push_part(query, page, Part::Null(Some(*id)), count);
         } else {
             query.push("valued as materialized (");
-            self.branch(query, page, Part::Valued(after), count);
+            self.push_part(query, page, Part::Valued(after), count);
             query.push(format_args!("), {name} as materialized (select * from valued union all ("));
-            let room = format_args!("(select {count} - count(*) from valued)");
-            self.branch(query, page, Part::Null(None), room);
+            let remaining = format_args!("(select {count} - count(*) from valued)");
+            self.push_part(query, page, Part::Null(None), remaining);
             query.push(")");
         }
         query.push(")");
     }
 
     /// Selects the first rows of one part of the range.
-    fn branch<S: Sort>(
+    fn push_part<S: Sort>(
         &self,
         query: &mut QueryBuilder<Postgres>,
         page: &PageRequest<S>,
@@ -124,17 +123,17 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         count: impl Display,
     ) {
         let Some(parents) = &self.parents else {
-            return self.rows(query, page, part, count);
+            return self.push_rows(query, page, part, count);
         };
         query.push(format_args!("select child.* from {} parent cross join lateral (", parents.table));
-        self.rows(query, page, part, &count);
+        self.push_rows(query, page, part, &count);
         query.push(") child where ");
-        parents.chosen(query);
+        parents.push_condition(query);
         let order = page.order("child.sort_key", "child.id");
         query.push(format_args!(" order by {order} limit {count}"));
     }
 
-    fn rows<S: Sort>(
+    fn push_rows<S: Sort>(
         &self,
         query: &mut QueryBuilder<Postgres>,
         page: &PageRequest<S>,
@@ -142,9 +141,9 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         count: impl Display,
     ) {
         let (column, id) = (page.sort.column(), self.id);
-        let (name, beyond) = (column.name, page.beyond());
-        self.select(query, name);
-        if let Some(Parents { reference, .. }) = &self.parents {
+        let (name, comparison) = (column.name, page.comparison());
+        self.push_select(query, name);
+        if let Some(ParentFilter { reference, .. }) = &self.parents {
             query.push(format_args!(" and {reference} = parent.id"));
         }
         match part {
@@ -153,7 +152,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
                     query.push(format_args!(" and {name} is not null"));
                 }
                 if let Some(KeysetPosition { key, id: last }) = after {
-                    query.push(format_args!(" and ({name}, {id}) {beyond} ("));
+                    query.push(format_args!(" and ({name}, {id}) {comparison} ("));
                     key.push(query);
                     query.push(", ").push_bind(*last).push(")");
                 }
@@ -161,33 +160,33 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             Part::Null(after) => {
                 query.push(format_args!(" and {name} is null"));
                 if let Some(last) = after {
-                    query.push(format_args!(" and {id} {beyond} ")).push_bind(last);
+                    query.push(format_args!(" and {id} {comparison} ")).push_bind(last);
                 }
             }
         }
-        if let Some(search @ Search { blocks: None, .. }) = &self.search {
-            search.contained(query);
+        if let Some(text @ TextFilter { blocks: None, .. }) = &self.text {
+            text.push(query);
         }
-        // Also where all are null: the index is known to be in this order, and not in that of the ids.
+        // Even where all sort values are null: the planner knows this order of the index, but not that of ids alone.
         query.push(format_args!(" order by {} limit {count}", page.order(name, id)));
     }
 
-    /// Defines `page` by what contains the text: among the first rows of the range, or, when these are not all and
-    /// do not fill the page, among all whose text the blocks find.
-    fn search_blocks<S: Sort>(
+    /// Defines `page` as the rows that contain the text: among the first rows of the range, or, if the range has more and
+    /// these do not fill the page, among all rows whose text is found in the blocks.
+    fn push_block_search<S: Sort>(
         &self,
         query: &mut QueryBuilder<Postgres>,
         page: &PageRequest<S>,
-        search: &Search,
-        blocks: &Blocks,
+        text: &TextFilter,
+        blocks: &TextBlocks,
     ) {
-        let (name, id, wanted) = (page.sort.column().name, self.id, page.reach());
-        let examined = examined(page.limit);
-        self.range(query, page, "beginning", examined);
+        let (name, id, wanted) = (page.sort.column().name, self.id, page.rows_to_read());
+        let scanned = max_scanned_rows(page.limit);
+        self.push_range(query, page, "beginning", scanned);
         query.push(", found as materialized (select id, sort_key from beginning where strpos(text, ");
-        query.push_bind(search.text.clone()).push(format_args!(
+        query.push_bind(text.text.clone()).push(format_args!(
             ") > 0 order by sort_key {} nulls last, id {0} limit {wanted}), short as materialized (
-             select (select count(*) from found) < {wanted} and (select count(*) from beginning) = {examined} as short
+             select (select count(*) from found) < {wanted} and (select count(*) from beginning) = {scanned} as short
              ), page as (select id, sort_key from found where not (select short from short) union all (",
             page.direction.as_str()
         ));
@@ -197,16 +196,16 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         ));
         (self.conditions)(query);
         if let Some(parents) = &self.parents {
-            parents.contain(query);
+            parents.push_child_condition(query);
         }
-        search.contained(query);
-        blocks.contain(query, &search.text);
+        text.push(query);
+        blocks.push_condition(query, &text.text);
         if let Some(KeysetPosition { key, id: last }) = &page.after {
-            let beyond = page.beyond();
+            let comparison = page.comparison();
             if *key == SortKey::Null {
-                query.push(format_args!(" and {name} is null and {id} {beyond} ")).push_bind(*last);
+                query.push(format_args!(" and {name} is null and {id} {comparison} ")).push_bind(*last);
             } else {
-                query.push(format_args!(" and (({name}, {id}) {beyond} ("));
+                query.push(format_args!(" and (({name}, {id}) {comparison} ("));
                 key.push(query);
                 query.push(", ").push_bind(*last).push(format_args!(") or {name} is null)"));
             }
@@ -216,9 +215,9 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             .push(format_args!(" order by {name} {direction} nulls last, {id} {direction} limit {wanted}))"));
     }
 
-    fn select(&self, query: &mut QueryBuilder<Postgres>, sort_key: &str) {
+    fn push_select(&self, query: &mut QueryBuilder<Postgres>, sort_key: &str) {
         query.push(format_args!("select {} as id, {sort_key} as sort_key", self.id));
-        if let Some(Search { column, blocks: Some(_), .. }) = &self.search {
+        if let Some(TextFilter { column, blocks: Some(_), .. }) = &self.text {
             query.push(format_args!(", {column} as text"));
         }
         query.push(format_args!(" from {} where ", self.table));
@@ -226,37 +225,37 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     }
 }
 
-/// The part of a range in which the rows have a sort value, or that in which they have none, after a position.
+/// The part of a range with or without sort values, after a position.
 #[derive(Clone, Copy)]
 enum Part<'a> {
     Valued(Option<&'a KeysetPosition>),
     Null(Option<Uuid>),
 }
 
-impl Search {
-    fn contained(&self, query: &mut QueryBuilder<Postgres>) {
+impl TextFilter {
+    fn push(&self, query: &mut QueryBuilder<Postgres>) {
         query.push(format_args!(" and strpos({}, ", self.column)).push_bind(self.text.clone()).push(") > 0");
     }
 }
 
-impl Parents {
-    fn chosen(&self, query: &mut QueryBuilder<Postgres>) {
+impl ParentFilter {
+    fn push_condition(&self, query: &mut QueryBuilder<Postgres>) {
         query.push("parent.organization_id = ").push_bind(self.organization);
         for (column, value) in &self.values {
             query.push(format_args!(" and parent.{column} = ")).push_bind(*value);
         }
     }
 
-    fn contain(&self, query: &mut QueryBuilder<Postgres>) {
+    fn push_child_condition(&self, query: &mut QueryBuilder<Postgres>) {
         query.push(format_args!(" and {} in (select id from {} parent where ", self.reference, self.table));
-        self.chosen(query);
+        self.push_condition(query);
         query.push(")");
     }
 }
 
-impl Blocks {
-    fn contain(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
-        let Blocks { table, texts, numbers, number, organization } = self;
+impl TextBlocks {
+    fn push_condition(&self, query: &mut QueryBuilder<Postgres>, text: &str) {
+        let TextBlocks { table, texts, numbers, number, organization } = self;
         query
             .push(format_args!(" and {number} = any(array(select entry.number from {table} block"))
             .push(format_args!(" cross join unnest(block.{numbers}, string_to_array(block.{texts}, 'A'))"))
@@ -282,14 +281,14 @@ impl SortKey {
 }
 
 impl<S: Sort> PageRequest<S> {
-    const fn beyond(&self) -> char {
+    const fn comparison(&self) -> char {
         match self.direction {
             SortDirection::Asc => '>',
             SortDirection::Desc => '<',
         }
     }
 
-    /// The order of the page's index, read in its direction.
+    /// The order of the sort's index, scanned in the page's direction.
     fn order(&self, key: &str, id: &str) -> String {
         let direction = self.direction.as_str();
         let nulls = match (self.sort.column().nulls, self.direction) {
@@ -302,7 +301,7 @@ impl<S: Sort> PageRequest<S> {
 }
 
 /// Ends a query of [`List::page`] with the order of the page.
-pub(in crate::store) fn order<S>(query: &mut QueryBuilder<Postgres>, page: &PageRequest<S>) {
+pub(in crate::store) fn push_page_order<S>(query: &mut QueryBuilder<Postgres>, page: &PageRequest<S>) {
     let direction = page.direction.as_str();
     query.push(format_args!(
         " order by page.sort_key {direction} nulls last, page.id {direction} limit {} offset {}",

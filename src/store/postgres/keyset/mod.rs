@@ -1,7 +1,7 @@
-//! Paging by key: a page begins after the row that the last one ended with, wherever that row stands by now.
+//! Keyset pagination: a page starts after the sort key and id of the last row of the previous page.
 //!
-//! Here is what a page is: its sort, its position, its rows. The statement that reads it is in [`list`]. Ties break on
-//! the id in the direction of the sort; rows without a sort value come last in both directions.
+//! Ties are broken by id in the direction of the sort. Rows without a sort value come last in both directions. The
+//! statement that reads a page is in [`list`].
 
 mod list;
 
@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub(in crate::store) use list::{Blocks, List, Parents, Search, order};
+pub(in crate::store) use list::{List, ParentFilter, TextBlocks, TextFilter, push_page_order};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,21 +33,21 @@ impl From<Option<DateTime<Utc>>> for SortKey {
     }
 }
 
-/// Where a page ended.
+/// The sort key and id of the last row of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeysetPosition {
     pub key: SortKey,
     pub id: Uuid,
 }
 
-/// A column that lists are sorted by.
+/// A column that a list is sorted by.
 #[derive(Debug, Clone, Copy)]
 pub struct SortColumn {
     name: &'static str,
     nulls: Nulls,
 }
 
-/// Whether the column can be null, and where its index keeps the nulls, ascending.
+/// Where an ascending scan of the column's index returns nulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Nulls {
     None,
@@ -71,31 +71,30 @@ impl SortColumn {
     }
 }
 
-/// What a list can be sorted by.
 pub trait Sort: Copy {
     fn column(self) -> SortColumn;
 }
 
-/// Which page of a list is asked for.
+/// A request for a page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest<S> {
     pub sort: S,
     pub direction: SortDirection,
     pub after: Option<KeysetPosition>,
-    /// Rows to leave out from there on; everything before the page is read, so a position is the better way.
+    /// Rows to skip after `after`. They are read, so keyset pagination is faster.
     pub offset: i64,
     pub limit: i64,
     pub include_total: bool,
 }
 
 impl<S> PageRequest<S> {
-    /// The rows to look at: those left out, the page, and one that tells whether there are more.
-    const fn reach(&self) -> i64 {
+    /// How many rows to read: those skipped, the page, and one that shows whether there is a next page.
+    const fn rows_to_read(&self) -> i64 {
         self.offset.saturating_add(self.limit + 1)
     }
 }
 
-/// A page of a list, with the position at which the next one begins.
+/// A page of a list, and the position after which the next one starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListPage<T> {
     pub items: Vec<T>,
@@ -113,7 +112,7 @@ impl SortDirection {
 }
 
 impl<T> ListPage<T> {
-    /// Cuts the row beyond the page off and says where the next page begins.
+    /// Drops the row beyond the page and returns the position of the next page.
     pub(in crate::store) fn new<S>(
         mut rows: Vec<T>,
         total: Option<i64>,

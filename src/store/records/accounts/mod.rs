@@ -13,7 +13,7 @@ use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
 use crate::store::Error;
 use crate::store::postgres::keyset::{
-    self, KeysetPosition, List, ListPage, PageRequest, Search, Sort, SortColumn, SortKey,
+    self, KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter,
 };
 use crate::store::records::creators;
 
@@ -130,15 +130,15 @@ pub fn statement(
 ) -> QueryBuilder<Postgres> {
     let mut query = records(organization, filter).page(page);
     query.push("select ").push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
-    keyset::order(&mut query, page);
+    keyset::push_page_order(&mut query, page);
     query
 }
 
 fn records(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
     let conditions = move |query: &mut QueryBuilder<Postgres>| conditions(query, organization, filter);
-    let search =
-        filter.q.as_deref().map(|q| Search { column: "a.username", text: fold_case(q), blocks: None });
-    List { table: "accounts a", id: "a.id", conditions, parents: None, search }
+    let text =
+        filter.q.as_deref().map(|q| TextFilter { column: "a.username", text: fold_case(q), blocks: None });
+    List { table: "accounts a", id: "a.id", conditions, parents: None, text }
 }
 
 fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {

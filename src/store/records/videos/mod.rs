@@ -13,7 +13,8 @@ use crate::model::text::fold_case;
 use crate::model::video::{Video, VideoType};
 use crate::store::Error;
 use crate::store::postgres::keyset::{
-    self, Blocks, KeysetPosition, List, ListPage, PageRequest, Parents, Search, Sort, SortColumn, SortKey,
+    self, KeysetPosition, List, ListPage, PageRequest, ParentFilter, Sort, SortColumn, SortKey, TextBlocks,
+    TextFilter,
 };
 use crate::store::records::accounts;
 use crate::store::records::creators;
@@ -175,7 +176,7 @@ pub fn statement<S: Sort>(
 ) -> QueryBuilder<Postgres> {
     let mut query = records(organization, view, filter).page(page);
     select(&mut query, view, readable);
-    keyset::order(&mut query, page);
+    keyset::push_page_order(&mut query, page);
     query
 }
 
@@ -187,20 +188,20 @@ fn records(
 ) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
     let values = [("id", filter.account_id), ("creator_id", filter.creator_id)];
     let values: Vec<_> = values.into_iter().filter_map(|(column, value)| Some((column, value?))).collect();
-    let parents = (!values.is_empty()).then_some(Parents {
+    let parents = (!values.is_empty()).then_some(ParentFilter {
         table: "accounts",
         organization,
         values,
         reference: "v.account_id",
     });
-    let blocks = Blocks {
+    let blocks = TextBlocks {
         table: "caption_blocks",
         texts: "captions",
         numbers: "videos",
         number: "v.internal_id",
         organization,
     };
-    let search = filter.q.as_deref().map(|q| Search {
+    let text = filter.q.as_deref().map(|q| TextFilter {
         column: "v.description_key",
         text: fold_case(q),
         blocks: Some(blocks),
@@ -212,7 +213,7 @@ fn records(
             query.push(" and v.organization_id = ").push_bind(organization);
         }
     };
-    List { table: "videos v", id: "v.id", conditions, parents, search }
+    List { table: "videos v", id: "v.id", conditions, parents, text }
 }
 
 fn conditions(query: &mut QueryBuilder<Postgres>, view: VideoType, filter: &VideoFilter) {
