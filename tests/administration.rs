@@ -272,7 +272,7 @@ async fn keys_are_rotated_with_an_overlap_and_deleted() {
     let again = run(&stack, &["key", "rotate", next]);
     let told = String::from_utf8_lossy(&again.stderr);
     assert_eq!(again.status.code(), Some(1));
-    assert!(told.starts_with("error: only a key that works can be rotated"), "{told}");
+    assert!(told.starts_with("error: this key is disabled or expired"), "{told}");
     assert_eq!(run(&stack, &["key", "delete", id]).status.code(), Some(1));
     assert_eq!(
         run(&stack, &["key", "rotate", last["id"].as_str().unwrap(), "--overlap", "1w"]).status.code(),

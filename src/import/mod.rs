@@ -104,7 +104,7 @@ pub async fn load(
     files: Vec<PathBuf>,
     options: &Options,
 ) -> Result<Summary, Error> {
-    let since = organizations::history_since(&stores.pg, organization).await?;
+    let since = organizations::fetch_history_since(&stores.pg, organization).await?;
     let amount = read::check(&files)?;
     let report = Report::new(report_path(options, &files), &files)?;
     let bar = progress_bar(options.progress, amount.bytes);

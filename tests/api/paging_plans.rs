@@ -209,7 +209,7 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
         pg,
         table: "accounts",
         scope: "organization_id = ",
-        statement: &|page| accounts::statement(organization, readable, &filter, page),
+        statement: &|page| accounts::list_query(organization, readable, &filter, page),
     };
     for sort in ACCOUNT_SORTS {
         let far =
@@ -222,7 +222,7 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
         pg,
         table: "creators",
         scope: "organization_id = ",
-        statement: &|page| creators::statement(organization, &filter, page),
+        statement: &|page| creators::list_query(organization, &filter, page),
     };
     for sort in [CreatorSort::Name, CreatorSort::AddedAt] {
         let far = far(sort, async |page| creators::list(pg, organization, &filter, &page).await.unwrap());
@@ -235,7 +235,7 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
     ] {
         let filter = VideoFilter { account_id, ..VideoFilter::default() };
         let statement =
-            |page: &PageRequest<VideoSort>| videos::statement(organization, view, readable, &filter, page);
+            |page: &PageRequest<VideoSort>| videos::list_query(organization, view, readable, &filter, page);
         let subject = Subject { pg, table: "videos", scope, statement: &statement };
         for sort in VIDEO_SORTS {
             let list = async |page: PageRequest<VideoSort>| {
@@ -251,7 +251,7 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
         table: "videos",
         scope: "organization_id = ",
         statement: &|page: &PageRequest<TrackedVideoSort>| {
-            videos::statement(organization, view, readable, &filter, page)
+            videos::list_query(organization, view, readable, &filter, page)
         },
     };
     for sort in VIDEO_SORTS.map(TrackedVideoSort::As).into_iter().chain([TrackedVideoSort::AddedAt]) {
@@ -289,7 +289,7 @@ async fn filters_look_at_few_rows_for_a_page() {
         ("creator", AccountFilter { creator_id: Some(creator), ..all() }, 2),
     ] {
         let statement =
-            |page: &PageRequest<AccountSort>| accounts::statement(organization, readable, &filter, page);
+            |page: &PageRequest<AccountSort>| accounts::list_query(organization, readable, &filter, page);
         let subject = Subject { pg, table: "accounts", scope: "", statement: &statement };
         for sort in [AccountSort::AddedAt, AccountSort::LastScrapeTime, AccountSort::ViewCount] {
             subject.examines(what, sort, most).await;
@@ -310,7 +310,7 @@ async fn filters_look_at_few_rows_for_a_page() {
         ("no q", VideoFilter { q: Some("ß😀%_".to_owned()), ..all() }, beginning),
     ] {
         let statement = |page: &PageRequest<VideoSort>| {
-            videos::statement(organization, VideoType::AccountVideo, readable, &filter, page)
+            videos::list_query(organization, VideoType::AccountVideo, readable, &filter, page)
         };
         let subject = Subject { pg, table: "videos", scope: "", statement: &statement };
         for sort in VIDEO_SORTS {

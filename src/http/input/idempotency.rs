@@ -15,7 +15,7 @@ use crate::http::openapi::schema_recorder::{Notes, Page};
 use crate::http::output::envelope::Created;
 use crate::http::output::problem::Problem;
 use crate::store::Write;
-use crate::store::records::idempotency::{Claim, IdempotentRequest, claim, find_response, store_response};
+use crate::store::records::idempotency::{Claim, IdempotentRequest, claim, find_claim, store_response};
 
 const HEADER: &str = "Idempotency-Key";
 
@@ -105,7 +105,7 @@ impl Idempotency {
     /// work begins.
     pub async fn known<T>(&self, pg: &PgPool, organization: Uuid) -> Result<Option<Created<T>>, Problem> {
         let Some(name) = &self.0 else { return Ok(None) };
-        told(find_response(pg, organization, name).await?.unwrap_or(Claim::New))
+        told(find_claim(pg, organization, name).await?.unwrap_or(Claim::New))
     }
 
     /// Keeps the answer with what it tells of.

@@ -1,4 +1,4 @@
-//! Creators: records, lists, and what their coming and going does to the accounts linked to them.
+//! Creators, and the effect of their changes on linked accounts.
 
 use chrono::Utc;
 use serde::Serialize;
@@ -15,10 +15,10 @@ use crate::store::postgres::keyset::{
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
-/// Which creators a list holds.
+/// The filter of a list of creators.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CreatorFilter {
-    /// A part of the name.
+    /// A substring of the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ impl CreatorSort {
     }
 }
 
-/// What a request changes of a creator; what it leaves out stays.
+/// A partial update of a creator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CreatorChange {
     pub name: Option<String>,
@@ -58,7 +58,6 @@ pub struct CreatorChange {
     pub metadata: Option<Metadata>,
 }
 
-/// A creator that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCreator {
     pub name: String,
@@ -86,24 +85,24 @@ pub async fn list(
     filter: &CreatorFilter,
     page: &PageRequest<CreatorSort>,
 ) -> Result<ListPage<Creator>, Error> {
-    let rows = statement(organization, filter, page).build_query_as().fetch_all(pg).await?;
-    let total = records(organization, filter).total(pg, page).await?;
+    let rows = list_query(organization, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = filtered(organization, filter).count(pg, page).await?;
     Ok(ListPage::new(rows, total, page, |creator| page.sort.position(creator)))
 }
 
-/// The statement that reads a page.
-pub fn statement(
+/// Builds the query that reads a page.
+pub fn list_query(
     organization: Uuid,
     filter: &CreatorFilter,
     page: &PageRequest<CreatorSort>,
 ) -> QueryBuilder<Postgres> {
-    let mut query = records(organization, filter).page(page);
+    let mut query = filtered(organization, filter).select_page(page);
     query.push(SELECT);
     keyset::push_page_order(&mut query, page);
     query
 }
 
-fn records(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+fn filtered(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
     let active = filter.is_active;
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
         query.push("c.organization_id = ").push_bind(organization);
@@ -124,7 +123,7 @@ pub async fn get(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Resul
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("creator"))
 }
 
-/// Fails unless the creator is the organization's.
+/// Fails if the organization has no such creator.
 pub async fn require(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Result<(), Error> {
     sqlx::query("select from creators where organization_id = $1 and id = $2")
         .bind(organization)
@@ -135,7 +134,7 @@ pub async fn require(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> R
         .ok_or(Error::NotFound("creator"))
 }
 
-/// Makes a creator.
+/// Creates a creator and returns its id.
 pub async fn create(write: &mut Write, new: &NewCreator) -> Result<Uuid, Error> {
     let (id, organization) = (Uuid::now_v7(), write.organization());
     sqlx::query(
@@ -155,7 +154,7 @@ pub async fn create(write: &mut Write, new: &NewCreator) -> Result<Uuid, Error> 
     Ok(id)
 }
 
-/// Changes a creator; its accounts are collected while both are active. A change of nothing leaves it as it is.
+/// Updates a creator. Its accounts are scraped while they and the creator are active.
 pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Result<(), Error> {
     if *change == CreatorChange::default() {
         return Ok(());
@@ -194,7 +193,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
     Ok(())
 }
 
-/// Deletes a creator. Its accounts stay, linked to nobody.
+/// Deletes a creator and unlinks its accounts.
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     let organization = write.organization();
     sqlx::query("select from creators where organization_id = $1 and id = $2 for update")

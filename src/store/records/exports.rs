@@ -1,5 +1,4 @@
-//! What an export reads of an organization, a page at a time: accounts and videos from Postgres, their snapshots from
-//! ClickHouse.
+//! Reads an organization's data for an export, a page at a time: records from Postgres, snapshots from ClickHouse.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -17,10 +16,9 @@ use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::clickhouse::client;
 
-/// How long ClickHouse may take for the snapshots of one page.
-const LONGEST: Duration = Duration::from_secs(120);
+const SNAPSHOTS_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// An account with what is last known of it.
+/// An account with its latest values.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct ExportedAccount {
     pub id: Uuid,
@@ -32,7 +30,7 @@ pub struct ExportedAccount {
     pub total_post_count: i64,
     pub category: Option<String>,
     pub creator: Option<String>,
-    /// Whether another account of the organization has the username now.
+    /// Whether another account of the organization now has the username.
     pub username_is_reused: bool,
     name: Option<String>,
     description: Option<String>,
@@ -62,7 +60,7 @@ impl ExportedAccount {
     }
 }
 
-/// A video with what is last known of it.
+/// A video with its latest values.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct ExportedVideo {
     pub id: Uuid,
@@ -92,7 +90,6 @@ pub struct ExportedVideo {
 }
 
 impl ExportedVideo {
-    /// What is last known of its counters, each with its time.
     pub fn latest(&self) -> VideoLatest {
         VideoLatest::restore(
             &self.known_at.as_ref().map(|known_at| known_at.0.clone()).unwrap_or_default(),
@@ -113,7 +110,6 @@ impl ExportedVideo {
     }
 }
 
-/// How many videos there are.
 pub async fn count_videos(pg: &PgPool, organization: Uuid) -> Result<i64, Error> {
     let count = sqlx::query_scalar("select count(*) from videos where organization_id = $1")
         .bind(organization)
@@ -122,7 +118,7 @@ pub async fn count_videos(pg: &PgPool, organization: Uuid) -> Result<i64, Error>
     Ok(count)
 }
 
-/// The next accounts in the order of their usernames.
+/// Returns the next accounts by username and id.
 pub async fn fetch_accounts(
     pg: &PgPool,
     organization: Uuid,
@@ -150,21 +146,21 @@ pub async fn fetch_accounts(
     Ok(accounts)
 }
 
-/// The videos that a condition names, in an order.
-macro_rules! videos {
-    ($which:literal) => {
+/// A query of videos with the given condition and order.
+macro_rules! select_videos {
+    ($condition:literal) => {
         concat!(
             "select id, internal_id, subject_id, platform, external_id, account_id, is_tracked, added_at, tracked_at,
                 observed_at, create_time, description, media_type, duration, view_count, like_count, comment_count,
                 share_count, saved_count, play_count, ig_play_count, fb_play_count, fb_like_count, known_at
              from videos where ",
-            $which
+            $condition
         )
     };
 }
 
-/// The internal ids of the videos of accounts, ascending. No index has them in this order within an account, so they are
-/// found once and not a page at a time.
+/// Returns the internal ids of the videos of accounts, ascending. No index has this order within an account, so they are
+/// read at once instead of in pages.
 pub async fn fetch_video_ids(pg: &PgPool, organization: Uuid, accounts: &[Uuid]) -> Result<Vec<i64>, Error> {
     let ids = sqlx::query_scalar(
         "select internal_id from videos where organization_id = $1 and account_id = any($2) order by internal_id",
@@ -176,14 +172,14 @@ pub async fn fetch_video_ids(pg: &PgPool, organization: Uuid, accounts: &[Uuid])
     Ok(ids)
 }
 
-/// Those of some videos, by their internal ids, that are still on one of the accounts; ascending.
+/// Returns those of the given videos that are still on one of the accounts, by internal id.
 pub async fn fetch_account_videos(
     pg: &PgPool,
     organization: Uuid,
     accounts: &[Uuid],
     ids: &[i64],
 ) -> Result<Vec<ExportedVideo>, Error> {
-    let videos = sqlx::query_as(videos!(
+    let videos = sqlx::query_as(select_videos!(
         "organization_id = $1 and account_id = any($2) and internal_id = any($3) order by internal_id"
     ))
     .bind(organization)
@@ -194,14 +190,14 @@ pub async fn fetch_account_videos(
     Ok(videos)
 }
 
-/// The next videos that are tracked on their own and stand on no account, in the order in which they were added.
+/// Returns the next individually tracked videos without an account, by the time when tracking started.
 pub async fn fetch_individual_videos(
     pg: &PgPool,
     organization: Uuid,
     after: (DateTime<Utc>, Uuid),
     limit: i64,
 ) -> Result<Vec<ExportedVideo>, Error> {
-    let videos = sqlx::query_as(videos!(
+    let videos = sqlx::query_as(select_videos!(
         "organization_id = $1 and is_tracked and account_id is null and (tracked_at, id) > ($2, $3)
          order by tracked_at, id limit $4"
     ))
@@ -214,7 +210,7 @@ pub async fn fetch_individual_videos(
     Ok(videos)
 }
 
-/// The counters of a video on one of its days.
+/// The counters of a video on a day.
 #[derive(Debug, Clone, Row, Deserialize)]
 pub struct VideoSnapshotRow {
     video_id: u64,
@@ -224,7 +220,7 @@ pub struct VideoSnapshotRow {
     pub counters: Vec<Option<i64>>,
 }
 
-/// The figures of an account on one of its days.
+/// The counters of an account on a day.
 #[derive(Debug, Clone, Row, Deserialize)]
 pub struct AccountSnapshotRow {
     subject_id: u64,
@@ -235,7 +231,7 @@ pub struct AccountSnapshotRow {
     pub profile_post_count: Option<i64>,
 }
 
-/// The snapshots of videos by their internal ids, each video's in the order of its days.
+/// Returns the snapshots of videos by internal id, in the order of days.
 pub async fn fetch_video_snapshots(
     client: &Client,
     organization: Uuid,
@@ -244,8 +240,8 @@ pub async fn fetch_video_snapshots(
     if videos.is_empty() {
         return Ok(HashMap::new());
     }
-    let places: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-    let rows: Vec<VideoSnapshotRow> = ask(
+    let keys: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
+    let rows: Vec<VideoSnapshotRow> = fetch_snapshots(
         client,
         "SELECT video_id, observed_at,
             [view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count,
@@ -253,17 +249,17 @@ pub async fn fetch_video_snapshots(
          FROM video_snapshots FINAL
          WHERE org_id = {org:UUID} AND (subject_id, video_id) IN {videos:Array(Tuple(UInt64, UInt64))}
          ORDER BY video_id, date",
-        |query| query.param("org", organization).param("videos", places),
+        |query| query.param("org", organization).param("videos", keys),
     )
     .await?;
-    let mut of: HashMap<i64, Vec<VideoSnapshotRow>> = HashMap::new();
+    let mut snapshots: HashMap<i64, Vec<VideoSnapshotRow>> = HashMap::new();
     for row in rows {
-        of.entry(row.video_id.cast_signed()).or_default().push(row);
+        snapshots.entry(row.video_id.cast_signed()).or_default().push(row);
     }
-    Ok(of)
+    Ok(snapshots)
 }
 
-/// The snapshots of accounts by their internal ids, each account's in the order of its days.
+/// Returns the snapshots of accounts by internal id, in the order of days.
 pub async fn fetch_account_snapshots(
     client: &Client,
     organization: Uuid,
@@ -273,7 +269,7 @@ pub async fn fetch_account_snapshots(
         return Ok(HashMap::new());
     }
     let subjects: Vec<_> = subjects.iter().collect();
-    let rows: Vec<AccountSnapshotRow> = ask(
+    let rows: Vec<AccountSnapshotRow> = fetch_snapshots(
         client,
         "SELECT subject_id, observed_at, follower_count, following_count, profile_post_count
          FROM account_snapshots FINAL
@@ -282,20 +278,20 @@ pub async fn fetch_account_snapshots(
         |query| query.param("org", organization).param("subjects", subjects),
     )
     .await?;
-    let mut of: HashMap<i64, Vec<AccountSnapshotRow>> = HashMap::new();
+    let mut snapshots: HashMap<i64, Vec<AccountSnapshotRow>> = HashMap::new();
     for row in rows {
-        of.entry(row.subject_id.cast_signed()).or_default().push(row);
+        snapshots.entry(row.subject_id.cast_signed()).or_default().push(row);
     }
-    Ok(of)
+    Ok(snapshots)
 }
 
-/// Asks for the rows of an export, which nobody needs any more once it is given up.
-async fn ask<T: RowOwned + RowRead>(
+/// Runs a query that ClickHouse cancels when the export is interrupted.
+async fn fetch_snapshots<T: RowOwned + RowRead>(
     client: &Client,
     sql: &'static str,
     bind: impl FnOnce(Query) -> Query,
 ) -> Result<Vec<T>, Error> {
-    client::fetch_all(client, sql, LONGEST, |query| {
+    client::fetch_all(client, sql, SNAPSHOTS_TIMEOUT, |query| {
         bind(query).with_setting("cancel_http_readonly_queries_on_client_close", "1")
     })
     .await

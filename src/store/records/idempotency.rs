@@ -1,12 +1,12 @@
-//! What a create find_response, kept in the create's own transaction, so that a retry gets the same answer again and
-//! never a second resource.
+//! Responses under an `Idempotency-Key`, stored in the transaction of the request, so that a retry gets the same response
+//! and never creates a second resource.
 
 use sqlx::{PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::store::{Error, Write};
 
-/// What names a create: the same key on another path is another request.
+/// Identifies a request. The same key on another path is another request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotentRequest {
     pub method: &'static str,
@@ -16,7 +16,6 @@ pub struct IdempotentRequest {
     pub body_hash: [u8; 32],
 }
 
-/// An answer that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct StoredResponse {
     pub status: i16,
@@ -24,76 +23,79 @@ pub struct StoredResponse {
     pub body: Vec<u8>,
 }
 
-/// What a key turns out to be.
+/// The state of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// Nobody has used it within a day; it is this request's now, until the unit of work ends.
+    /// Not used within a day. This request owns it until the end of its transaction.
     New,
-    /// The same request was answered before.
+    /// The same request has completed.
     Completed(StoredResponse),
-    /// Another body was sent with it.
+    /// The key was used with another body.
     BodyMismatch,
-    /// The first request with it has not ended yet.
+    /// The first request with the key is still running.
     InFlight,
 }
 
-/// Claims a key for this unit of work. What was answered before is looked for first, so that only a first request
-/// ever holds the key.
-pub async fn claim(write: &mut Write, name: &IdempotentRequest) -> Result<Claim, Error> {
+/// Claims a key for this transaction. Looks for a stored response first, so that only a first request takes the lock.
+pub async fn claim(write: &mut Write, request: &IdempotentRequest) -> Result<Claim, Error> {
     let organization = write.organization();
-    if let Some(claim) = find_response(write.connection(), organization, name).await? {
+    if let Some(claim) = find_claim(write.connection(), organization, request).await? {
         return Ok(claim);
     }
-    let free: bool = sqlx::query_scalar(
+    let is_locked: bool = sqlx::query_scalar(
         "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', 'idempotency', $1, $2, $3, $4), 0))",
     )
     .bind(organization.to_string())
-    .bind(name.method)
-    .bind(&name.path)
-    .bind(&name.key)
+    .bind(request.method)
+    .bind(&request.path)
+    .bind(&request.key)
     .fetch_one(write.connection())
     .await?;
-    // The first request may have ended between the two looks.
-    match find_response(write.connection(), organization, name).await? {
+    // The first request may have completed between the two statements.
+    match find_claim(write.connection(), organization, request).await? {
         Some(claim) => Ok(claim),
-        None if free => Ok(Claim::New),
+        None if is_locked => Ok(Claim::New),
         None => Ok(Claim::InFlight),
     }
 }
 
-/// What was answered under a key within a day.
-pub async fn find_response(
+/// Finds the response stored under a key within a day.
+pub async fn find_claim(
     pg: impl PgExecutor<'_>,
     organization: Uuid,
-    name: &IdempotentRequest,
+    request: &IdempotentRequest,
 ) -> Result<Option<Claim>, Error> {
     #[derive(sqlx::FromRow)]
-    struct Kept {
+    struct Stored {
         body_hash: Vec<u8>,
         #[sqlx(flatten)]
-        answer: StoredResponse,
+        response: StoredResponse,
     }
-    let kept: Option<Kept> = sqlx::query_as(
+    let stored: Option<Stored> = sqlx::query_as(
         "select body_hash, status, location, body from idempotency_keys
          where organization_id = $1 and method = $2 and path = $3 and key = $4
            and created_at > now() - interval '24 hours'",
     )
     .bind(organization)
-    .bind(name.method)
-    .bind(&name.path)
-    .bind(&name.key)
+    .bind(request.method)
+    .bind(&request.path)
+    .bind(&request.key)
     .fetch_optional(pg)
     .await?;
-    Ok(kept.map(|kept| {
-        if kept.body_hash == name.body_hash { Claim::Completed(kept.answer) } else { Claim::BodyMismatch }
+    Ok(stored.map(|stored| {
+        if stored.body_hash == request.body_hash {
+            Claim::Completed(stored.response)
+        } else {
+            Claim::BodyMismatch
+        }
     }))
 }
 
-/// Keeps an answer, together with what it tells of.
+/// Stores a response in the transaction of its request.
 pub async fn store_response(
     write: &mut Write,
-    name: &IdempotentRequest,
-    answer: &StoredResponse,
+    request: &IdempotentRequest,
+    response: &StoredResponse,
 ) -> Result<(), Error> {
     let organization = write.organization();
     sqlx::query(
@@ -104,27 +106,27 @@ pub async fn store_response(
              body = excluded.body, created_at = now()",
     )
     .bind(organization)
-    .bind(name.method)
-    .bind(&name.path)
-    .bind(&name.key)
-    .bind(name.body_hash)
-    .bind(answer.status)
-    .bind(&answer.location)
-    .bind(&answer.body)
+    .bind(request.method)
+    .bind(&request.path)
+    .bind(&request.key)
+    .bind(request.body_hash)
+    .bind(response.status)
+    .bind(&response.location)
+    .bind(&response.body)
     .execute(write.connection())
     .await?;
     Ok(())
 }
 
-/// Removes up to `most` answers that are kept no longer, and says how many there were.
-pub async fn delete_expired(pg: &PgPool, most: i64) -> Result<u64, Error> {
+/// Deletes up to `limit` expired responses and returns their number.
+pub async fn delete_expired(pg: &PgPool, limit: i64) -> Result<u64, Error> {
     let removed = sqlx::query(
         "delete from idempotency_keys where (organization_id, method, path, key) in (
              select organization_id, method, path, key from idempotency_keys
              where created_at <= now() - interval '24 hours'
              order by created_at limit $1 for update skip locked)",
     )
-    .bind(most)
+    .bind(limit)
     .execute(pg)
     .await?;
     Ok(removed.rows_affected())

@@ -1,5 +1,4 @@
-//! What an import needs of the records beyond observations: accounts by name, made where they are missing, and
-//! the creators and categories that rows name.
+//! Records that an import writes besides observations: missing accounts, creators and categories.
 
 use std::collections::HashMap;
 
@@ -13,15 +12,14 @@ use crate::store::observations::AccountRef;
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
-/// Finds accounts by name, locked against scrapes and other imports, and makes those that are missing: paused ones
-/// unless `active`, due from `now` on. No cap binds here.
+/// Finds and locks accounts by name, and creates missing ones, due at `now`. The cap of accounts does not apply.
 pub async fn find_or_create_accounts(
     write: &mut Write,
     names: &[(Platform, String)],
     active: bool,
     now: DateTime<Utc>,
 ) -> Result<HashMap<(Platform, String), AccountRef>, Error> {
-    let mut found = find(write, names).await?;
+    let mut found = find_and_lock(write, names).await?;
     let missing: Vec<_> = names.iter().filter(|name| !found.contains_key(*name)).collect();
     if missing.is_empty() {
         return Ok(found);
@@ -29,7 +27,7 @@ pub async fn find_or_create_accounts(
     let ids: Vec<_> = missing.iter().map(|_| Uuid::now_v7()).collect();
     let (platforms, usernames): (Vec<_>, Vec<_>) =
         missing.iter().map(|(platform, username)| (platform.as_str(), username.as_str())).unzip();
-    let made: Vec<(Uuid, i64, Platform, String)> = sqlx::query_as(
+    let created: Vec<(Uuid, i64, Platform, String)> = sqlx::query_as(
         "insert into accounts (id, organization_id, platform, username, is_active, added_at, updated_at)
          select id, $1, platform, username, $5, $6, $6
          from unnest($2::uuid[], $3::text[], $4::text[]) as x(id, platform, username)
@@ -44,18 +42,18 @@ pub async fn find_or_create_accounts(
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
-    if made.len() < missing.len() {
+    if created.len() < missing.len() {
         return Err(Error::WriteConflict);
     }
     targets::add_accounts(write, &ids, now).await?;
-    for (id, subject_id, platform, username) in made {
+    for (id, subject_id, platform, username) in created {
         write.record_account_change(id);
         found.insert((platform, username), AccountRef { id, subject_id });
     }
     Ok(found)
 }
 
-async fn find(
+async fn find_and_lock(
     write: &mut Write,
     names: &[(Platform, String)],
 ) -> Result<HashMap<(Platform, String), AccountRef>, Error> {
@@ -79,13 +77,13 @@ async fn find(
         .collect())
 }
 
-/// Links accounts that have no creator to the oldest creator of the given name, made where it is missing. Creators
-/// are locked before accounts, so that none of them is deleted or paused meanwhile.
+/// Links accounts without a creator to the oldest creator of a name, which is created if missing. Locks creators before
+/// accounts.
 pub async fn link_creators(
     write: &mut Write,
     links: &[(Platform, String, Timestamped<String>)],
 ) -> Result<(), Error> {
-    // Two imports at once would each make a creator of the same name.
+    // Otherwise concurrent imports could both create a creator of the same name.
     sqlx::query("select pg_advisory_xact_lock(hashtextextended('creators of ' || $1::text, 0))")
         .bind(write.organization())
         .execute(write.connection())
@@ -95,7 +93,7 @@ pub async fn link_creators(
     for (_, _, creator) in links {
         let name = creator.value.as_str();
         if !creators.contains_key(name) {
-            creators.insert(name, oldest_creator(write, name, now).await?);
+            creators.insert(name, find_or_create_creator(write, name, now).await?);
         }
     }
     let platforms: Vec<_> = links.iter().map(|(platform, _, _)| platform.as_str()).collect();
@@ -121,8 +119,8 @@ pub async fn link_creators(
     targets::refresh_enabled(write, &linked).await
 }
 
-async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Result<Uuid, Error> {
-    let known: Option<Uuid> = sqlx::query_scalar(
+async fn find_or_create_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Result<Uuid, Error> {
+    let found: Option<Uuid> = sqlx::query_scalar(
         "select id from creators where organization_id = $1 and name_key = $2 and name = $3
          order by added_at, id limit 1 for share",
     )
@@ -131,7 +129,7 @@ async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Re
     .bind(name)
     .fetch_optional(write.connection())
     .await?;
-    if let Some(id) = known {
+    if let Some(id) = found {
         return Ok(id);
     }
     let id = Uuid::now_v7();
@@ -150,7 +148,7 @@ async fn oldest_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Re
     Ok(id)
 }
 
-/// Gives accounts the category that rows name, unless a user or a later observation gave them another.
+/// Sets categories of accounts, unless a user or a later observation has set another.
 pub async fn set_categories(
     write: &mut Write,
     categories: &[(Platform, String, Timestamped<String>)],

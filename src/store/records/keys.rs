@@ -1,4 +1,4 @@
-//! API keys: made and changed by command line, looked up at every request. Only a hash of a key is stored.
+//! API keys: written by the command line, read by every request. Only the hash of a key is stored.
 
 use std::fmt;
 
@@ -13,7 +13,6 @@ use crate::store::Error;
 use crate::store::postgres::Transaction;
 use crate::store::records::organizations;
 
-/// What `key create` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
     pub name: String,
@@ -23,22 +22,21 @@ pub struct NewKey {
 }
 
 impl NewKey {
-    /// A key with every scope and no limits of its own.
+    /// A key with every scope, no expiry and no rate limit of its own.
     pub fn named(name: impl Into<String>) -> Self {
         NewKey { name: name.into(), scopes: Scope::ALL.to_vec(), rate_limit: None, expires_at: None }
     }
 }
 
-/// How a key is replaced by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotation {
-    /// How much longer the former key works.
+    /// How long the old key still works.
     pub overlap: TimeDelta,
-    /// When the new key stops working; without, when the former one would have.
+    /// When the new key expires; `None` keeps the old key's expiry.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// A key as it is shown once: with its secret.
+/// A new key with its secret, which is shown once.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct CreatedKey {
     #[serde(flatten)]
@@ -52,7 +50,6 @@ impl fmt::Debug for CreatedKey {
     }
 }
 
-/// A new key, and the one that it takes the place of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RotatedKey {
     #[serde(flatten)]
@@ -60,7 +57,7 @@ pub struct RotatedKey {
     pub replaces: ApiKeyRecord,
 }
 
-/// What a key lets its holder do, as far as the database knows.
+/// The permissions and limits of a key.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Grant {
     pub id: Uuid,
@@ -70,14 +67,14 @@ pub struct Grant {
     pub status: KeyStatus,
     pub subscription: Subscription,
     pub expires_at: Option<DateTime<Utc>>,
-    /// The key's own limit, else its organization's.
+    /// The key's limit, or else its organization's.
     pub rate_limit: Option<i32>,
-    /// The first day of which the organization's history is kept.
+    /// The first day of the organization's history.
     pub history_since: Option<NaiveDate>,
 }
 
-/// The columns of a key's record.
-macro_rules! record {
+/// A statement that returns the columns of [`ApiKey`].
+macro_rules! api_key_sql {
     ($before:literal, $after:literal) => {
         concat!(
             $before,
@@ -87,13 +84,13 @@ macro_rules! record {
     };
 }
 
-/// Makes a key of an organization. Nobody can read it again afterwards.
+/// Creates a key of an organization.
 pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<CreatedKey, Error> {
     let key = ApiKey::generate()?;
     let mut scopes = new.scopes.clone();
     scopes.sort_unstable();
     scopes.dedup();
-    let record = sqlx::query_as(record!(
+    let record = sqlx::query_as(api_key_sql!(
         "insert into api_keys (id, organization_id, name, hash, scopes, rate_limit, expires_at)
          select $2, id, $3, $4, $5, $6, $7 from organizations where id = $1 and deleted_at is null
          returning",
@@ -115,15 +112,15 @@ pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<Cre
 /// Lists the keys of an organization, oldest first.
 pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<ApiKeyRecord>, Error> {
     organizations::require(pg, organization).await?;
-    Ok(sqlx::query_as(record!("select", "from api_keys where organization_id = $1 order by id"))
+    Ok(sqlx::query_as(api_key_sql!("select", "from api_keys where organization_id = $1 order by id"))
         .bind(organization)
         .fetch_all(pg)
         .await?)
 }
 
-/// Sets a key's status; running processes follow within seconds.
+/// Sets a key's status. Running processes apply it within seconds.
 pub async fn set_status(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<ApiKeyRecord, Error> {
-    sqlx::query_as(record!("update api_keys set status = $2 where id = $1 returning", ""))
+    sqlx::query_as(api_key_sql!("update api_keys set status = $2 where id = $1 returning", ""))
         .bind(key)
         .bind(status)
         .fetch_optional(pg)
@@ -131,66 +128,64 @@ pub async fn set_status(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<Api
         .ok_or(Error::NotFound("key"))
 }
 
-/// Makes a key that may do what another one may, which stops working when both have been valid for a while. Neither
-/// happens without the other.
+/// Replaces a key: creates one with the same permissions, and lets the old one expire after the overlap.
 pub async fn rotate(pg: &PgPool, key: Uuid, rotation: Rotation) -> Result<RotatedKey, Error> {
     let secret = ApiKey::generate()?;
     let mut transaction = Transaction::begin(pg).await?;
-    let (Former { record: former, replaced_by }, now) = lock(&mut transaction, key).await?;
-    if former.status != KeyStatus::Active || former.expires_at.is_some_and(|expires| expires <= now) {
+    let (LockedKey { record: old, replaced_by }, now) = lock(&mut transaction, key).await?;
+    if old.status != KeyStatus::Active || old.expires_at.is_some_and(|expires| expires <= now) {
         return Err(Error::Conflict(
-            "only a key that works can be rotated, and this one is switched off or has expired: make another with key create"
+            "this key is disabled or expired and cannot be rotated: create another with key create"
                 .to_owned(),
         ));
     }
-    // What it has left is the overlap, which is no expiry for another key.
+    // Its remaining time is the overlap, which is not an expiry to pass on.
     if let Some(other) = replaced_by {
         return Err(Error::Conflict(format!(
-            "this key was replaced by {other}: rotate that one, or make another with key create"
+            "this key was replaced by {other}: rotate that one, or create another with key create"
         )));
     }
-    let next = Uuid::now_v7();
-    let record = sqlx::query_as(record!(
+    let new = Uuid::now_v7();
+    let record = sqlx::query_as(api_key_sql!(
         "insert into api_keys (id, organization_id, name, hash, scopes, rate_limit, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7)
          returning",
         ""
     ))
-    .bind(next)
-    .bind(former.organization_id)
-    .bind(&former.name)
+    .bind(new)
+    .bind(old.organization_id)
+    .bind(&old.name)
     .bind(secret.hash())
-    .bind(&former.scopes)
-    .bind(former.rate_limit)
-    .bind(rotation.expires_at.or(former.expires_at))
+    .bind(&old.scopes)
+    .bind(old.rate_limit)
+    .bind(rotation.expires_at.or(old.expires_at))
     .fetch_one(&mut *transaction)
     .await?;
-    let replaces = sqlx::query_as(record!(
+    let replaces = sqlx::query_as(api_key_sql!(
         "update api_keys set expires_at = least(expires_at, $2), replaced_by = $3 where id = $1 returning",
         ""
     ))
     .bind(key)
     .bind(now + rotation.overlap)
-    .bind(next)
+    .bind(new)
     .fetch_one(&mut *transaction)
     .await?;
     transaction.commit().await?;
     Ok(RotatedKey { created: CreatedKey { record, key: secret.reveal().to_owned() }, replaces })
 }
 
-/// A key that is to be replaced.
 #[derive(sqlx::FromRow)]
-struct Former {
+struct LockedKey {
     #[sqlx(flatten)]
     record: ApiKeyRecord,
-    /// The key that already took its place, which may be gone.
+    /// May refer to a deleted key.
     replaced_by: Option<Uuid>,
 }
 
-/// Locks a key of an organization that is not deleted, and says what time it is.
-async fn lock(connection: &mut PgConnection, key: Uuid) -> Result<(Former, DateTime<Utc>), Error> {
-    let former: Former =
-        sqlx::query_as(record!("select replaced_by,", "from api_keys where id = $1 for update"))
+/// Locks a key of an organization that is not deleted. Also returns the time of the database.
+async fn lock(connection: &mut PgConnection, key: Uuid) -> Result<(LockedKey, DateTime<Utc>), Error> {
+    let key: LockedKey =
+        sqlx::query_as(api_key_sql!("select replaced_by,", "from api_keys where id = $1 for update"))
             .bind(key)
             .fetch_optional(&mut *connection)
             .await?
@@ -198,27 +193,27 @@ async fn lock(connection: &mut PgConnection, key: Uuid) -> Result<(Former, DateT
     let now: Option<DateTime<Utc>> = sqlx::query_scalar(
         "select now() from organizations where id = $1 and deleted_at is null for key share",
     )
-    .bind(former.record.organization_id)
+    .bind(key.record.organization_id)
     .fetch_optional(connection)
     .await?;
-    Ok((former, now.ok_or(Error::NotFound("key"))?))
+    Ok((key, now.ok_or(Error::NotFound("key"))?))
 }
 
-/// Deletes a key for good, and says how many its organization has left. Running processes follow within seconds.
+/// Deletes a key. Also returns how many keys its organization has left.
 pub async fn delete(pg: &PgPool, key: Uuid) -> Result<(ApiKeyRecord, i64), Error> {
-    let deleted: ApiKeyRecord = sqlx::query_as(record!("delete from api_keys where id = $1 returning", ""))
-        .bind(key)
-        .fetch_optional(pg)
-        .await?
-        .ok_or(Error::NotFound("key"))?;
-    let left = sqlx::query_scalar("select count(*) from api_keys where organization_id = $1")
+    let deleted: ApiKeyRecord =
+        sqlx::query_as(api_key_sql!("delete from api_keys where id = $1 returning", ""))
+            .bind(key)
+            .fetch_optional(pg)
+            .await?
+            .ok_or(Error::NotFound("key"))?;
+    let remaining = sqlx::query_scalar("select count(*) from api_keys where organization_id = $1")
         .bind(deleted.organization_id)
         .fetch_one(pg)
         .await?;
-    Ok((deleted, left))
+    Ok((deleted, remaining))
 }
 
-/// A row that the index found under a key's hash.
 #[derive(sqlx::FromRow)]
 struct Found {
     hash: Vec<u8>,
@@ -226,7 +221,7 @@ struct Found {
     grant: Grant,
 }
 
-/// Finds what a key grants: the index leads to the row, and that its hash is the key's is said in constant time.
+/// Finds a key by its hash, which is then compared in constant time.
 pub async fn find_grant(pg: &PgPool, key: &ApiKey) -> Result<Option<Grant>, Error> {
     let found: Option<Found> = sqlx::query_as(
         "select k.hash, k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
@@ -246,7 +241,7 @@ mod tests {
     use crate::model::organization::{ApiKeyRecord, KeyStatus};
 
     #[test]
-    fn a_made_key_is_not_shown_by_accident() {
+    fn debug_output_hides_the_key() {
         let key = ApiKey::generate().unwrap();
         let record = ApiKeyRecord {
             id: Uuid::nil(),
@@ -258,7 +253,7 @@ mod tests {
             expires_at: None,
             created_at: DateTime::UNIX_EPOCH,
         };
-        let shown = format!("{:?}", CreatedKey { record, key: key.reveal().to_owned() });
-        assert!(shown.contains("reports") && !shown.contains(key.reveal()), "{shown}");
+        let debug = format!("{:?}", CreatedKey { record, key: key.reveal().to_owned() });
+        assert!(debug.contains("reports") && !debug.contains(key.reveal()), "{debug}");
     }
 }

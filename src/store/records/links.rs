@@ -1,4 +1,4 @@
-//! Links between creators and accounts. An account belongs to one creator at most, so the link lives in its row.
+//! Links between creators and accounts: a column of the account, because it has at most one creator.
 
 use sqlx::PgExecutor;
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use crate::store::records::accounts::change::{self, AccountChange};
 use crate::store::records::creators;
 use crate::store::{Error, Write};
 
-/// Reads the link of an account to this creator.
+/// Reads the link between a creator and an account.
 pub async fn get(
     pg: impl PgExecutor<'_>,
     organization: Uuid,
@@ -28,7 +28,7 @@ pub async fn get(
     .ok_or(Error::NotFound("link between this creator and this account"))
 }
 
-/// Links an account that belongs to nobody else; says whether the link is new.
+/// Links an account without a creator. Returns whether the link is new.
 pub async fn put(
     write: &mut Write,
     creator: Uuid,
@@ -37,12 +37,12 @@ pub async fn put(
     let organization = write.organization();
     creators::require(write.connection(), organization, creator).await?;
     accounts::require(write.connection(), organization, account).await?;
-    let owner = change::owner(write, account, creator).await?;
-    let new = match owner {
-        Some(owner) if owner == creator => false,
-        Some(owner) => {
+    let linked = change::lock_with_creator(write, account, creator).await?;
+    let is_new = match linked {
+        Some(other) if other == creator => false,
+        Some(other) => {
             return Err(Error::Conflict(format!(
-                "the account belongs to creator {owner}: unlink it there first, or set creator_id on the account"
+                "the account is linked to creator {other}: unlink it there first, or set creator_id on the account"
             )));
         }
         None => {
@@ -51,16 +51,16 @@ pub async fn put(
             true
         }
     };
-    Ok((get(write.connection(), organization, creator, account).await?, new))
+    Ok((get(write.connection(), organization, creator, account).await?, is_new))
 }
 
-/// Takes an account from this creator.
+/// Unlinks an account from a creator.
 pub async fn delete(write: &mut Write, creator: Uuid, account: Uuid) -> Result<(), Error> {
     let organization = write.organization();
     creators::require(write.connection(), organization, creator).await?;
     accounts::require(write.connection(), organization, account).await?;
-    match change::owner(write, account, creator).await? {
-        Some(owner) if owner == creator => {
+    match change::lock_with_creator(write, account, creator).await? {
+        Some(other) if other == creator => {
             let unlink = AccountChange { creator_id: Some(None), ..AccountChange::default() };
             change::update(write, account, &unlink).await
         }

@@ -1,4 +1,4 @@
-//! Records in Postgres: what organizations, keys, accounts, creators and videos are.
+//! Records in Postgres: organizations, keys, accounts, creators, videos and what belongs to them.
 
 pub mod accounts;
 pub mod creators;

@@ -1,4 +1,4 @@
-//! Tenants: made, changed and deleted by command line alone. How a deleted one goes for good is `store::erasure`'s matter.
+//! Organizations, written by the command line only. `store::lifecycle` erases deleted ones.
 
 use chrono::NaiveDate;
 use serde::Serialize;
@@ -9,22 +9,22 @@ use crate::model::organization::{Organization, Subscription};
 use crate::store::postgres::Transaction;
 use crate::store::{Error, Write};
 
-/// What `org create` and `org set` say; what is left out keeps its value or takes its default.
+/// A partial update of an organization, or the options of a new one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrganizationChange {
     pub name: Option<String>,
     pub subscription: Option<Subscription>,
     /// `Some(None)` lifts the cap.
     pub account_cap: Option<Option<i32>>,
-    /// `Some(None)` goes back to the service's own limit.
+    /// `Some(None)` restores the service's limit.
     pub rate_limit: Option<Option<i32>>,
     pub default_max_recent_posts: Option<i32>,
     pub default_post_lookback_days: Option<i32>,
-    /// `Some(None)` keeps all history from now on.
+    /// `Some(None)` ends the retention limit.
     pub retention_days: Option<Option<i32>>,
 }
 
-/// What goes with an organization.
+/// What an organization stores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
 pub struct OrganizationUsage {
     pub id: Uuid,
@@ -35,7 +35,7 @@ pub struct OrganizationUsage {
     pub videos: i64,
 }
 
-/// Makes an organization.
+/// Creates an organization.
 pub async fn create(pg: &PgPool, name: &str, options: &OrganizationChange) -> Result<Organization, Error> {
     Ok(sqlx::query_as(
         "insert into organizations
@@ -56,14 +56,14 @@ pub async fn create(pg: &PgPool, name: &str, options: &OrganizationChange) -> Re
     .await?)
 }
 
-/// Lists every organization that is not deleted, oldest first.
+/// Lists all organizations that are not deleted, oldest first.
 pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
     Ok(sqlx::query_as("select * from organizations where deleted_at is null order by created_at, id")
         .fetch_all(pg)
         .await?)
 }
 
-/// Fails where an organization is not there; one that is deleted is not.
+/// Fails if there is no such organization, or if it is deleted.
 pub async fn require(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     let exists =
         sqlx::query_scalar("select exists (select from organizations where id = $1 and deleted_at is null)")
@@ -73,14 +73,14 @@ pub async fn require(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     if exists { Ok(()) } else { Err(Error::NotFound("organization")) }
 }
 
-/// Changes an organization; running processes follow within seconds.
+/// Updates an organization. Running processes apply it within seconds.
 pub async fn update(
     pg: &PgPool,
     organization: Uuid,
     change: &OrganizationChange,
 ) -> Result<Organization, Error> {
     let mut write = Write::begin(pg, organization).await?;
-    let changed = sqlx::query_as(
+    let updated = sqlx::query_as(
         "update organizations set
              name = coalesce($2, name),
              subscription = coalesce($3, subscription),
@@ -107,11 +107,11 @@ pub async fn update(
     .await?
     .ok_or(Error::NotFound("organization"))?;
     write.commit().await?;
-    Ok(changed)
+    Ok(updated)
 }
 
-/// The first day of which an organization's history is kept; none where all of it is.
-pub async fn history_since(pg: &PgPool, organization: Uuid) -> Result<Option<NaiveDate>, Error> {
+/// Returns the first day of an organization's history; `None` without a limit.
+pub async fn fetch_history_since(pg: &PgPool, organization: Uuid) -> Result<Option<NaiveDate>, Error> {
     sqlx::query_scalar("select history_since from organizations where id = $1 and deleted_at is null")
         .bind(organization)
         .fetch_optional(pg)
@@ -119,7 +119,7 @@ pub async fn history_since(pg: &PgPool, organization: Uuid) -> Result<Option<Nai
         .ok_or(Error::NotFound("organization"))
 }
 
-/// Counts what an organization has, whether it is deleted already or not.
+/// Counts what an organization stores, even if it is deleted.
 pub async fn fetch_usage(pg: &PgPool, organization: Uuid) -> Result<OrganizationUsage, Error> {
     sqlx::query_as(
         "select id, name,
@@ -135,8 +135,8 @@ pub async fn fetch_usage(pg: &PgPool, organization: Uuid) -> Result<Organization
     .ok_or(Error::NotFound("organization"))
 }
 
-/// Deletes an organization: its keys are gone, nothing of it is read from the platforms or written any more, and it cannot
-/// come back. What it had is removed afterwards. Doing so again changes nothing.
+/// Marks an organization as deleted and deletes its keys: it is not scraped or written any more. Its data is erased later.
+/// Idempotent.
 pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     let mut transaction = Transaction::begin(pg).await?;
     let marked =
@@ -155,10 +155,10 @@ pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     Ok(())
 }
 
-/// Counts the accounts of every organization that has any.
+/// Counts the accounts of each organization that has any.
 pub async fn count_accounts(pg: &PgPool) -> Result<Vec<(Uuid, i64)>, Error> {
-    let sizes = sqlx::query_as("select organization_id, count(*) from accounts group by organization_id")
+    let counts = sqlx::query_as("select organization_id, count(*) from accounts group by organization_id")
         .fetch_all(pg)
         .await?;
-    Ok(sizes)
+    Ok(counts)
 }

@@ -1,22 +1,19 @@
-//! Requests by key in the clock minute that is running, counted for all API processes together. The database's
-//! clock says which minute that is, so that processes whose own clocks differ still agree.
+//! Counts requests per key and minute for all API processes, by the clock of the database.
 
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::store::Error;
 
-/// What a window holds after a request.
+/// The current window after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub struct RateLimitWindow {
-    /// The time, in Unix seconds.
     pub unix_seconds: i64,
-    /// Requests that passed in this window, this one included; `None` when it did not pass.
+    /// Accepted requests in this window, including this one; `None` if it exceeds the limit.
     pub used: Option<i32>,
 }
 
-/// Takes one of `limit` from the key's window. The row's lock lets one request after the other through, whatever
-/// process they came to.
+/// Counts a request unless the key's window has reached `limit`.
 pub async fn count_request(pg: &PgPool, key: Uuid, limit: u32) -> Result<RateLimitWindow, Error> {
     Ok(sqlx::query_as(
         "with clock as (select floor(extract(epoch from now()))::bigint as second),
@@ -33,15 +30,15 @@ pub async fn count_request(pg: &PgPool, key: Uuid, limit: u32) -> Result<RateLim
     .await?)
 }
 
-/// Removes up to `most` windows that are over, and says how many there were.
-pub async fn delete_expired(pg: &PgPool, most: i64) -> Result<u64, Error> {
+/// Deletes up to `limit` ended windows and returns their number.
+pub async fn delete_expired(pg: &PgPool, limit: i64) -> Result<u64, Error> {
     let removed = sqlx::query(
         "delete from rate_limit_windows where (minute, key_id) in (
              select minute, key_id from rate_limit_windows
              where minute < floor(extract(epoch from now()))::bigint / 60
              order by minute, key_id limit $1 for update skip locked)",
     )
-    .bind(most)
+    .bind(limit)
     .execute(pg)
     .await?;
     Ok(removed.rows_affected())

@@ -1,7 +1,6 @@
-//! Who has a target in hand: due targets are leased to one tracker process, organization by organization in turns.
+//! Leases of due targets to tracker processes, shared fairly between organizations.
 //!
-//! Leases run by the database's clock, which every process shares and which no sandbox moves; what is due follows
-//! the service's clock.
+//! Leases use the database's clock; due times use the service clock.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
@@ -11,13 +10,12 @@ use uuid::Uuid;
 use crate::model::platform::Platform;
 use crate::store::Error;
 
-/// How long a target stays in hand without a sign of life: a killed tracker's work is taken over within a minute.
-const LEASE: PgInterval = PgInterval { months: 0, days: 0, microseconds: 45_000_000 };
+/// Without renewal a lease ends after 45 s: the targets of a killed tracker are leased again within a minute.
+const LEASE_DURATION: PgInterval = PgInterval { months: 0, days: 0, microseconds: 45_000_000 };
 
-/// How many other accounts one answer serves at most; they are recorded one after the other, and the rest is read again.
-const SHARED: i64 = 100;
+/// How many other accounts may share a response. They are recorded one after the other.
+const MAX_SHARED_ACCOUNTS: i64 = 100;
 
-/// What kind of thing a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum TargetKind {
@@ -25,7 +23,6 @@ pub enum TargetKind {
     Video,
 }
 
-/// A target that one tracker process has in hand until its lease ends.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct LeasedTarget {
     pub id: Uuid,
@@ -34,41 +31,40 @@ pub struct LeasedTarget {
     pub kind: TargetKind,
     pub failures: i32,
     pub not_found_runs: i32,
-    /// How the platform is asked for an account.
+    /// The parameters of an account's platform request.
     pub username: Option<String>,
     pub platform_id: Option<String>,
 }
 
 impl LeasedTarget {
-    /// Whether one answer of the platform serves both.
+    /// Whether one response of the platform serves both targets.
     pub fn shares_response(&self, other: &LeasedTarget) -> bool {
-        let key = |of: &LeasedTarget| (of.platform, of.username.clone(), of.platform_id.clone());
+        let key =
+            |target: &LeasedTarget| (target.platform, target.username.clone(), target.platform_id.clone());
         self.kind == TargetKind::Account && other.kind == TargetKind::Account && key(self) == key(other)
     }
 }
 
-/// At which end of what is due an organization's turn begins. As both have their share, a new account does not wait
-/// behind a backlog, and a backlog does not wait for ever.
+/// Which of an organization's due targets are leased first. Trackers use both, so that neither a new account nor an old
+/// backlog waits forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseOrder {
     OldestFirst,
     NewestFirst,
 }
 
-/// What one process asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseRequest<'a> {
     pub owner: Uuid,
     pub platform: Platform,
     pub now: DateTime<Utc>,
-    /// Only targets of this kind, while no source can read the other.
+    /// Leases only targets of this kind.
     pub kind: Option<TargetKind>,
-    /// How many targets at most.
     pub limit: usize,
     pub order: LeaseOrder,
-    /// The organization that had the last turn.
+    /// Organizations are served round-robin, by id, starting after this one.
     pub after_organization: Uuid,
-    /// What the process has in hand already, should a lease have run out meanwhile.
+    /// Targets that the process is working on. They are excluded, in case a lease has expired.
     pub in_flight: &'a [Uuid],
 }
 
@@ -79,21 +75,22 @@ macro_rules! due {
     };
 }
 
-macro_rules! wanted {
+macro_rules! has_kind {
     () => {
         "($8::text is null or kind = $8)"
     };
 }
 
-/// Organizations take turns, each is looked at by index only, and none is looked at while nothing is due at all. The
-/// lateral look keeps the planner from joining the other way round, which would lose their order. An organization is
-/// compared together with the time, and ordered by: the planner, which believes that every organization has as many
-/// targets as the largest, would read all that is due for a small one's three.
-macro_rules! in_turns {
+/// Leases targets of organizations in turn. Each organization costs one index lookup, and none if nothing is due.
+///
+/// The lateral join keeps the planner from reversing the join, which would lose the order. Row comparisons and orders
+/// include the organization: the planner assumes that every organization has as many targets as the largest, and would
+/// otherwise scan all due targets for a small one's three.
+macro_rules! lease_statement {
     ($direction:literal) => {
         concat!(
-            "with turns as materialized (
-                select o.id, row_number() over () as place
+            "with organizations_due as materialized (
+                select o.id, row_number() over () as turn
                 from (
                     (select id from organizations where id > $7 and deleted_at is null order by id)
                     union all
@@ -102,76 +99,76 @@ macro_rules! in_turns {
                 cross join lateral (
                     select from scrape_targets
                     where (organization_id, next_attempt_at) >= (o.id, '-infinity')
-                        and (organization_id, next_attempt_at) <= (o.id, $3) and ", due!(), " and ", wanted!(), "
+                        and (organization_id, next_attempt_at) <= (o.id, $3) and ", due!(), " and ", has_kind!(), "
                     order by organization_id, next_attempt_at limit 1
-                ) has_work
+                ) has_due
                 where exists (
                     select from (
                         select id, lease_until, kind from scrape_targets
                         where enabled and platform = $2 and next_attempt_at <= $3 order by next_attempt_at
                     ) next
-                    where (lease_until is null or lease_until < now()) and id <> all($4) and ", wanted!(), "
+                    where (lease_until is null or lease_until < now()) and id <> all($4) and ", has_kind!(), "
                 )
                 limit $6
             ), due as (
-                select d.id, turns.place
-                from turns cross join lateral (
+                select d.id, o.turn
+                from organizations_due o cross join lateral (
                     select id, next_attempt_at from scrape_targets
-                    where (organization_id, next_attempt_at) >= (turns.id, '-infinity')
-                        and (organization_id, next_attempt_at) <= (turns.id, $3) and ", due!(), " and ", wanted!(), "
+                    where (organization_id, next_attempt_at) >= (o.id, '-infinity')
+                        and (organization_id, next_attempt_at) <= (o.id, $3) and ", due!(), " and ", has_kind!(), "
                     order by organization_id ", $direction, ", next_attempt_at ", $direction, " limit $6
                     for update skip locked
                 ) d
-                order by row_number() over (partition by turns.place order by d.next_attempt_at ", $direction, "), turns.place
+                order by row_number() over (partition by o.turn order by d.next_attempt_at ", $direction, "), o.turn
                 limit $6
             )
             update scrape_targets t set lease_owner = $1, lease_until = now() + $5
             from due left join accounts a on a.id = due.id
             where t.id = due.id
             returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, a.username,
-                a.platform_id, due.place"
+                a.platform_id, due.turn"
         )
     };
 }
 
 #[derive(sqlx::FromRow)]
-struct Placed {
+struct TargetInTurn {
     #[sqlx(flatten)]
-    leased: LeasedTarget,
-    place: i64,
+    target: LeasedTarget,
+    turn: i64,
 }
 
-/// The statement that takes due targets in hand, for whoever wants to see its plan.
+/// The statement that leases due targets. Public for tests of its plan.
 pub fn statement(order: LeaseOrder) -> &'static str {
     match order {
-        LeaseOrder::OldestFirst => in_turns!("asc"),
-        LeaseOrder::NewestFirst => in_turns!("desc"),
+        LeaseOrder::OldestFirst => lease_statement!("asc"),
+        LeaseOrder::NewestFirst => lease_statement!("desc"),
     }
 }
 
-/// Takes due targets in hand that nobody else holds, and says which organization had the last turn.
-pub async fn lease(pg: &PgPool, demand: LeaseRequest<'_>) -> Result<(Vec<LeasedTarget>, Uuid), Error> {
-    let placed: Vec<Placed> = sqlx::query_as(statement(demand.order))
-        .bind(demand.owner)
-        .bind(demand.platform)
-        .bind(demand.now)
-        .bind(demand.in_flight)
-        .bind(LEASE)
-        .bind(demand.limit as i64)
-        .bind(demand.after_organization)
-        .bind(demand.kind)
+/// Leases due targets. Also returns the organization that was served last.
+pub async fn lease(pg: &PgPool, request: LeaseRequest<'_>) -> Result<(Vec<LeasedTarget>, Uuid), Error> {
+    let leased: Vec<TargetInTurn> = sqlx::query_as(statement(request.order))
+        .bind(request.owner)
+        .bind(request.platform)
+        .bind(request.now)
+        .bind(request.in_flight)
+        .bind(LEASE_DURATION)
+        .bind(request.limit as i64)
+        .bind(request.after_organization)
+        .bind(request.kind)
         .fetch_all(pg)
         .await?;
-    let last = placed.iter().max_by_key(|placed| placed.place);
-    let last = last.map_or(demand.after_organization, |placed| placed.leased.organization_id);
-    Ok((placed.into_iter().map(|placed| placed.leased).collect(), last))
+    let last = leased.iter().max_by_key(|leased| leased.turn);
+    let last_organization = last.map_or(request.after_organization, |leased| leased.target.organization_id);
+    Ok((leased.into_iter().map(|leased| leased.target).collect(), last_organization))
 }
 
-/// Takes in hand what the answers for leased accounts serve as well: due accounts of other organizations under the
-/// same name and platform id, those that have waited longest.
+/// Leases due accounts of other organizations that have the same username and platform id as leased ones, so that one
+/// response serves all, longest due first.
 pub async fn lease_same_accounts(
     pg: &PgPool,
-    demand: LeaseRequest<'_>,
+    request: LeaseRequest<'_>,
     accounts: &[LeasedTarget],
 ) -> Result<Vec<LeasedTarget>, Error> {
     let accounts = accounts.iter().filter(|leased| leased.kind == TargetKind::Account);
@@ -183,52 +180,52 @@ pub async fn lease_same_accounts(
     let leased = sqlx::query_as(concat!(
         "update scrape_targets t set lease_owner = $1, lease_until = now() + $5
          from (
-            select alike.id, asked.username, asked.platform_id
-            from (select distinct username, platform_id from unnest($6::text[], $7::text[]) as a(username, platform_id)) asked
+            select same.id, leased.username, leased.platform_id
+            from (select distinct username, platform_id from unnest($6::text[], $7::text[]) as a(username, platform_id)) leased
             cross join lateral (
                 select id
                 from (
                     select a.id as account_id from accounts a
-                    where a.platform = $2 and a.username = asked.username
-                        and a.platform_id is not distinct from asked.platform_id
-                ) known
+                    where a.platform = $2 and a.username = leased.username
+                        and a.platform_id is not distinct from leased.platform_id
+                ) account
                 join scrape_targets on id = account_id
                 where ",
         due!(),
         "
                 order by next_attempt_at limit $8
                 for update of scrape_targets skip locked
-            ) alike
+            ) same
          ) due
          where t.id = due.id
          returning t.id, t.organization_id, t.platform, t.kind, t.failures, t.not_found_runs, due.username,
             due.platform_id",
     ))
-    .bind(demand.owner)
-    .bind(demand.platform)
-    .bind(demand.now)
-    .bind(demand.in_flight)
-    .bind(LEASE)
+    .bind(request.owner)
+    .bind(request.platform)
+    .bind(request.now)
+    .bind(request.in_flight)
+    .bind(LEASE_DURATION)
     .bind(usernames)
     .bind(platform_ids)
-    .bind(SHARED)
+    .bind(MAX_SHARED_ACCOUNTS)
     .fetch_all(pg)
     .await?;
     Ok(leased)
 }
 
-/// Keeps in hand what the process works on; what it gave up without a word runs out.
+/// Extends leases.
 pub async fn renew(pg: &PgPool, owner: Uuid, in_flight: &[Uuid]) -> Result<(), Error> {
     sqlx::query("update scrape_targets set lease_until = now() + $3 where lease_owner = $1 and id = any($2)")
         .bind(owner)
         .bind(in_flight)
-        .bind(LEASE)
+        .bind(LEASE_DURATION)
         .execute(pg)
         .await?;
     Ok(())
 }
 
-/// Gives back what is in hand, due as before: nothing was learned, and nothing went wrong with it.
+/// Ends leases without an attempt. The targets stay due.
 pub async fn release(pg: &PgPool, owner: Uuid, targets: &[Uuid]) -> Result<(), Error> {
     sqlx::query(
         "update scrape_targets set lease_owner = null, lease_until = null where id = any($1) and lease_owner = $2",

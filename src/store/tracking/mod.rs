@@ -1,4 +1,4 @@
-//! The tracker's state in Postgres: what is due, which process leases it, and what the sources allow.
+//! The tracker's state in Postgres: scrape targets, leases, and pauses and budgets of sources.
 
 pub mod leases;
 pub mod queues;

@@ -1,4 +1,4 @@
-//! The tracker's queues from the outside: how much is due and how late it is, and what the tracked accounts are like.
+//! Statistics of the tracker's queues: how many targets are due and how late, and facts about tracked accounts.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -13,49 +13,47 @@ use crate::store::tracking::source_pauses::PauseCause;
 #[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
 pub struct Queue {
     pub platform: Platform,
-    /// Targets whose time has come and that nobody has in hand.
+    /// Due targets that are not leased.
     pub due: i64,
-    /// Those that a tracker has in hand.
     #[serde(rename = "in_hand")]
     pub leased: i64,
-    /// Those whose last attempt failed, due or not.
+    /// Targets whose last attempt failed, due or not.
     pub failing: i64,
-    /// How long the one that is due longest has waited.
+    /// How long the target that is due longest has waited.
     pub lag_seconds: i64,
-    /// Until when its sources rest, the one that rests longest; null while all go on. While another source of its list
-    /// can go on, so does the queue.
+    /// The end of the longest pause of its sources, if any is paused. The queue goes on while another source works.
     #[serde(rename = "rests_until")]
     pub paused_until: Option<DateTime<Utc>>,
     pub cause: Option<PauseCause>,
-    /// Which sources rest, each with its reason.
+    /// The paused sources, each with its reason.
     pub reason: Option<String>,
 }
 
-/// A queue together with how much it is of.
+/// A queue and its number of targets.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueueStatus {
     #[serde(flatten)]
     pub queue: Queue,
-    /// Accounts and individually tracked videos that are not paused.
+    /// Enabled accounts and individually tracked videos.
     pub targets: i64,
 }
 
-/// Reads what is tracked of every platform, and its queue at `now` of the service's clock.
+/// Returns every platform's queue and number of targets, at `now` of the service clock.
 pub async fn fetch_status(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<QueueStatus>, Error> {
     let (targets, queues) = (count_targets(pg).await?, fetch_all(pg, now).await?);
-    let together = targets.into_iter().zip(queues);
-    Ok(together.map(|((_, targets), queue)| QueueStatus { queue, targets }).collect())
+    let statuses = targets.into_iter().zip(queues);
+    Ok(statuses.map(|((_, targets), queue)| QueueStatus { queue, targets }).collect())
 }
 
-/// Counts the accounts and individually tracked videos of every platform that are not paused; goes through all of them.
+/// Counts the enabled targets of every platform. Scans all of them.
 pub async fn count_targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
     let targets = sqlx::query_as(
         "select p.platform, t.targets
-         from unnest($1::text[]) with ordinality as p(platform, place)
+         from unnest($1::text[]) with ordinality as p(platform, rank)
          cross join lateral (
             select count(*) as targets from scrape_targets where platform = p.platform and enabled
          ) t
-         order by p.place",
+         order by p.rank",
     )
     .bind(Platform::ALL.map(Platform::as_str))
     .fetch_all(pg)
@@ -63,18 +61,18 @@ pub async fn count_targets(pg: &PgPool) -> Result<Vec<(Platform, i64)>, Error> {
     Ok(targets)
 }
 
-/// Reads the queue of every platform, at `now` of the service's clock. Looks at what is due, which what is in hand was and is
-/// until it is done, and at what fails.
+/// Returns the queue of every platform, at `now` of the service clock. Scans due and failing targets; leased targets are
+/// due until their attempt ends.
 pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Error> {
     let queues = sqlx::query_as(
         "select p.platform, t.due, t.leased, failing.failing,
-                coalesce(extract(epoch from $1 - t.longest), 0)::bigint as lag_seconds,
+                coalesce(extract(epoch from $1 - t.due_since), 0)::bigint as lag_seconds,
                 pause.paused_until, pause.cause, pause.reason
-         from unnest($2::text[]) with ordinality as p(platform, place)
+         from unnest($2::text[]) with ordinality as p(platform, rank)
          cross join lateral (
             select count(*) filter (where not coalesce(lease_until >= now(), false)) as due,
                 count(*) filter (where lease_until >= now()) as leased,
-                min(next_attempt_at) filter (where not coalesce(lease_until >= now(), false)) as longest
+                min(next_attempt_at) filter (where not coalesce(lease_until >= now(), false)) as due_since
             from scrape_targets where platform = p.platform and enabled and next_attempt_at <= $1
          ) t
          cross join lateral (
@@ -86,7 +84,7 @@ pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Er
                 string_agg(source || ': ' || reason, '; ' order by source) as reason
             from source_pauses where platform = p.platform
          ) pause
-         order by p.place",
+         order by p.rank",
     )
     .bind(now)
     .bind(Platform::ALL.map(Platform::as_str))
@@ -95,8 +93,8 @@ pub async fn fetch_all(pg: &PgPool, now: DateTime<Utc>) -> Result<Vec<Queue>, Er
     Ok(queues)
 }
 
-/// The accounts of a platform that are read, each once however many organizations track it, as often as the most
-/// eager of them has it read and as deep as the one that looks back farthest.
+/// Returns facts about a platform's tracked accounts. An account of several organizations counts once, with the shortest
+/// interval and the longest lookback.
 pub async fn fetch_account_facts(
     pg: &PgPool,
     platform: Platform,
@@ -128,7 +126,7 @@ pub async fn fetch_account_facts(
     Ok(loads)
 }
 
-/// The intervals at which individually tracked videos of a platform are read, each video once.
+/// Returns the scrape intervals of a platform's individually tracked videos, each video once.
 pub async fn fetch_video_intervals(pg: &PgPool, platform: Platform) -> Result<Vec<i32>, Error> {
     let intervals = sqlx::query_scalar(
         "select min(v.scrape_interval_hours) from scrape_targets t join videos v on v.id = t.id

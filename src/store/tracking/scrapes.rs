@@ -1,4 +1,4 @@
-//! What a scrape has to know before it asks a platform, and whether the answer is about the account it asked for.
+//! What a scrape reads before its request, and the check that the response is about the right account.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
@@ -8,38 +8,35 @@ use crate::model::platform::Platform;
 use crate::store::tracking::targets::DeepReads;
 use crate::store::{Error, Write, observations};
 
-/// An account as a scrape has to know it.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct ScrapeAccount {
     pub internal_id: i64,
     pub username: String,
     pub platform_id: Option<String>,
     pub scrape_interval_hours: i32,
-    /// How many posts are read at most.
     pub max_posts: i32,
-    /// The day before which posts are not read.
+    /// Posts before this day are not read.
     pub not_before: NaiveDate,
     #[sqlx(flatten)]
     pub deep_reads: DeepReads,
 }
 
-/// What an answer says of who the account is.
+/// The identity of an account in a platform's response.
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedIdentity<'a> {
     pub platform_id: Option<&'a str>,
     pub username: &'a str,
-    /// The platform's ids of its posts.
+    /// The platform's ids of the account's posts.
     pub post_ids: &'a [&'a str],
-    /// The day before which posts were not asked for.
+    /// Posts before this day were not requested.
     pub not_before: NaiveDate,
 }
 
-/// Reads an account before its scrape.
+/// Reads an account and how far back to read its posts.
 ///
-/// The first scrape goes as deep as the limits say, and so does one that has to find known posts under a username that
-/// was given by hand. Later ones read the posts of the last 14 days, weekly those of
-/// 90 days, and monthly all; never beyond the oldest post that is known, but always back to the last scrape. As
-/// intervals vary by a twentieth, a week is over a tenth of an interval early.
+/// The first scrape reads up to the account's limits, and so does one that checks a corrected username. Later scrapes read
+/// the posts of the last 14 days, weekly those of 90 days, and monthly all: never beyond the oldest stored post, but always
+/// back to the last scrape. Intervals are jittered, so a week counts as over a tenth of an interval early.
 pub async fn fetch_account(
     pg: &PgPool,
     organization: Uuid,
@@ -84,7 +81,6 @@ pub async fn fetch_account(
     Ok(account)
 }
 
-/// An individually tracked video as a scrape has to know it.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct ScrapeVideo {
     pub external_id: Option<String>,
@@ -106,20 +102,19 @@ pub async fn fetch_video(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Op
     Ok(video)
 }
 
-/// Whether an answer is about the account it was asked for.
+/// Whether a response is about the requested account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentityCheck {
     Matches,
-    /// The name leads to somebody else now; why nothing of the answer may be kept.
+    /// The username belongs to another account. The text is the error of the attempt.
     OtherAccount(String),
-    /// The account was given another name meanwhile, by which it has to be asked for again.
+    /// The username was corrected meanwhile: request it again.
     Renamed,
-    /// The account was deleted meanwhile.
     Deleted,
 }
 
 #[derive(sqlx::FromRow)]
-struct Known {
+struct LockedAccount {
     platform: Platform,
     username: String,
     platform_id: Option<String>,
@@ -128,8 +123,8 @@ struct Known {
     username_unchecked: bool,
 }
 
-async fn lock(write: &mut Write, account: Uuid) -> Result<Option<Known>, Error> {
-    let known = sqlx::query_as(
+async fn lock(write: &mut Write, account: Uuid) -> Result<Option<LockedAccount>, Error> {
+    let account = sqlx::query_as(
         "select platform, username, platform_id, is_unavailable, holds_username, username_unchecked from accounts
          where organization_id = $1 and id = $2 for update",
     )
@@ -137,70 +132,88 @@ async fn lock(write: &mut Write, account: Uuid) -> Result<Option<Known>, Error> 
     .bind(account)
     .fetch_optional(write.connection())
     .await?;
-    Ok(known)
+    Ok(account)
 }
 
-/// Whether the account still goes by the name that it was asked for by, which it does until the commit.
-pub async fn has_username(write: &mut Write, account: Uuid, asked: &str) -> Result<bool, Error> {
-    Ok(lock(write, account).await?.is_some_and(|known| known.username == asked))
+/// Whether an account has a username. Locks it, so that this holds until the commit.
+pub async fn has_username(write: &mut Write, account: Uuid, username: &str) -> Result<bool, Error> {
+    Ok(lock(write, account).await?.is_some_and(|locked| locked.username == username))
 }
 
-/// Compares what the platform says of the identity of the account that was asked for by a name with what is known,
-/// and records the outcome: a new name of the same account is taken over, one that belongs to somebody else is given
-/// up, and one that it has again is held again.
+/// Compares an account with the identity in the response to a request for `requested`, and records the result: a new
+/// username is stored, one that belongs to another account is released, and one that the account has again is restored.
 pub async fn check_identity(
     write: &mut Write,
     account: Uuid,
-    asked: &str,
-    said: ObservedIdentity<'_>,
+    requested: &str,
+    observed: ObservedIdentity<'_>,
 ) -> Result<IdentityCheck, Error> {
-    let ObservedIdentity { platform_id, username, .. } = said;
-    let organization = write.organization();
-    let Some(known) = lock(write, account).await? else { return Ok(IdentityCheck::Deleted) };
-    if known.username != asked {
+    let Some(locked) = lock(write, account).await? else { return Ok(IdentityCheck::Deleted) };
+    if locked.username != requested {
         return Ok(IdentityCheck::Renamed);
     }
-    if let (Some(before), Some(now)) = (known.platform_id.as_deref(), platform_id)
-        && before != now
+    if let (Some(stored), Some(observed)) = (locked.platform_id.as_deref(), observed.platform_id)
+        && stored != observed
     {
-        give_up_username(write, account).await?;
+        release_username(write, account).await?;
         return Ok(IdentityCheck::OtherAccount(format!(
-            "the username {} now belongs to another account of the platform: correct the username, or delete the account",
-            known.username
+            "the username {requested} now belongs to another account of the platform: correct the username, or delete the \
+             account"
         )));
     }
-    if known.platform_id.is_none()
-        && let Some(platform_id) = platform_id
+    if locked.platform_id.is_none()
+        && let Some(platform_id) = observed.platform_id
+        && let Some(other) = find_by_platform_id(write, account, locked.platform, platform_id).await?
     {
-        let other: Option<String> = sqlx::query_scalar(
-            "select username from accounts
-             where organization_id = $1 and platform = $2 and platform_id = $3 and id <> $4",
-        )
-        .bind(organization)
-        .bind(known.platform)
-        .bind(platform_id)
-        .bind(account)
-        .fetch_optional(write.connection())
-        .await?;
-        if let Some(other) = other {
-            set_account_unavailable(write, account, true).await?;
-            return Ok(IdentityCheck::OtherAccount(format!(
-                "the platform's account is tracked already, as {other}: delete this one"
-            )));
-        }
-    }
-    let same_id = known.platform_id.is_some() && platform_id.is_some();
-    if known.username_unchecked && !same_id && !finds_known_post(write, account, said).await? {
-        give_up_username(write, account).await?;
+        set_account_unavailable(write, account, true).await?;
         return Ok(IdentityCheck::OtherAccount(format!(
-            "none of the account's known posts is found under the username {}: correct the username, or delete the account",
-            known.username
+            "the platform's account is tracked already, as {other}: delete this one"
         )));
     }
-    // Without an id, nobody can tell whether a name that was given up is ours again.
-    let ours = known.holds_username || same_id;
-    let says = Some(username.to_lowercase()).filter(|name| !name.is_empty() && ours);
-    let now_called: String = sqlx::query_scalar(
+    let same_id = locked.platform_id.is_some() && observed.platform_id.is_some();
+    if locked.username_unchecked && !same_id && !has_known_post(write, account, observed).await? {
+        release_username(write, account).await?;
+        return Ok(IdentityCheck::OtherAccount(format!(
+            "the username {requested} shows none of the account's known posts: correct the username, or delete the account"
+        )));
+    }
+    // Without an id, a released username cannot be attributed to the account again.
+    let owns_username = locked.holds_username || same_id;
+    update_identity(write, account, &locked, observed, owns_username).await?;
+    Ok(IdentityCheck::Matches)
+}
+
+/// Returns the username of another account with a platform id.
+async fn find_by_platform_id(
+    write: &mut Write,
+    account: Uuid,
+    platform: Platform,
+    platform_id: &str,
+) -> Result<Option<String>, Error> {
+    let username = sqlx::query_scalar(
+        "select username from accounts
+         where organization_id = $1 and platform = $2 and platform_id = $3 and id <> $4",
+    )
+    .bind(write.organization())
+    .bind(platform)
+    .bind(platform_id)
+    .bind(account)
+    .fetch_optional(write.connection())
+    .await?;
+    Ok(username)
+}
+
+/// Stores the platform id, and the username if the account owns it and no other account of the organization holds it.
+async fn update_identity(
+    write: &mut Write,
+    account: Uuid,
+    locked: &LockedAccount,
+    observed: ObservedIdentity<'_>,
+    owns_username: bool,
+) -> Result<(), Error> {
+    let new_username =
+        Some(observed.username.to_lowercase()).filter(|name| !name.is_empty() && owns_username);
+    let username: String = sqlx::query_scalar(
         "update accounts a set platform_id = coalesce(platform_id, $3), is_unavailable = false, username_unchecked = false,
             username = case when free then $4 else username end, holds_username = holds_username or free
          from (
@@ -212,30 +225,29 @@ pub async fn check_identity(
          where a.organization_id = $1 and a.id = $2
          returning a.username",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(account)
-    .bind(platform_id)
-    .bind(says)
-    .bind(known.platform)
+    .bind(observed.platform_id)
+    .bind(new_username)
+    .bind(locked.platform)
     .fetch_one(write.connection())
     .await
-    .map_err(made_meanwhile)?;
-    let renamed = now_called != known.username;
-    if renamed {
+    .map_err(to_write_conflict)?;
+    let is_renamed = username != locked.username;
+    if is_renamed {
         write.record_account_change(account);
     }
-    if known.is_unavailable || renamed {
-        tracing::info!(%account, username = now_called, "an account is found again, or under a new name");
+    if locked.is_unavailable || is_renamed {
+        tracing::info!(%account, username, "account is available again, or has a new username");
     }
-    Ok(IdentityCheck::Matches)
+    Ok(())
 }
 
-/// Whether a post that is known of an account is among those of an answer. An account of which no post is known that
-/// the answer could hold has nothing to be told by.
-async fn finds_known_post(
+/// Whether a response contains a stored post of the account. Also true if no stored post could be in it.
+async fn has_known_post(
     write: &mut Write,
     account: Uuid,
-    said: ObservedIdentity<'_>,
+    observed: ObservedIdentity<'_>,
 ) -> Result<bool, Error> {
     let found = sqlx::query_scalar(
         "select coalesce(bool_or(external_id = any($3)), true) from videos
@@ -244,22 +256,23 @@ async fn finds_known_post(
     )
     .bind(write.organization())
     .bind(account)
-    .bind(said.post_ids)
-    .bind(said.not_before.and_time(NaiveTime::MIN).and_utc())
+    .bind(observed.post_ids)
+    .bind(observed.not_before.and_time(NaiveTime::MIN).and_utc())
     .fetch_one(write.connection())
     .await?;
     Ok(found)
 }
 
-/// Another unit of work took the name or the platform's id between the look and the change.
-fn made_meanwhile(error: sqlx::Error) -> Error {
+/// Another transaction took the username or the platform id since it was checked.
+fn to_write_conflict(error: sqlx::Error) -> Error {
     match &error {
         sqlx::Error::Database(database) if database.is_unique_violation() => Error::WriteConflict,
         _ => error.into(),
     }
 }
 
-async fn give_up_username(write: &mut Write, account: Uuid) -> Result<(), Error> {
+/// Marks an account as unavailable and lets another account of the organization have its username.
+async fn release_username(write: &mut Write, account: Uuid) -> Result<(), Error> {
     sqlx::query(
         "update accounts set is_unavailable = true, holds_username = false
          where organization_id = $1 and id = $2",
@@ -271,7 +284,6 @@ async fn give_up_username(write: &mut Write, account: Uuid) -> Result<(), Error>
     Ok(())
 }
 
-/// Marks an account as one that the platform does not show, or shows again.
 pub async fn set_account_unavailable(
     write: &mut Write,
     account: Uuid,
@@ -286,9 +298,7 @@ pub async fn set_account_unavailable(
     Ok(())
 }
 
-/// Marks an individually tracked video likewise. False when it is gone.
-///
-/// Its account is locked before it, as by everyone who changes both.
+/// Returns false if the video is no longer tracked. Locks its account first.
 pub async fn set_video_unavailable(write: &mut Write, video: Uuid, unavailable: bool) -> Result<bool, Error> {
     observations::lock_accounts_of(write, &[video]).await?;
     let updated = sqlx::query(

@@ -1,8 +1,7 @@
-//! What the tracker reads regularly: when each account and each individually tracked video is due, and how its last
-//! attempts went. Who has a target in hand is the matter of `leases`.
+//! Scrape targets: when each account and each individually tracked video is due, and how its last attempts ended.
 //!
-//! A target is enabled while its account and that account's creator, or its video, is active; whoever changes one
-//! of these flags calls [`refresh_enabled`]. Nothing else decides what is collected.
+//! A target is enabled while its account and that account's creator are active, or its video is. A change of one of these
+//! flags has to call [`refresh_enabled`].
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
@@ -10,7 +9,7 @@ use uuid::Uuid;
 
 use crate::store::{Error, Write};
 
-/// Makes accounts due at once, those that have a target already excepted.
+/// Adds targets of accounts, due at `now`, unless they exist.
 pub async fn add_accounts(write: &mut Write, accounts: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
     sqlx::query(
         "insert into scrape_targets (id, organization_id, platform, kind, enabled, next_attempt_at)
@@ -27,7 +26,7 @@ pub async fn add_accounts(write: &mut Write, accounts: &[Uuid], now: DateTime<Ut
     Ok(())
 }
 
-/// Makes individually tracked videos due at once, those that have a target already excepted.
+/// Adds targets of individually tracked videos, due at `now`, unless they exist.
 pub async fn add_videos(write: &mut Write, videos: &[Uuid], now: DateTime<Utc>) -> Result<(), Error> {
     if videos.is_empty() {
         return Ok(());
@@ -46,7 +45,7 @@ pub async fn add_videos(write: &mut Write, videos: &[Uuid], now: DateTime<Utc>) 
     Ok(())
 }
 
-/// Enables or pauses the targets of accounts and videos as their own flags and their creators' say.
+/// Enables or disables targets of accounts and videos by their own and their creators' flags.
 pub async fn refresh_enabled(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     sqlx::query(
         "update scrape_targets t set enabled = x.enabled
@@ -66,7 +65,7 @@ pub async fn refresh_enabled(write: &mut Write, ids: &[Uuid]) -> Result<(), Erro
     Ok(())
 }
 
-/// The interval at which an account or an individually tracked video is read.
+/// Returns the scrape interval of an account or a video.
 pub async fn fetch_interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<Option<i32>, Error> {
     let hours = sqlx::query_scalar(
         "select scrape_interval_hours from accounts where organization_id = $1 and id = $2
@@ -80,7 +79,7 @@ pub async fn fetch_interval_hours(pg: &PgPool, organization: Uuid, id: Uuid) -> 
     Ok(hours)
 }
 
-/// Counts another interval from the last attempt; while attempts fail, it only bounds how long to wait.
+/// Reschedules a target to an interval after its last attempt. While attempts fail, only to an earlier time.
 pub async fn set_interval(write: &mut Write, id: Uuid, hours: i32) -> Result<(), Error> {
     sqlx::query(
         "update scrape_targets set next_attempt_at = case
@@ -96,25 +95,25 @@ pub async fn set_interval(write: &mut Write, id: Uuid, hours: i32) -> Result<(),
     Ok(())
 }
 
-/// Gives the target of a record that goes to the one that it was merged into. Where both have one, the latter's
-/// stays; a scrape that has the former in hand has the latter in hand from now on, unless somebody else does.
-pub async fn merge(write: &mut Write, lost: Uuid, kept: Uuid) -> Result<(), Error> {
+/// Merges the target of a merged record into another. If both have one, `into`'s stays and takes over the lease unless it is
+/// leased.
+pub async fn merge(write: &mut Write, from: Uuid, into: Uuid) -> Result<(), Error> {
     for statement in [
-        "update scrape_targets k set lease_owner = l.lease_owner, lease_until = l.lease_until
-         from scrape_targets l
-         where l.organization_id = $1 and l.id = $2 and k.organization_id = $1 and k.id = $3
-           and (k.lease_until is null or k.lease_until < now())",
+        "update scrape_targets i set lease_owner = f.lease_owner, lease_until = f.lease_until
+         from scrape_targets f
+         where f.organization_id = $1 and f.id = $2 and i.organization_id = $1 and i.id = $3
+           and (i.lease_until is null or i.lease_until < now())",
         "update scrape_targets set id = $3 where organization_id = $1 and id = $2
            and not exists (select from scrape_targets where id = $3)",
         "delete from scrape_targets where organization_id = $1 and id = $2 and id <> $3",
     ] {
-        let query = sqlx::query(statement).bind(write.organization()).bind(lost).bind(kept);
+        let query = sqlx::query(statement).bind(write.organization()).bind(from).bind(into);
         query.execute(write.connection()).await?;
     }
     Ok(())
 }
 
-/// Forgets targets whose account or video is no longer tracked.
+/// Deletes targets of accounts or videos that are no longer tracked.
 pub async fn remove(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     sqlx::query("delete from scrape_targets where organization_id = $1 and id = any($2)")
         .bind(write.organization())
@@ -124,7 +123,7 @@ pub async fn remove(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
     Ok(())
 }
 
-/// How an attempt ended, and what comes next.
+/// The result of an attempt.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     pub at: DateTime<Utc>,
@@ -132,21 +131,18 @@ pub struct Attempt {
     pub error: Option<String>,
     pub failures: i32,
     pub not_found_runs: i32,
-    /// How deep an account was read.
     pub deep_reads: DeepReads,
 }
 
-/// How far back an account's posts are read: the newest at every scrape, older ones seldom.
+/// Which deep reads of an account's posts a scrape includes, besides the newest posts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct DeepReads {
-    /// To the posts that are read weekly.
     pub weekly: bool,
-    /// To those that are read monthly.
     pub monthly: bool,
 }
 
-/// Ends an attempt within the unit of work that records what it learned. False when the lease was lost meanwhile:
-/// somebody else has the target, and this unit of work must not commit.
+/// Ends an attempt in the unit of work that records its result. Returns false if the lease was lost: another process has
+/// the target, and this unit of work must not commit.
 pub async fn finish_attempt(
     write: &mut Write,
     owner: Uuid,

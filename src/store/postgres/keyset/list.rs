@@ -1,4 +1,4 @@
-//! Builds the statement that reads a page of a list. SortColumn names come from enums, and values are bound.
+//! Builds the statement that reads a page of a list. Column names come from enums, and values are bound.
 //!
 //! A page is a range of the sort's index, read until the page is full: first rows with a sort value, then rows without.
 //! Conditions that the index does not cover are checked row by row (docs/paging.md lists the costs). `limit` is a literal,
@@ -58,7 +58,7 @@ fn max_scanned_rows(limit: i64) -> i64 {
 impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     /// Starts a query with `with … page as (…)`: the ids and sort keys of the skipped rows, of the page and of one row
     /// beyond it. The caller selects from `page` and ends with [`push_page_order`].
-    pub fn page<S: Sort>(&self, page: &PageRequest<S>) -> QueryBuilder<Postgres> {
+    pub fn select_page<S: Sort>(&self, page: &PageRequest<S>) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("with ");
         match &self.text {
             Some(text @ TextFilter { blocks: Some(blocks), .. }) => {
@@ -71,7 +71,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     }
 
     /// Counts all rows of the list if the request includes the total.
-    pub async fn total<S>(&self, pg: &PgPool, page: &PageRequest<S>) -> Result<Option<i64>, Error> {
+    pub async fn count<S>(&self, pg: &PgPool, page: &PageRequest<S>) -> Result<Option<i64>, Error> {
         if !page.include_total {
             return Ok(None);
         }
@@ -300,7 +300,7 @@ impl<S: Sort> PageRequest<S> {
     }
 }
 
-/// Ends a query of [`List::page`] with the order of the page.
+/// Ends a query of [`List::select_page`] with the order of the page.
 pub(in crate::store) fn push_page_order<S>(query: &mut QueryBuilder<Postgres>, page: &PageRequest<S>) {
     let direction = page.direction.as_str();
     query.push(format_args!(

@@ -1,7 +1,4 @@
-//! How accounts come, change and go. Whether one is collected follows from it and its creator together, which is
-//! [`targets`]'s matter.
-//!
-//! Rows are locked in one order, whoever changes what: creators, then accounts, then videos, then the organization.
+//! Writes accounts. Rows are locked in one order everywhere: creators, accounts, videos, organization.
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
@@ -15,7 +12,7 @@ use crate::store::outbox::event::{RemovedVideo, SubjectVideo};
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
-/// What a request changes of an account; what it leaves out stays. The inner `None` clears.
+/// A partial update of an account. `Some(None)` clears a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccountChange {
     pub is_active: Option<bool>,
@@ -27,7 +24,6 @@ pub struct AccountChange {
     pub post_lookback_days: Option<Option<i32>>,
 }
 
-/// An account that is to be tracked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAccount {
     pub platform: Platform,
@@ -35,21 +31,19 @@ pub struct NewAccount {
     pub change: AccountChange,
 }
 
-/// What of a locked account decides how it may change.
+/// The state of a locked account that decides how it may change.
 #[derive(Debug, Clone, sqlx::FromRow)]
 struct Locked {
     internal_id: i64,
     platform: Platform,
     username: String,
     is_unavailable: bool,
-    /// It never had a successful scrape.
-    never_read: bool,
+    never_scraped: bool,
     creator_id: Option<Uuid>,
 }
 
-/// Begins to track an account, which is due from `now` on.
-///
-/// The organization's row stays locked until the commit, so that its cap holds whatever else is being created.
+/// Starts tracking an account; it is due at `now`. The organization stays locked until the commit, so that concurrent
+/// requests cannot exceed its cap.
 pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> Result<Uuid, Error> {
     let organization = write.organization();
     let change = &new.change;
@@ -57,14 +51,14 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
     if let Some(creator) = creator {
         lock_creator(write, creator).await?;
     }
-    // Weaker than `for update`, which would also stop everything that merely refers to the organization.
+    // Weaker than `for update`, which would also block inserts that refer to the organization.
     let cap: Option<i32> =
         sqlx::query_scalar("select account_cap from organizations where id = $1 for no key update")
             .bind(organization)
             .fetch_optional(write.connection())
             .await?
             .ok_or(Error::NotFound("organization"))?;
-    refuse_known(write, new.platform, new.username.as_str()).await?;
+    reject_tracked(write, new.platform, new.username.as_str()).await?;
     if let Some(cap) = cap {
         let count: i64 = sqlx::query_scalar("select count(*) from accounts where organization_id = $1")
             .bind(organization)
@@ -72,7 +66,7 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
             .await?;
         if count >= i64::from(cap) {
             return Err(Error::QuotaExceeded(format!(
-                "the organization's cap of {cap} tracked accounts is reached: delete an account or have the cap raised"
+                "the organization has reached its cap of {cap} tracked accounts: delete an account or have the cap raised"
             )));
         }
     }
@@ -98,13 +92,13 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
     .bind(change.post_lookback_days.flatten())
     .execute(write.connection())
     .await
-    .map_err(|error| tracked_meanwhile(error, new.platform, new.username.as_str()))?;
+    .map_err(|error| to_conflict(error, new.platform, new.username.as_str()))?;
     targets::add_accounts(write, &[id], now).await?;
     write.record_account_change(id);
     Ok(id)
 }
 
-/// Changes an account. A change of nothing leaves it as it is.
+/// Updates an account.
 pub async fn update(write: &mut Write, id: Uuid, change: &AccountChange) -> Result<(), Error> {
     if *change == AccountChange::default() {
         return Ok(());
@@ -148,24 +142,21 @@ pub async fn update(write: &mut Write, id: Uuid, change: &AccountChange) -> Resu
     Ok(())
 }
 
-/// Gives an account that its platform no longer shows, or that was never read, the name that it goes by; the next scrape
-/// checks it.
+/// Changes the username of an account that is unavailable or was never scraped. The next scrape checks it.
 pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let before = lock(write, id, None).await?;
     let username = Username::parse(before.platform, username);
     if username.as_ref().is_ok_and(|username| before.username == username.as_str()) {
         return Ok(());
     }
-    if !before.is_unavailable && !before.never_read {
+    if !before.is_unavailable && !before.never_scraped {
         return Err(Error::Conflict(
-            "only an account that has become unavailable, or that was never read, can be given another username: this \
-             one is read under its own"
-                .to_owned(),
+            "the username can only be changed while the account is unavailable or was never read".to_owned(),
         ));
     }
     let username =
         username.map_err(|error| Error::Invalid { field: "username", message: error.to_string() })?;
-    refuse_known(write, before.platform, username.as_str()).await?;
+    reject_tracked(write, before.platform, username.as_str()).await?;
     sqlx::query(
         "update accounts set username = $3, holds_username = true, username_unchecked = true, updated_at = $4
          where organization_id = $1 and id = $2",
@@ -176,7 +167,7 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
     .bind(Utc::now())
     .execute(write.connection())
     .await
-    .map_err(|error| tracked_meanwhile(error, before.platform, username.as_str()))?;
+    .map_err(|error| to_conflict(error, before.platform, username.as_str()))?;
     sqlx::query(
         "update scrape_targets set next_attempt_at = $3, failures = 0, not_found_runs = 0
          where organization_id = $1 and id = $2",
@@ -190,13 +181,12 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
     Ok(())
 }
 
-/// Stops tracking an account and deletes it with its discovered videos and their history. Videos that are tracked
-/// on their own as well stay, with the history that was observed of them. Says whether there are any: their history has
-/// to move in ClickHouse before any answer has it again.
+/// Deletes an account with its discovered videos and their history. Individually tracked videos stay with theirs. Returns
+/// whether there are any: their history moves to new subjects in ClickHouse, and is not visible until then.
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
     let organization = write.organization();
     let account = lock(write, id, None).await?;
-    // A place that history was moved away from is never used again, so they get fresh ones.
+    // A (subject, video) pair is never reused, so each gets a new subject.
     let detached: Vec<(Uuid, i64, i64)> = sqlx::query_as(
         "update videos set account_id = null, subject_id = nextval('internal_ids'), updated_at = $3
          where organization_id = $1 and account_id = $2 and is_tracked
@@ -207,7 +197,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
     .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
-    let some_stay = !detached.is_empty();
+    let has_detached = !detached.is_empty();
     for (video, video_id, subject_id) in detached {
         let from = SubjectVideo { subject_id: account.internal_id, video_id };
         write.record_video_move(from, SubjectVideo { subject_id, video_id });
@@ -228,10 +218,10 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
         .await?;
     let removed = removed.into_iter().map(|(id, video_id)| RemovedVideo { id, video_id }).collect();
     write.record_subject_removal(account.internal_id, Some(id), removed).await?;
-    Ok(some_stay)
+    Ok(has_detached)
 }
 
-/// Locks an account against every other change, after its creator and the one that it may get.
+/// Locks an account, after its creator and its new creator.
 async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<Locked, Error> {
     let organization = write.organization();
     if let Some(creator) = new_creator {
@@ -247,13 +237,13 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
                 .ok_or(Error::NotFound("account"))?;
         if let Some(creator) = creator.filter(|creator| Some(*creator) != new_creator) {
             match lock_creator(write, creator).await {
-                // It is just gone, and the account with nobody.
+                // Deleted meanwhile, which unlinked the account.
                 Err(Error::NotFound(_)) => continue,
                 locked => locked?,
             }
         }
         let locked: Locked = sqlx::query_as(
-            "select internal_id, platform, username, is_unavailable, first_scrape_time is null as never_read, creator_id
+            "select internal_id, platform, username, is_unavailable, first_scrape_time is null as never_scraped, creator_id
              from accounts where organization_id = $1 and id = $2 for update",
         )
         .bind(organization)
@@ -264,12 +254,12 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
         if locked.creator_id == creator || locked.creator_id.is_none() || locked.creator_id == new_creator {
             return Ok(locked);
         }
-        // It came to another creator meanwhile, who would have to be locked before it.
+        // Linked to another creator meanwhile, which has to be locked first.
         return Err(write.abort().await);
     }
 }
 
-/// Keeps a creator from being paused, resumed or deleted until the commit.
+/// Prevents a creator from being updated or deleted until the commit.
 pub(in crate::store) async fn lock_creator(write: &mut Write, creator: Uuid) -> Result<(), Error> {
     let organization = write.organization();
     sqlx::query("select from creators where organization_id = $1 and id = $2 for share")
@@ -281,10 +271,10 @@ pub(in crate::store) async fn lock_creator(write: &mut Write, creator: Uuid) -> 
         .ok_or(Error::NotFound("creator"))
 }
 
-/// Refuses a username that the organization tracks already, naming the account.
-async fn refuse_known(write: &mut Write, platform: Platform, username: &str) -> Result<(), Error> {
+/// Fails if the organization already tracks the username.
+async fn reject_tracked(write: &mut Write, platform: Platform, username: &str) -> Result<(), Error> {
     let organization = write.organization();
-    let known: Option<Uuid> = sqlx::query_scalar(
+    let tracked: Option<Uuid> = sqlx::query_scalar(
         "select id from accounts where organization_id = $1 and platform = $2 and username = $3 and holds_username",
     )
     .bind(organization)
@@ -292,7 +282,7 @@ async fn refuse_known(write: &mut Write, platform: Platform, username: &str) -> 
     .bind(username)
     .fetch_optional(write.connection())
     .await?;
-    match known {
+    match tracked {
         Some(id) => {
             Err(Error::Conflict(format!("{platform} account @{username} is already tracked as account {id}")))
         }
@@ -300,8 +290,8 @@ async fn refuse_known(write: &mut Write, platform: Platform, username: &str) -> 
     }
 }
 
-/// Tells of an account that an import or a scrape brought in between the check and the write.
-fn tracked_meanwhile(error: sqlx::Error, platform: Platform, username: &str) -> Error {
+/// Maps the unique violation of an account that was created since the check.
+fn to_conflict(error: sqlx::Error, platform: Platform, username: &str) -> Error {
     match error.as_database_error().and_then(|error| error.constraint()) {
         Some("accounts_username") => Error::Conflict(format!(
             "{platform} account @{username} is already tracked: look it up as @{username}"
@@ -310,8 +300,8 @@ fn tracked_meanwhile(error: sqlx::Error, platform: Platform, username: &str) -> 
     }
 }
 
-/// Locks an account, and the creator that it may be linked to, and says whose it is.
-pub(in crate::store) async fn owner(
+/// Locks an account and a creator that it may be linked to. Returns the account's creator.
+pub(in crate::store) async fn lock_with_creator(
     write: &mut Write,
     account: Uuid,
     creator: Uuid,

@@ -1,4 +1,4 @@
-//! Accounts as records: what the API shows of them. How they are made and changed is in [`change`].
+//! Reads accounts. [`change`] writes them.
 
 pub mod change;
 
@@ -17,14 +17,14 @@ use crate::store::postgres::keyset::{
 };
 use crate::store::records::creators;
 
-/// Which accounts a list holds.
+/// The filter of a list of accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AccountFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
-    /// A part of the username.
+    /// A substring of the username.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ impl AccountSort {
     }
 }
 
-/// How a request names one account.
+/// How a request identifies an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountIdentifier {
     Id(Uuid),
@@ -105,7 +105,7 @@ const JOINS: &str = ") as tracking_supported
     left join creators c on c.id = a.creator_id
     left join scrape_targets t on t.id = a.id";
 
-/// Lists accounts. A creator to filter by has to be the organization's.
+/// Lists accounts. Fails if the creator to filter by does not exist.
 pub async fn list(
     pg: &PgPool,
     organization: Uuid,
@@ -116,25 +116,25 @@ pub async fn list(
     if let Some(creator) = filter.creator_id {
         creators::require(pg, organization, creator).await?;
     }
-    let rows = statement(organization, readable, filter, page).build_query_as().fetch_all(pg).await?;
-    let total = records(organization, filter).total(pg, page).await?;
+    let rows = list_query(organization, readable, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = filtered(organization, filter).count(pg, page).await?;
     Ok(ListPage::new(rows, total, page, |account| page.sort.position(account)))
 }
 
-/// The statement that reads a page.
-pub fn statement(
+/// Builds the query that reads a page.
+pub fn list_query(
     organization: Uuid,
     readable: &ReadablePlatforms,
     filter: &AccountFilter,
     page: &PageRequest<AccountSort>,
 ) -> QueryBuilder<Postgres> {
-    let mut query = records(organization, filter).page(page);
+    let mut query = filtered(organization, filter).select_page(page);
     query.push("select ").push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
     keyset::push_page_order(&mut query, page);
     query
 }
 
-fn records(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
+fn filtered(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
     let conditions = move |query: &mut QueryBuilder<Postgres>| conditions(query, organization, filter);
     let text =
         filter.q.as_deref().map(|q| TextFilter { column: "a.username", text: fold_case(q), blocks: None });
@@ -171,7 +171,7 @@ pub async fn get(
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
 }
 
-/// Finds the account that a request names. A username that is tracked on both platforms needs the platform.
+/// Finds the account that a request identifies. Fails if a username matches on several platforms.
 pub async fn find(
     pg: impl PgExecutor<'_>,
     organization: Uuid,
@@ -183,7 +183,7 @@ pub async fn find(
             let query = sqlx::query_scalar("select id from accounts where organization_id = $1 and id = $2");
             query.bind(organization).bind(id).fetch_all(pg).await?
         }
-        // No store can hold it, and Postgres would not even compare it.
+        // Postgres rejects NUL in text.
         AccountIdentifier::Username(username) if username.contains('\0') => Vec::new(),
         AccountIdentifier::Username(username) => {
             let query = sqlx::query_scalar(
@@ -197,18 +197,17 @@ pub async fn find(
         [] => Err(Error::NotFound("account")),
         [id] => Ok(id),
         _ => Err(Error::Conflict(
-            "the username is tracked on both platforms: say which one with ?platform=, or use the account's id"
-                .to_owned(),
+            "the username is tracked on both platforms: add ?platform=, or use the account's id".to_owned(),
         )),
     }
 }
 
-/// Fails unless the account is the organization's.
+/// Fails if the organization has no such account.
 pub async fn require(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> Result<(), Error> {
     find(pg, organization, &AccountIdentifier::Id(id), None).await.map(drop)
 }
 
-/// Counts every account's discovered posts, and those of the seven days that end today.
+/// Counts each account's discovered posts, in all and on each of the seven days until today.
 pub async fn fetch_stats(
     pg: &PgPool,
     organization: Uuid,
@@ -239,9 +238,9 @@ pub async fn fetch_stats(
         if stats.last().is_none_or(|last| last.account_id != account_id) {
             stats.push(AccountStats { account_id, account_videos_count, posts_per_day_7d: [0; 7] });
         }
-        let place = day.and_then(|day| days.iter().position(|known| *known == day));
-        if let (Some(last), Some(place), Some(posts)) = (stats.last_mut(), place, posts) {
-            last.posts_per_day_7d[place] = posts;
+        let index = day.and_then(|day| days.iter().position(|other| *other == day));
+        if let (Some(last), Some(index), Some(posts)) = (stats.last_mut(), index, posts) {
+            last.posts_per_day_7d[index] = posts;
         }
     }
     Ok(stats)

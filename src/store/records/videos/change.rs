@@ -1,5 +1,5 @@
-//! How individually tracked videos come, change and go. One that is found on a tracked account as well is one row
-//! with it: adding and deleting turn only its individual tracking on and off.
+//! Writes individually tracked videos. A video that is also found on a tracked account is the same row: creating and
+//! deleting switch only its individual tracking.
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
@@ -13,7 +13,7 @@ use crate::store::outbox::event::RemovedVideo;
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
-/// What a request changes of a video's tracking; what it leaves out stays.
+/// A partial update of a video's tracking.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VideoChange {
     pub is_active: Option<bool>,
@@ -21,7 +21,6 @@ pub struct VideoChange {
     pub scrape_interval_hours: Option<i32>,
 }
 
-/// How a video is to be tracked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTracking {
     pub is_active: bool,
@@ -29,7 +28,7 @@ pub struct NewTracking {
     pub scrape_interval_hours: i32,
 }
 
-/// A video that is to be tracked on its own.
+/// A video to track individually.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewVideo {
     pub platform: Platform,
@@ -37,7 +36,7 @@ pub struct NewVideo {
     pub tracking: NewTracking,
 }
 
-/// A stored video, locked against scrapes and other changes.
+/// A video whose row is locked.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 struct Locked {
     id: Uuid,
@@ -47,16 +46,16 @@ struct Locked {
     is_tracked: bool,
 }
 
-/// Begins to track a video on its own, which is due from `now` on.
+/// Starts tracking a video individually; it is due at `now`.
 pub async fn create(write: &mut Write, new: &NewVideo, now: DateTime<Utc>) -> Result<Uuid, Error> {
     let id = match find(write, new).await? {
-        Some(known) => track(write, new, known).await?,
+        Some(locked) => track(write, new, locked).await?,
         None => match insert(write, new).await? {
             Some(id) => id,
-            // A scrape, an import or another request brought it in just now.
+            // Created concurrently by a scrape, an import or another request.
             None => {
-                let Some(known) = find(write, new).await? else { return Err(write.abort().await) };
-                track(write, new, known).await?
+                let Some(locked) = find(write, new).await? else { return Err(write.abort().await) };
+                track(write, new, locked).await?
             }
         },
     };
@@ -81,9 +80,9 @@ async fn find(write: &mut Write, new: &NewVideo) -> Result<Option<Locked>, Error
     Ok(query.fetch_optional(write.connection()).await?)
 }
 
-/// Tracks a video on its own that was found on an account.
-async fn track(write: &mut Write, new: &NewVideo, known: Locked) -> Result<Uuid, Error> {
-    let Locked { id, is_tracked, .. } = known;
+/// Tracks individually a video that was found on an account.
+async fn track(write: &mut Write, new: &NewVideo, locked: Locked) -> Result<Uuid, Error> {
+    let Locked { id, is_tracked, .. } = locked;
     if is_tracked {
         return Err(Error::Conflict(format!("the video is already tracked individually, as video {id}")));
     }
@@ -103,7 +102,7 @@ async fn track(write: &mut Write, new: &NewVideo, known: Locked) -> Result<Uuid,
     Ok(id)
 }
 
-/// Makes the row of a video that nobody knows yet; none when somebody else makes it at the same time.
+/// Inserts a video. Returns `None` if it exists.
 async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error> {
     let VideoReference { id: platform_id, username } = &new.video;
     let url = username.as_deref().and_then(|user| {
@@ -133,7 +132,7 @@ async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error
     Ok(id)
 }
 
-/// Changes how an individually tracked video is tracked.
+/// Updates how a video is tracked individually.
 pub async fn update(write: &mut Write, id: Uuid, change: &VideoChange) -> Result<(), Error> {
     lock(write, id).await?;
     sqlx::query(
@@ -155,8 +154,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &VideoChange) -> Result
     targets::refresh_enabled(write, &[id]).await
 }
 
-/// Stops tracking a video on its own. One that was found on an account stays with it; any other is deleted with its
-/// history.
+/// Stops tracking a video individually. It is deleted with its history unless it was also found on an account.
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     let Locked { internal_id, subject_id, account_id, .. } = lock(write, id).await?;
     targets::remove(write, &[id]).await?;
@@ -184,7 +182,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
     Ok(())
 }
 
-/// Locks an individually tracked video of the organization.
+/// Locks an individually tracked video.
 async fn lock(write: &mut Write, id: Uuid) -> Result<Locked, Error> {
     let organization = write.organization();
     sqlx::query_as(

@@ -35,13 +35,12 @@ pub struct VideoFilter {
     pub q: Option<String>,
 }
 
-/// What a list of videos can be sorted by.
+/// A sort of a list of videos.
 pub trait VideoOrder: Sort {
-    /// Where a video stands in the list.
     fn position(self, video: &Video) -> KeysetPosition;
 }
 
-/// What every list of videos can be sorted by.
+/// The sorts of all lists of videos.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VideoSort {
     CreateTime,
@@ -73,7 +72,7 @@ impl VideoOrder for VideoSort {
     }
 }
 
-/// What the list of individually tracked videos can be sorted by.
+/// The sorts of the list of individually tracked videos.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrackedVideoSort {
     AddedAt,
@@ -83,7 +82,7 @@ pub enum TrackedVideoSort {
 impl Sort for TrackedVideoSort {
     fn column(self) -> SortColumn {
         match self {
-            // What is shown as the time of adding, and never null of a tracked video.
+            // Shown as `added_at`, and not null for tracked videos.
             TrackedVideoSort::AddedAt => SortColumn::required("v.tracked_at"),
             TrackedVideoSort::As(sort) => sort.column(),
         }
@@ -127,7 +126,7 @@ const JOINS: &str = "
     left join creators c on c.id = a.creator_id
     left join scrape_targets t on t.id = case when v.is_tracked then v.id else v.account_id end";
 
-/// Which rows a view holds.
+/// The condition on the rows of a view.
 const fn membership(view: VideoType) -> &'static str {
     match view {
         VideoType::Video => "v.is_tracked",
@@ -146,7 +145,7 @@ fn select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &Readab
     query.push(") end as tracking_supported").push(JOINS);
 }
 
-/// Lists the videos of one view. An account or a creator to filter by has to be the organization's.
+/// Lists the videos of a view. Fails if the account or creator to filter by does not exist.
 pub async fn list<S: VideoOrder>(
     pg: &PgPool,
     organization: Uuid,
@@ -161,27 +160,27 @@ pub async fn list<S: VideoOrder>(
     if let Some(creator) = filter.creator_id {
         creators::require(pg, organization, creator).await?;
     }
-    let rows = statement(organization, view, readable, filter, page).build_query_as().fetch_all(pg).await?;
-    let total = records(organization, view, filter).total(pg, page).await?;
+    let rows = list_query(organization, view, readable, filter, page).build_query_as().fetch_all(pg).await?;
+    let total = filtered(organization, view, filter).count(pg, page).await?;
     Ok(ListPage::new(rows, total, page, |video| page.sort.position(video)))
 }
 
-/// The statement that reads a page.
-pub fn statement<S: Sort>(
+/// Builds the query that reads a page.
+pub fn list_query<S: Sort>(
     organization: Uuid,
     view: VideoType,
     readable: &ReadablePlatforms,
     filter: &VideoFilter,
     page: &PageRequest<S>,
 ) -> QueryBuilder<Postgres> {
-    let mut query = records(organization, view, filter).page(page);
+    let mut query = filtered(organization, view, filter).select_page(page);
     select(&mut query, view, readable);
     keyset::push_page_order(&mut query, page);
     query
 }
 
-/// The records of a list. Those of an account or of a creator's accounts are read account by account.
-fn records(
+/// The filtered list. Videos of an account or a creator are read account by account.
+fn filtered(
     organization: Uuid,
     view: VideoType,
     filter: &VideoFilter,
