@@ -12,7 +12,7 @@ use crate::config::StoreArgs;
 use crate::model::network::Network;
 use crate::model::readable::ReadablePlatforms;
 use crate::response_cache::ResponseCache;
-use crate::running::Running;
+use crate::shutdown::InFlight;
 use crate::store::analytics::HistoryReader;
 use crate::store::clickhouse::client;
 use crate::store::migrate::SchemaCheck;
@@ -33,7 +33,7 @@ pub struct App {
     pub readable: ReadablePlatforms,
     pub settings: Arc<Settings>,
     /// Counts requests in flight; rejects new ones during shutdown.
-    pub running: Running,
+    pub in_flight: InFlight,
 }
 
 /// Settings of the API process.
@@ -94,7 +94,7 @@ impl App {
         let Databases { pg, clickhouse, clock } = stores;
         let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency);
         let responses = ResponseCache::new(settings.response_cache_bytes);
-        let (settings, running) = (Arc::new(settings), Running::default());
+        let (settings, in_flight) = (Arc::new(settings), InFlight::default());
         App {
             pg,
             schema: SchemaCheck::default(),
@@ -104,7 +104,7 @@ impl App {
             responses,
             readable,
             settings,
-            running,
+            in_flight,
         }
     }
 }

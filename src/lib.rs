@@ -19,7 +19,7 @@ pub mod response_cache;
 pub mod store;
 pub mod config;
 pub mod failpoint;
-pub mod running;
+pub mod shutdown;
 pub mod telemetry;
 pub mod tls;
 pub mod model;

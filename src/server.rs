@@ -1,4 +1,4 @@
-//! The API as a process: its options, its listener, and its end.
+//! The API process: options, listener, readiness and shutdown.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::config::{SearchArgs, StoreArgs};
 use crate::http::connections::{self, Limits};
 use crate::model::network::{BadNetwork, Network};
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
-use crate::running::{Running, StopArgs, StopRequest};
+use crate::shutdown::{InFlight, ShutdownArgs, ShutdownSignal};
 use crate::store::postgres::pool;
 use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
@@ -27,21 +27,20 @@ use crate::telemetry::{MetricsArgs, probes};
 use crate::worker::{gauges, indexer};
 use crate::{api, http, store};
 
-/// Connections that may wait to be let in.
-const WAITING: u32 = 4096;
-/// How long a process waits for its first index before it is ready without: lists and analytics work meanwhile.
-const INDEXING: Duration = Duration::from_secs(120);
+const LISTEN_BACKLOG: u32 = 4096;
+/// After this time the process is ready even without a search index: lists and analytics work.
+const INDEX_BUILD_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// `tidemark serve`: answers the API.
+/// `tidemark serve`
 #[derive(Debug, Clone, clap::Args)]
 pub struct ServeArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, env = "TIDEMARK_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR")]
     pub listen: SocketAddr,
-    /// The service's own address as clients see it, for links; without it, the address of each request
+    /// Base URL of the API as clients see it, for links; default: the address of each request
     #[arg(long, env = "TIDEMARK_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
-    /// Origins whose web pages may read answers, separated by commas; * for all
+    /// Allowed CORS origins, comma-separated; * allows all
     #[arg(
         long,
         env = "TIDEMARK_CORS_ORIGINS",
@@ -50,27 +49,27 @@ pub struct ServeArgs {
         value_name = "LIST"
     )]
     pub cors_origins: String,
-    /// Unknown API keys that one address, or one /64 of IPv6, may try in a minute
+    /// Unknown API keys per minute that one IPv4 address or IPv6 /64 may try
     #[arg(long, env = "TIDEMARK_AUTH_FAILURE_LIMIT", default_value_t = 60, value_name = "N")]
     pub auth_failure_limit: u32,
-    /// Where requests are counted against a key's limit: several API processes share one count in Postgres
+    /// Where rate limits are counted; several API processes share one count in Postgres
     #[arg(long, env = "TIDEMARK_RATE_LIMIT_STORE", value_enum, default_value_t, value_name = "STORE")]
     pub rate_limit_store: RateLimitStore,
-    /// Proxies whose word about the client's address is taken, separated by commas: addresses or ranges
+    /// Proxies whose Forwarded headers are trusted: addresses or CIDR ranges, comma-separated
     #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_name = "ADDRS", value_parser = networks)]
     pub trusted_proxies: Option<Networks>,
-    /// Connections of clients at a time; the quietest end before the last place is taken
+    /// Client connections; near the limit, the longest idle are closed
     #[arg(long, env = "TIDEMARK_MAX_CONNECTIONS", default_value_t = Limits::default().most as u64, value_name = "N",
           value_parser = clap::value_parser!(u64).range(Limits::MOST))]
     pub max_connections: u64,
-    /// How long a connection may go without a request, without a whole head of one, or without its client reading
+    /// Seconds without a request, a complete request head or a read by the client before a connection is closed
     #[arg(long, env = "TIDEMARK_IDLE_TIMEOUT_SECONDS", default_value_t = Limits::default().quiet.as_secs(),
           value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(Limits::QUIET_SECONDS))]
     pub idle_timeout_seconds: u64,
-    /// Bytes that finished answers of analytics may take in memory; 0 keeps none
+    /// Memory for cached analytics responses in bytes; 0 disables the cache
     #[arg(long, env = "TIDEMARK_ANSWER_CACHE", default_value_t = RESPONSE_CACHE_BYTES, value_name = "BYTES")]
     pub answer_cache: u64,
-    /// Questions of analytics that this process asks of ClickHouse at a time; an organization has half of them at most
+    /// Concurrent analytics queries; one organization gets at most half
     #[arg(long, env = "TIDEMARK_ANALYTICS_CONCURRENCY", default_value_t = ANALYTICS_CONCURRENCY, value_name = "N")]
     pub analytics_concurrency: usize,
     #[command(flatten)]
@@ -82,17 +81,16 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub metrics: MetricsArgs,
     #[command(flatten)]
-    pub stop: StopArgs,
-    /// Seconds, once the process is asked to stop, in which requests are still taken while /readyz says no, so that a balancer notices
+    pub shutdown: ShutdownArgs,
+    /// Seconds after a stop signal in which /readyz fails but requests are accepted, so that load balancers notice
     #[arg(long, env = "TIDEMARK_DRAIN_SECONDS", default_value_t = 0, value_name = "SECONDS", help_heading = "Shutdown",
           value_parser = clap::value_parser!(u64).range(..=600))]
     pub drain_seconds: u64,
 }
 
-/// Several ranges of addresses, given as one value.
+/// Address ranges, given as one comma-separated value.
 pub type Networks = Box<[Network]>;
 
-/// Why the API does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error("cannot listen on {address}: {reason}; choose another address with --listen or TIDEMARK_LISTEN")]
@@ -111,9 +109,7 @@ pub enum ServeError {
     Io(#[from] io::Error),
 }
 
-/// Takes an origin, with or without the version segment that the paths have anyway.
-///
-/// An empty value counts as none, as container tools pass it.
+/// Parses an origin, with or without `/v2`. Container tools pass an empty value for none.
 fn public_url(text: &str) -> Result<String, String> {
     let text = text.trim().trim_end_matches('/');
     if text.is_empty() {
@@ -127,11 +123,10 @@ fn public_url(text: &str) -> Result<String, String> {
 }
 
 fn networks(text: &str) -> Result<Networks, BadNetwork> {
-    listed(text).map(str::parse).collect()
+    split_list(text).map(str::parse).collect()
 }
 
-/// The entries of a list with commas.
-fn listed(text: &str) -> impl Iterator<Item = &str> {
+fn split_list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|entry| !entry.is_empty())
 }
 
@@ -139,7 +134,7 @@ impl ServeArgs {
     fn settings(&self) -> Result<Settings, ConfigError> {
         Ok(Settings {
             public_url: self.public_url.clone().filter(|url| !url.is_empty()),
-            cors_origins: listed(&self.cors_origins).map(str::to_owned).collect(),
+            cors_origins: split_list(&self.cors_origins).map(str::to_owned).collect(),
             auth_failure_limit: self.auth_failure_limit,
             trusted_proxies: self.trusted_proxies.iter().flatten().copied().collect(),
             rate_limit_store: self.rate_limit_store,
@@ -149,7 +144,7 @@ impl ServeArgs {
         })
     }
 
-    /// What connections may take, as far as the process may open files for them.
+    /// The connection limits, reduced to what the open file limit allows.
     fn limits(&self) -> Limits {
         Limits {
             most: connections::places(self.max_connections as usize),
@@ -158,41 +153,41 @@ impl ServeArgs {
     }
 }
 
-/// The whole API over connected stores.
+/// The complete API.
 pub fn service(app: &App) -> Service {
     http::service(api::routes(), app)
 }
 
-/// Serves until the process is told to stop. Prints where, as one line of JSON, once it listens.
+/// Serves until a stop signal. Prints its URL as one line of JSON when it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
-    let stores = Databases::for_requests(&args.stores)?;
-    let following =
-        Databases { pg: pool::connect_for_search_follower(&args.stores.postgres)?, ..stores.clone() };
-    let budget = RequestBudget::Postgres(stores.pg.clone());
+    let databases = Databases::for_requests(&args.stores)?;
+    let indexer_databases =
+        Databases { pg: pool::connect_for_search_follower(&args.stores.postgres)?, ..databases.clone() };
+    let budget = RequestBudget::Postgres(databases.pg.clone());
     let readable = Sources::from_args(&args.sources, &budget)?.readable();
-    let schema = migrate::SchemaCheck::at_start(&stores.pg, &stores.clickhouse).await?;
+    let schema = migrate::SchemaCheck::at_start(&databases.pg, &databases.clickhouse).await?;
     let listener = listen(args.listen)?;
     let limits = args.limits();
     let search = open_search(args.search.search_index.clone()).await?;
-    let app = App::new(stores.clone(), search.clone(), readable, args.settings()?);
+    let app = App::new(databases.clone(), search.clone(), readable, args.settings()?);
     let app = App { schema: schema.clone(), ..app };
     let address = listener.local_addr()?;
     let acceptor = TcpAcceptor::try_from(listener)?;
     let server = connections::server(acceptor, limits);
     let handle = server.handle();
     let stop = CancellationToken::new();
-    tokio::spawn(gauges::run_for_api(stores, app.history.clone(), search.clone(), stop.clone()));
+    tokio::spawn(gauges::run_for_api(databases, app.history.clone(), search.clone(), stop.clone()));
     let stopping = stop.clone();
-    let follower = tokio::spawn(async move {
-        if schema.wait(&following.pg, &stopping).await {
-            indexer::run(following, search, stopping).await;
+    let indexer = tokio::spawn(async move {
+        if schema.wait(&indexer_databases.pg, &stopping).await {
+            indexer::run(indexer_databases, search, stopping).await;
         }
     });
     let drain = Duration::from_secs(args.drain_seconds);
-    let ending = end(app.running.clone(), handle, drain, args.stop.bound());
-    tokio::spawn(StopRequest::listen()?.obey(ending));
-    let (asked, began) = (app.clone(), Instant::now());
-    probes::set_readiness_check(move || ready(asked.clone(), began));
+    let shutdown = shut_down(app.in_flight.clone(), handle, drain, args.shutdown.grace());
+    tokio::spawn(ShutdownSignal::listen()?.drive(shutdown));
+    let (state, started) = (app.clone(), Instant::now());
+    probes::set_readiness_check(move || check_readiness(state.clone(), started));
     tracing::info!(%address, "listening");
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{}", json!({ "event": "ready", "url": format!("http://{address}/v2") }))?;
@@ -200,43 +195,42 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     drop(stdout);
     server.serve(service(&app)).await;
     stop.cancel();
-    if follower.await.is_err() {
-        tracing::warn!("the follower of the search index did not end by itself");
+    if indexer.await.is_err() {
+        tracing::warn!("the search indexer panicked");
     }
     Ok(())
 }
 
-/// Takes leave of who asks: readiness first, then everything new is refused, and once what is in hand is finished, or the
-/// bound is reached, the listener goes.
-async fn end(running: Running, handle: ServerHandle, drain: Duration, bound: Duration) {
-    running.leave();
+/// Fails readiness for `drain`, then rejects new requests, and stops the listener when in-flight ones have finished or after
+/// `grace`.
+async fn shut_down(in_flight: InFlight, handle: ServerHandle, drain: Duration, grace: Duration) {
+    in_flight.drain();
     if !drain.is_zero() {
-        tracing::info!(seconds = drain.as_secs(), "stopping: requests are still taken, readiness says no");
+        tracing::info!(seconds = drain.as_secs(), "draining: not ready, still accepting requests");
         tokio::time::sleep(drain).await;
     }
-    tracing::info!("stopping: new requests are refused, those in hand are finished");
-    running.close();
-    let began = Instant::now();
-    if tokio::time::timeout(bound, running.finished()).await.is_err() {
-        tracing::warn!("requests were still in hand at the end");
+    tracing::info!("stopping: finishing in-flight requests, rejecting new ones");
+    in_flight.close();
+    let started = Instant::now();
+    if tokio::time::timeout(grace, in_flight.finished()).await.is_err() {
+        tracing::warn!("requests were still in flight at shutdown");
     }
-    // What is finished may still be on its way to its client.
-    handle.stop_graceful(bound.saturating_sub(began.elapsed()));
+    // The last responses may not be sent yet.
+    handle.stop_graceful(grace.saturating_sub(started.elapsed()));
 }
 
-/// Why the process should get no requests now, if there is a reason.
-async fn ready(app: App, began: Instant) -> Result<(), String> {
-    if app.running.is_leaving() {
+/// Fails with the reason why the process should get no requests.
+async fn check_readiness(app: App, started: Instant) -> Result<(), String> {
+    if app.in_flight.is_draining() {
         return Err("the process is stopping".to_owned());
     }
     health::check_postgres_with_timeout(&app.pg, &app.schema).await?;
-    if app.search.lag().is_none() && began.elapsed() < INDEXING {
+    if app.search.lag().is_none() && started.elapsed() < INDEX_BUILD_TIMEOUT {
         return Err("the search index is being built".to_owned());
     }
     Ok(())
 }
 
-/// Opens the index on a thread that may block.
 async fn open_search(folder: PathBuf) -> Result<SearchIndex, ServeError> {
     let name = folder.display().to_string();
     let opened =
@@ -245,14 +239,14 @@ async fn open_search(folder: PathBuf) -> Result<SearchIndex, ServeError> {
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    let listening = || {
+    let listen = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        // An address that a process before this one has just left can be used again.
+        // The previous process may have just released the address.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
-        socket.listen(WAITING)
+        socket.listen(LISTEN_BACKLOG)
     };
-    listening().map_err(|reason| ServeError::Listen { address, reason })
+    listen().map_err(|reason| ServeError::Listen { address, reason })
 }
 
 #[cfg(test)]
@@ -273,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read_and_empty_ones_count_as_none() {
+    fn empty_options_count_as_unset() {
         let args =
             parse(&["--public-url", "https://api.example/v2/", "--cors-origins", "https://a, *,"]).unwrap();
         let settings = args.settings().unwrap();
@@ -298,13 +292,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_in_use_is_told_in_one_sentence() {
-        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = taken.local_addr().unwrap();
-        let told = listen(address).unwrap_err().to_string();
+    async fn address_in_use_is_one_sentence() {
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = other.local_addr().unwrap();
+        let error = listen(address).unwrap_err().to_string();
         assert!(
-            told.starts_with(&format!("cannot listen on {address}: ")) && told.contains("--listen"),
-            "{told}"
+            error.starts_with(&format!("cannot listen on {address}: ")) && error.contains("--listen"),
+            "{error}"
         );
     }
 }

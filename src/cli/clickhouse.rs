@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chdb_http::{EngineError, LIBCHDB_VERSION, ServerError, ServerOptions};
 
-use super::Failure;
+use super::CommandError;
 
 /// Run embedded ClickHouse: libchdb behind ClickHouse's HTTP interface
 ///
@@ -40,11 +40,11 @@ pub(super) fn default_libchdb() -> Option<PathBuf> {
     Some(cache.join(format!("tidemark/libchdb-{LIBCHDB_VERSION}/libchdb.so")))
 }
 
-pub(super) async fn run(args: ClickhouseCommandArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: ClickhouseCommandArgs) -> Result<(), CommandError> {
     let mut options = args.server;
     options.libchdb = options.libchdb.or_else(default_libchdb);
     if options.libchdb.is_none() {
-        return Err(Failure::new("HOME and XDG_CACHE_HOME are not set: set TIDEMARK_LIBCHDB"));
+        return Err(CommandError::new("HOME and XDG_CACHE_HOME are not set: set TIDEMARK_LIBCHDB"));
     }
     options.user = "tidemark".to_owned();
     options.readonly_user = "analyst".to_owned();
@@ -52,7 +52,7 @@ pub(super) async fn run(args: ClickhouseCommandArgs) -> Result<(), Failure> {
     chdb_http::run(options, args.exit_with_stdin).await.map_err(with_advice)
 }
 
-fn with_advice(error: ServerError) -> Failure {
+fn with_advice(error: ServerError) -> CommandError {
     let advice = match &error {
         ServerError::Engine(EngineError::LibraryMissing(_) | EngineError::LibraryInvalid(..)) => {
             "run `make libchdb`, or set TIDEMARK_LIBCHDB"
@@ -66,5 +66,5 @@ fn with_advice(error: ServerError) -> Failure {
         ServerError::RemoteAddress(_) => "listen on a loopback address, or add --allow-remote",
         _ => return error.into(),
     };
-    Failure::new(format!("{error}: {advice}"))
+    CommandError::new(format!("{error}: {advice}"))
 }

@@ -1,11 +1,11 @@
-//! `tidemark clickhouse-user`: makes, lists and drops users of a ClickHouse server that read one organization's history.
+//! `tidemark clickhouse-user`: users of a ClickHouse server that read one organization's data.
 
 use clap::Subcommand;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::Failure;
-use super::answer::{self, AnswerArgs};
+use super::CommandError;
+use super::output::{self, OutputArgs};
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::Error;
 use crate::store::clickhouse::client;
@@ -13,9 +13,9 @@ use crate::store::clickhouse::users::{self, ClickhouseUser, NewUser};
 use crate::store::postgres::pool;
 use crate::store::records::organizations;
 
-/// Make, list and drop users of a ClickHouse server that read one organization's data
+/// Manage users of a ClickHouse server that read one organization's data
 ///
-/// They read the views of docs/data.md, only, within limits. Needs a ClickHouse server: the embedded engine has no users.
+/// They read the views of docs/data.md, within limits. Requires a ClickHouse server: embedded ClickHouse has no other users.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct ClickhouseUserArgs {
@@ -25,62 +25,62 @@ pub(super) struct ClickhouseUserArgs {
 
 #[derive(Debug, Subcommand)]
 enum ClickhouseUserCommand {
-    /// Make a user. Its password is printed once and cannot be shown again
+    /// Create a user; its password is printed once
     ///
-    /// Run again, it gives the user a new password, and the rights and limits of this version.
+    /// For an existing user, sets a new password and the rights and limits of this version.
     Create {
         #[command(flatten)]
-        which: Which,
+        user: UserArgs,
         /// Print the statements instead of running them
         #[arg(long)]
         sql: bool,
         #[command(flatten)]
-        answer: AnswerArgs,
+        output: OutputArgs,
         #[command(flatten)]
         postgres: PostgresArgs,
         #[command(flatten)]
         clickhouse: ClickhouseArgs,
     },
-    /// List an organization's users, by name
+    /// List an organization's users by name
     List {
-        /// The organization
+        /// Organization
         #[arg(long, value_name = "ID")]
         org: Uuid,
         #[command(flatten)]
-        answer: AnswerArgs,
+        output: OutputArgs,
         #[command(flatten)]
         clickhouse: ClickhouseArgs,
     },
     /// Drop a user
     Drop {
         #[command(flatten)]
-        which: Which,
+        user: UserArgs,
         /// Print the statements instead of running them
         #[arg(long)]
         sql: bool,
         #[command(flatten)]
-        answer: AnswerArgs,
+        output: OutputArgs,
         #[command(flatten)]
         clickhouse: ClickhouseArgs,
     },
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
-    /// The organization whose data it reads
+struct UserArgs {
+    /// Organization whose data the user reads
     #[arg(long, value_name = "ID")]
     org: Uuid,
-    /// What it is called, as in "reports"; it signs in under this name and the organization's id behind it
-    #[arg(long, value_name = "NAME", value_parser = user_name)]
+    /// Name, as in "reports"; the user name is NAME and the organization's id
+    #[arg(long, value_name = "NAME", value_parser = parse_user_name)]
     name: String,
 }
 
-pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), CommandError> {
     match args.command {
-        ClickhouseUserCommand::Create { which, sql, answer, postgres, clickhouse } => {
-            organizations::require(&pool::connect(&postgres)?, which.org).await?;
+        ClickhouseUserCommand::Create { user, sql, output, postgres, clickhouse } => {
+            organizations::require(&pool::connect(&postgres)?, user.org).await?;
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
-            let new = NewUser::generate(database, &public, which.org, &which.name)?;
+            let new = NewUser::generate(database, &public, user.org, &user.name)?;
             if !sql {
                 let client = client(&clickhouse);
                 users::execute_all(&client, database, &new.statements).await?;
@@ -88,68 +88,67 @@ pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), Failure> {
                     eprintln!("warning: {warning}");
                 }
             }
-            created(&new, sql, answer)
+            print_created(&new, sql, output)
         }
-        ClickhouseUserCommand::List { org, answer, clickhouse } => {
-            answer.many(&users::list(&client(&clickhouse), org).await?, &["user", "name"])
+        ClickhouseUserCommand::List { org, output, clickhouse } => {
+            output.print_list(&users::list(&client(&clickhouse), org).await?, &["user", "name"])
         }
-        ClickhouseUserCommand::Drop { which, sql, answer, clickhouse } => {
-            let user = ClickhouseUser::new(which.org, &which.name);
+        ClickhouseUserCommand::Drop { user, sql, output, clickhouse } => {
+            let user = ClickhouseUser::new(user.org, &user.name);
             let database = &clickhouse.clickhouse_database;
             let statements = users::drop_statements(database, &user);
             if sql {
-                return script(&statements);
+                return print_statements(&statements);
             }
             let client = client(&clickhouse);
-            let was_there = users::exists(&client, &user).await?;
+            let existed = users::exists(&client, &user).await?;
             users::execute_all(&client, database, &statements).await?;
-            if !was_there {
+            if !existed {
                 return Err(Error::NotFound("user").into());
             }
-            answer.one(&user, &["user", "name"])
+            output.print(&user, &["user", "name"])
         }
     }
 }
 
-/// A client that does not need the service's database to be there.
+/// A client that works without the service's database.
 fn client(args: &ClickhouseArgs) -> clickhouse::Client {
     client::connect(args).with_database("default")
 }
 
-fn created(new: &NewUser, sql: bool, answer: AnswerArgs) -> Result<(), Failure> {
+fn print_created(new: &NewUser, sql: bool, output: OutputArgs) -> Result<(), CommandError> {
     let password = new.password.reveal();
-    if answer.json {
+    if output.json {
         let mut record = serde_json::to_value(&new.user)?;
         record["password"] = json!(password);
         record["database"] = json!(new.database);
         if sql {
             record["statements"] = json!(new.statements);
         }
-        return answer.one(&record, &[]);
+        return output.print(&record, &[]);
     }
-    eprintln!("this password is shown once: keep it");
+    eprintln!("save this password: it is shown once");
     if sql {
         eprintln!("{} {password}", new.user.user);
-        return script(&new.statements);
+        return print_statements(&new.statements);
     }
     let record = json!({"user": new.user.user, "password": password, "database": new.database});
-    answer.one(&record, &["user", "password", "database"])
+    output.print(&record, &["user", "password", "database"])
 }
 
-/// Prints statements as any client reads them.
-fn script(statements: &[String]) -> Result<(), Failure> {
+fn print_statements(statements: &[String]) -> Result<(), CommandError> {
     let statements: Vec<_> = statements.iter().map(|statement| format!("{statement};")).collect();
-    answer::lines(statements.iter().map(String::as_str))
+    output::print_lines(statements.iter().map(String::as_str))
 }
 
-/// Reads a name that needs no quoting in any client's configuration.
-fn user_name(text: &str) -> Result<String, String> {
+/// Parses a name that no client's configuration has to quote.
+fn parse_user_name(text: &str) -> Result<String, String> {
     let starts = text.starts_with(|first: char| first.is_ascii_alphabetic());
     let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     if starts && plain && text.len() <= 32 {
         Ok(text.to_owned())
     } else {
-        Err("a name has 1 to 32 letters, digits, hyphens and underscores, the first of them a letter"
+        Err("a name has 1 to 32 letters, digits, hyphens and underscores, and begins with a letter"
             .to_owned())
     }
 }

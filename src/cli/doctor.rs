@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use super::Failure;
-use super::answer::AnswerArgs;
+use super::CommandError;
+use super::output::OutputArgs;
 use crate::doctor::{self, Status};
 
 /// Look at the configuration and every dependency, and say what is wrong in words
@@ -18,16 +18,16 @@ pub(super) struct DoctorArgs {
     #[arg(long)]
     ask: bool,
     #[command(flatten)]
-    answer: AnswerArgs,
+    output: OutputArgs,
 }
 
 const FINDING: [&str; 3] = ["status", "check", "message"];
 
-pub(super) async fn run(args: DoctorArgs, command: &clap::Command) -> Result<ExitCode, Failure> {
+pub(super) async fn run(args: DoctorArgs, command: &clap::Command) -> Result<ExitCode, CommandError> {
     let mut known = BTreeSet::new();
     variables(command, &mut known);
     let findings = doctor::run_checks(&known, args.ask).await;
-    args.answer.many(&findings, &FINDING)?;
+    args.output.print_list(&findings, &FINDING)?;
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (warned, failed) = (count(Status::Warn), count(Status::Fail));
     eprintln!("{failed} failed, {warned} to look at, {} well", count(Status::Ok));

@@ -1,65 +1,62 @@
-//! `tidemark erase`: takes what was deleted, and history that is older than is kept, out of the files of Postgres and
-//! ClickHouse now, instead of within a day.
+//! `tidemark erase`: purges deleted and expired data now instead of within a day.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::Failure;
-use super::answer::AnswerArgs;
+use super::CommandError;
+use super::output::OutputArgs;
 use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::store::records::organizations;
 use crate::worker::erasure::{self, ErasedRows};
 use crate::worker::relay;
 
-/// Take what was deleted, and history that is older than is kept, out of the files of Postgres and ClickHouse now
+/// Physically remove deleted and expired data now
 ///
-/// A running tracker does so twice a day; this is for whoever cannot wait. Daily sums of older history go with what is erased
-/// next, once the tracker has computed them again: run it twice. Search indexes keep what was deleted for up to
-/// half a day more, unless they are made anew (tidemark reindex).
+/// A running tracker does this twice a day. Daily totals of expired history are recomputed first and removed by the next
+/// run: run it twice. Search indexes contain deleted texts for up to half a day more, unless rebuilt (tidemark reindex).
 #[derive(Debug, clap::Args)]
 pub(super) struct EraseArgs {
-    /// What one organization deleted; without, what all of them did
+    /// Organization; default: all
     #[arg(long, value_name = "ID")]
     org: Option<Uuid>,
     #[command(flatten)]
-    answer: AnswerArgs,
+    output: OutputArgs,
     #[command(flatten)]
     stores: StoreArgs,
 }
 
-/// How long another process is waited for that erases.
-const PATIENCE: Duration = Duration::from_secs(900);
-/// How often it is looked at.
-const LOOK: Duration = Duration::from_millis(200);
+/// How long to wait for another process that erases.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(900);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(super) async fn run(args: EraseArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: EraseArgs) -> Result<(), CommandError> {
     let stores = Databases::connect(&args.stores)?;
     if let Some(organization) = args.org {
         organizations::require(&stores.pg, organization).await?;
     }
     let database_url = args.stores.postgres.database_url.reveal();
     let erased = relay::run_during(&stores, database_url, erase(&stores, database_url, args.org)).await?;
-    args.answer.one(&erased, &["outbox_rows", "history_rows"])
+    args.output.print(&erased, &["outbox_rows", "history_rows"])
 }
 
 async fn erase(
     stores: &Databases,
     database_url: &str,
     organization: Option<Uuid>,
-) -> Result<ErasedRows, Failure> {
-    let deadline = Instant::now() + PATIENCE;
+) -> Result<ErasedRows, CommandError> {
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         if let Some(erased) = erasure::run_once(stores, database_url, organization).await? {
             return Ok(erased);
         }
         if Instant::now() >= deadline {
-            return Err(Failure::new(
-                "another process has been erasing for a quarter of an hour: try again later",
+            return Err(CommandError::new(
+                "another process has been erasing for 15 minutes: retry later",
             ));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(LOCK_POLL_INTERVAL).await;
     }
 }

@@ -1,13 +1,13 @@
-//! `tidemark migrate`: brings Postgres and ClickHouse to the schema of this version.
+//! `tidemark migrate`: applies this version's schema.
 
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store;
 
-use super::Failure;
+use super::CommandError;
 
-/// Bring Postgres and ClickHouse to this version's schema
+/// Migrate Postgres and ClickHouse to this version's schema
 ///
-/// Makes the databases where they are missing. Safe to run at any time, and from several machines at once.
+/// Creates missing databases. Safe at any time, also from several machines at once.
 #[derive(Debug, clap::Args)]
 pub(super) struct MigrateArgs {
     #[command(flatten)]
@@ -16,7 +16,7 @@ pub(super) struct MigrateArgs {
     clickhouse: ClickhouseArgs,
 }
 
-pub(super) async fn run(args: MigrateArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: MigrateArgs) -> Result<(), CommandError> {
     let applied = store::migrate::run(&args.postgres, &args.clickhouse).await?;
     eprintln!("applied {} migrations to Postgres and {} to ClickHouse", applied.postgres, applied.clickhouse);
     Ok(())

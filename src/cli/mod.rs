@@ -1,20 +1,19 @@
-//! The command line: what can be asked of the program, and how an answer or a failure is told.
+//! The command line, one file per subcommand.
 //!
-//! Answers go to standard output, everything else to standard error. Wrong options end with status 2, anything
-//! else that fails with status 1 and one sentence.
+//! Results go to standard output, everything else to standard error. Wrong options exit with status 2, other errors with status
+//! 1 and one sentence.
 
-mod answer;
 mod clickhouse;
 mod clickhouse_user;
 mod doctor;
 mod erase;
 mod export;
-mod guard;
 mod import;
 mod key;
-pub mod lifeline;
 mod migrate;
 mod org;
+mod output;
+mod parent_liveness;
 mod probe;
 mod rebuild;
 mod reindex;
@@ -35,9 +34,9 @@ use crate::server::{self, ServeArgs};
 use crate::store;
 use crate::telemetry::{self, ExportConfig, LogArgs};
 
-/// Tracks social creators on Instagram and TikTok and answers exact analytics about them.
+/// Tracks social creators on Instagram and TikTok and serves exact analytics about them.
 ///
-/// Try it: `tidemark up --demo` starts everything on this machine, with a year of demo data.
+/// Try it: `tidemark up --demo` runs everything on this machine, with a year of demo data.
 #[derive(Debug, Parser)]
 #[command(name = "tidemark", version, max_term_width = 110)]
 struct Cli {
@@ -45,29 +44,29 @@ struct Cli {
     command: Command,
     #[command(flatten)]
     log: LogArgs,
-    /// Stop when standard input closes, and hold a shared lock on this file until then
+    /// Stop when standard input closes; hold a shared lock on this file until then
     #[arg(long, value_name = "FILE", hide = true, global = true)]
-    lifeline: Option<PathBuf>,
+    exit_with_parent: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::UpArgs),
-    /// Answer the API
+    /// Serve the API
     ///
-    /// Any number may run, each with a search index of its own.
+    /// Any number of processes may run, each with its own search index.
     Serve(ServeArgs),
     /// Run the tracker and the relay to ClickHouse
     ///
-    /// Reads what is due from the platforms, and brings what was committed to ClickHouse. Any number may run.
+    /// Scrapes due accounts and videos, and delivers committed changes to ClickHouse. Any number of processes may run.
     Track(track::TrackCommand),
     Migrate(migrate::MigrateArgs),
     Reindex(reindex::ReindexArgs),
     Doctor(doctor::DoctorArgs),
     Clickhouse(clickhouse::ClickhouseCommandArgs),
-    /// Serve imitations of the social platforms, for trying things out
+    /// Imitate the social platforms, for the demo and tests
     ///
-    /// Three wire formats on one port, over a population that grows by itself; GET /_control shows it.
+    /// Serves three wire formats on one port, over a simulated population; GET /_control shows it.
     Sandbox(SandboxArgs),
     Source(source::SourceCommandArgs),
     Import(import::ImportArgs),
@@ -80,7 +79,7 @@ enum Command {
     ClickhouseUser(clickhouse_user::ClickhouseUserArgs),
     Probe(probe::ProbeArgs),
     #[command(hide = true)]
-    Guard(guard::GuardArgs),
+    RunPostgres(up::run_postgres::RunPostgresArgs),
 }
 
 impl Command {
@@ -95,24 +94,24 @@ impl Command {
     }
 }
 
-/// Why a command did not do what it was asked: one sentence for the person who asked.
+/// An error as one sentence.
 #[derive(Debug)]
-pub struct Failure(String);
+pub struct CommandError(String);
 
-impl Failure {
+impl CommandError {
     pub fn new(sentence: impl Into<String>) -> Self {
-        Failure(sentence.into())
+        CommandError(sentence.into())
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl<E: Error + 'static> From<E> for Failure {
-    /// Tells an error with its causes, each once, and what to do where a command named an organization that is not there.
+impl<E: Error + 'static> From<E> for CommandError {
+    /// Joins an error and its causes, each once, and adds advice for an unknown organization.
     fn from(error: E) -> Self {
         let mut sentence = error.to_string();
         let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
@@ -126,23 +125,23 @@ impl<E: Error + 'static> From<E> for Failure {
             }
             cause = error.source();
         }
-        Failure(sentence)
+        CommandError(sentence)
     }
 }
 
-/// A parser for options that take one of a few words, which help and errors then list.
-fn word<T>(
-    words: impl Into<clap::builder::PossibleValuesParser>,
+/// A parser for an option with a list of values, which help and errors show.
+fn one_of<T>(
+    values: impl Into<clap::builder::PossibleValuesParser>,
 ) -> impl clap::builder::TypedValueParser<Value = T>
 where
     T: std::str::FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
 {
     use clap::builder::TypedValueParser;
-    words.into().try_map(|word| word.parse::<T>())
+    values.into().try_map(|value| value.parse::<T>())
 }
 
-/// Reads a name as the API takes names: something visible, at most 255 characters.
-fn name(text: &str) -> Result<String, String> {
+/// Parses a name with the rules of the API.
+fn parse_name(text: &str) -> Result<String, String> {
     let name = text.trim();
     match name.chars().count() {
         1..=255 if !name.contains(char::is_control) => Ok(name.to_owned()),
@@ -150,41 +149,41 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// The command line as it is described to clap, for whoever holds files that use it against it.
+/// The command line's definition.
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    match start(cli) {
+    match run(cli) {
         Ok(status) => status,
-        Err(failure) => {
-            eprintln!("error: {failure}");
+        Err(error) => {
+            eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn start(cli: Cli) -> Result<ExitCode, Failure> {
-    let chosen = rustls::crypto::ring::default_provider().install_default();
+fn run(cli: Cli) -> Result<ExitCode, CommandError> {
+    let installed = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let telemetry = telemetry::init(&cli.log, cli.command.export(), runtime.handle())?;
-    if chosen.is_err() {
-        tracing::debug!("cryptography for TLS was chosen before");
+    if installed.is_err() {
+        tracing::debug!("the TLS crypto provider was already set");
     }
-    if let Some(file) = &cli.lifeline {
-        lifeline::hold(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    if let Some(file) = &cli.exit_with_parent {
+        parent_liveness::exit_with_parent(file)
+            .map_err(|error| CommandError::new(format!("{}: {error}", file.display())))?;
     }
-    let result = runtime.block_on(run(cli.command));
+    let result = runtime.block_on(run_command(cli.command));
     telemetry.shutdown();
-    // What still waits for an answer of a store or a platform must not hold the process back.
+    // Do not wait for blocking tasks.
     runtime.shutdown_background();
     result
 }
 
-async fn run(command: Command) -> Result<ExitCode, Failure> {
+async fn run_command(command: Command) -> Result<ExitCode, CommandError> {
     match command {
         Command::Up(args) => up::run(args).await?,
         Command::Serve(args) => server::serve(args).await?,
@@ -204,7 +203,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Key(args) => key::run(args).await?,
         Command::ClickhouseUser(args) => clickhouse_user::run(args).await?,
         Command::Probe(args) => probe::run(args).await?,
-        Command::Guard(args) => return guard::run(args).await,
+        Command::RunPostgres(args) => return up::run_postgres::run(args).await,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -214,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn command_line_is_consistent() {
         Cli::command().debug_assert();
     }
 
@@ -236,11 +235,11 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_tells_its_causes_once() {
+    fn error_names_each_cause_once() {
         #[derive(Debug, thiserror::Error)]
-        #[error("the store is away")]
+        #[error("the database is down")]
         struct Outer(#[source] std::io::Error);
-        let failure = Failure::from(Outer(std::io::Error::other("connection refused")));
-        assert_eq!(failure.to_string(), "the store is away: connection refused");
+        let error = CommandError::from(Outer(std::io::Error::other("connection refused")));
+        assert_eq!(error.to_string(), "the database is down: connection refused");
     }
 }

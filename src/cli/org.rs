@@ -1,4 +1,4 @@
-//! `tidemark org`: makes, lists, changes and deletes organizations, the tenants of the service.
+//! `tidemark org`: organizations, the tenants of the service.
 
 use std::io::{self, IsTerminal};
 use std::ops::RangeInclusive;
@@ -9,8 +9,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::Failure;
-use super::answer::AnswerArgs;
+use super::CommandError;
+use super::output::OutputArgs;
 use crate::app::Databases;
 use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::organization::{Organization, Subscription};
@@ -18,7 +18,7 @@ use crate::store::postgres::pool;
 use crate::store::records::organizations::{self, OrganizationChange, OrganizationUsage};
 use crate::worker::erasure::{self, ErasureProgress};
 
-/// Make, list, change and delete organizations
+/// Manage organizations
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct OrgArgs {
@@ -28,10 +28,10 @@ pub(super) struct OrgArgs {
 
 #[derive(Debug, Subcommand)]
 enum OrgCommand {
-    /// Make an organization
+    /// Create an organization
     Create {
-        /// What it is called
-        #[arg(long, value_name = "NAME", value_parser = super::name)]
+        /// Name
+        #[arg(long, value_name = "NAME", value_parser = super::parse_name)]
         name: String,
         #[command(flatten)]
         options: OrgOptions,
@@ -43,38 +43,38 @@ enum OrgCommand {
         #[command(flatten)]
         shared: Shared,
     },
-    /// Change an organization; what is not named stays as it is
+    /// Change an organization; omitted options stay unchanged
     Set {
-        /// The organization's id
+        /// Organization id
         #[arg(value_name = "ID")]
         id: Uuid,
-        /// What it is called
-        #[arg(long, value_name = "NAME", value_parser = super::name)]
+        /// Name
+        #[arg(long, value_name = "NAME", value_parser = super::parse_name)]
         name: Option<String>,
-        /// Whether its keys work: active or inactive
-        #[arg(long, value_name = "STATE", value_parser = super::word::<Subscription>(["active", "inactive"]))]
+        /// active or inactive; keys work while it is active
+        #[arg(long, value_name = "STATE", value_parser = super::one_of::<Subscription>(["active", "inactive"]))]
         subscription: Option<Subscription>,
         #[command(flatten)]
         options: OrgOptions,
         #[command(flatten)]
         shared: Shared,
     },
-    /// Delete an organization with its keys, accounts, videos, creators and all their history, for good
+    /// Delete an organization with all its data, for good
     ///
-    /// Its keys stop working at once and nothing is read for it any more; then everything that the stores hold of it is
-    /// erased. May be interrupted: a running tracker goes on with it.
+    /// Its keys stop working and tracking stops at once; then its data is erased from both databases. If interrupted, a running
+    /// tracker continues.
     Delete {
-        /// The organization's id
+        /// Organization id
         #[arg(value_name = "ID")]
         id: Uuid,
-        /// Do not ask for the organization's name first
+        /// Skip the confirmation
         #[arg(long)]
         yes: bool,
-        /// Return once it is deleted, and leave it to a tracker to erase what it had
+        /// Return when it is deleted; a tracker erases its data
         #[arg(long)]
         no_wait: bool,
         #[command(flatten)]
-        answer: AnswerArgs,
+        output: OutputArgs,
         #[command(flatten)]
         stores: StoreArgs,
     },
@@ -82,31 +82,30 @@ enum OrgCommand {
 
 #[derive(Debug, clap::Args)]
 struct OrgOptions {
-    /// Most accounts that it may track, or none: no limit
-    #[arg(long, value_name = "N", value_parser = limit(0..=i32::MAX))]
+    /// Maximum number of tracked accounts, or none
+    #[arg(long, value_name = "N", value_parser = parse_limit(0..=i32::MAX))]
     account_cap: Option<Limit>,
-    /// Requests that each of its keys may make in a minute, or none: the service's own limit
-    #[arg(long, value_name = "N", value_parser = limit(1..=i32::MAX))]
+    /// Requests per minute of each key, or none for the service's default
+    #[arg(long, value_name = "N", value_parser = parse_limit(1..=i32::MAX))]
     rate_limit: Option<Limit>,
-    /// Most posts that a first scrape reads of an account, unless the account says otherwise
+    /// Maximum posts that the first scrape of an account reads, unless set on the account
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(50..=5000))]
     default_max_recent_posts: Option<i32>,
-    /// How many days a first scrape reads back, unless the account says otherwise
+    /// Days that the first scrape of an account goes back, unless set on the account
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i32).range(90..=7300))]
     default_post_lookback_days: Option<i32>,
-    /// How many days of history are kept, at least 30, or none: keep all there is
+    /// Days of history to keep, at least 30, or none for all
     ///
-    /// A tracker takes away what is older, whole months at a time, for good. Gains of the days that stay do not change.
-    #[arg(long, value_name = "DAYS", value_parser = limit(30..=36_500))]
+    /// A tracker removes older history for good, in whole months. Gains of the remaining days do not change.
+    #[arg(long, value_name = "DAYS", value_parser = parse_limit(30..=36_500))]
     retention_days: Option<Limit>,
 }
 
-/// A whole number; without one, there is no limit.
+/// A number, or `none`.
 #[derive(Debug, Clone, Copy)]
 struct Limit(Option<i32>);
 
-/// Reads a number of a range, or `none`.
-fn limit(range: RangeInclusive<i32>) -> impl Fn(&str) -> Result<Limit, String> + Clone + Send + Sync {
+fn parse_limit(range: RangeInclusive<i32>) -> impl Fn(&str) -> Result<Limit, String> + Clone + Send + Sync {
     move |text| match text {
         "none" => Ok(Limit(None)),
         _ => match text.parse() {
@@ -119,7 +118,7 @@ fn limit(range: RangeInclusive<i32>) -> impl Fn(&str) -> Result<Limit, String> +
 #[derive(Debug, clap::Args)]
 struct Shared {
     #[command(flatten)]
-    answer: AnswerArgs,
+    output: OutputArgs,
     #[command(flatten)]
     postgres: PostgresArgs,
 }
@@ -151,50 +150,48 @@ const COLUMNS: [&str; 10] = [
     "created_at",
 ];
 
-pub(super) async fn run(args: OrgArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: OrgArgs) -> Result<(), CommandError> {
     match args.command {
         OrgCommand::Create { name, options, shared } => {
             let pg = pool::connect(&shared.postgres)?;
-            let made = organizations::create(&pg, &name, &options.change(None, None)).await?;
-            shared.answer.one(&made, &COLUMNS)
+            let created = organizations::create(&pg, &name, &options.change(None, None)).await?;
+            shared.output.print(&created, &COLUMNS)
         }
         OrgCommand::List { shared } => {
             let pg = pool::connect(&shared.postgres)?;
             let all: Vec<Organization> = organizations::list(&pg).await?;
-            shared.answer.many(&all, &COLUMNS)
+            shared.output.print_list(&all, &COLUMNS)
         }
         OrgCommand::Set { id, name, subscription, options, shared } => {
             let pg = pool::connect(&shared.postgres)?;
             let changed = organizations::update(&pg, id, &options.change(name, subscription)).await?;
-            shared.answer.one(&changed, &COLUMNS)
+            shared.output.print(&changed, &COLUMNS)
         }
-        OrgCommand::Delete { id, yes, no_wait, answer, stores } => {
-            delete(id, yes, no_wait, answer, &stores).await
+        OrgCommand::Delete { id, yes, no_wait, output, stores } => {
+            delete(id, yes, no_wait, output, &stores).await
         }
     }
 }
 
-/// What became of a deleted organization.
 #[derive(Serialize)]
 struct Deleted {
     #[serde(flatten)]
     belongings: OrganizationUsage,
-    /// Whether no store holds anything of it any more.
+    /// Whether all its data is erased.
     erased: bool,
 }
 
-/// How long others are waited for that have something of a deleted organization in hand, or erase something else.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often they are looked at.
-const LOOK: Duration = Duration::from_millis(200);
+/// How long to wait for a delivery in progress or another erasure.
+const ERASURE_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 async fn delete(
     id: Uuid,
     yes: bool,
     no_wait: bool,
-    answer: AnswerArgs,
+    output: OutputArgs,
     args: &StoreArgs,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let stores = Databases::connect(args)?;
     let belongings = organizations::fetch_usage(&stores.pg, id).await?;
     if !yes {
@@ -203,41 +200,41 @@ async fn delete(
     organizations::delete(&stores.pg, id).await?;
     eprintln!("organization {id} is deleted: its keys no longer work");
     let erased = !no_wait && erase(&stores, args.postgres.database_url.reveal(), id).await?;
-    answer.one(
+    output.print(
         &Deleted { belongings, erased },
         &["id", "name", "keys", "creators", "accounts", "videos", "erased"],
     )
 }
 
-/// Has the person at the terminal type the organization's name.
-fn confirm(belongings: &OrganizationUsage) -> Result<(), Failure> {
+/// Asks for the organization's name on the terminal.
+fn confirm(belongings: &OrganizationUsage) -> Result<(), CommandError> {
     let OrganizationUsage { name, keys, creators, accounts, videos, .. } = belongings;
     if !io::stdin().is_terminal() {
-        return Err(Failure::new("nobody is there to confirm it: say --yes to delete the organization"));
+        return Err(CommandError::new("standard input is no terminal: confirm with --yes"));
     }
     eprintln!(
-        "{name} and its {keys} keys, {creators} creators, {accounts} accounts, {videos} videos and all their history will \
-         be gone for good. Type the organization's name to go on:"
+        "This deletes {name} for good: {keys} keys, {creators} creators, {accounts} accounts, {videos} videos and all history.\n\
+         Type the organization's name to confirm:"
     );
     let mut typed = String::new();
     io::stdin().read_line(&mut typed)?;
-    if typed.trim() == name { Ok(()) } else { Err(Failure::new("that is another name: nothing is deleted")) }
+    if typed.trim() == name { Ok(()) } else { Err(CommandError::new("the name differs: nothing is deleted")) }
 }
 
-/// Erases what a deleted organization had; false when that is left to a tracker because others were in the way.
-async fn erase(stores: &Databases, database_url: &str, id: Uuid) -> Result<bool, Failure> {
-    let deadline = Instant::now() + PATIENCE;
+/// Erases the data of a deleted organization. Returns false if a tracker has to do it.
+async fn erase(stores: &Databases, database_url: &str, id: Uuid) -> Result<bool, CommandError> {
+    let deadline = Instant::now() + ERASURE_TIMEOUT;
     loop {
         let progress = erasure::erase_organization(stores, database_url, id).await.map_err(|error| {
-            Failure::new(format!(
-                "the organization is deleted, and what it had is not erased yet: {error}; a running tracker goes on, and so \
-                 does this command when it is repeated"
+            CommandError::new(format!(
+                "the organization is deleted, but its data is not erased yet: {error}; a running tracker retries, or repeat \
+                 this command"
             ))
         })?;
         match progress {
             ErasureProgress::Erased => return Ok(true),
             ErasureProgress::AwaitingDelivery | ErasureProgress::Locked if Instant::now() < deadline => {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             ErasureProgress::AwaitingDelivery => {
                 eprintln!(

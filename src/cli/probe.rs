@@ -1,49 +1,46 @@
-//! `tidemark probe`: asks whether an address answers, where the program itself is the only HTTP client there is: for health
-//! checks of containers and units.
+//! `tidemark probe`: an HTTP health check for containers and units without another HTTP client.
 
 use std::time::{Duration, Instant};
 
 use reqwest::redirect::Policy;
 use url::Url;
 
-use super::Failure;
+use super::CommandError;
 use crate::tls;
 
-/// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// How long to wait before it is asked again.
-const AGAIN: Duration = Duration::from_millis(200);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Ask whether an address answers with success
+/// Check that a URL responds with success
 ///
-/// For health checks: ends with status 0 when it does, and with status 1 and one sentence when it does not.
+/// For health checks: exits with status 0, or with status 1 and one sentence.
 #[derive(Debug, clap::Args)]
 pub(super) struct ProbeArgs {
-    /// What to ask, as in http://127.0.0.1:8080/v2/health
+    /// URL, as in http://127.0.0.1:8080/v2/health
     #[arg(value_name = "URL")]
     url: Url,
-    /// Ask again until it does, for at most so many seconds
+    /// Seconds to retry before failing
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     wait_seconds: u64,
 }
 
-pub(super) async fn run(args: ProbeArgs) -> Result<(), Failure> {
-    // What is probed is on this machine or beside it, never behind the proxy that the environment may name.
-    let client = tls::client()?.no_proxy().redirect(Policy::none()).timeout(PATIENCE).build()?;
-    let begun = Instant::now();
+pub(super) async fn run(args: ProbeArgs) -> Result<(), CommandError> {
+    // The probed process is local, so ignore HTTP_PROXY.
+    let client = tls::client()?.no_proxy().redirect(Policy::none()).timeout(REQUEST_TIMEOUT).build()?;
+    let started = Instant::now();
     loop {
-        let asked = ask(&client, &args.url).await;
-        if asked.is_ok() || begun.elapsed() + AGAIN > Duration::from_secs(args.wait_seconds) {
-            return asked;
+        let result = probe(&client, &args.url).await;
+        if result.is_ok() || started.elapsed() + RETRY_INTERVAL > Duration::from_secs(args.wait_seconds) {
+            return result;
         }
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
-async fn ask(client: &reqwest::Client, url: &Url) -> Result<(), Failure> {
+async fn probe(client: &reqwest::Client, url: &Url) -> Result<(), CommandError> {
     let status = client.get(url.clone()).send().await?.status();
     if status.is_success() {
         return Ok(());
     }
-    Err(Failure::new(format!("{url} answers {}", status.as_u16())))
+    Err(CommandError::new(format!("{url} responds with status {}", status.as_u16())))
 }

@@ -1,33 +1,33 @@
-//! `tidemark rebuild`: has the rollup written anew from the facts, while everything is served.
+//! `tidemark rebuild`: recomputes the rollup from the snapshots.
 
 use std::io::IsTerminal;
 
 use uuid::Uuid;
 
-use super::Failure;
-use super::answer::AnswerArgs;
+use super::CommandError;
+use super::output::OutputArgs;
 use crate::app::Databases;
 use crate::config::StoreArgs;
 use crate::rollup::rebuild;
 use crate::store::records::organizations;
 use crate::worker::relay;
 
-/// Write the rollup of an organization, or of all, anew from the facts
+/// Recompute the rollup of one organization or all from the snapshots
 ///
-/// Requests are answered meanwhile, and what was right stays so. Works beside a running tracker, whose relay does it, and
-/// may be interrupted and repeated at will. Ends when the rebuilt numbers are what requests see.
+/// Requests are served meanwhile, and correct numbers do not change. Works beside a running tracker, whose relay does it, and can
+/// be interrupted and repeated. Ends when requests see the new numbers.
 #[derive(Debug, clap::Args)]
 pub(super) struct RebuildArgs {
-    /// The organization; without, all of them, one after the other
+    /// Organization; default: all
     #[arg(long, value_name = "ID")]
     org: Option<Uuid>,
     #[command(flatten)]
-    answer: AnswerArgs,
+    output: OutputArgs,
     #[command(flatten)]
     stores: StoreArgs,
 }
 
-pub(super) async fn run(args: RebuildArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: RebuildArgs) -> Result<(), CommandError> {
     let stores = Databases::connect(&args.stores)?;
     let organizations = match args.org {
         Some(organization) => vec![organization],
@@ -36,5 +36,5 @@ pub(super) async fn run(args: RebuildArgs) -> Result<(), Failure> {
     let database_url = args.stores.postgres.database_url.reveal();
     let work = rebuild::rebuild(&stores, &organizations, std::io::stderr().is_terminal());
     let summary = relay::run_during(&stores, database_url, work).await;
-    args.answer.one(&summary?, &["organizations", "subjects"])
+    args.output.print(&summary?, &["organizations", "subjects"])
 }

@@ -1,46 +1,45 @@
-//! `tidemark reindex`: has every API process make its search index anew.
+//! `tidemark reindex`: makes every API process rebuild its search index.
 
 use std::time::Duration;
 
-use super::Failure;
+use super::CommandError;
 use crate::config::PostgresArgs;
 use crate::store::postgres::pool;
 use crate::store::search::changes;
 
-/// How often the API processes are looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Make the search indexes anew
+/// Rebuild the search indexes
 ///
-/// Every API process builds another index beside the one in use and takes it once it is complete and current; searches
-/// go on meanwhile. One that does not run does so when it starts. Waits for those that run; it may be interrupted.
+/// Every API process builds a new index beside the current one, and swaps when it is up to date. A process that is down
+/// rebuilds when it starts. Waits for running processes; can be interrupted.
 #[derive(Debug, clap::Args)]
 pub(super) struct ReindexArgs {
     #[command(flatten)]
     postgres: PostgresArgs,
 }
 
-pub(super) async fn run(args: ReindexArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: ReindexArgs) -> Result<(), CommandError> {
     let pg = pool::connect(&args.postgres)?;
     let generation = changes::request_rebuild(&pg).await?;
-    let mut told = None;
+    let mut last_printed = None;
     loop {
-        let (living, behind) = changes::count_followers(&pg, generation).await?;
-        match (living, behind) {
+        let (running, behind) = changes::count_followers(&pg, generation).await?;
+        match (running, behind) {
             (0, _) => {
-                eprintln!("no API process runs: each makes its search index anew when it starts");
+                eprintln!("no API process is running: each rebuilds its index when it starts");
                 return Ok(());
             }
             (_, 0) => {
-                eprintln!("all {living} search indexes in use are made anew");
+                eprintln!("all {running} search indexes are rebuilt");
                 return Ok(());
             }
-            _ if told != Some(behind) => {
-                eprintln!("{behind} of {living} search indexes in use are to be made anew");
-                told = Some(behind);
+            _ if last_printed != Some(behind) => {
+                eprintln!("{behind} of {running} search indexes remain to be rebuilt");
+                last_printed = Some(behind);
             }
             _ => {}
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

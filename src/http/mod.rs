@@ -42,7 +42,7 @@ pub fn service(routes: Router, app: &App) -> Service {
         service = service.hoop(cors);
     }
     service
-        .hoop(shutdown::RefuseLate(app.running.clone()))
+        .hoop(shutdown::RefuseLate(app.in_flight.clone()))
         .hoop(etag_and_compress::Represent)
         .hoop(route::CatchPanic)
         .hoop(route::Unrouted)

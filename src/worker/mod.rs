@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{ConnectError, Databases};
 use crate::config::StoreArgs;
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
-use crate::running::StopArgs;
+use crate::shutdown::ShutdownArgs;
 use crate::store::migrate::{self, SchemaCheck};
 use crate::store::{Error, health};
 use crate::telemetry::{MetricsArgs, probes};
@@ -58,7 +58,7 @@ pub struct TrackArgs {
     #[arg(long, env = "TIDEMARK_TRACK_CONCURRENCY", default_value_t = 8, value_name = "N")]
     pub concurrency: usize,
     #[command(flatten)]
-    pub stop: StopArgs,
+    pub shutdown: ShutdownArgs,
 }
 
 /// Why a tracker does not start.
@@ -87,7 +87,7 @@ pub async fn run(args: TrackArgs, stop: CancellationToken) -> Result<(), StartEr
         return Ok(());
     }
     let mut tracker = Tracker::new(stores.clone(), sources.clone());
-    tracker.shutdown_grace = args.stop.bound();
+    tracker.shutdown_grace = args.shutdown.grace();
     let tracked = CancellationToken::new();
     let track = async {
         tracker.run(args.concurrency.max(1), stop.clone()).await;

@@ -400,8 +400,8 @@ fn the_page_says_how_much_memory_all_may_take() {
 #[test]
 fn services_get_the_time_to_stop_that_they_take() {
     let services = services();
-    let farewell = Duration::from_secs(tidemark::running::STOP_SECONDS + 5);
-    assert!(seconds(&services["api"]["stop_grace_period"]) >= farewell.as_secs());
+    let grace = Duration::from_secs(tidemark::shutdown::DEFAULT_STOP_SECONDS + 5);
+    assert!(seconds(&services["api"]["stop_grace_period"]) >= grace.as_secs());
     for name in ["tracker", "postgres", "clickhouse"] {
         assert!(seconds(&services[name]["stop_grace_period"]) >= 60, "{name}");
     }

@@ -180,9 +180,9 @@ fn every_unit_is_bounded_hardened_and_starts_again() {
         let makes_code = name == "tidemark-clickhouse.service";
         assert_eq!(unit.every("MemoryDenyWriteExecute").count(), usize::from(!makes_code), "{name}");
         if !runs_once {
-            let farewell = Duration::from_secs(tidemark::running::STOP_SECONDS + 5);
+            let grace = Duration::from_secs(tidemark::shutdown::DEFAULT_STOP_SECONDS + 5);
             let stop: u64 = unit.one("TimeoutStopSec").parse().unwrap();
-            assert!(stop >= farewell.as_secs(), "{name} is killed before it has ended");
+            assert!(stop >= grace.as_secs(), "{name} is killed before it has ended");
         }
         for key in ["After", "Wants"] {
             for other in unit.every(key).flat_map(str::split_whitespace) {

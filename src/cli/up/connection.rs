@@ -1,6 +1,5 @@
-//! The two files that say how a running installation is reached: `demo.json` for programs, `demo.env` for shells.
-//!
-//! They hold keys and passwords, so only their owner may read them; each appears whole or not at all.
+//! Addresses and credentials of a running installation: `demo.json` for programs, `demo.env` for shells. Readable by the owner
+//! only, and replaced atomically.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,21 +8,20 @@ use std::path::Path;
 
 use serde::Serialize;
 
-const JSON: &str = "demo.json";
-const SHELL: &str = "demo.env";
+const JSON_FILE: &str = "demo.json";
+const SHELL_FILE: &str = "demo.env";
 
-/// An account that can be tracked for a try.
+/// An untracked account of the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct SandboxAccount {
     pub(super) platform: &'static str,
     pub(super) username: String,
 }
 
-/// How a running installation is reached.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Connection {
     pub(super) base_url: String,
-    /// The demo organization and its key; absent without `--demo`.
+    /// Absent without `--demo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) api_key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,23 +39,23 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Writes both files; `demo.json` last, whose presence says that all is ready.
+    /// Writes both files, `demo.json` last: its presence means ready.
     pub(super) fn write(&self, dir: &Path, environment: &[(&'static str, String)]) -> io::Result<()> {
         let shell: String =
             environment.iter().map(|(name, value)| format!("{name}={}\n", quote(value))).collect();
-        write_private(dir, SHELL, shell.as_bytes())?;
+        write_private(dir, SHELL_FILE, shell.as_bytes())?;
         let mut json = serde_json::to_vec_pretty(self)?;
         json.push(b'\n');
-        write_private(dir, JSON, &json)
+        write_private(dir, JSON_FILE, &json)
     }
 
-    /// What a newcomer is told once all is ready.
+    /// The message at the end of the start.
     pub(super) fn introduction(&self, dir: &Path) -> String {
         let mut text = format!("\nTidemark is ready.\n\n  base URL  {}\n", self.base_url);
         if let Some(key) = &self.api_key {
             text.push_str(&format!("  key       {key}\n"));
         }
-        text.push_str(&format!("  files     {0}/{JSON}, {0}/{SHELL}\n\n", dir.display()));
+        text.push_str(&format!("  files     {0}/{JSON_FILE}, {0}/{SHELL_FILE}\n\n", dir.display()));
         match &self.api_key {
             Some(key) => text.push_str(&format!(
                 "Try:\n\n  curl -H 'Authorization: Bearer {key}' '{}/overview?period=30d'\n\n",
@@ -65,13 +63,13 @@ impl Connection {
             )),
             None => text.push_str(&format!("Try:\n\n  curl '{}/health'\n\n", self.base_url)),
         }
-        text.push_str("Ctrl-C stops everything; the data stay.\n");
+        text.push_str("Ctrl-C stops everything and keeps the data.\n");
         text
     }
 
-    /// Removes the files of an earlier run, which would say that all is ready before it is.
+    /// Removes the files of an earlier run, which would mean ready.
     pub(super) fn remove(dir: &Path) -> io::Result<()> {
-        for name in [JSON, SHELL] {
+        for name in [JSON_FILE, SHELL_FILE] {
             match fs::remove_file(dir.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -81,16 +79,16 @@ impl Connection {
     }
 }
 
-/// Writes a file that only its owner may read, whole or not at all.
+/// Replaces a file atomically, with mode 0600.
 pub(super) fn write_private(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let unfinished = dir.join(format!(".{name}.new"));
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+    let draft = dir.join(format!(".{name}.new"));
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     file.write_all(content)?;
     file.sync_all()?;
-    fs::rename(unfinished, dir.join(name))
+    fs::rename(draft, dir.join(name))
 }
 
-/// Quotes a value for any POSIX shell.
+/// Quotes a value for POSIX shells.
 fn quote(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
@@ -103,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_reads_back_what_was_written_and_nobody_else_does() {
+    fn shell_file_round_trips_and_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let value = "it's $HOME `x` \\ \"y\"";
         let connection = Connection {
@@ -125,7 +123,7 @@ mod tests {
         let script = format!("set -a; . {}/demo.env; printenv TIDEMARK_X", dir.path().display());
         let output = Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), value);
-        for name in [JSON, SHELL] {
+        for name in [JSON_FILE, SHELL_FILE] {
             let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
         }

@@ -1,4 +1,4 @@
-//! The folder that holds all state of one installation, taken by one `tidemark up` at a time.
+//! The folder that holds all state of an installation, locked by one `tidemark up` at a time.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -6,64 +6,63 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::{Failure, lifeline};
+use crate::cli::{CommandError, parent_liveness};
 
-/// How long the processes of an earlier run get to notice that their parent is gone.
-const LEFTOVER_PATIENCE: Duration = Duration::from_secs(45);
+/// How long children of an earlier run may take to exit after their parent.
+const CHILD_EXIT_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// The folder of one installation, held by this process alone.
+/// An installation's folder, locked by this process.
 pub(super) struct Home {
     pub(super) dir: PathBuf,
     _lock: File,
 }
 
 impl Home {
-    /// Takes the folder, or says who has it.
-    pub(super) fn take(dir: &Path) -> Result<Self, Failure> {
-        let fail = |error: io::Error| Failure::new(format!("{} cannot be used: {error}", dir.display()));
-        fs::create_dir_all(dir.join("logs")).map_err(fail)?;
-        fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(fail)?;
-        let dir = dir.canonicalize().map_err(fail)?;
+    pub(super) fn lock(dir: &Path) -> Result<Self, CommandError> {
+        let failed = |error: io::Error| CommandError::new(format!("{} cannot be used: {error}", dir.display()));
+        fs::create_dir_all(dir.join("logs")).map_err(failed)?;
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+        let dir = dir.canonicalize().map_err(failed)?;
         let mut lock = File::options()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
             .open(dir.join("up.lock"))
-            .map_err(fail)?;
+            .map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::Error(error)) => return Err(fail(error)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
             Err(TryLockError::WouldBlock) => {
                 let mut process = String::new();
-                lock.read_to_string(&mut process).map_err(fail)?;
-                return Err(Failure::new(format!(
+                lock.read_to_string(&mut process).map_err(failed)?;
+                return Err(CommandError::new(format!(
                     "another tidemark up, process {}, runs in {}: stop it first, or pass --dir and --port to run a second one",
                     process.trim(),
                     dir.display()
                 )));
             }
         }
-        lock.set_len(0).map_err(fail)?;
-        lock.rewind().map_err(fail)?;
-        writeln!(lock, "{}", std::process::id()).map_err(fail)?;
+        lock.set_len(0).map_err(failed)?;
+        lock.rewind().map_err(failed)?;
+        writeln!(lock, "{}", std::process::id()).map_err(failed)?;
         Ok(Home { dir, _lock: lock })
     }
 
-    /// Waits for what an earlier run left behind, which ends by itself.
-    pub(super) fn wait_for_leftovers(&self) -> Result<(), Failure> {
-        if lifeline::wait_until_free(&self.lifeline(), LEFTOVER_PATIENCE)? {
+    /// Waits until the children of an earlier run have exited.
+    pub(super) fn wait_for_children(&self) -> Result<(), CommandError> {
+        if parent_liveness::wait_for_exit(&self.children_lock(), CHILD_EXIT_TIMEOUT)? {
             return Ok(());
         }
-        Err(Failure::new(format!(
-            "processes of an earlier tidemark up still hold {} and do not stop: end them, then start again",
-            self.lifeline().display()
+        Err(CommandError::new(format!(
+            "processes of an earlier tidemark up hold {} and do not stop: kill them, then start again",
+            self.children_lock().display()
         )))
     }
 
-    /// The file that every process of the installation holds a lock on.
-    pub(super) fn lifeline(&self) -> PathBuf {
-        self.dir.join("lifeline.lock")
+    /// The file that every child holds a shared lock on.
+    pub(super) fn children_lock(&self) -> PathBuf {
+        self.dir.join("children.lock")
     }
 }
 
@@ -72,12 +71,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_taken_by_one_at_a_time() {
+    fn folder_is_locked_by_one_process() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::take(dir.path()).unwrap();
-        let refusal = Home::take(dir.path()).err().expect("the folder is taken").to_string();
-        assert!(refusal.contains(&format!("process {}", std::process::id())), "{refusal}");
+        let home = Home::lock(dir.path()).unwrap();
+        let error = Home::lock(dir.path()).err().expect("the folder is locked").to_string();
+        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         drop(home);
-        assert!(Home::take(dir.path()).is_ok());
+        assert!(Home::lock(dir.path()).is_ok());
     }
 }

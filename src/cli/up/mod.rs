@@ -1,12 +1,11 @@
-//! `tidemark up`: the whole service on one machine, from one command, with all its state in one folder.
-//!
-//! It is the parent of every other process and does none of their work itself.
+//! `tidemark up`: the complete service on one machine, as children of one process, with all state in one folder.
 
 mod connection;
 mod demo;
 mod home;
 mod ports;
-pub(super) mod postgres;
+mod postgres;
+pub(super) mod run_postgres;
 mod services;
 mod supervisor;
 
@@ -19,76 +18,76 @@ use self::ports::Ports;
 use self::postgres::Cluster;
 use self::services::Plan;
 use self::supervisor::Supervisor;
-use super::Failure;
+use super::CommandError;
 use super::clickhouse::default_libchdb;
-use super::lifeline::StopRequest;
 use crate::app::Databases;
+use crate::shutdown::ShutdownSignal;
 use crate::store;
 
-/// Start everything on this machine: stores, platforms, tracker and API
+/// Run everything on this machine: databases, platforms, tracker and API
 ///
-/// Runs Postgres (the system's programs), ClickHouse (built in), a sandbox that stands in for the social platforms,
-/// the tracker and the API, until Ctrl-C. All state is in one folder; the next start finds it again.
+/// Runs Postgres (the system's binaries), embedded ClickHouse, a sandbox that imitates the platforms, the tracker and the
+/// API, until Ctrl-C. All state is in one folder and stays there.
 #[derive(Debug, clap::Args)]
 pub(super) struct UpArgs {
-    /// The folder of all state: data, logs, keys
+    /// Folder of all state: data, logs, keys
     #[arg(long, env = "TIDEMARK_DIR", default_value = ".tidemark", value_name = "DIR")]
     dir: PathBuf,
-    /// The API's port on this machine; 0 takes a free one
+    /// Port of the API; 0 takes a free one
     #[arg(long, env = "TIDEMARK_PORT", default_value_t = 8080, value_name = "PORT")]
     port: u16,
-    /// Load a demo organization with a year of history at the first start
+    /// Create a demo organization with a year of history at the first start
     #[arg(long, env = "TIDEMARK_DEMO")]
     demo: bool,
     #[command(flatten)]
     history: DemoArgs,
-    /// Where libchdb.so is; by default where make libchdb puts it
+    /// Path of libchdb.so; default: where make libchdb installs it
     #[arg(long, env = "TIDEMARK_LIBCHDB", value_name = "FILE")]
     libchdb: Option<PathBuf>,
 }
 
-pub(super) async fn run(args: UpArgs) -> Result<(), Failure> {
-    let mut stop = StopRequest::listen()?;
-    let home = Home::take(&args.dir)?;
+pub(super) async fn run(args: UpArgs) -> Result<(), CommandError> {
+    let mut shutdown = ShutdownSignal::listen()?;
+    let home = Home::lock(&args.dir)?;
     Connection::remove(&home.dir)?;
-    let supervisor = Supervisor::new(home.dir.join("logs"), home.lifeline());
+    let supervisor = Supervisor::new(home.dir.join("logs"), home.children_lock());
     let result = tokio::select! {
-        result = serve(&args, &home, &supervisor) => result,
-        () = stop.received() => Ok(()),
+        result = start(&args, &home, &supervisor) => result,
+        () = shutdown.received() => Ok(()),
     };
     supervisor.stop().await;
-    // A part whose start was broken off is in nobody's hands any more, but ends by itself.
-    home.wait_for_leftovers()?;
+    // A child whose start was interrupted is not supervised, but exits with this process.
+    home.wait_for_children()?;
     result
 }
 
-/// Starts everything in its order and then keeps it running for as long as it is polled.
-async fn serve(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<(), Failure> {
-    home.wait_for_leftovers()?;
+/// Starts all children in order; they are supervised while the future is polled.
+async fn start(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<(), CommandError> {
+    home.wait_for_children()?;
     if args.port != 0 {
         ports::bind(args.port).map_err(|error| {
-            Failure::new(format!(
-                "port {} cannot be used ({error}): stop what listens there, or choose another with --port (make demo DEMO_PORT=N)",
+            CommandError::new(format!(
+                "port {} cannot be used ({error}): choose another with --port (make demo DEMO_PORT=N)",
                 args.port
             ))
         })?;
     }
     let mut plan = plan(args, home).await?;
     tokio::try_join!(
-        supervisor.start(plan.postgres(), plan.postgres_is_ready()),
-        supervisor.start(plan.clickhouse(), plan.clickhouse_is_ready()),
+        supervisor.start(plan.postgres(), plan.postgres_ready()),
+        supervisor.start(plan.clickhouse(), plan.clickhouse_ready()),
     )?;
-    plan.learn_credentials()?;
+    plan.read_clickhouse_credentials()?;
     store::migrate::run(&plan.stores.postgres, &plan.stores.clickhouse).await?;
-    supervisor.start(plan.sandbox(), plan.sandbox_is_ready()).await?;
+    supervisor.start(plan.sandbox(), plan.sandbox_ready()).await?;
     tokio::try_join!(
-        supervisor.start(plan.tracker(), plan.tracker_is_ready()),
-        supervisor.start(plan.api(), plan.api_is_ready()),
+        supervisor.start(plan.tracker(), plan.tracker_ready()),
+        supervisor.start(plan.api(), plan.api_ready()),
     )?;
     let population = plan.population();
     let demo = if args.demo {
-        let stores = Databases::connect(&plan.stores)?;
-        Some(demo::complete(&home.dir, &stores, &population, args.history).await?)
+        let databases = Databases::connect(&plan.stores)?;
+        Some(demo::complete(&home.dir, &databases, &population, args.history).await?)
     } else {
         None
     };
@@ -99,12 +98,12 @@ async fn serve(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
     std::future::pending().await
 }
 
-/// Settles what every part has to know of the others.
-async fn plan(args: &UpArgs, home: &Home) -> Result<Plan, Failure> {
+/// Prepares Postgres and chooses the ports.
+async fn plan(args: &UpArgs, home: &Home) -> Result<Plan, CommandError> {
     let libchdb = args.libchdb.clone().or_else(default_libchdb).unwrap_or_default();
     if !libchdb.is_file() {
-        return Err(Failure::new(format!(
-            "there is no libchdb, ClickHouse as a library, at {}: run make libchdb, or set TIDEMARK_LIBCHDB",
+        return Err(CommandError::new(format!(
+            "libchdb is not at {}: run make libchdb, or set TIDEMARK_LIBCHDB",
             libchdb.display()
         )));
     }
@@ -117,6 +116,6 @@ async fn plan(args: &UpArgs, home: &Home) -> Result<Plan, Failure> {
         ports.choose("sandbox")?,
         if args.port == 0 { ports.choose("api")? } else { args.port },
     ];
-    ports.settle()?;
+    ports.save()?;
     Ok(Plan::new(home.dir.clone(), cluster, libchdb, chosen))
 }

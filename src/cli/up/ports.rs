@@ -1,4 +1,4 @@
-//! Which loopback ports the processes of one folder listen on: the same at every start where they are free.
+//! The loopback ports of an installation's processes: the same at every start, if they are free.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,40 +6,40 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-/// The ports of one folder, kept in a file of it.
+/// Ports by service, saved in a file.
 pub(super) struct Ports {
     file: PathBuf,
-    known: BTreeMap<String, u16>,
-    /// Held until all are chosen, so that no two services get the same.
-    held: Vec<TcpListener>,
+    ports: BTreeMap<String, u16>,
+    /// Bound until all ports are chosen, so that they differ.
+    listeners: Vec<TcpListener>,
 }
 
 impl Ports {
-    /// Reads the ports of the last start; a missing or broken file means that there was none.
+    /// Reads the ports of the last start. A missing or malformed file is empty.
     pub(super) fn read(dir: &Path) -> Self {
         let file = dir.join("ports.json");
-        let known =
+        let ports =
             fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Ports { file, known, held: Vec::new() }
+        Ports { file, ports, listeners: Vec::new() }
     }
 
-    /// Chooses the port of a service: the one it had, or a free one.
+    /// Chooses the service's last port, or a free one.
     pub(super) fn choose(&mut self, service: &str) -> io::Result<u16> {
-        let known = self.known.get(service).and_then(|&port| bind(port).ok());
-        let listener = known.map_or_else(|| bind(0), Ok)?;
+        let last = self.ports.get(service).and_then(|&port| bind(port).ok());
+        let listener = last.map_or_else(|| bind(0), Ok)?;
         let port = listener.local_addr()?.port();
-        self.held.push(listener);
-        self.known.insert(service.to_owned(), port);
+        self.listeners.push(listener);
+        self.ports.insert(service.to_owned(), port);
         Ok(port)
     }
 
-    /// Writes the choice down and lets go of the ports for those who are to listen on them.
-    pub(super) fn settle(self) -> io::Result<()> {
-        fs::write(&self.file, serde_json::to_vec_pretty(&self.known)?)
+    /// Saves the ports and releases them for their services.
+    pub(super) fn save(self) -> io::Result<()> {
+        fs::write(&self.file, serde_json::to_vec_pretty(&self.ports)?)
     }
 }
 
-/// Takes a loopback port for a moment, which fails when somebody listens there.
+/// Binds a loopback port; fails if it is in use.
 pub(super) fn bind(port: u16) -> io::Result<TcpListener> {
     TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
@@ -49,17 +49,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_kept_unless_somebody_else_has_them() {
+    fn ports_stay_the_same_unless_in_use() {
         let dir = tempfile::tempdir().unwrap();
         let mut ports = Ports::read(dir.path());
         let (first, second) = (ports.choose("a").unwrap(), ports.choose("b").unwrap());
         assert_ne!(first, second);
-        ports.settle().unwrap();
+        ports.save().unwrap();
 
-        let taken = bind(second).unwrap();
+        let other_process = bind(second).unwrap();
         let mut ports = Ports::read(dir.path());
         assert_eq!(ports.choose("a").unwrap(), first);
         assert_ne!(ports.choose("b").unwrap(), second);
-        drop(taken);
+        drop(other_process);
     }
 }

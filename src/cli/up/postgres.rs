@@ -1,7 +1,6 @@
-//! A Postgres of Tidemark's own, from the binaries that the system has: its folder, its password, its settings.
+//! The Postgres of `tidemark up`, from the system's binaries: data folder, password and command line.
 //!
-//! This module prepares the data folder and says how the server is to be run; the command line runs it. A server
-//! is never run as root: a root caller gets it run as the owner of the data, `postgres` at first.
+//! Postgres does not run as root: for root, it runs as the owner of the data, at first `postgres`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,46 +15,44 @@ use nix::unistd::{Pid, User, geteuid};
 
 use crate::model::secret::Secret;
 
-/// Why there is no Postgres to run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "no Postgres server was found: install it (on Debian: apt-get install postgresql) or put its initdb and postgres on the PATH"
+        "no Postgres server found: install it (Debian: apt-get install postgresql) or add initdb and postgres to PATH"
     )]
     NotInstalled,
     #[error(
-        "{dir} was made by Postgres {version}, which is not installed: install it (on Debian: apt-get install postgresql-{version}) or move {dir} away to start empty"
+        "{dir} needs Postgres {version}: install it (Debian: apt-get install postgresql-{version}), or move {dir} away to start empty"
     )]
     OtherVersion { dir: PathBuf, version: String },
     #[error(
-        "postgres does not run as root, and this system has neither a user named postgres nor one named nobody: create one, or start tidemark as an ordinary user"
+        "postgres cannot run as root: create the user postgres, or start tidemark as another user"
     )]
     NoUser,
     #[error("{path}: {reason}")]
     File { path: PathBuf, reason: io::Error },
-    #[error("initdb could not make {dir}: {reason}")]
+    #[error("initdb cannot create {dir}: {reason}")]
     Initdb { dir: PathBuf, reason: String },
     #[error(
-        "process {pid}, a Postgres of an earlier run, still uses {dir} and does not stop: end it with kill -QUIT {pid}"
+        "process {pid}, a Postgres of an earlier run, uses {dir} and does not stop: run kill -QUIT {pid}"
     )]
     StillRunning { dir: PathBuf, pid: i32 },
 }
 
-/// The server's programs and their major version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Binaries {
     dir: PathBuf,
     major: String,
 }
 
-/// The ordinary user as whom a root caller runs the server.
+/// The user that Postgres runs as for root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RunAs {
     uid: u32,
     gid: u32,
 }
 
-/// A data folder that a server can be started on.
+/// A data folder that is ready for a server.
 #[derive(Debug, Clone)]
 pub struct Cluster {
     dir: PathBuf,
@@ -64,7 +61,7 @@ pub struct Cluster {
     password: Secret,
 }
 
-/// How a program of the server is started: with `folder` as its working folder.
+/// A command line with its working folder.
 #[derive(Debug)]
 pub struct Invocation {
     pub program: OsString,
@@ -72,19 +69,19 @@ pub struct Invocation {
     pub folder: PathBuf,
 }
 
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const SUPERUSER: &str = "tidemark";
 const DATABASE: &str = "tidemark";
 
-/// How root starts a program as another user on a folder which that user could not reach by its name, as in
-/// root's home: it holds the folder open, under this name.
-const HELD_FOLDER: &str = "/proc/self/fd/9";
-const HOLD_FOLDER: &str = r#"exec 9<. && cd / && exec "$@""#;
+/// For a folder that only root can reach by name, as in root's home: the shell opens it before `setpriv`.
+const OPEN_FOLDER: &str = "/proc/self/fd/9";
+const OPEN_FOLDER_SCRIPT: &str = r#"exec 9<. && cd / && exec "$@""#;
 
 impl Cluster {
-    /// Prepares the cluster under `dir`: made at the first time, found again afterwards.
+    /// Creates the cluster in `dir` unless it exists, and stops a server that an earlier run left behind.
     pub fn prepare(dir: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(dir).map_err(at(dir))?;
-        let dir = &dir.canonicalize().map_err(at(dir))?;
+        fs::create_dir_all(dir).map_err(file_error(dir))?;
+        let dir = &dir.canonicalize().map_err(file_error(dir))?;
         let data = dir.join("data");
         let version = fs::read_to_string(data.join("PG_VERSION")).ok().map(|text| text.trim().to_owned());
         let binaries = match version {
@@ -93,33 +90,32 @@ impl Cluster {
                 find(Some(&version)).ok_or_else(|| Error::OtherVersion { dir: data.clone(), version })?
             }
         };
-        make_private_folder(dir)?;
+        create_private_folder(dir)?;
         let run_as = run_as(dir)?;
-        own(dir, run_as)?;
+        chown_for(dir, run_as)?;
         let password_file = dir.join("password");
         if !data.exists() {
             let password = generate_password()?;
             initialize(dir, &binaries, run_as, &password)?;
         }
-        let password = fs::read_to_string(&password_file).map_err(at(&password_file))?;
+        let password = fs::read_to_string(&password_file).map_err(file_error(&password_file))?;
         let socket = dir.join("socket");
-        make_private_folder(&socket)?;
-        own(&socket, run_as)?;
-        end_orphan(&data)?;
+        create_private_folder(&socket)?;
+        chown_for(&socket, run_as)?;
+        stop_orphan(&data)?;
         Ok(Cluster { dir: dir.to_owned(), binaries, run_as, password: Secret::new(password.trim()) })
     }
 
-    /// Where the server is reached once it listens on `port`.
     pub fn url(&self, port: u16) -> Secret {
         Secret::new(format!("postgres://{SUPERUSER}:{}@127.0.0.1:{port}/{DATABASE}", self.password.reveal()))
     }
 
-    /// How the server is started on `port`.
+    /// The command line of the server.
     pub fn invocation(&self, port: u16) -> Invocation {
         let settings = [
             ("listen_addresses", "127.0.0.1".to_owned()),
             ("port", port.to_string()),
-            // Relative to the data folder, so that a long path never exceeds what a socket's name may have.
+            // Relative to the data folder, because the path of a socket has a length limit.
             ("unix_socket_directories", "../socket".to_owned()),
             ("max_connections", "300".to_owned()),
             ("shared_buffers", "256MB".to_owned()),
@@ -141,17 +137,17 @@ impl Cluster {
 }
 
 impl Binaries {
-    /// Begins the command line of one of the programs on a data folder.
+    /// The beginning of the command line of a program.
     fn invocation(&self, program: &str, data: &Path, run_as: Option<RunAs>) -> Invocation {
         let program = self.dir.join(program).into_os_string();
         let mut arguments: Vec<OsString> = Vec::new();
         let (program, folder) = match run_as {
             None => (program, data.as_os_str().to_owned()),
             Some(RunAs { uid, gid }) => {
-                arguments.extend(["-c", HOLD_FOLDER, "sh", "setpriv"].map(OsString::from));
+                arguments.extend(["-c", OPEN_FOLDER_SCRIPT, "sh", "setpriv"].map(OsString::from));
                 arguments.extend([format!("--reuid={uid}"), format!("--regid={gid}")].map(OsString::from));
                 arguments.extend(["--clear-groups".into(), program]);
-                ("sh".into(), HELD_FOLDER.into())
+                ("sh".into(), OPEN_FOLDER.into())
             }
         };
         arguments.extend(["-D".into(), folder]);
@@ -159,8 +155,8 @@ impl Binaries {
     }
 }
 
-/// Finds the programs of the server: of major version `wanted`, or the newest.
-fn find(wanted: Option<&str>) -> Option<Binaries> {
+/// Finds Postgres: of the major version, or the newest.
+fn find(version: Option<&str>) -> Option<Binaries> {
     let mut folders: Vec<PathBuf> =
         env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default();
     let mut packaged: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
@@ -178,7 +174,7 @@ fn find(wanted: Option<&str>) -> Option<Binaries> {
         .into_iter()
         .filter(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
         .filter_map(|dir| Some(Binaries { major: major_version(&dir)?, dir }))
-        .find(|binaries| wanted.is_none_or(|wanted| wanted == binaries.major))
+        .find(|binaries| version.is_none_or(|version| version == binaries.major))
 }
 
 fn major_version(dir: &Path) -> Option<String> {
@@ -186,7 +182,7 @@ fn major_version(dir: &Path) -> Option<String> {
     parse_major(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// Reads `15` out of `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+/// Parses `15` from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
 fn parse_major(text: &str) -> Option<String> {
     let version =
         text.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
@@ -194,18 +190,17 @@ fn parse_major(text: &str) -> Option<String> {
     Some(major)
 }
 
-/// Makes a folder that is only its owner's, or leaves the one that is there.
-fn make_private_folder(dir: &Path) -> Result<(), Error> {
-    fs::create_dir_all(dir).map_err(at(dir))?;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(at(dir))
+fn create_private_folder(dir: &Path) -> Result<(), Error> {
+    fs::create_dir_all(dir).map_err(file_error(dir))?;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(file_error(dir))
 }
 
-/// Whom the server runs as when the caller is root: the owner of what is there, or the system's `postgres`.
+/// The owner of `dir`, or the system's `postgres`, if this process is root.
 fn run_as(dir: &Path) -> Result<Option<RunAs>, Error> {
     if !geteuid().is_root() {
         return Ok(None);
     }
-    let owner = fs::metadata(dir).map_err(at(dir))?;
+    let owner = fs::metadata(dir).map_err(file_error(dir))?;
     if owner.uid() != 0 {
         return Ok(Some(RunAs { uid: owner.uid(), gid: owner.gid() }));
     }
@@ -214,9 +209,9 @@ fn run_as(dir: &Path) -> Result<Option<RunAs>, Error> {
     Ok(Some(RunAs { uid: user.uid.as_raw(), gid: user.gid.as_raw() }))
 }
 
-fn own(path: &Path, run_as: Option<RunAs>) -> Result<(), Error> {
+fn chown_for(path: &Path, run_as: Option<RunAs>) -> Result<(), Error> {
     match run_as {
-        Some(RunAs { uid, gid }) => chown(path, Some(uid), Some(gid)).map_err(at(path)),
+        Some(RunAs { uid, gid }) => chown(path, Some(uid), Some(gid)).map_err(file_error(path)),
         None => Ok(()),
     }
 }
@@ -230,8 +225,7 @@ fn generate_password() -> Result<Secret, Error> {
     Ok(Secret::new(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
 }
 
-/// Makes the data folder beside its place and moves it there when it is whole, so that an interrupted attempt
-/// leaves nothing that looks like a cluster.
+/// Runs initdb in a temporary folder and renames it, so that an interrupted run leaves no partial cluster.
 fn initialize(
     dir: &Path,
     binaries: &Binaries,
@@ -240,18 +234,18 @@ fn initialize(
 ) -> Result<(), Error> {
     let unfinished = dir.join("data.new");
     if unfinished.exists() {
-        fs::remove_dir_all(&unfinished).map_err(at(&unfinished))?;
+        fs::remove_dir_all(&unfinished).map_err(file_error(&unfinished))?;
     }
-    make_private_folder(&unfinished)?;
-    own(&unfinished, run_as)?;
+    create_private_folder(&unfinished)?;
+    chown_for(&unfinished, run_as)?;
     let password_file = dir.join("password");
     write_private(&password_file, password.reveal())?;
-    own(&password_file, run_as)?;
+    chown_for(&password_file, run_as)?;
 
     let Invocation { program, mut arguments, folder } = binaries.invocation("initdb", &unfinished, run_as);
-    let named = arguments.pop().unwrap_or_default();
-    let pwfile = Path::new(&named).join("../password");
-    arguments.extend([named, "--pwfile".into(), pwfile.into()]);
+    let data = arguments.pop().unwrap_or_default();
+    let pwfile = Path::new(&data).join("../password");
+    arguments.extend([data, "--pwfile".into(), pwfile.into()]);
     let output = Command::new(&program)
         .args(arguments)
         .args(["--username", SUPERUSER, "--auth", "scram-sha-256", "--encoding", "UTF8"])
@@ -259,15 +253,15 @@ fn initialize(
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
-        .map_err(at(Path::new(&program)))?;
+        .map_err(file_error(Path::new(&program)))?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(Error::Initdb { dir: unfinished, reason: text.replace('\n', "; ") });
     }
-    fs::rename(&unfinished, dir.join("data")).map_err(at(&unfinished))
+    fs::rename(&unfinished, dir.join("data")).map_err(file_error(&unfinished))
 }
 
-/// The same rules of text on every machine: code points, with Unicode's notion of letters.
+/// The same collation on every machine: code points, with Unicode character classes.
 fn locale(major: &str) -> &'static [&'static str] {
     if major.parse().is_ok_and(|major: u32| major >= 17) {
         &["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
@@ -285,43 +279,43 @@ fn write_private(path: &Path, text: &str) -> Result<(), Error> {
         .truncate(true)
         .mode(0o600)
         .open(path)
-        .map_err(at(path))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(at(path))
+        .map_err(file_error(path))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(file_error(path))
 }
 
-/// Ends a server of this folder that outlived whoever started it, and clears the file of one that did not end itself.
-pub fn end_orphan(data: &Path) -> Result<(), Error> {
+/// Stops a server that an earlier run left behind, and removes its pid file.
+pub fn stop_orphan(data: &Path) -> Result<(), Error> {
     let file = data.join("postmaster.pid");
     let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
     let pid = text.lines().next().and_then(|line| line.trim().parse().ok());
     let Some(pid) = pid.filter(|&pid| serves(pid, data)) else {
-        // The number belongs to nobody, or by now to some other program, which Postgres could not tell.
-        return fs::remove_file(&file).map_err(at(&file));
+        // Postgres itself does not notice that the pid was reused.
+        return fs::remove_file(&file).map_err(file_error(&file));
     };
-    for (signal, patience) in [(Signal::SIGINT, 20), (Signal::SIGQUIT, 10)] {
-        tracing::warn!(pid, "a postgres of an earlier run still works on this folder and is stopped");
+    for (signal, seconds) in [(Signal::SIGINT, 20), (Signal::SIGQUIT, 10)] {
+        tracing::warn!(pid, "stopping a Postgres of an earlier run");
         let _ = signal::kill(Pid::from_raw(pid), signal);
-        let deadline = Instant::now() + Duration::from_secs(patience);
+        let deadline = Instant::now() + Duration::from_secs(seconds);
         while Instant::now() < deadline {
             if !serves(pid, data) {
                 return Ok(());
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(STOP_POLL_INTERVAL);
         }
     }
     Err(Error::StillRunning { dir: data.to_owned(), pid })
 }
 
-/// Whether process `pid` is a server on this very folder.
+/// Whether process `pid` is a server on this folder.
 fn serves(pid: i32, data: &Path) -> bool {
     match fs::read_link(format!("/proc/{pid}/cwd")) {
         Ok(folder) => data.canonicalize().is_ok_and(|data| data == folder),
-        // Without /proc to look at, a live process that has the number is taken for the server.
+        // Without /proc, any process with this pid counts.
         Err(_) => !Path::new("/proc/self").exists() && signal::kill(Pid::from_raw(pid), None).is_ok(),
     }
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
+fn file_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |reason| Error::File { path, reason }
 }
@@ -331,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_from_what_the_server_prints() {
+    fn major_version_is_parsed() {
         let debian = "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n";
         assert_eq!(parse_major(debian).as_deref(), Some("15"));
         assert_eq!(parse_major("postgres (PostgreSQL) 18beta1").as_deref(), Some("18"));
@@ -339,15 +333,15 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_a_dead_server_is_cleared_and_a_strangers_process_is_left_alone() {
+    fn stale_pid_file_is_removed_and_other_processes_live() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("postmaster.pid");
-        let mut stranger = Command::new("sleep").arg("60").spawn().unwrap();
-        fs::write(&file, format!("{}\n/data\n", stranger.id())).unwrap();
-        end_orphan(dir.path()).unwrap();
+        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+        fs::write(&file, format!("{}\n/data\n", other.id())).unwrap();
+        stop_orphan(dir.path()).unwrap();
         assert!(!file.exists());
-        assert!(stranger.try_wait().unwrap().is_none(), "the stranger's process was ended");
-        stranger.kill().unwrap();
-        stranger.wait().unwrap();
+        assert!(other.try_wait().unwrap().is_none(), "another process was killed");
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }

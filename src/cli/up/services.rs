@@ -1,4 +1,4 @@
-//! What `tidemark up` runs: each part's command line, its secrets, and how it is known to be ready.
+//! The children of `tidemark up`: their command lines, environment and readiness checks.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,28 +11,26 @@ use super::connection::{Connection, SandboxAccount};
 use super::demo::Demo;
 use super::postgres::Cluster;
 use super::supervisor::Service;
-use crate::cli::Failure;
+use crate::cli::CommandError;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::model::secret::Secret;
 use crate::sandbox::population::{Population, SimulatedAccount};
 use crate::{sandbox, store, tls};
 
-/// How long a part may take to stop before it is killed. Postgres' guard has its own, shorter patience.
-const GRACE: Duration = Duration::from_secs(20);
-const TRACKER_GRACE: Duration = Duration::from_secs(30);
-const POSTGRES_GRACE: Duration = Duration::from_secs(40);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+const TRACKER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longer than the steps of `run_postgres`.
+const POSTGRES_STOP_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// The pause between two looks at whether a part is ready.
-const LOOK_AGAIN: Duration = Duration::from_millis(40);
+const READY_POLL_INTERVAL: Duration = Duration::from_millis(40);
 
-/// Which population the sandbox has, and how many accounts.
-const SEED: u64 = 1;
-const SIZE: u16 = 330;
+const SANDBOX_SEED: u64 = 1;
+const SANDBOX_ACCOUNTS: u16 = 330;
 
-/// How many accounts are suggested for a try.
-const SUGGESTIONS: usize = 12;
+/// Accounts listed in demo.json.
+const MAX_SUGGESTED_ACCOUNTS: usize = 12;
 
-/// Who is where: all that the parts have to know of each other.
+/// Folders, ports and passwords of all children.
 pub(super) struct Plan {
     dir: PathBuf,
     cluster: Cluster,
@@ -46,7 +44,7 @@ pub(super) struct Plan {
     pub(super) stores: StoreArgs,
 }
 
-/// The user that data teams read ClickHouse as.
+/// The read-only ClickHouse user of data teams.
 #[derive(Debug, Default)]
 struct Analyst {
     user: String,
@@ -88,7 +86,7 @@ impl Plan {
 
     pub(super) fn postgres(&self) -> Service {
         let invocation = self.cluster.invocation(self.postgres_port);
-        let mut arguments: Vec<OsString> = vec!["guard".into(), "--folder".into(), invocation.folder.into()];
+        let mut arguments: Vec<OsString> = vec!["run-postgres".into(), "--folder".into(), invocation.folder.into()];
         arguments.extend(["--".into(), invocation.program]);
         arguments.extend(invocation.arguments);
         Service {
@@ -96,16 +94,16 @@ impl Plan {
             title: "Postgres",
             arguments,
             environment: Vec::new(),
-            grace: POSTGRES_GRACE,
+            stop_timeout: POSTGRES_STOP_TIMEOUT,
         }
     }
 
-    /// Resolves once the server takes connections to its maintenance database.
-    pub(super) async fn postgres_is_ready(&self) -> Result<(), Failure> {
+    /// Waits until the server accepts connections to its maintenance database.
+    pub(super) async fn postgres_ready(&self) -> Result<(), CommandError> {
         let mut url = url::Url::parse(self.stores.postgres.database_url.reveal())?;
         url.set_path("/postgres");
         while <PgConnection as sqlx::Connection>::connect(url.as_str()).await.is_err() {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(READY_POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -114,40 +112,40 @@ impl Plan {
         let mut arguments = arguments(&["clickhouse", "--listen", &local(self.clickhouse_port)]);
         arguments.extend(["--data".into(), self.clickhouse_data().into()]);
         arguments.extend(["--libchdb".into(), self.libchdb.clone().into()]);
-        Service { name: "clickhouse", title: "ClickHouse", arguments, environment: Vec::new(), grace: GRACE }
+        Service { name: "clickhouse", title: "ClickHouse", arguments, environment: Vec::new(), stop_timeout: STOP_TIMEOUT }
     }
 
     fn clickhouse_data(&self) -> PathBuf {
         self.dir.join("clickhouse")
     }
 
-    /// Reads the passwords that ClickHouse made at its first start; whoever comes after it needs them.
-    pub(super) fn learn_credentials(&mut self) -> Result<(), Failure> {
-        let found = Credentials::read(&self.clickhouse_data())?;
-        self.stores.clickhouse.clickhouse_user = found.user;
-        self.stores.clickhouse.clickhouse_password = Secret::new(found.password);
-        self.analyst = Analyst { user: found.readonly_user, password: Secret::new(found.readonly_password) };
+    /// Reads the passwords that ClickHouse generated at its first start.
+    pub(super) fn read_clickhouse_credentials(&mut self) -> Result<(), CommandError> {
+        let credentials = Credentials::read(&self.clickhouse_data())?;
+        self.stores.clickhouse.clickhouse_user = credentials.user;
+        self.stores.clickhouse.clickhouse_password = Secret::new(credentials.password);
+        self.analyst = Analyst { user: credentials.readonly_user, password: Secret::new(credentials.readonly_password) };
         Ok(())
     }
 
-    pub(super) async fn clickhouse_is_ready(&self) -> Result<(), Failure> {
-        answers(&format!("{}/ping", self.stores.clickhouse.clickhouse_url)).await
+    pub(super) async fn clickhouse_ready(&self) -> Result<(), CommandError> {
+        wait_for_success(&format!("{}/ping", self.stores.clickhouse.clickhouse_url)).await
     }
 
     pub(super) fn sandbox(&self) -> Service {
         let mut arguments = arguments(&["sandbox", "--listen", &local(self.sandbox_port)]);
         arguments.extend([
             "--seed".into(),
-            SEED.to_string().into(),
+            SANDBOX_SEED.to_string().into(),
             "--size".into(),
-            SIZE.to_string().into(),
+            SANDBOX_ACCOUNTS.to_string().into(),
         ]);
         arguments.extend(["--state".into(), self.dir.join("sandbox.json").into()]);
-        Service { name: "sandbox", title: "the sandbox", arguments, environment: Vec::new(), grace: GRACE }
+        Service { name: "sandbox", title: "the sandbox", arguments, environment: Vec::new(), stop_timeout: STOP_TIMEOUT }
     }
 
-    pub(super) async fn sandbox_is_ready(&self) -> Result<(), Failure> {
-        answers(&format!("{}/_clock", self.sandbox_url)).await
+    pub(super) async fn sandbox_ready(&self) -> Result<(), CommandError> {
+        wait_for_success(&format!("{}/_clock", self.sandbox_url)).await
     }
 
     pub(super) fn tracker(&self) -> Service {
@@ -157,16 +155,16 @@ impl Plan {
             title: "the tracker",
             arguments,
             environment: self.environment(),
-            grace: TRACKER_GRACE,
+            stop_timeout: TRACKER_STOP_TIMEOUT,
         }
     }
 
-    /// Resolves once the tracker relays, which it does after it has understood its options and reached the stores.
-    pub(super) async fn tracker_is_ready(&self) -> Result<(), Failure> {
+    /// Waits until the tracker holds the relay lock, which it takes once it has reached both stores.
+    pub(super) async fn tracker_ready(&self) -> Result<(), CommandError> {
         let url = self.stores.postgres.database_url.reveal();
         let mut connection = <PgConnection as sqlx::Connection>::connect(url).await?;
         while !store::outbox::is_relay_running(&mut connection).await? {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(READY_POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -174,23 +172,23 @@ impl Plan {
     pub(super) fn api(&self) -> Service {
         let mut arguments = arguments(&["serve", "--listen", &local(self.api_port)]);
         arguments.extend(["--search-index".into(), self.dir.join("search").into()]);
-        Service { name: "serve", title: "the API", arguments, environment: self.environment(), grace: GRACE }
+        Service { name: "serve", title: "the API", arguments, environment: self.environment(), stop_timeout: STOP_TIMEOUT }
     }
 
-    pub(super) async fn api_is_ready(&self) -> Result<(), Failure> {
-        answers(&format!("{}/v2/health", self.api_url())).await
+    pub(super) async fn api_ready(&self) -> Result<(), CommandError> {
+        wait_for_success(&format!("{}/v2/health", self.api_url())).await
     }
 
     pub(super) fn api_url(&self) -> String {
         format!("http://{}", local(self.api_port))
     }
 
-    /// The people of the sandbox that runs.
+    /// The sandbox's population.
     pub(super) fn population(&self) -> Population {
-        Population::new(SEED, usize::from(SIZE))
+        Population::new(SANDBOX_SEED, usize::from(SANDBOX_ACCOUNTS))
     }
 
-    /// The variables by which every process of the service finds the others.
+    /// The variables by which processes find the stores and the sandbox.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
         let StoreArgs { postgres, clickhouse, .. } = &self.stores;
         let mut environment = vec![
@@ -202,12 +200,11 @@ impl Plan {
             ("TIDEMARK_CLICKHOUSE_CLUSTER", clickhouse.clickhouse_cluster.clone()),
         ];
         environment.extend(sandbox::server::environment(&self.sandbox_url));
-        // The sandbox has no daily quota, and the demo's accounts alone would use up the real one.
+        // The sandbox has no daily quota, and the demo would exceed the real one.
         environment.push(("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string()));
         environment
     }
 
-    /// How the installation is reached from outside.
     pub(super) fn connection(&self, demo: Option<&Demo>, untracked: &[SimulatedAccount]) -> Connection {
         let StoreArgs { postgres, clickhouse, .. } = &self.stores;
         let api_url = self.api_url();
@@ -226,7 +223,7 @@ impl Plan {
             docs_url: format!("{api_url}/docs"),
             sandbox_accounts: untracked
                 .iter()
-                .take(SUGGESTIONS)
+                .take(MAX_SUGGESTED_ACCOUNTS)
                 .map(|account| SandboxAccount {
                     platform: account.platform.as_str(),
                     username: account.username.clone(),
@@ -244,8 +241,8 @@ fn arguments(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// Resolves once `url` answers with success.
-async fn answers(url: &str) -> Result<(), Failure> {
+/// Waits until `url` responds with success.
+async fn wait_for_success(url: &str) -> Result<(), CommandError> {
     let client = tls::client()?.no_proxy().timeout(Duration::from_secs(2)).build()?;
     loop {
         if let Ok(response) = client.get(url).send().await
@@ -253,6 +250,6 @@ async fn answers(url: &str) -> Result<(), Failure> {
         {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(READY_POLL_INTERVAL).await;
     }
 }

@@ -1,50 +1,45 @@
-//! How a command answers on standard output: a table for people, JSON for programs.
+//! Standard output of a command: a table for people, JSON for programs.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Failure;
+use super::CommandError;
 
-/// The form of the answer.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(super) struct AnswerArgs {
-    /// Answer with JSON instead of a table
+pub(super) struct OutputArgs {
+    /// Print JSON instead of a table
     #[arg(long, env = "TIDEMARK_JSON")]
     pub(super) json: bool,
 }
 
-impl AnswerArgs {
-    /// Prints one record.
-    pub(super) fn one(self, record: &impl Serialize, columns: &[&str]) -> Result<(), Failure> {
+impl OutputArgs {
+    pub(super) fn print(self, record: &impl Serialize, columns: &[&str]) -> Result<(), CommandError> {
         let record = serde_json::to_value(record)?;
-        if self.json { print_json(&record) } else { print_table(std::slice::from_ref(&record), columns) }
+        if self.json { print_json(&record) } else { write(&table(std::slice::from_ref(&record), columns)) }
     }
 
-    /// Prints a list of records.
-    pub(super) fn many(self, records: &[impl Serialize], columns: &[&str]) -> Result<(), Failure> {
+    pub(super) fn print_list(
+        self,
+        records: &[impl Serialize],
+        columns: &[&str],
+    ) -> Result<(), CommandError> {
         let records: Vec<Value> = records.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-        if self.json { print_json(&Value::Array(records)) } else { print_table(&records, columns) }
+        if self.json { print_json(&Value::Array(records)) } else { write(&table(&records, columns)) }
     }
 }
 
-fn print_json(value: &Value) -> Result<(), Failure> {
-    write_out(&format!("{}\n", serde_json::to_string_pretty(value)?))
+fn print_json(value: &Value) -> Result<(), CommandError> {
+    write(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
-fn print_table(records: &[Value], columns: &[&str]) -> Result<(), Failure> {
-    write_out(&table(records, columns))
+pub(super) fn print_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Result<(), CommandError> {
+    write(&lines.map(|line| replace_control_characters(line) + "\n").collect::<String>())
 }
 
-/// Prints lines of text, without characters that would move the terminal's cursor.
-pub(super) fn lines<'a>(lines: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
-    let clean = |line: &str| line.replace(char::is_control, " ") + "\n";
-    write_out(&lines.map(clean).collect::<String>())
-}
-
-/// Writes to standard output; a reader that has gone away, as `head` does, is no failure.
-fn write_out(text: &str) -> Result<(), Failure> {
+/// Writes to standard output. A closed pipe, as of `head`, is not an error.
+fn write(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -52,7 +47,7 @@ fn write_out(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Lays records out in columns as wide as their widest value.
+/// Formats records in columns as wide as their widest value.
 fn table(records: &[Value], columns: &[&str]) -> String {
     let mut rows = vec![columns.iter().map(|column| column.to_uppercase().replace('_', " ")).collect()];
     rows.extend(
@@ -70,7 +65,6 @@ fn table(records: &[Value], columns: &[&str]) -> String {
     text
 }
 
-/// What a table shows of a value: nothing as a dash, and no character that would move the terminal's cursor.
 fn cell(value: &Value) -> String {
     let text = match value {
         Value::Null => "-".to_owned(),
@@ -78,7 +72,12 @@ fn cell(value: &Value) -> String {
         Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     };
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    replace_control_characters(&text)
+}
+
+/// Replaces characters that would move the terminal's cursor.
+fn replace_control_characters(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 #[cfg(test)]
@@ -96,8 +95,8 @@ mod tests {
         let lines =
             ["NAME     RATE LIMIT  SCOPES", "Åse      -           read,write", "a [2Jb   600         read"];
         let table = table(&records, &["name", "rate_limit", "scopes"]);
-        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(table.lines().map(squeezed).collect::<Vec<_>>(), lines.map(squeezed));
+        let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(table.lines().map(squeeze).collect::<Vec<_>>(), lines.map(squeeze));
         let column = table.lines().map(|line| line.chars().collect::<Vec<_>>()).collect::<Vec<_>>();
         assert_eq!(column[0][8], 'R', "{table}");
         assert_eq!(column[1][8], '-', "{table}");
