@@ -281,7 +281,7 @@ async fn keys_are_rotated_with_an_overlap_and_deleted() {
     for left in json(&run(&stack, &["key", "list", "--org", &org, "--json"])).as_array().unwrap() {
         let output = run(&stack, &["key", "delete", left["id"].as_str().unwrap()]);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(told.contains("has no key any more"), left["id"] == last["id"], "{told}");
+        assert_eq!(told.contains("has no key left"), left["id"] == last["id"], "{told}");
     }
 }
 

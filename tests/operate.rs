@@ -131,13 +131,13 @@ async fn own_stores_come_back_when_one_of_their_processes_is_killed() {
     for (word, url) in [
         ("serve", api("/whoami")),
         ("clickhouse", api("/overview")),
-        ("guard", api("/accounts")),
+        ("run-postgres", api("/accounts")),
         ("sandbox", clock),
     ] {
         let ask = || private.client.get(&url).bearer_auth(&organization.key).send();
         assert_eq!(ask().await.expect("it answers").status(), 200, "{url}");
         private.kill_process(word);
-        if word == "guard" {
+        if word == "run-postgres" {
             // Postgres outlives its guard by a moment, in which it still answers.
             wait_until("another Postgres is there", || async {
                 born().await.filter(|began| *began != first)

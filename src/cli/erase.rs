@@ -53,9 +53,7 @@ async fn erase(
             return Ok(erased);
         }
         if Instant::now() >= deadline {
-            return Err(CommandError::new(
-                "another process has been erasing for 15 minutes: retry later",
-            ));
+            return Err(CommandError::new("another process has been erasing for 15 minutes: retry later"));
         }
         tokio::time::sleep(LOCK_POLL_INTERVAL).await;
     }

@@ -125,7 +125,10 @@ pub(super) async fn run(args: KeyArgs) -> Result<(), CommandError> {
                 eprintln!("save this key: it is shown once");
             }
             if let Some(expires_at) = rotated.replaces.expires_at {
-                eprintln!("the key {id} works until {}", expires_at.to_rfc3339_opts(SecondsFormat::Secs, true));
+                eprintln!(
+                    "the key {id} works until {}",
+                    expires_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+                );
             }
             shared.output.print(&rotated, &["key", "id", "name", "scopes", "rate_limit", "expires_at"])
         }
@@ -148,9 +151,7 @@ const MAX_OVERLAP_DAYS: i64 = 90;
 /// Parses a duration: `0` or a number with `m`, `h` or `d`.
 fn parse_overlap(text: &str) -> Result<TimeDelta, String> {
     let invalid = || {
-        format!(
-            "expected 0, or a number of minutes, hours or days up to {MAX_OVERLAP_DAYS}d: 30m, 24h, 7d"
-        )
+        format!("expected 0, or a number of minutes, hours or days up to {MAX_OVERLAP_DAYS}d: 30m, 24h, 7d")
     };
     if text == "0" {
         return Ok(TimeDelta::zero());
@@ -183,7 +184,10 @@ mod tests {
     #[test]
     fn date_expires_at_midnight_utc() {
         assert_eq!(parse_expiry("2030-01-31").unwrap().to_rfc3339(), "2030-01-31T00:00:00+00:00");
-        assert_eq!(parse_expiry("2030-01-31T12:00:00+02:00").unwrap().to_rfc3339(), "2030-01-31T10:00:00+00:00");
+        assert_eq!(
+            parse_expiry("2030-01-31T12:00:00+02:00").unwrap().to_rfc3339(),
+            "2030-01-31T10:00:00+00:00"
+        );
         for wrong in ["", "tomorrow", "2030-02-30", "2030-01-31T12:00:00"] {
             assert!(parse_expiry(wrong).is_err(), "{wrong}");
         }

@@ -20,11 +20,7 @@ impl OutputArgs {
         if self.json { print_json(&record) } else { write(&table(std::slice::from_ref(&record), columns)) }
     }
 
-    pub(super) fn print_list(
-        self,
-        records: &[impl Serialize],
-        columns: &[&str],
-    ) -> Result<(), CommandError> {
+    pub(super) fn print_list(self, records: &[impl Serialize], columns: &[&str]) -> Result<(), CommandError> {
         let records: Vec<Value> = records.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
         if self.json { print_json(&Value::Array(records)) } else { write(&table(&records, columns)) }
     }

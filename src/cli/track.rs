@@ -40,11 +40,15 @@ const BUDGET_COLUMNS: [&str; 7] =
 pub(super) async fn run(args: TrackCommand) -> Result<(), CommandError> {
     if args.status {
         let databases = Databases::connect(&args.track.stores)?;
-        return args.output.print_list(&queues::fetch_status(&databases.pg, databases.clock.now().await).await?, &STATUS_COLUMNS);
+        return args.output.print_list(
+            &queues::fetch_status(&databases.pg, databases.clock.now().await).await?,
+            &STATUS_COLUMNS,
+        );
     }
     if args.budget {
         let databases = Databases::connect(&args.track.stores)?;
-        let sources = Sources::from_args(&args.track.sources, &RequestBudget::Postgres(databases.pg.clone()))?;
+        let sources =
+            Sources::from_args(&args.track.sources, &RequestBudget::Postgres(databases.pg.clone()))?;
         let budget = budget::estimate(&databases.pg, &sources, databases.clock.now().await).await?;
         return args.output.print_list(&budget, &BUDGET_COLUMNS);
     }

@@ -148,7 +148,7 @@ impl Up {
         // A killed predecessor leaves it behind.
         let _ = std::fs::remove_file(folder.join("state/demo.json"));
         let mut child = wrapped_command(wrapper)
-            .arg("--lifeline")
+            .arg("--exit-with-parent")
             .arg(folder.join("test.lock"))
             .args(["up", "--port", "0", "--dir"])
             .arg(folder.join("state"))

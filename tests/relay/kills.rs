@@ -67,7 +67,7 @@ impl Process {
         let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
         let mut child = connection
             .command()
-            .arg("--lifeline")
+            .arg("--exit-with-parent")
             .arg(folder.join("lock"))
             .args(arguments)
             .env("TIDEMARK_DATABASE_URL", &own.connection.database_url)

@@ -69,7 +69,9 @@ async fn organization(dir: &Path, databases: &Databases) -> Result<Demo, Command
     // An interrupted start may have created the organization without saving the key.
     let organization_id = match all.iter().find(|organization| organization.name == ORGANIZATION_NAME) {
         Some(organization) => organization.id,
-        None => organizations::create(&databases.pg, ORGANIZATION_NAME, &OrganizationChange::default()).await?.id,
+        None => {
+            organizations::create(&databases.pg, ORGANIZATION_NAME, &OrganizationChange::default()).await?.id
+        }
     };
     let key = keys::create(&databases.pg, organization_id, &NewKey::named("demo")).await?;
     let demo = Demo { organization_id, api_key: key.key, loaded: false };
@@ -117,8 +119,9 @@ impl Demo {
     fn read(dir: &Path) -> Result<Option<Self>, CommandError> {
         let file = dir.join(STATE_FILE);
         match fs::read(&file) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|error| CommandError::new(format!("{} is malformed: {error}; remove it", file.display()))),
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+                CommandError::new(format!("{} is malformed: {error}; remove it", file.display()))
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -19,7 +19,8 @@ pub(super) struct Home {
 
 impl Home {
     pub(super) fn lock(dir: &Path) -> Result<Self, CommandError> {
-        let failed = |error: io::Error| CommandError::new(format!("{} cannot be used: {error}", dir.display()));
+        let failed =
+            |error: io::Error| CommandError::new(format!("{} cannot be used: {error}", dir.display()));
         fs::create_dir_all(dir.join("logs")).map_err(failed)?;
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(failed)?;
         let dir = dir.canonicalize().map_err(failed)?;

@@ -25,9 +25,7 @@ pub enum Error {
         "{dir} needs Postgres {version}: install it (Debian: apt-get install postgresql-{version}), or move {dir} away to start empty"
     )]
     OtherVersion { dir: PathBuf, version: String },
-    #[error(
-        "postgres cannot run as root: create the user postgres, or start tidemark as another user"
-    )]
+    #[error("postgres cannot run as root: create the user postgres, or start tidemark as another user")]
     NoUser,
     #[error("{path}: {reason}")]
     File { path: PathBuf, reason: io::Error },

@@ -86,7 +86,8 @@ impl Plan {
 
     pub(super) fn postgres(&self) -> Service {
         let invocation = self.cluster.invocation(self.postgres_port);
-        let mut arguments: Vec<OsString> = vec!["run-postgres".into(), "--folder".into(), invocation.folder.into()];
+        let mut arguments: Vec<OsString> =
+            vec!["run-postgres".into(), "--folder".into(), invocation.folder.into()];
         arguments.extend(["--".into(), invocation.program]);
         arguments.extend(invocation.arguments);
         Service {
@@ -112,7 +113,13 @@ impl Plan {
         let mut arguments = arguments(&["clickhouse", "--listen", &local(self.clickhouse_port)]);
         arguments.extend(["--data".into(), self.clickhouse_data().into()]);
         arguments.extend(["--libchdb".into(), self.libchdb.clone().into()]);
-        Service { name: "clickhouse", title: "ClickHouse", arguments, environment: Vec::new(), stop_timeout: STOP_TIMEOUT }
+        Service {
+            name: "clickhouse",
+            title: "ClickHouse",
+            arguments,
+            environment: Vec::new(),
+            stop_timeout: STOP_TIMEOUT,
+        }
     }
 
     fn clickhouse_data(&self) -> PathBuf {
@@ -124,7 +131,8 @@ impl Plan {
         let credentials = Credentials::read(&self.clickhouse_data())?;
         self.stores.clickhouse.clickhouse_user = credentials.user;
         self.stores.clickhouse.clickhouse_password = Secret::new(credentials.password);
-        self.analyst = Analyst { user: credentials.readonly_user, password: Secret::new(credentials.readonly_password) };
+        self.analyst =
+            Analyst { user: credentials.readonly_user, password: Secret::new(credentials.readonly_password) };
         Ok(())
     }
 
@@ -141,7 +149,13 @@ impl Plan {
             SANDBOX_ACCOUNTS.to_string().into(),
         ]);
         arguments.extend(["--state".into(), self.dir.join("sandbox.json").into()]);
-        Service { name: "sandbox", title: "the sandbox", arguments, environment: Vec::new(), stop_timeout: STOP_TIMEOUT }
+        Service {
+            name: "sandbox",
+            title: "the sandbox",
+            arguments,
+            environment: Vec::new(),
+            stop_timeout: STOP_TIMEOUT,
+        }
     }
 
     pub(super) async fn sandbox_ready(&self) -> Result<(), CommandError> {
@@ -172,7 +186,13 @@ impl Plan {
     pub(super) fn api(&self) -> Service {
         let mut arguments = arguments(&["serve", "--listen", &local(self.api_port)]);
         arguments.extend(["--search-index".into(), self.dir.join("search").into()]);
-        Service { name: "serve", title: "the API", arguments, environment: self.environment(), stop_timeout: STOP_TIMEOUT }
+        Service {
+            name: "serve",
+            title: "the API",
+            arguments,
+            environment: self.environment(),
+            stop_timeout: STOP_TIMEOUT,
+        }
     }
 
     pub(super) async fn api_ready(&self) -> Result<(), CommandError> {

@@ -104,7 +104,12 @@ impl Supervisor {
         children.push(SupervisedChild { stop, task });
     }
 
-    async fn restart_on_exit(&self, service: Service, mut process: Process, mut stopped: oneshot::Receiver<()>) {
+    async fn restart_on_exit(
+        &self,
+        service: Service,
+        mut process: Process,
+        mut stopped: oneshot::Receiver<()>,
+    ) {
         let mut crashes = 0;
         loop {
             let exit = tokio::select! {
@@ -144,7 +149,8 @@ impl Supervisor {
 
     fn spawn(&self, service: &Service) -> Result<Process, CommandError> {
         let log = self.logs.join(format!("{}.log", service.name));
-        let file = open_log(&log).map_err(|error| CommandError::new(format!("{}: {error}", log.display())))?;
+        let file =
+            open_log(&log).map_err(|error| CommandError::new(format!("{}: {error}", log.display())))?;
         let log_start = file.metadata().map_or(0, |metadata| metadata.len());
         let mut command = Command::new(own_program()?);
         command

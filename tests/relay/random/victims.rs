@@ -31,14 +31,14 @@ impl Victim {
             Victim::Api => "serve",
             Victim::Clickhouse => "clickhouse",
             Victim::Postgres => "postgres",
-            Victim::Guard => "guard",
+            Victim::Guard => "run-postgres",
         }
     }
 
     fn is(self, command: &str) -> bool {
         let has = |word: &str| command.split(' ').any(|argument| argument == word);
         match self {
-            Victim::Postgres => command.contains("/postgres -D") && !has("guard"),
+            Victim::Postgres => command.contains("/postgres -D") && !has("run-postgres"),
             other => has(other.name()),
         }
     }
@@ -93,7 +93,7 @@ impl SecondTracker {
         let log = File::options().create(true).append(true).open(dir.join("second.log")).unwrap();
         let mut child = connection
             .command()
-            .arg("--lifeline")
+            .arg("--exit-with-parent")
             .arg(dir.join("second.lock"))
             .arg("track")
             .env("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string())
