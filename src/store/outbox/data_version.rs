@@ -1,9 +1,8 @@
-//! Of what an answer of analytics is a function: versions of the records it reads and of the history it reads. As long
-//! as they stay, so does the answer.
+//! The version of an organization's data, under which analytics responses are cached.
 //!
-//! A version is read before the answer is computed. Everything it says is visible by then, in Postgres because it is
-//! committed with the change, in ClickHouse because the relay writes it after the change is visible; so an answer is
-//! never older than the version it is kept under.
+//! The version is read before the response is computed, and everything in it is visible by then: record versions are
+//! committed with their change, and the relay writes delivery numbers after ClickHouse shows the delivery. So a cached
+//! response is never older than its version.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -14,25 +13,24 @@ use crate::store::Error;
 /// The version of the data that a response about an organization depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub struct DataVersion {
-    /// When this Postgres started: one that was restored may count differently from the same number on.
+    /// When Postgres started: a restored one may reuse numbers.
     started: DateTime<Utc>,
-    /// Which table of organizations it is: a dump that is restored makes another one, without a start.
+    /// The oid of `organizations`: restoring a dump changes it without a restart.
     relation: i64,
-    /// Grows when ClickHouse has other files than before.
+    /// Incremented when ClickHouse's data is replaced.
     clickhouse_generation: i64,
-    /// Grows with accounts, creators and who belongs to whom.
+    /// Incremented by changes of accounts, creators and their links.
     accounts: i64,
-    /// Grows with videos, where the answer reads their records.
+    /// Incremented by changes of videos, if the response depends on them.
     videos: Option<i64>,
-    /// The delivery that last changed a number of the days asked about.
+    /// The last delivery that changed a number of the requested days.
     delivery: i64,
-    /// The first day of which history is looked at, as whoever asks knows it.
+    /// The first day of history, as the request knows it.
     history_since: Option<NaiveDate>,
 }
 
 #[cfg(test)]
 impl DataVersion {
-    /// One of several, by number.
     pub fn example(delivery: i64) -> Self {
         DataVersion {
             started: DateTime::UNIX_EPOCH,
@@ -55,7 +53,7 @@ pub struct CacheDependencies {
     pub videos: bool,
 }
 
-/// Reads the version that answers about an organization have now, for who knows its history to begin on a day.
+/// Returns the current version for a request that knows the first day of history.
 pub async fn fetch(
     pg: &PgPool,
     organization: Uuid,
@@ -82,7 +80,7 @@ pub async fn fetch(
     .ok_or(Error::NotFound("organization"))
 }
 
-/// Notes of which days a delivery changed numbers, once it is visible.
+/// Records the days whose numbers a delivery changed, after it is visible.
 pub(in crate::store) async fn record_delivery(
     transaction: &mut PgConnection,
     delivery: i64,
@@ -91,7 +89,7 @@ pub(in crate::store) async fn record_delivery(
         "with changed as (
             select organization_id, min(since) as day from outbox
             where delivery = $1 and since < 'infinity' group by organization_id
-         ), told_by_an_earlier_day as (
+         ), superseded as (
             delete from history_versions h using changed c
             where h.organization_id = c.organization_id and h.day > c.day and h.delivery < $1
          )
@@ -105,8 +103,7 @@ pub(in crate::store) async fn record_delivery(
     Ok(())
 }
 
-/// Notes that ClickHouse stands elsewhere than at the last delivery that was marked: answers of every organization may
-/// have been made from files that are gone, or were missing.
+/// Invalidates all cached responses, because ClickHouse's data was replaced.
 pub(in crate::store) async fn increment_clickhouse_generation(
     transaction: &mut PgConnection,
 ) -> Result<(), Error> {

@@ -1,83 +1,79 @@
-//! What a committed change tells ClickHouse, and the bytes in which the outbox keeps it.
+//! The events of the outbox and their encoding.
 //!
-//! Records are named, not copied: the relay reads their state when it applies the event, so applying one twice,
-//! or late, ends the same. Only snapshots travel whole, because Postgres keeps no history.
+//! Events refer to records by id. The relay reads the records when it applies an event, so that applying it late or twice
+//! has the same result. Only snapshots are stored in events, because Postgres has no history.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
-/// One thing that happened in a unit of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     AccountsChanged(Vec<Uuid>),
     CreatorsChanged(Vec<Uuid>),
     VideosChanged(Vec<Uuid>),
-    /// The subject's own gains have to be computed again, although no snapshot is new (a posting date was learned).
+    /// The subjects' gains have to be recomputed without a new snapshot (a post's creation time became known).
     SubjectsChanged(Vec<i64>),
     AccountSnapshots(Vec<AccountSnapshot>),
     VideoSnapshots(Vec<VideoSnapshot>),
-    /// A video's history belongs elsewhere from now on: it was attached, detached or merged.
+    /// A video was attached to an account, detached from one or merged: its history moves.
     VideoMoved {
         from: SubjectVideo,
         to: SubjectVideo,
     },
-    /// A subject of tracking is gone with all its history.
+    /// A subject was deleted with its history.
     SubjectRemoved {
         subject_id: i64,
         account: Option<Uuid>,
         videos: Vec<RemovedVideo>,
     },
     CreatorRemoved(Uuid),
-    /// The subjects' rollup has to be written anew, every day of it, whether it looks right or not.
+    /// All days of the subjects' rollup have to be rewritten.
     SubjectsRebuilt(Vec<i64>),
 }
 
-/// Where a video's facts lie.
+/// The key of a video's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubjectVideo {
     pub subject_id: i64,
     pub video_id: i64,
 }
 
-/// A video that went with its subject.
+/// A video that was deleted with its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovedVideo {
     pub id: Uuid,
     pub video_id: i64,
 }
 
-/// The first byte of an encoded list of events: how the rest is to be read.
-const FORMAT: u8 = 1;
+/// The first byte of encoded events.
+const FORMAT_VERSION: u8 = 1;
 
-/// Why stored events cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    #[error(
-        "events in format {0}, which this version does not know: run the version that wrote them until its outbox is empty"
-    )]
+    #[error("unknown event format {0}: run the version that wrote it until the outbox is empty")]
     Format(u8),
-    #[error("events are cut short")]
+    #[error("no bytes")]
     Empty,
-    #[error("events do not decompress: {0}")]
+    #[error("cannot decompress events: {0}")]
     Compression(#[from] lz4_flex::block::DecompressError),
-    #[error("events do not decode: {0}")]
+    #[error("cannot decode events: {0}")]
     Content(#[from] postcard::Error),
 }
 
-/// Encodes events for the outbox.
 pub fn encode(events: &[Event]) -> Result<Vec<u8>, postcard::Error> {
     let plain = postcard::to_stdvec(events)?;
-    let mut bytes = vec![FORMAT];
+    let mut bytes = vec![FORMAT_VERSION];
     bytes.extend(lz4_flex::compress_prepend_size(&plain));
     Ok(bytes)
 }
 
-/// Reads events back.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Event>, DecodeError> {
     match bytes.split_first() {
-        Some((&FORMAT, rest)) => Ok(postcard::from_bytes(&lz4_flex::decompress_size_prepended(rest)?)?),
+        Some((&FORMAT_VERSION, rest)) => {
+            Ok(postcard::from_bytes(&lz4_flex::decompress_size_prepended(rest)?)?)
+        }
         Some((&other, _)) => Err(DecodeError::Format(other)),
         None => Err(DecodeError::Empty),
     }
@@ -89,7 +85,7 @@ mod tests {
     use crate::model::counters::Counters;
 
     #[test]
-    fn events_round_trip_and_unknown_formats_are_refused() {
+    fn events_round_trip_and_unknown_formats_fail() {
         let events = vec![
             Event::AccountsChanged(vec![Uuid::nil()]),
             Event::VideoSnapshots(vec![VideoSnapshot {

@@ -1,13 +1,13 @@
-//! The outbox as the relay works it off: waiting rows are put into a delivery, and marked once ClickHouse has it.
+//! The outbox: events committed with each change, which the relay delivers to ClickHouse.
 //!
-//! Every attempt at a delivery has a number of its own, recorded here before it is made and in ClickHouse after it
-//! is visible, which shows what either of them lacks (`recovery`). Who may deliver stands in `leadership`.
+//! Each attempt of a delivery has a new number, stored here before it starts and in ClickHouse when it is visible. Comparing
+//! the numbers shows what either store has lost ([`recovery`]).
 
-pub mod visibility;
 pub mod data_version;
 pub mod event;
-mod relay_lock;
 mod recovery;
+mod relay_lock;
+pub mod visibility;
 
 use std::collections::BTreeMap;
 
@@ -27,15 +27,14 @@ pub use relay_lock::{RelayLock, is_relay_running};
 /// Outbox rows that reach ClickHouse together.
 #[derive(Debug)]
 pub struct Delivery {
-    /// Higher than that of every delivery before.
+    /// Increases with every attempt.
     pub number: i64,
-    /// The position of its first row.
     pub first_position: i64,
-    /// In the order of their positions.
+    /// Ordered by position.
     pub rows: Vec<OutboxRow>,
 }
 
-/// What one unit of work committed.
+/// The events of a unit of work.
 #[derive(Debug)]
 pub struct OutboxRow {
     pub organization: Uuid,
@@ -43,31 +42,29 @@ pub struct OutboxRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct Stored {
+struct EncodedRow {
     delivery: i64,
     position: i64,
     organization_id: Uuid,
     events: Vec<u8>,
 }
 
-/// Organizations of which nothing is delivered from a position on, because the row there cannot be read: what
-/// follows may rest on it. Others go on.
+/// Organizations with an unreadable row, and its position: later rows may depend on it and are not delivered.
 #[derive(Debug, Default)]
 pub struct BlockedOrganizations(BTreeMap<Uuid, i64>);
 
 impl BlockedOrganizations {
-    fn hold(&mut self, row: &Stored, error: &DecodeError) {
+    fn block(&mut self, row: &EncodedRow, error: &DecodeError) {
         tracing::error!(
             position = row.position,
             organization = %row.organization_id,
             %error,
-            "a row of the outbox cannot be read; nothing more of its organization is delivered until a version that can \
-             read it runs, or the row is deleted"
+            "cannot read an outbox row, pausing its organization: run a version that reads it, or delete the row"
         );
         self.0.insert(row.organization_id, row.position);
     }
 
-    fn holds(&self, row: &Stored) -> bool {
+    fn contains(&self, row: &EncodedRow) -> bool {
         self.0.get(&row.organization_id).is_some_and(|position| *position <= row.position)
     }
 
@@ -75,36 +72,35 @@ impl BlockedOrganizations {
         self.0.iter().map(|(organization, position)| (*organization, *position)).unzip()
     }
 
-    /// Lets those go on whose row was deleted meanwhile.
+    /// Unblocks organizations whose row was deleted.
     pub async fn unblock_deleted(&mut self, pg: &PgPool) -> Result<(), Error> {
         if self.0.is_empty() {
             return Ok(());
         }
         let positions: Vec<_> = self.0.values().copied().collect();
-        let left: Vec<i64> = sqlx::query_scalar("select position from outbox where position = any($1)")
+        let remaining: Vec<i64> = sqlx::query_scalar("select position from outbox where position = any($1)")
             .bind(positions)
             .fetch_all(pg)
             .await?;
-        self.0.retain(|_, position| left.contains(position));
+        self.0.retain(|_, position| remaining.contains(position));
         Ok(())
     }
 }
 
-/// Up to how many rows are counted: there are most of them while ClickHouse is out, and nobody has to wait for their number.
+/// Rows beyond this number are not counted: there may be many while ClickHouse is down.
 pub const MAX_COUNTED_ROWS: i64 = 100_000;
 
-/// What is committed and not in ClickHouse yet.
+/// The rows that are not in ClickHouse yet.
 #[derive(Debug, Clone, Copy, PartialEq, sqlx::FromRow)]
 pub struct Backlog {
     /// At most [`MAX_COUNTED_ROWS`].
     pub rows: i64,
-    /// How long the oldest row has waited; 0 when there is none.
+    /// The age of the oldest row, 0 without any.
     pub oldest_seconds: f64,
 }
 
-/// Counts what waits, of all organizations, up to [`MAX_COUNTED_ROWS`].
 pub async fn fetch_backlog(pg: &PgPool) -> Result<Backlog, Error> {
-    let waiting = sqlx::query_as(
+    let backlog = sqlx::query_as(
         "select count(*) as rows,
                 coalesce(extract(epoch from now() - (
                     select created_at from outbox where applied_at is null order by position limit 1
@@ -114,37 +110,37 @@ pub async fn fetch_backlog(pg: &PgPool) -> Result<Backlog, Error> {
     .bind(MAX_COUNTED_ROWS)
     .fetch_one(pg)
     .await?;
-    Ok(waiting)
+    Ok(backlog)
 }
 
-/// Puts the oldest waiting rows into a delivery, up to `bytes` of events.
+/// Assigns a delivery number to the oldest pending rows, up to `max_bytes` of events, and returns them.
 pub async fn begin_delivery(
     pg: &PgPool,
-    bytes: i64,
-    held: &mut BlockedOrganizations,
+    max_bytes: i64,
+    blocked: &mut BlockedOrganizations,
 ) -> Result<Option<Delivery>, Error> {
     loop {
-        let stored = number_next(pg, bytes, held).await?;
-        let Some((number, first_position)) = stored.first().map(|row| (row.delivery, row.position)) else {
+        let encoded = assign_number(pg, max_bytes, blocked).await?;
+        let Some((number, first_position)) = encoded.first().map(|row| (row.delivery, row.position)) else {
             return Ok(None);
         };
-        let mut rows = Vec::with_capacity(stored.len());
-        let mut left_out = Vec::new();
-        for row in stored {
+        let mut rows = Vec::with_capacity(encoded.len());
+        let mut skipped = Vec::new();
+        for row in encoded {
             match event::decode(&row.events) {
-                Ok(_) if held.holds(&row) => left_out.push(row.position),
+                Ok(_) if blocked.contains(&row) => skipped.push(row.position),
                 Ok(events) => rows.push(OutboxRow { organization: row.organization_id, events }),
                 Err(error) => {
-                    if !held.holds(&row) {
-                        held.hold(&row, &error);
+                    if !blocked.contains(&row) {
+                        blocked.block(&row, &error);
                     }
-                    left_out.push(row.position);
+                    skipped.push(row.position);
                 }
             }
         }
-        if !left_out.is_empty() {
+        if !skipped.is_empty() {
             sqlx::query("update outbox set delivery = null where position = any($1)")
-                .bind(left_out)
+                .bind(skipped)
                 .execute(pg)
                 .await?;
         }
@@ -154,19 +150,23 @@ pub async fn begin_delivery(
     }
 }
 
-async fn number_next(pg: &PgPool, bytes: i64, held: &BlockedOrganizations) -> Result<Vec<Stored>, Error> {
-    let (organizations, positions) = held.columns();
-    let mut numbered: Vec<Stored> = sqlx::query_as(
-        "with waiting as (
+async fn assign_number(
+    pg: &PgPool,
+    max_bytes: i64,
+    blocked: &BlockedOrganizations,
+) -> Result<Vec<EncodedRow>, Error> {
+    let (organizations, positions) = blocked.columns();
+    let mut numbered: Vec<EncodedRow> = sqlx::query_as(
+        "with pending as (
             select position, length(events) as size from outbox o
             where applied_at is null and delivery is null and not exists (
-                select from unnest($2::uuid[], $3::bigint[]) as held(organization_id, since)
-                where held.organization_id = o.organization_id and held.since <= o.position
+                select from unnest($2::uuid[], $3::bigint[]) as blocked(organization_id, since)
+                where blocked.organization_id = o.organization_id and blocked.since <= o.position
             )
             order by position limit 2000
          ), chosen as (
             select position from (
-                select position, sum(size) over (order by position) - size as before from waiting
+                select position, sum(size) over (order by position) - size as before from pending
             ) sized where before < $1
          ), number as materialized (
             select nextval('deliveries') as delivery where exists (select from chosen)
@@ -174,7 +174,7 @@ async fn number_next(pg: &PgPool, bytes: i64, held: &BlockedOrganizations) -> Re
          update outbox o set delivery = number.delivery from chosen, number where o.position = chosen.position
          returning o.delivery, o.position, o.organization_id, o.events",
     )
-    .bind(bytes)
+    .bind(max_bytes)
     .bind(organizations)
     .bind(positions)
     .fetch_all(pg)
@@ -183,8 +183,8 @@ async fn number_next(pg: &PgPool, bytes: i64, held: &BlockedOrganizations) -> Re
     Ok(numbered)
 }
 
-/// Records that a delivery is visible in ClickHouse: what it removed no longer has to be left out, and answers that were
-/// finished before it are old.
+/// Marks a delivery as applied once ClickHouse shows it. Subjects that it removed need not be excluded any more, and
+/// responses cached before it are outdated.
 pub async fn finish_delivery(pg: &PgPool, delivery: &Delivery) -> Result<(), Error> {
     let removed: (Vec<Uuid>, Vec<i64>) = delivery
         .rows

@@ -1,5 +1,5 @@
-//! How the relay goes on after either store has lost something: what ClickHouse lacks is opened again for as long as
-//! the outbox keeps it, and what is kept no longer is named.
+//! Recovery of the relay after a store has lost data: deliveries that ClickHouse lacks are replayed from the outbox, and
+//! history that the outbox no longer has is reported.
 
 use std::fmt;
 
@@ -11,24 +11,23 @@ use crate::store::clickhouse::history_writer::RecordedDelivery;
 use crate::store::outbox::data_version;
 use crate::store::postgres::Transaction;
 
-/// How many rows are opened again, or forgotten, at a time.
-const CHUNK: i64 = 20_000;
+const BATCH_ROWS: i64 = 20_000;
 
-/// What was found when the relay began where ClickHouse stands.
+/// The state from which the relay resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resumed {
-    /// Delivered rows that ClickHouse turned out to lack; they wait again.
+    /// How many delivered rows ClickHouse lacks; they are pending again.
     pub reopened: u64,
-    /// The last position that was in an attempt which nobody finished, 0 without any.
+    /// The last position of an unfinished attempt, 0 without any.
     pub abandoned_position: i64,
-    /// Whether ClickHouse has deliveries that Postgres does not remember.
+    /// Whether ClickHouse has deliveries that Postgres does not know.
     pub postgres_is_older: bool,
 }
 
-/// History that has to come back from a backup of ClickHouse: what was committed between two times.
+/// History that has to be restored from a backup of ClickHouse: changes committed between two times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub struct MissingHistory {
-    /// `None`: from the beginning.
+    /// `None` means since the first change.
     pub since: Option<DateTime<Utc>>,
     pub until: DateTime<Utc>,
 }
@@ -40,25 +39,25 @@ impl fmt::Display for MissingHistory {
         let until = time(self.until);
         write!(
             f,
-            "clickhouse lacks history that was committed from {since} to {until}, and the outbox no longer keeps it: \
-             restore a backup of clickhouse that was made after {until}"
+            "clickhouse lacks history committed from {since} to {until} that the outbox no longer has: restore a backup of \
+             clickhouse made after {until}"
         )
     }
 }
 
-/// The last number that Postgres remembers to have given to a delivery.
+/// Returns the highest delivery number that Postgres has assigned.
 pub async fn last_delivery_number(pg: &PgPool) -> Result<i64, Error> {
-    let remembered = sqlx::query_scalar(
+    let number = sqlx::query_scalar(
         "select greatest((select last_value from deliveries), (select max(delivery) from outbox))",
     )
     .fetch_one(pg)
     .await?;
-    Ok(remembered)
+    Ok(number)
 }
 
-/// The last delivery that is known to be applied; 0 when there is none.
+/// Returns the last delivery that is marked as applied, 0 without any.
 pub async fn last_applied_delivery(pg: impl PgExecutor<'_>) -> Result<i64, Error> {
-    let applied = sqlx::query_scalar(
+    let delivery = sqlx::query_scalar(
         "select greatest(
             0,
             (select max(delivery) from outbox where applied_at is not null),
@@ -66,47 +65,30 @@ pub async fn last_applied_delivery(pg: impl PgExecutor<'_>) -> Result<i64, Error
     )
     .fetch_one(pg)
     .await?;
-    Ok(applied)
+    Ok(delivery)
 }
 
-/// Goes on after the delivery that ClickHouse recorded last: everything after it waits again, removed subjects that it
-/// may still show are left out again, and coming deliveries are numbered above everything that either store knows.
+/// Resumes after the last delivery that ClickHouse recorded: later rows are pending again, removed subjects that it may still
+/// show are excluded again, and the next delivery number is above all that either store knows.
 pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Resumed, Error> {
-    let has = recorded.number;
-    let remembered = last_delivery_number(pg).await?;
+    let last_number = last_delivery_number(pg).await?;
     sqlx::query("select setval('deliveries', greatest($1, $2))")
-        .bind(remembered)
-        .bind(has.max(1))
+        .bind(last_number)
+        .bind(recorded.number.max(1))
         .execute(pg)
         .await?;
-    record_missing_history(pg, recorded, remembered.max(has)).await?;
+    record_missing_history(pg, recorded, last_number.max(recorded.number)).await?;
     let mut transaction = Transaction::begin(pg).await?;
     sqlx::query("update removed_subjects set delivery = null where delivery > $1")
-        .bind(has)
+        .bind(recorded.number)
         .execute(&mut *transaction)
         .await?;
-    if last_applied_delivery(&mut *transaction).await? != has {
+    if last_applied_delivery(&mut *transaction).await? != recorded.number {
         data_version::increment_clickhouse_generation(&mut transaction).await?;
     }
     transaction.commit().await?;
-    let mut reopened = 0;
-    loop {
-        let opened = sqlx::query(
-            "update outbox set delivery = null, applied_at = null where position in (
-                 select position from outbox where delivery > $1 and applied_at is not null limit $2
-             )",
-        )
-        .bind(has)
-        .bind(CHUNK)
-        .execute(pg)
-        .await?
-        .rows_affected();
-        if opened == 0 {
-            break;
-        }
-        reopened += opened;
-    }
-    // Attempts that nobody finished. One may still be at work in ClickHouse: the next has a higher number.
+    let reopened = reopen_rows(pg, recorded).await?;
+    // Unfinished attempts. One may still be running in ClickHouse: the next attempt has a higher number.
     let abandoned_position = sqlx::query_scalar(
         "with abandoned as (
              update outbox set delivery = null where applied_at is null and delivery is not null returning position
@@ -115,10 +97,31 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Resumed, 
     )
     .fetch_one(pg)
     .await?;
-    Ok(Resumed { reopened, abandoned_position, postgres_is_older: has > remembered })
+    Ok(Resumed { reopened, abandoned_position, postgres_is_older: recorded.number > last_number })
 }
 
-/// Lets no id be given again that ClickHouse holds history of, after Postgres was restored to a time before it was given.
+/// Makes rows that were applied after `recorded` pending again.
+async fn reopen_rows(pg: &PgPool, recorded: RecordedDelivery) -> Result<u64, Error> {
+    let mut reopened = 0;
+    loop {
+        let batch = sqlx::query(
+            "update outbox set delivery = null, applied_at = null where position in (
+                 select position from outbox where delivery > $1 and applied_at is not null limit $2
+             )",
+        )
+        .bind(recorded.number)
+        .bind(BATCH_ROWS)
+        .execute(pg)
+        .await?
+        .rows_affected();
+        if batch == 0 {
+            return Ok(reopened);
+        }
+        reopened += batch;
+    }
+}
+
+/// Prevents the reuse of ids that ClickHouse has history of, after an older Postgres was restored.
 pub async fn raise_id_sequence(pg: &PgPool, highest: i64) -> Result<(), Error> {
     sqlx::query("select setval('internal_ids', greatest(last_value, $1)) from internal_ids")
         .bind(highest)
@@ -127,8 +130,8 @@ pub async fn raise_id_sequence(pg: &PgPool, highest: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Notes what was delivered after `recorded` and is not kept any more. Files that are older than a loss noticed before
-/// do not have its gap.
+/// Records the history delivered after `recorded` that the outbox no longer has. ClickHouse data from before an earlier loss
+/// does not have its gap.
 async fn record_missing_history(pg: &PgPool, recorded: RecordedDelivery, last: i64) -> Result<(), Error> {
     let mut transaction = Transaction::begin(pg).await?;
     sqlx::query("delete from missing_history where detected_at_delivery >= $1")
@@ -148,51 +151,50 @@ async fn record_missing_history(pg: &PgPool, recorded: RecordedDelivery, last: i
     Ok(())
 }
 
-/// What was delivered after `recorded` and is not kept any more.
+/// Returns the history delivered after `recorded` that the outbox no longer has.
 pub async fn detect_missing_history(
     pg: impl PgExecutor<'_>,
     recorded: RecordedDelivery,
 ) -> Result<Option<MissingHistory>, Error> {
-    let forgotten = sqlx::query_as(
+    let missing = sqlx::query_as(
         "select $2::timestamptz as since, applied_at as until from outbox_pruned where delivery > $1",
     )
     .bind(recorded.number)
     .bind(recorded.applied_at)
     .fetch_optional(pg)
     .await?;
-    Ok(forgotten)
+    Ok(missing)
 }
 
-/// The history that has to come back from a backup of ClickHouse, as far as a relay has noticed.
+/// Returns the history that a relay has reported missing.
 pub async fn fetch_missing_history(pg: &PgPool) -> Result<Vec<MissingHistory>, Error> {
     let missing =
         sqlx::query_as("select since, until from missing_history order by until").fetch_all(pg).await?;
     Ok(missing)
 }
 
-/// Forgets delivered rows older than the time for which ClickHouse's loss can be made good, the oldest first and some at
-/// a time, and says how many there were.
+/// Deletes rows that were applied more than seven days ago, in batches, and returns their number.
 pub async fn prune_delivered(pg: &PgPool) -> Result<u64, Error> {
-    let mut forgotten = 0;
+    let mut pruned = 0;
     loop {
-        match forget_some(pg).await? {
-            0 => return Ok(forgotten),
-            rows => forgotten += rows,
+        match prune_batch(pg).await? {
+            0 => return Ok(pruned),
+            rows => pruned += rows,
         }
     }
 }
 
-async fn forget_some(pg: &PgPool) -> Result<u64, Error> {
+async fn prune_batch(pg: &PgPool) -> Result<u64, Error> {
     let mut transaction = Transaction::begin(pg).await?;
     let (rows, delivery, applied_at): (i64, Option<i64>, Option<DateTime<Utc>>) = sqlx::query_as(
-        "with forgotten as (
+        "with pruned as (
              delete from outbox where position = any(array(
                  select position from outbox where applied_at < now() - interval '7 days' order by applied_at limit $1
              )) returning delivery, applied_at
          )
-         select count(*), max(delivery), max(applied_at) from forgotten",
+         select count(*), max(delivery), max(applied_at) from pruned",
     )
-    .bind(CHUNK)
+    .bind(BATCH_ROWS)
     .fetch_one(&mut *transaction)
     .await?;
     if let (Some(delivery), Some(applied_at)) = (delivery, applied_at) {

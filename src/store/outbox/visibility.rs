@@ -1,7 +1,4 @@
-//! Waiting until what was committed is visible everywhere: in ClickHouse, and in every process's search index.
-//!
-//! Import, tests and whoever must read its own writes wait here, for a position to be applied; nothing waits for
-//! an amount of time.
+//! Waits until committed changes are visible in ClickHouse and in all search indexes, for imports and tests.
 
 use std::time::Duration;
 
@@ -11,16 +8,15 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::store::search::changes::FOLLOWER_TIMEOUT;
 
-/// How often the position is looked at.
-const LOOK: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Waits until everything that the organization has committed so far is visible in every endpoint.
+/// Waits until all committed changes of an organization are visible in all endpoints.
 pub async fn wait_for_all(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     wait_for_history(pg, organization).await?;
     wait_for_search(pg, organization).await
 }
 
-/// Waits until everything that the organization has committed so far is in its history.
+/// Waits until all committed changes of an organization are in ClickHouse.
 pub async fn wait_for_history(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     let position: Option<i64> = sqlx::query_scalar(
         "select max(position) from outbox where organization_id = $1 and applied_at is null",
@@ -34,7 +30,7 @@ pub async fn wait_for_history(pg: &PgPool, organization: Uuid) -> Result<(), Err
     }
 }
 
-/// Waits until the relay has applied the organization's outbox up to a position.
+/// Waits until the relay has applied an organization's outbox rows up to a position.
 pub async fn wait_for_position(pg: &PgPool, organization: Uuid, position: i64) -> Result<(), Error> {
     loop {
         let pending: bool = sqlx::query_scalar(
@@ -49,11 +45,11 @@ pub async fn wait_for_position(pg: &PgPool, organization: Uuid, position: i64) -
         if !pending {
             return Ok(());
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Waits until every living search follower has passed the organization's latest change.
+/// Waits until all live search indexes contain an organization's latest change.
 pub async fn wait_for_search(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     let latest: Option<i64> =
         sqlx::query_scalar("select max(txid)::text::bigint from search_changes where organization_id = $1")
@@ -74,6 +70,6 @@ pub async fn wait_for_search(pg: &PgPool, organization: Uuid) -> Result<(), Erro
         if !behind {
             return Ok(());
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
