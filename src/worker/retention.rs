@@ -49,7 +49,7 @@ pub async fn compact(
     let mut due = Orders::default();
     let (mut rows, mut all) = (0, Ok(()));
     for cut in cuts {
-        let settled = looked + cut.settles_after();
+        let settled = looked + cut.remaining_grace();
         tokio::time::sleep_until(settled).await;
         match reduce_one(stores, turn, client, &cut, settled + DELIVERED).await {
             Ok(Some(videos)) => due.add(videos, cut),

@@ -1,30 +1,26 @@
-//! How what was deleted goes for good: deleted organizations with all they had, what deletions of accounts, videos and
-//! creators leave behind in ClickHouse, in the outbox and in the files of Postgres, and history that is older than an
-//! organization keeps.
+//! Erasure of deleted data from ClickHouse, the outbox and Postgres' files, and retention of history.
 //!
-//! Every step may be repeated, by this process or another, and none looks at what another step remembers: what is left to
-//! do is what is still there. When each is due is `worker::erasure`'s matter.
+//! Every step is idempotent and finds its remaining work in the stores. `worker::erasure` runs them.
 
-pub mod purge;
 pub mod organizations;
 pub mod outbox;
+pub mod purge;
 pub mod retention;
 pub mod vacuum;
 
 use super::Error;
 use super::postgres::advisory_lock::{AdvisoryLock, LockName};
 
-/// Taking out what was deleted.
 pub enum Erasure {}
 
 impl LockName for Erasure {
     const NAME: &'static str = "tidemark.erasure";
 }
 
-/// The place of the process that erases.
+/// The lock of the process that erases.
 pub type ErasureLock = AdvisoryLock<Erasure>;
 
-/// How many rows two steps took out, neither of which keeps the other from being taken; the first failure, if there is one.
-pub fn sum_results(rows: Result<u64, Error>, more: Result<u64, Error>) -> Result<u64, Error> {
-    Ok(rows? + more?)
+/// Adds the rows of two independent steps, or returns the first error.
+pub fn sum_results(first: Result<u64, Error>, second: Result<u64, Error>) -> Result<u64, Error> {
+    Ok(first? + second?)
 }

@@ -1,5 +1,4 @@
-//! A deleted organization's rows in Postgres: they go some at a time, so that no statement holds locks for long, and the
-//! organization itself goes last.
+//! Deletes a deleted organization's rows in Postgres, in batches with short locks, and the organization itself last.
 
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -7,14 +6,13 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::store::postgres::Transaction;
 
-/// Rows that one statement takes.
-const BATCH: i64 = 2_000;
-/// Rows of the outbox that one statement looks at, of whatever organizations they are.
-const LOOKED_AT: i64 = 20_000;
+const RECORD_BATCH_ROWS: i64 = 2_000;
+/// Outbox rows that a statement scans, of all organizations.
+const OUTBOX_SCAN_ROWS: i64 = 20_000;
 
-macro_rules! some_of {
+macro_rules! delete_batch {
     ($table:literal) => {
-        some_of!($table, "")
+        delete_batch!($table, "")
     };
     ($table:literal, $condition:literal) => {
         concat!(
@@ -29,22 +27,22 @@ macro_rules! some_of {
     };
 }
 
-/// What stands under an organization, in an order in which hardly a row is left to a cascade. What another transaction has
-/// in hand is passed over; in the end it goes with the organization.
-const RECORDS: [&str; 9] = [
-    some_of!("scrape_targets"),
-    some_of!("api_keys"),
-    some_of!("idempotency_keys"),
-    some_of!("videos"),
-    some_of!("caption_blocks"),
-    some_of!("post_days"),
-    some_of!("accounts"),
-    some_of!("creators"),
-    // Whether an index may follow is told by the oldest row, so there always is one: the last goes as another comes.
-    some_of!("search_changes", " and txid < (select max(txid) from search_changes)"),
+/// Deletes rows of each table, ordered so that few rows are left to cascades. Rows locked by another transaction are skipped:
+/// the cascade of the organization deletes them.
+const DELETE_STATEMENTS: [&str; 9] = [
+    delete_batch!("scrape_targets"),
+    delete_batch!("api_keys"),
+    delete_batch!("idempotency_keys"),
+    delete_batch!("videos"),
+    delete_batch!("caption_blocks"),
+    delete_batch!("post_days"),
+    delete_batch!("accounts"),
+    delete_batch!("creators"),
+    // Search indexes need an oldest row to know whether they can catch up, so the newest row stays.
+    delete_batch!("search_changes", " and txid < (select max(txid) from search_changes)"),
 ];
 
-/// Organizations that are deleted and not gone yet.
+/// Returns the organizations that are deleted and not erased yet.
 pub async fn fetch_deleted(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
     let deleted =
         sqlx::query_scalar("select id from organizations where deleted_at is not null order by deleted_at")
@@ -53,51 +51,55 @@ pub async fn fetch_deleted(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
     Ok(deleted)
 }
 
-/// Removes up to so many rows of a deleted organization, and says whether any are left.
+/// Deletes a batch of rows of a deleted organization. Returns false if there were none.
 pub async fn delete_record_batch(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
-    for statement in RECORDS {
-        let removed =
-            sqlx::query(statement).bind(organization).bind(BATCH).execute(pg).await?.rows_affected();
-        if removed > 0 {
+    for statement in DELETE_STATEMENTS {
+        let deleted = sqlx::query(statement)
+            .bind(organization)
+            .bind(RECORD_BATCH_ROWS)
+            .execute(pg)
+            .await?
+            .rows_affected();
+        if deleted > 0 {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Removes what some rows of the outbox from a position on hold of a deleted organization, except what the relay has in
-/// hand. Says where it goes on, if there are more rows.
+/// Deletes a deleted organization's rows in a range of the outbox that starts at a position, except rows being delivered.
+/// Returns the start of the next range, if there are more rows.
 pub async fn delete_outbox_batch(pg: &PgPool, organization: Uuid, from: i64) -> Result<Option<i64>, Error> {
     let next = sqlx::query_scalar(
-        "with looked_at as (
+        "with scanned as (
             select position, organization_id from outbox where position >= $2 order by position limit $3
-         ), removed as (
+         ), deleted as (
             delete from outbox
-            where position = any(array(select position from looked_at where organization_id = $1))
+            where position = any(array(select position from scanned where organization_id = $1))
                 and (delivery is null or applied_at is not null)
          )
-         select max(position) + 1 from looked_at",
+         select max(position) + 1 from scanned",
     )
     .bind(organization)
     .bind(from)
-    .bind(LOOKED_AT)
+    .bind(OUTBOX_SCAN_ROWS)
     .fetch_one(pg)
     .await?;
     Ok(next)
 }
 
-/// Where the first row of the outbox stands that the relay has in hand of a deleted organization.
+/// Returns the position of an organization's first outbox row that is not applied.
 pub async fn first_unapplied_position(pg: &PgPool, organization: Uuid) -> Result<Option<i64>, Error> {
-    let in_hand = sqlx::query_scalar(
+    let position = sqlx::query_scalar(
         "select min(position) from outbox where organization_id = $1 and applied_at is null",
     )
     .bind(organization)
     .fetch_one(pg)
     .await?;
-    Ok(in_hand)
+    Ok(position)
 }
 
-/// Removes an organization of which nothing else is left: every search index forgets it, and its id alone is kept.
+/// Deletes an organization whose records are deleted. Search indexes drop it, and only its id remains.
 pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     let mut transaction = Transaction::begin(pg).await?;
     for statement in [
@@ -117,11 +119,11 @@ pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
     Ok(())
 }
 
-/// The ids of the organizations that are gone, in their order, after one of them.
-pub async fn fetch_erased(pg: &PgPool, after: Uuid, most: i64) -> Result<Vec<Uuid>, Error> {
+/// Returns ids of erased organizations, in order.
+pub async fn fetch_erased(pg: &PgPool, after: Uuid, limit: i64) -> Result<Vec<Uuid>, Error> {
     let erased = sqlx::query_scalar("select id from erased_organizations where id > $1 order by id limit $2")
         .bind(after)
-        .bind(most)
+        .bind(limit)
         .fetch_all(pg)
         .await?;
     Ok(erased)

@@ -1,5 +1,5 @@
-//! The outbox keeps what was delivered, in case ClickHouse loses it. Snapshots of what is deleted need not come back, so
-//! they leave it: a delivery made again without them ends the same, because the removal is delivered after it.
+//! Removes snapshots of deleted subjects from applied outbox rows, which stay for a replay after data loss. A replay without
+//! them has the same result, because the removal follows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,30 +9,28 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::store::outbox::event::{self, Event, SubjectVideo};
 
-/// Rows that one statement looks at, of whatever organizations they are.
-const LOOKED_AT: i64 = 2_000;
-/// Bytes of events after which a statement reads no further row.
-const MOST: i64 = 4 << 20;
-/// Organizations whose rows are gone through together: each statement names them, and what is known of them is in memory.
-const ORGANIZATIONS: i64 = 1_000;
-/// Subjects that are noted at a time.
-const NOTED: usize = 10_000;
+/// Outbox rows that a statement scans, of all organizations.
+const SCAN_ROWS: i64 = 2_000;
+const MAX_SCAN_BYTES: i64 = 4 << 20;
+/// Organizations per scan. Their removed subjects are in memory.
+const MAX_ORGANIZATIONS: i64 = 1_000;
+const UPDATE_BATCH_ROWS: usize = 10_000;
 
-/// Takes the snapshots of deleted subjects out of the rows of some organizations. Backwards: history moves after it was
-/// observed, so where it ended is known before it is come to.
+/// A scan of the outbox that removes snapshots of deleted subjects of some organizations. It runs backwards, so that the moves
+/// of a video's history are known before its earlier snapshots are reached.
 pub struct SnapshotPurge {
-    /// Those whose rows may hold snapshots of what is deleted and gone from every total, in their order.
+    /// Ordered.
     organizations: Vec<Uuid>,
-    /// The subjects of which the outbox may still hold snapshots.
-    removed_now: Vec<(Uuid, i64)>,
-    /// The position before which rows are still to be looked at.
+    /// Subjects whose snapshots the outbox may still contain.
+    unpurged: Vec<(Uuid, i64)>,
+    /// Rows below this position are not scanned yet.
     before: i64,
-    known: Known,
+    filter: SnapshotFilter,
 }
 
 impl SnapshotPurge {
-    /// Begins with the first organizations after one, or with only one of them; none when nothing is to be forgotten.
-    pub async fn begin(pg: &PgPool, of: Option<Uuid>, after: Uuid) -> Result<Option<Self>, Error> {
+    /// Starts with the first organizations after an id, or with one of them only. Returns `None` if there is nothing to purge.
+    pub async fn begin(pg: &PgPool, only: Option<Uuid>, after: Uuid) -> Result<Option<Self>, Error> {
         let removed: Vec<(Uuid, i64, bool)> = sqlx::query_as(
             "with chosen as (
                  select distinct organization_id from removed_subjects
@@ -45,8 +43,8 @@ impl SnapshotPurge {
              where delivery is not null order by organization_id",
         )
         .bind(after)
-        .bind(of)
-        .bind(ORGANIZATIONS)
+        .bind(only)
+        .bind(MAX_ORGANIZATIONS)
         .fetch_all(pg)
         .await?;
         if removed.is_empty() {
@@ -54,16 +52,16 @@ impl SnapshotPurge {
         }
         let mut organizations: Vec<_> = removed.iter().map(|(organization, ..)| *organization).collect();
         organizations.dedup();
-        let now = removed.iter().filter(|(.., now)| *now);
+        let unpurged = removed.iter().filter(|(.., is_unpurged)| *is_unpurged);
         Ok(Some(SnapshotPurge {
             organizations,
-            removed_now: now.map(|(organization, subject, _)| (*organization, *subject)).collect(),
+            unpurged: unpurged.map(|(organization, subject, _)| (*organization, *subject)).collect(),
             before: i64::MAX,
-            known: Known::new(removed.iter().map(|(_, subject, _)| *subject)),
+            filter: SnapshotFilter::new(removed.iter().map(|(_, subject, _)| *subject)),
         }))
     }
 
-    /// Goes through some rows, and says how many of them had any; none when there are no more rows.
+    /// Scans the next rows. Returns how many were rewritten, or `None` at the end.
     pub async fn purge_batch(&mut self, pg: &PgPool) -> Result<Option<u64>, Error> {
         let rows: Vec<(i64, Option<Vec<u8>>)> = sqlx::query_as(
             "select position, events from (
@@ -73,23 +71,23 @@ impl SnapshotPurge {
                  from (
                      select position, organization_id, events from outbox
                      where position < $2 order by position desc limit $3
-                 ) looked_at
+                 ) scanned
              ) sized
              where coalesce(later, 0) < $4 order by position desc",
         )
         .bind(&self.organizations)
         .bind(self.before)
-        .bind(LOOKED_AT)
-        .bind(MOST)
+        .bind(SCAN_ROWS)
+        .bind(MAX_SCAN_BYTES)
         .fetch_all(pg)
         .await?;
         let Some((last, _)) = rows.last() else { return Ok(None) };
         self.before = *last;
         let (mut positions, mut rewritten) = (Vec::new(), Vec::new());
         for (position, events) in rows {
-            // One that cannot be read is the relay's matter; it is looked at again once something else is deleted.
+            // The relay reports unreadable rows. The next purge scans them again.
             let Some(Ok(mut events)) = events.map(|bytes| event::decode(&bytes)) else { continue };
-            if self.known.forget(&mut events) {
+            if self.filter.apply(&mut events) {
                 positions.push(position);
                 rewritten.push(event::encode(&events)?);
             }
@@ -108,11 +106,10 @@ impl SnapshotPurge {
         Ok(Some(positions.len() as u64))
     }
 
-    /// Notes that nothing is left to be forgotten of what was deleted when it began. Says after which organization there may
-    /// be others.
+    /// Marks the subjects as purged. Returns the last organization, after which the next purge starts.
     pub async fn finish(self, pg: &PgPool) -> Result<Uuid, Error> {
-        for some in self.removed_now.chunks(NOTED) {
-            let (organizations, subjects): (Vec<_>, Vec<_>) = some.iter().copied().unzip();
+        for batch in self.unpurged.chunks(UPDATE_BATCH_ROWS) {
+            let (organizations, subjects): (Vec<_>, Vec<_>) = batch.iter().copied().unzip();
             sqlx::query(
                 "update removed_subjects r set erased_at = now()
                  from unnest($1::uuid[], $2::bigint[]) as x(organization_id, subject_id)
@@ -127,53 +124,52 @@ impl SnapshotPurge {
     }
 }
 
-/// What is known of deletions, and of moves after a row of the outbox; whose they are does not matter, because no two
-/// subjects or videos have the same id, whatever organizations they are in.
-struct Known {
+/// Decides which snapshots belong to removed subjects, given all later moves. Ids are unique across organizations.
+struct SnapshotFilter {
     removed: HashSet<i64>,
-    /// From a place (subject, video) to the next one.
+    /// From (subject, video) to its next key.
     moved: HashMap<(i64, i64), SubjectVideo>,
 }
 
-impl Known {
+impl SnapshotFilter {
     fn new(removed: impl Iterator<Item = i64>) -> Self {
-        Known { removed: removed.collect(), moved: HashMap::new() }
+        SnapshotFilter { removed: removed.collect(), moved: HashMap::new() }
     }
 
-    /// Takes snapshots out of a row that end in a deleted subject; says whether there were any.
-    fn forget(&mut self, events: &mut [Event]) -> bool {
+    /// Removes snapshots that end up in a removed subject. Returns whether there were any.
+    fn apply(&mut self, events: &mut [Event]) -> bool {
         for event in &*events {
             if let Event::VideoMoved { from, to } = event {
                 self.moved.insert((from.subject_id, from.video_id), *to);
             }
         }
-        let mut some = false;
+        let mut is_changed = false;
         for event in events {
             match event {
                 Event::AccountSnapshots(snapshots) => {
-                    let all = snapshots.len();
+                    let count = snapshots.len();
                     snapshots.retain(|snapshot| !self.removed.contains(&snapshot.subject_id));
-                    some |= snapshots.len() < all;
+                    is_changed |= snapshots.len() < count;
                 }
                 Event::VideoSnapshots(snapshots) => {
-                    let all = snapshots.len();
+                    let count = snapshots.len();
                     snapshots.retain(|snapshot| {
-                        let place =
+                        let key =
                             SubjectVideo { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
-                        !self.removed.contains(&self.end(place).subject_id)
+                        !self.removed.contains(&self.last_key(key).subject_id)
                     });
-                    some |= snapshots.len() < all;
+                    is_changed |= snapshots.len() < count;
                 }
                 _ => {}
             }
         }
-        some
+        is_changed
     }
 
-    /// Where history of a place ends. A way has at most as many steps as there are moves, or it would never end.
-    fn end(&self, from: SubjectVideo) -> SubjectVideo {
-        let step = |place: &SubjectVideo| self.moved.get(&(place.subject_id, place.video_id)).copied();
-        std::iter::successors(Some(from), step).take(self.moved.len() + 1).last().unwrap_or(from)
+    /// Follows the moves of a key. Stops after as many steps as there are moves, in case of a cycle.
+    fn last_key(&self, from: SubjectVideo) -> SubjectVideo {
+        let next = |key: &SubjectVideo| self.moved.get(&(key.subject_id, key.video_id)).copied();
+        std::iter::successors(Some(from), next).take(self.moved.len() + 1).last().unwrap_or(from)
     }
 }
 
@@ -183,64 +179,63 @@ mod tests {
     use crate::model::counters::Counters;
     use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
-    fn place(subject_id: i64, video_id: i64) -> SubjectVideo {
+    fn key(subject_id: i64, video_id: i64) -> SubjectVideo {
         SubjectVideo { subject_id, video_id }
     }
 
-    fn seen(places: &[SubjectVideo]) -> Event {
-        let snapshot = |place: &SubjectVideo| VideoSnapshot {
-            subject_id: place.subject_id,
-            video_id: place.video_id,
+    fn snapshots(keys: &[SubjectVideo]) -> Event {
+        let snapshot = |key: &SubjectVideo| VideoSnapshot {
+            subject_id: key.subject_id,
+            video_id: key.video_id,
             observed_at: "2026-01-01T00:00:00Z".parse().unwrap(),
             counters: Counters::default(),
         };
-        Event::VideoSnapshots(places.iter().map(snapshot).collect())
+        Event::VideoSnapshots(keys.iter().map(snapshot).collect())
     }
 
-    /// Tracked alone, found on account 10, which is deleted: what was seen of it before goes as well, and what was left
-    /// behind by the account stays.
+    /// A video moves from its own subject to account 10, which is deleted. Another one moves away from the account.
     #[test]
-    fn snapshots_go_by_where_their_history_ended() {
-        let (alone, found, other) = (place(5, 5), place(10, 5), place(10, 6));
-        let (stays, behind) = (place(10, 7), place(11, 7));
-        let mut known = Known::new([10].into_iter());
+    fn snapshots_follow_the_moves_of_their_video() {
+        let (alone, on_account, other) = (key(5, 5), key(10, 5), key(10, 6));
+        let (detached, new_subject) = (key(10, 7), key(11, 7));
+        let mut filter = SnapshotFilter::new([10].into_iter());
         let rows = [
-            vec![seen(&[alone, place(20, 8)])],
-            vec![Event::VideoMoved { from: alone, to: found }],
-            vec![seen(&[found, other, stays])],
-            vec![Event::VideoMoved { from: stays, to: behind }],
+            vec![snapshots(&[alone, key(20, 8)])],
+            vec![Event::VideoMoved { from: alone, to: on_account }],
+            vec![snapshots(&[on_account, other, detached])],
+            vec![Event::VideoMoved { from: detached, to: new_subject }],
         ];
         let mut rewritten = Vec::new();
         for mut row in rows.into_iter().rev() {
-            let some = known.forget(&mut row);
-            rewritten.push((some, row));
+            let is_changed = filter.apply(&mut row);
+            rewritten.push((is_changed, row));
         }
         rewritten.reverse();
-        assert_eq!(rewritten[0], (true, vec![seen(&[place(20, 8)])]));
+        assert_eq!(rewritten[0], (true, vec![snapshots(&[key(20, 8)])]));
         assert!(!rewritten[1].0);
-        assert_eq!(rewritten[2], (true, vec![seen(&[stays])]));
+        assert_eq!(rewritten[2], (true, vec![snapshots(&[detached])]));
         assert!(!rewritten[3].0);
     }
 
     #[test]
-    fn profiles_go_with_their_account() {
-        let of = |subject_id| AccountSnapshot {
+    fn account_snapshots_are_removed_with_their_account() {
+        let snapshot = |subject_id| AccountSnapshot {
             subject_id,
             observed_at: "2026-01-01T00:00:00Z".parse().unwrap(),
             follower_count: Some(1),
             following_count: None,
             profile_post_count: None,
         };
-        let mut row = vec![Event::AccountSnapshots(vec![of(1), of(2)])];
-        assert!(Known::new([1].into_iter()).forget(&mut row));
-        assert_eq!(row, [Event::AccountSnapshots(vec![of(2)])]);
+        let mut row = vec![Event::AccountSnapshots(vec![snapshot(1), snapshot(2)])];
+        assert!(SnapshotFilter::new([1].into_iter()).apply(&mut row));
+        assert_eq!(row, [Event::AccountSnapshots(vec![snapshot(2)])]);
     }
 
     #[test]
-    fn moves_in_a_circle_end() {
-        let (one, other) = (place(1, 1), place(2, 1));
+    fn cyclic_moves_terminate() {
+        let (one, other) = (key(1, 1), key(2, 1));
         let moved = |from, to| Event::VideoMoved { from, to };
-        let mut row = vec![moved(one, other), moved(other, one), seen(&[one])];
-        assert!(!Known::new([3].into_iter()).forget(&mut row));
+        let mut row = vec![moved(one, other), moved(other, one), snapshots(&[one])];
+        assert!(!SnapshotFilter::new([3].into_iter()).apply(&mut row));
     }
 }
