@@ -7,6 +7,7 @@ use super::{PATIENCE, Report, bytes, within};
 use crate::config::ClickhouseArgs;
 use crate::store::clickhouse::client;
 use crate::store::clickhouse::diagnosis;
+use crate::store::clickhouse_error_code;
 use crate::store::migrate::{self, SchemaState};
 
 /// The oldest major version that Tidemark was run with.
@@ -71,7 +72,7 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
 
 /// Whether our tables are there.
 async fn schema(report: &mut Report, args: &ClickhouseArgs, place: &str, client: &Client) -> bool {
-    let schema = match within(migrate::clickhouse_state(client)).await {
+    let schema = match within(migrate::fetch_clickhouse_state(client)).await {
         Some(Ok(schema)) => {
             schema.check_usable("clickhouse").map(|()| schema).map_err(|error| error.to_string())
         }
@@ -169,18 +170,18 @@ fn refusal(place: &str, args: &ClickhouseArgs, error: &Error) -> String {
         Error::BadResponse(text) => text.as_str(),
         _ => "",
     };
-    let code = |codes: &[&str]| codes.iter().any(|code| text.contains(&format!("Code: {code}.")));
-    if code(&["516", "192", "193", "194"]) {
+    let code = clickhouse_error_code(error);
+    if matches!(code, Some(516 | 192 | 193 | 194)) {
         return format!(
             "ClickHouse at {place} refuses the user {user}: correct TIDEMARK_CLICKHOUSE_USER and TIDEMARK_CLICKHOUSE_PASSWORD"
         );
     }
-    if code(&["81"]) {
+    if code == Some(81) {
         return format!(
             "ClickHouse at {place} has no database {database}: run `tidemark migrate`, which makes it"
         );
     }
-    if code(&["497"]) {
+    if code == Some(497) {
         return format!(
             "the user {user} may not do what the service does: grant it select, insert and alter delete on {database}.*"
         );

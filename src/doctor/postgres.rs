@@ -71,7 +71,7 @@ async fn look(
     let server = diagnosis::fetch_server(connection).await?;
     of_server(report, args, place, &server);
     report.clock("postgres-clock", "Postgres", server.now);
-    let schema = migrate::postgres_state(connection).await?;
+    let schema = migrate::fetch_postgres_state(connection).await?;
     if let Err(error) = schema.check_usable("postgres") {
         report.fail("postgres-schema", error.to_string());
         return Ok(false);

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::model::key;
 use crate::model::secret::Secret;
-use crate::store::Error;
+use crate::store::{Error, clickhouse_error_code};
 
 /// The tables that the views read.
 const TABLES: [&str; 6] =
@@ -246,13 +246,14 @@ async fn require_users(client: &Client) -> Result<(), Error> {
 }
 
 async fn bounded<T>(work: impl Future<Output = clickhouse::error::Result<T>>) -> Result<T, Error> {
-    use clickhouse::error::Error::{BadResponse, TimedOut};
-    match tokio::time::timeout(LONGEST, work).await.unwrap_or(Err(TimedOut)) {
-        Err(BadResponse(text)) if text.contains("Code: 497") => Err(Error::Conflict(format!(
-            "this ClickHouse user may not manage users: name one that may with --clickhouse-user ({text})"
-        ))),
-        done => Ok(done?),
-    }
+    let result = tokio::time::timeout(LONGEST, work).await;
+    result.unwrap_or(Err(clickhouse::error::Error::TimedOut)).map_err(|error| match clickhouse_error_code(&error) {
+        // ACCESS_DENIED
+        Some(497) => Error::Conflict(format!(
+            "this ClickHouse user may not manage users: name one that may with --clickhouse-user ({error})"
+        )),
+        _ => error.into(),
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Checks at run time that the stores have the schema that this version needs. It changes nothing.
+//! Checks at run time that the stores have this version's schema, without changing it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,18 +15,17 @@ use crate::store;
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Keeps a process from working on a Postgres whose schema is not this version's. Passed once, it stays passed. Cheap to
-/// clone.
+/// Passes once Postgres has this version's schema, and stays passed. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct SchemaCheck(Arc<AtomicBool>);
 
 impl SchemaCheck {
-    /// Fails if Postgres lacks migrations, or either store has an incompatible schema. A store that does not answer, or a
-    /// ClickHouse that lacks migrations, is only logged: records work without ClickHouse.
+    /// Fails if Postgres lacks migrations, or if a store has an incompatible schema. An unreachable store, or a ClickHouse
+    /// that lacks migrations, is only logged: records work without ClickHouse.
     pub async fn at_start(pg: &PgPool, client: &::clickhouse::Client) -> Result<Self, Error> {
         let check = SchemaCheck::default();
-        let clickhouse = tokio::time::timeout(CHECK_TIMEOUT, clickhouse::state(client));
-        let (postgres, clickhouse) = tokio::join!(postgres_state(pg), clickhouse);
+        let clickhouse = tokio::time::timeout(CHECK_TIMEOUT, clickhouse::fetch_state(client));
+        let (postgres, clickhouse) = tokio::join!(fetch_postgres_state(pg), clickhouse);
         match clickhouse {
             Ok(Ok(state)) => check_clickhouse(state)?,
             Ok(Err(error)) => tracing::warn!(%error, "cannot read the schema version of clickhouse"),
@@ -44,12 +43,12 @@ impl SchemaCheck {
         Ok(check)
     }
 
-    /// Fails while Postgres has another schema or does not answer.
+    /// Fails while Postgres has another schema or is unreachable.
     pub async fn check(&self, pg: &PgPool) -> Result<(), store::Error> {
         if self.0.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let state = postgres_state(pg).await?;
+        let state = fetch_postgres_state(pg).await?;
         state.check_usable("postgres").map_err(|error| store::Error::Schema(error.to_string()))?;
         self.0.store(true, Ordering::Relaxed);
         Ok(())
@@ -81,10 +80,10 @@ fn check_clickhouse(state: SchemaState) -> Result<(), Error> {
     }
 }
 
-/// Reads the state of Postgres. An error means that it does not answer: a role that must not read the record of migrations
-/// is assumed to have the right schema, because asking again would not help.
-async fn postgres_state(pg: &PgPool) -> Result<SchemaState, store::Error> {
-    let state = async { Ok::<_, store::Error>(postgres::state(&mut *pg.acquire().await?).await?) };
+/// Reads the state of Postgres. An error means that it is unreachable. A role that may not read the applied migrations is
+/// assumed to have the right schema, because a retry would not help.
+async fn fetch_postgres_state(pg: &PgPool) -> Result<SchemaState, store::Error> {
+    let state = async { Ok::<_, store::Error>(postgres::fetch_state(&mut *pg.acquire().await?).await?) };
     match tokio::time::timeout(CHECK_TIMEOUT, state).await {
         Ok(Err(error)) if !error.is_unavailable() && !error.is_canceled() => {
             tracing::warn!(%error, "cannot read the schema version of postgres, assuming this one's");

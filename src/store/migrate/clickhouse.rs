@@ -39,7 +39,7 @@ pub(super) async fn migrate(args: &ClickhouseArgs) -> Result<usize, Error> {
     let layout = within_timeout(Layout::detect(&server, database)).await?;
     execute(&server, &layout, &create_database(database)).await?;
     execute(&client, &layout, CREATE_SCHEMA_MIGRATIONS).await?;
-    let applied = within_timeout(applied(&client)).await?;
+    let applied = within_timeout(fetch_applied(&client)).await?;
     SchemaState::compare(&checksums(), &applied).check_upgradable("clickhouse")?;
     let mut count = 0;
     for &(version, file, statement) in MIGRATIONS {
@@ -76,7 +76,7 @@ fn create_database(name: &str) -> String {
     format!("create database if not exists `{name}`")
 }
 
-/// Runs a statement, on a cluster in the forms it needs there.
+/// Runs a statement, adapted to the cluster if there is one.
 async fn execute(client: &Client, layout: &Layout, statement: &str) -> Result<(), cluster::Error> {
     for statement in layout.render(statement)? {
         within_timeout(client.query_raw(&statement).execute()).await?;
@@ -84,11 +84,11 @@ async fn execute(client: &Client, layout: &Layout, statement: &str) -> Result<()
     Ok(())
 }
 
-async fn within_timeout<T, E>(work: impl Future<Output = Result<T, E>>) -> Result<T, cluster::Error>
+async fn within_timeout<T, E>(statement: impl Future<Output = Result<T, E>>) -> Result<T, cluster::Error>
 where
     cluster::Error: From<E>,
 {
-    match tokio::time::timeout(STATEMENT_TIMEOUT, work).await {
+    match tokio::time::timeout(STATEMENT_TIMEOUT, statement).await {
         Ok(result) => Ok(result?),
         Err(_) => Err(clickhouse::error::Error::TimedOut.into()),
     }
@@ -109,13 +109,13 @@ async fn record(client: &Client, migration: &Migration) -> clickhouse::error::Re
 }
 
 /// Compares the schema of a ClickHouse to this version's, without changing anything.
-pub async fn state(client: &Client) -> clickhouse::error::Result<SchemaState> {
+pub async fn fetch_state(client: &Client) -> clickhouse::error::Result<SchemaState> {
     let exists = client
         .query_raw("select count() from system.tables where database = currentDatabase() and name = 'schema_migrations'")
         .fetch_one::<u64>()
         .await?
         > 0;
-    let applied = if exists { applied(client).await? } else { Checksums::new() };
+    let applied = if exists { fetch_applied(client).await? } else { Checksums::new() };
     Ok(SchemaState::compare(&checksums(), &applied))
 }
 
@@ -124,7 +124,7 @@ fn checksums() -> Checksums {
     checksums.map(|(version, _, statement)| ((*version).into(), checksum(statement).into_bytes())).collect()
 }
 
-async fn applied(client: &Client) -> clickhouse::error::Result<Checksums> {
+async fn fetch_applied(client: &Client) -> clickhouse::error::Result<Checksums> {
     let statement = "select version, name, checksum from schema_migrations final";
     let applied: Vec<Migration> = client.query_raw(statement).fetch_all().await?;
     Ok(applied.into_iter().map(|row| (row.version.into(), row.checksum.into_bytes())).collect())

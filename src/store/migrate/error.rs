@@ -1,10 +1,9 @@
-//! Why a store cannot be migrated or used.
+//! Errors of migrations and schema checks.
 
 use sqlx::migrate::MigrateError;
 
 use crate::store::clickhouse::cluster;
 
-/// Why a store cannot be migrated or used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{store} lacks {missing} migrations of this version: run `tidemark migrate`")]
@@ -35,6 +34,6 @@ pub enum Error {
         "clickhouse refused schemas/views/{file}: {reason}; its user must have all rights in {database} too"
     )]
     View { file: &'static str, database: String, reason: cluster::Error },
-    #[error("{0:?} is no name for a database: use letters, digits and underscores")]
+    #[error("invalid database name {0:?}: use letters, digits and underscores")]
     DatabaseName(String),
 }

@@ -14,9 +14,9 @@ use sqlx::{Connection, PgConnection};
 use crate::config::{ClickhouseArgs, PostgresArgs};
 
 pub use check::SchemaCheck;
-pub use clickhouse::{CREATE_SCHEMA_MIGRATIONS, state as clickhouse_state};
+pub use clickhouse::{CREATE_SCHEMA_MIGRATIONS, fetch_state as fetch_clickhouse_state};
 pub use error::Error;
-pub use postgres::{ADVISORY_LOCK, migrate as migrate_postgres, state as postgres_state};
+pub use postgres::{ADVISORY_LOCK, fetch_state as fetch_postgres_state, migrate as migrate_postgres};
 pub use state::SchemaState;
 
 /// How many migrations were applied.

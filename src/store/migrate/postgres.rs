@@ -61,7 +61,7 @@ pub(super) async fn lock(connection: &mut PgConnection) -> Result<(), sqlx::Erro
 /// Applies the pending migrations and returns how many there were.
 pub async fn migrate(connection: &mut PgConnection, migrations: &Migrator) -> Result<usize, Error> {
     connection.ensure_migrations_table(MIGRATIONS_TABLE).await?;
-    let applied = applied(connection).await?;
+    let applied = fetch_applied(connection).await?;
     SchemaState::compare(&checksums(migrations), &applied).check_upgradable("postgres")?;
     let deadline = Instant::now() + MAX_LOCK_WAIT;
     let mut count = 0;
@@ -115,15 +115,15 @@ fn is_lock_timeout(error: &MigrateError) -> bool {
 }
 
 /// Compares the schema of a Postgres to this version's, without changing anything.
-pub async fn state(connection: &mut PgConnection) -> Result<SchemaState, sqlx::Error> {
-    Ok(SchemaState::compare(&checksums(&MIGRATIONS), &applied(connection).await?))
+pub async fn fetch_state(connection: &mut PgConnection) -> Result<SchemaState, sqlx::Error> {
+    Ok(SchemaState::compare(&checksums(&MIGRATIONS), &fetch_applied(connection).await?))
 }
 
 fn checksums(migrations: &Migrator) -> Checksums {
     migrations.iter().map(|migration| (migration.version, migration.checksum.to_vec())).collect()
 }
 
-async fn applied(connection: &mut PgConnection) -> Result<Checksums, sqlx::Error> {
+async fn fetch_applied(connection: &mut PgConnection) -> Result<Checksums, sqlx::Error> {
     let exists: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
         .fetch_one(&mut *connection)
         .await?;

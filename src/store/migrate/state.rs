@@ -17,20 +17,21 @@ pub enum SchemaState {
     },
     /// A newer version has added migrations, which this version works with.
     Newer,
-    /// A migration is another one than this version's: the store belongs to a Tidemark of another history.
+    /// A migration differs from this version's: the store was created by an incompatible Tidemark.
     Incompatible {
         version: i64,
     },
 }
 
 impl SchemaState {
-    pub(super) fn compare(known: &Checksums, applied: &Checksums) -> Self {
-        let missing = known.keys().filter(|version| !applied.contains_key(version)).count();
-        let mut other = applied.iter().filter(|(version, checksum)| known.get(version) != Some(checksum));
-        let Some((&version, _)) = other.next() else {
+    pub(super) fn compare(expected: &Checksums, applied: &Checksums) -> Self {
+        let missing = expected.keys().filter(|version| !applied.contains_key(version)).count();
+        let mut different =
+            applied.iter().filter(|(version, checksum)| expected.get(version) != Some(checksum));
+        let Some((&version, _)) = different.next() else {
             return if missing == 0 { SchemaState::Current } else { SchemaState::Older { missing } };
         };
-        if missing == 0 && !known.contains_key(&version) {
+        if missing == 0 && !expected.contains_key(&version) {
             SchemaState::Newer
         } else {
             SchemaState::Incompatible { version }
@@ -66,7 +67,7 @@ mod tests {
 
     #[test]
     fn applied_migrations_are_compared_by_version_and_checksum() {
-        let known = [(1, "a"), (3, "b")];
+        let expected = [(1, "a"), (3, "b")];
         for (applied, state) in [
             (&[(1, "a"), (3, "b")][..], SchemaState::Current),
             (&[], SchemaState::Older { missing: 2 }),
@@ -77,7 +78,11 @@ mod tests {
             (&[(1, "a"), (3, "changed"), (4, "c")], SchemaState::Incompatible { version: 3 }),
             (&[(1, "a"), (2, "of another branch")], SchemaState::Incompatible { version: 2 }),
         ] {
-            assert_eq!(SchemaState::compare(&checksums(&known), &checksums(applied)), state, "{applied:?}");
+            assert_eq!(
+                SchemaState::compare(&checksums(&expected), &checksums(applied)),
+                state,
+                "{applied:?}"
+            );
         }
     }
 }
