@@ -1,4 +1,4 @@
-//! What the tracked accounts and videos cost: the requests a day that each source is asked for, beside what it allows.
+//! Estimates how many requests per day the tracked accounts and videos need from each source.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,22 @@ use crate::store::Error;
 use crate::store::tracking::queues;
 use crate::store::tracking::source_budgets;
 
-/// What is asked of one source of a platform.
+/// The requests to one source of a platform.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BudgetEstimate {
     pub platform: Platform,
     pub source: &'static str,
-    /// Platform accounts and videos, each counted once however many organizations track it.
+    /// Platform accounts and videos, each counted once for all organizations.
     pub accounts: usize,
     pub videos: usize,
-    /// An estimate from the posts that are known now.
+    /// Estimated from the known posts.
     pub requests_per_day: f64,
-    /// Null where the source does not say how many it allows.
+    /// Null without a daily limit.
     pub daily_limit: Option<u32>,
-    /// Made today, where they are counted.
+    /// Null without a daily limit, because requests are counted only with one.
     pub requests_today: Option<i64>,
 }
 
-/// Estimates what every configured source is asked for.
 pub async fn estimate(
     pg: &PgPool,
     sources: &Sources,

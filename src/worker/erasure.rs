@@ -1,320 +1,333 @@
-//! Takes what was deleted out of the stores for good: deleted organizations at once, and twice a day what other deletions
-//! left behind and history that is older than an organization keeps. One process does so at a time, and whatever moment it
-//! is killed at, the next one goes on.
+//! Physically removes deleted data: deleted organizations within seconds, everything else twice a day.
+//!
+//! One process at a time does so, under the erasure lock. Every step can be repeated, so the next process continues
+//! after a kill at any moment.
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use clickhouse::Client;
 use serde::Serialize;
 use sqlx::PgPool;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::schedule::Schedule;
-use super::{BRIEF, LONG, retention, within};
+use super::{retention, timeout};
 use crate::app::Databases;
 use crate::failpoint;
 use crate::store::lifecycle::outbox::SnapshotPurge;
-use crate::store::lifecycle::retention as reducing;
+use crate::store::lifecycle::retention::wait_for_compactions;
 use crate::store::lifecycle::vacuum::VacuumTracker;
 use crate::store::lifecycle::{ErasureLock, organizations, purge, sum_results};
 use crate::store::{Error, retry_on_conflict};
 
-/// How often there is a look for deleted organizations, and whether it is time for everything else.
-const LOOK: Duration = Duration::from_secs(2);
-/// How long there is no look after one that failed: a sweep reads much before it finds that it cannot go on.
-const AFTER_FAILURE: Duration = Duration::from_secs(10);
-/// How long what was deleted may stay in the files before they are written anew: well below the 24 hours within which it
-/// has to be gone.
-const EVERY: TimeDelta = TimeDelta::hours(12);
-/// How long ClickHouse is waited for; what it was ordered to do it does without being waited for, too.
-const PATIENCE: Duration = Duration::from_secs(900);
-/// How long a delivery that holds something of a deleted organization is waited for at a time.
-const IN_HAND: Duration = Duration::from_secs(10);
-/// How often it is looked at.
-const IN_HAND_LOOK: Duration = Duration::from_millis(50);
-/// How many organizations that are gone are looked up at a time.
-const PAGE: i64 = 1_000;
-/// How often tables are vacuumed while sweeps fail, which are tried again within seconds.
-const VACUUMED_EVERY: TimeDelta = TimeDelta::hours(1);
-/// How long older history stays when it could not be taken away, until that is tried again.
-const AFTER_REDUCING: TimeDelta = TimeDelta::minutes(15);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The pause after a failed pass, which may have read much before it failed.
+const RETRY_DELAY: Duration = Duration::from_secs(10);
+/// Deleted data must have left the files within 24 hours.
+const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
+/// How long to wait for ClickHouse. Its mutations continue after a timeout.
+const PURGE_TIMEOUT: Duration = Duration::from_secs(900);
+/// How long to wait for a delivery that contains events of a deleted organization.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
+const DELIVERY_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const ORGANIZATION_PAGE_SIZE: i64 = 1_000;
+/// How often tables are vacuumed while purges fail and are retried within seconds.
+const VACUUM_INTERVAL: TimeDelta = TimeDelta::hours(1);
+const RETENTION_RETRY_DELAY: TimeDelta = TimeDelta::minutes(15);
 
-/// How far a deleted organization is on its way.
+/// How far the erasure of an organization has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErasureProgress {
-    /// Neither store holds anything of it.
+    /// Neither store has data of it.
     Erased,
-    /// The relay has something of it in hand.
+    /// The relay is delivering events of it.
     AwaitingDelivery,
-    /// Another process is at it, or at something else that has to be erased.
+    /// Another process holds the erasure lock.
     Locked,
 }
 
-/// What was taken out of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ErasedRows {
-    /// Rows of the outbox that are written anew without what was deleted.
+    /// Outbox rows that were rewritten without deleted data.
     pub outbox_rows: u64,
-    /// Rows that are gone from ClickHouse.
+    /// Rows that were removed from ClickHouse.
     pub history_rows: u64,
 }
 
-/// Erases until told to stop. A store that is out is waited for.
-pub async fn run(stores: Databases, database_url: String, stop: CancellationToken) {
+/// Erases until it is stopped, and retries while a store is down.
+pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
     let mut worker = Worker {
-        stores,
+        databases,
         database_url,
-        sweeping: Schedule::new(EVERY),
-        vacuuming: Schedule::new(VACUUMED_EVERY),
-        reducing: Schedule::new(EVERY),
-        vacuumed: VacuumTracker::default(),
+        purge: Schedule::new(PURGE_INTERVAL),
+        vacuum: Schedule::new(VACUUM_INTERVAL),
+        retention: Schedule::new(PURGE_INTERVAL),
+        vacuum_tracker: VacuumTracker::default(),
     };
-    let mut failing = false;
-    let mut turn = tokio::time::interval(LOOK);
-    turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(turn.tick()).await.is_some() {
-        let looked = stop.run_until_cancelled(worker.look()).await;
-        let failed = matches!(looked, Some(Err(_)));
-        match looked {
-            Some(Err(error)) if !std::mem::replace(&mut failing, true) => {
-                tracing::warn!(%error, "what was deleted cannot be erased; trying on");
+    let mut is_failing = false;
+    let mut interval = tokio::time::interval(POLL_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(interval.tick()).await.is_some() {
+        match stop.run_until_cancelled(worker.run_pass()).await {
+            Some(Err(error)) => {
+                if std::mem::replace(&mut is_failing, true) {
+                    tracing::debug!(%error, "erasure still fails");
+                } else {
+                    tracing::warn!(%error, "erasure failed, retrying");
+                }
+                stop.run_until_cancelled(tokio::time::sleep(RETRY_DELAY)).await;
             }
-            Some(Err(error)) => tracing::debug!(%error, "what was deleted still cannot be erased"),
-            Some(Ok(())) if std::mem::replace(&mut failing, false) => {
-                tracing::info!("what was deleted is erased again");
+            Some(Ok(())) if std::mem::replace(&mut is_failing, false) => {
+                tracing::info!("erasure works again");
             }
             _ => {}
-        }
-        if failed {
-            stop.run_until_cancelled(tokio::time::sleep(AFTER_FAILURE)).await;
         }
     }
 }
 
 struct Worker {
-    stores: Databases,
+    databases: Databases,
     database_url: String,
-    sweeping: Schedule,
-    /// When tables are vacuumed after a sweep that failed; after any other they are.
-    vacuuming: Schedule,
-    /// When older history is taken away; what is in the way of that keeps nothing else from being erased.
-    reducing: Schedule,
-    vacuumed: VacuumTracker,
+    purge: Schedule,
+    /// Limits vacuuming after failed purges. Each successful purge is followed by a vacuum.
+    vacuum: Schedule,
+    /// Separate, so that a failing retention does not delay purges.
+    retention: Schedule,
+    vacuum_tracker: VacuumTracker,
 }
 
 impl Worker {
-    /// Does what is due. Nothing waits for what fails; the first failure is told in the end.
-    async fn look(&mut self) -> Result<(), Error> {
-        let pg = &self.stores.pg;
-        let deleted = within(BRIEF, organizations::fetch_deleted(pg)).await?;
-        let now = self.stores.clock.now().await;
-        let (is_due, reduces) = (self.sweeping.is_due(now), self.reducing.is_due(now));
-        if deleted.is_empty() && !is_due && !reduces {
+    /// Runs what is due. A failed step does not stop the others; the first error is returned.
+    async fn run_pass(&mut self) -> Result<(), Error> {
+        let deleted = timeout::short(organizations::fetch_deleted(&self.databases.pg)).await?;
+        let now = self.databases.clock.now().await;
+        let (purge_is_due, retention_is_due) = (self.purge.is_due(now), self.retention.is_due(now));
+        if deleted.is_empty() && !purge_is_due && !retention_is_due {
             return Ok(());
         }
-        let Some(mut turn) = within(BRIEF, ErasureLock::try_acquire(&self.database_url)).await? else {
+        let Some(mut lock) = timeout::short(ErasureLock::try_acquire(&self.database_url)).await? else {
             return Ok(());
         };
-        let mut all = Ok(());
+        let mut result = Ok(());
         for organization in deleted {
-            within(BRIEF, turn.ensure_held()).await?;
-            let erased = erase(&self.stores, &mut turn, organization).await;
+            timeout::short(lock.ensure_held()).await?;
+            let erased = erase(&self.databases, &mut lock, organization).await;
             if let Err(error) = &erased {
-                tracing::debug!(%organization, %error, "a deleted organization cannot be erased");
+                tracing::debug!(%organization, %error, "cannot erase organization");
             }
-            all = all.and(erased.map(drop));
+            result = result.and(erased.map(drop));
         }
-        if is_due {
-            within(BRIEF, turn.ensure_held()).await?;
-            let swept = sweep(&self.stores, &mut turn, None).await.map(drop);
-            let mut vacuumed = Ok(());
-            if swept.is_ok() || self.vacuuming.is_due(now) {
-                vacuumed = self.vacuumed.vacuum_changed_tables(pg).await.map(drop);
-                if vacuumed.is_ok() {
-                    self.vacuuming.done(now);
-                }
-            }
-            let swept = swept.and(vacuumed);
-            if swept.is_ok() {
-                self.sweeping.done(now);
-            }
-            all = all.and(swept);
+        if purge_is_due {
+            timeout::short(lock.ensure_held()).await?;
+            result = result.and(self.purge_and_vacuum(&mut lock, now).await);
         }
-        if reduces {
-            within(BRIEF, turn.ensure_held()).await?;
-            match retain(&self.stores, &mut turn, None).await {
-                Ok(_) => self.reducing.done(now),
+        if retention_is_due {
+            timeout::short(lock.ensure_held()).await?;
+            match apply_retention(&self.databases, &mut lock, None).await {
+                Ok(_) => self.retention.record_run(now),
                 Err(error) => {
-                    tracing::warn!(%error, "history that is older than is kept cannot be taken away; trying again in a while");
-                    self.reducing.put_off(now, AFTER_REDUCING);
+                    tracing::warn!(%error, "retention cleanup failed, retrying in 15 min");
+                    self.retention.postpone(now, RETENTION_RETRY_DELAY);
                 }
             }
         }
-        all
+        result
+    }
+
+    async fn purge_and_vacuum(&mut self, lock: &mut ErasureLock, now: DateTime<Utc>) -> Result<(), Error> {
+        let mut result = purge_deleted(&self.databases, lock, None).await.map(drop);
+        if result.is_ok() || self.vacuum.is_due(now) {
+            let vacuumed = self.vacuum_tracker.vacuum_changed_tables(&self.databases.pg).await;
+            if vacuumed.is_ok() {
+                self.vacuum.record_run(now);
+            }
+            result = result.and(vacuumed.map(drop));
+        }
+        if result.is_ok() {
+            self.purge.record_run(now);
+        }
+        result
     }
 }
 
-/// Erases a deleted organization, unless another process erases.
+/// Erases a deleted organization, unless another process holds the erasure lock.
 pub async fn erase_organization(
-    stores: &Databases,
+    databases: &Databases,
     database_url: &str,
     organization: Uuid,
 ) -> Result<ErasureProgress, Error> {
-    match within(BRIEF, ErasureLock::try_acquire(database_url)).await? {
-        Some(mut turn) => erase(stores, &mut turn, organization).await,
+    match timeout::short(ErasureLock::try_acquire(database_url)).await? {
+        Some(mut lock) => erase(databases, &mut lock, organization).await,
         None => Ok(ErasureProgress::Locked),
     }
 }
 
-/// Takes what was deleted out of the files now, of one organization or of all; none while another process erases. Nothing
-/// waits for what fails; the first failure is told in the end.
+/// Removes deleted and expired data of one or all organizations now. Returns `None` while another process holds the
+/// erasure lock. A failed step does not stop the others; the first error is returned.
 pub async fn run_once(
-    stores: &Databases,
+    databases: &Databases,
     database_url: &str,
     organization: Option<Uuid>,
 ) -> Result<Option<ErasedRows>, Error> {
-    let Some(mut turn) = within(BRIEF, ErasureLock::try_acquire(database_url)).await? else {
+    let Some(mut lock) = timeout::short(ErasureLock::try_acquire(database_url)).await? else {
         return Ok(None);
     };
-    let swept = sweep(stores, &mut turn, organization).await;
-    within(BRIEF, turn.ensure_held()).await?;
-    let reduced = retain(stores, &mut turn, organization).await;
-    let vacuumed = VacuumTracker::default().vacuum_changed_tables(&stores.pg).await;
-    // What was done is done, even if the turn was lost by now.
-    let _ = within(BRIEF, turn.release()).await;
-    let mut erased = swept?;
-    erased.history_rows += reduced?;
+    let purged = purge_deleted(databases, &mut lock, organization).await;
+    timeout::short(lock.ensure_held()).await?;
+    let expired_rows = apply_retention(databases, &mut lock, organization).await;
+    let vacuumed = VacuumTracker::default().vacuum_changed_tables(&databases.pg).await;
+    // A lock lost by now does not undo what was done.
+    let _ = timeout::short(lock.release()).await;
+    let mut erased = purged?;
+    erased.history_rows += expired_rows?;
     vacuumed?;
     Ok(Some(erased))
 }
 
-/// Removes everything of a deleted organization, itself last.
+/// Deletes an organization's records, outbox rows and history, and the organization itself last.
 async fn erase(
-    stores: &Databases,
-    turn: &mut ErasureLock,
+    databases: &Databases,
+    lock: &mut ErasureLock,
     organization: Uuid,
 ) -> Result<ErasureProgress, Error> {
-    let pg = &stores.pg;
-    let began = Instant::now();
-    while within(LONG, retry_on_conflict(|| organizations::delete_record_batch(pg, organization))).await? {
+    let pg = &databases.pg;
+    let started = Instant::now();
+    while timeout::long(retry_on_conflict(|| organizations::delete_record_batch(pg, organization))).await? {
         failpoint::reached("erasure-records");
-        within(BRIEF, turn.ensure_held()).await?;
+        timeout::short(lock.ensure_held()).await?;
     }
-    // What the relay has in hand would come to ClickHouse after everything else is gone there.
-    let waits = Instant::now();
-    let mut from = Some(0);
-    while let Some(first) = from {
-        let mut next = Some(first);
-        while let Some(position) = next {
-            next = within(LONG, organizations::delete_outbox_batch(pg, organization, position)).await?;
-            within(BRIEF, turn.ensure_held()).await?;
-        }
-        from = within(BRIEF, organizations::first_unapplied_position(pg, organization)).await?;
-        if from.is_some() {
-            if waits.elapsed() > IN_HAND {
-                return Ok(ErasureProgress::AwaitingDelivery);
-            }
-            tokio::time::sleep(IN_HAND_LOOK).await;
-        }
+    if !delete_outbox(pg, lock, organization).await? {
+        return Ok(ErasureProgress::AwaitingDelivery);
     }
     failpoint::reached("erasure-outbox");
-    within(BRIEF, turn.ensure_held()).await?;
-    let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
-    let rows = purge::purge_organization(client, organization, Instant::now() + PATIENCE).await?;
+    timeout::short(lock.ensure_held()).await?;
+    let client = clickhouse_client(databases);
+    let rows = purge::purge_organization(&client, organization, Instant::now() + PURGE_TIMEOUT).await?;
     failpoint::reached("erasure-history");
-    within(BRIEF, turn.ensure_held()).await?;
-    within(LONG, organizations::delete(pg, organization)).await?;
-    tracing::info!(%organization, rows, seconds = began.elapsed().as_secs_f64(), "a deleted organization is erased");
+    timeout::short(lock.ensure_held()).await?;
+    timeout::long(organizations::delete(pg, organization)).await?;
+    tracing::info!(%organization, rows, seconds = started.elapsed().as_secs_f64(), "organization erased");
     Ok(ErasureProgress::Erased)
 }
 
-/// Takes out of the files history that is older than an organization keeps, and says how many rows that were.
-async fn retain(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<u64, Error> {
-    let (began, until) = (Instant::now(), Instant::now() + PATIENCE);
-    retention::advance_cutoffs(stores, of).await?;
-    let rows = retention::compact(stores, turn, of, until).await?;
+/// Deletes an organization's outbox rows, and waits for the running delivery, which could still write its history.
+/// Returns false after a timeout.
+async fn delete_outbox(pg: &PgPool, lock: &mut ErasureLock, organization: Uuid) -> Result<bool, Error> {
+    let started = Instant::now();
+    let mut unapplied = Some(0);
+    while let Some(first) = unapplied {
+        let mut next = Some(first);
+        while let Some(position) = next {
+            next = timeout::long(organizations::delete_outbox_batch(pg, organization, position)).await?;
+            timeout::short(lock.ensure_held()).await?;
+        }
+        unapplied = timeout::short(organizations::first_unapplied_position(pg, organization)).await?;
+        if unapplied.is_some() {
+            if started.elapsed() > DELIVERY_TIMEOUT {
+                return Ok(false);
+            }
+            tokio::time::sleep(DELIVERY_POLL_INTERVAL).await;
+        }
+    }
+    Ok(true)
+}
+
+/// Removes history older than the retention periods, and returns the number of rows.
+async fn apply_retention(
+    databases: &Databases,
+    lock: &mut ErasureLock,
+    organization: Option<Uuid>,
+) -> Result<u64, Error> {
+    let started = Instant::now();
+    retention::advance_cutoffs(databases, organization).await?;
+    let rows = retention::compact(databases, lock, organization, started + PURGE_TIMEOUT).await?;
     if rows > 0 {
-        tracing::info!(
-            rows,
-            seconds = began.elapsed().as_secs_f64(),
-            "history that is older than is kept is taken away"
-        );
+        tracing::info!(rows, seconds = started.elapsed().as_secs_f64(), "expired history purged");
     }
     Ok(rows)
 }
 
-/// Takes out of the files what deletions left there. Nothing waits for what fails; the first failure is told in the end.
-async fn sweep(stores: &Databases, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<ErasedRows, Error> {
-    let (pg, began) = (&stores.pg, Instant::now());
-    let forgotten = forget(pg, turn, of).await;
-    within(BRIEF, turn.ensure_held()).await?;
-    let client = &stores.clickhouse.clone().with_setting("log_comment", "erasure");
-    let until = Instant::now() + PATIENCE;
-    let purged = purge(client, of, until).await;
-    within(BRIEF, turn.ensure_held()).await?;
-    let returned = match of {
+/// Removes what deletions left in the outbox and in ClickHouse's files. A failed step does not stop the others; the
+/// first error is returned.
+async fn purge_deleted(
+    databases: &Databases,
+    lock: &mut ErasureLock,
+    organization: Option<Uuid>,
+) -> Result<ErasedRows, Error> {
+    let (pg, started) = (&databases.pg, Instant::now());
+    let outbox_rows = purge_outbox(pg, lock, organization).await;
+    timeout::short(lock.ensure_held()).await?;
+    let client = &clickhouse_client(databases);
+    let deadline = Instant::now() + PURGE_TIMEOUT;
+    let purged = purge_history(client, organization, deadline).await;
+    timeout::short(lock.ensure_held()).await?;
+    let restored = match organization {
         Some(_) => Ok(0),
-        None => remove_returned(pg, turn, client, until).await,
+        None => purge_restored(pg, lock, client, deadline).await,
     };
-    let (outbox_rows, history_rows) = (forgotten?, sum_results(purged, returned)?);
+    let (outbox_rows, history_rows) = (outbox_rows?, sum_results(purged, restored)?);
     if outbox_rows + history_rows > 0 {
-        let seconds = began.elapsed().as_secs_f64();
-        tracing::info!(outbox_rows, history_rows, seconds, "what was deleted is erased from the files");
+        let seconds = started.elapsed().as_secs_f64();
+        tracing::info!(outbox_rows, history_rows, seconds, "deleted data purged");
     }
     Ok(ErasedRows { outbox_rows, history_rows })
 }
 
-/// Takes what was deleted out of the outbox, and says how many rows are written anew for that.
-async fn forget(pg: &PgPool, turn: &mut ErasureLock, of: Option<Uuid>) -> Result<u64, Error> {
+/// Removes snapshots of deleted subjects from the outbox, and returns the number of rewritten rows.
+async fn purge_outbox(pg: &PgPool, lock: &mut ErasureLock, organization: Option<Uuid>) -> Result<u64, Error> {
     let (mut rows, mut after) = (0, Uuid::nil());
-    while let Some(mut forgetting) = within(LONG, SnapshotPurge::begin(pg, of, after)).await? {
-        while let Some(rewritten) = within(LONG, forgetting.purge_batch(pg)).await? {
+    while let Some(mut purge) = timeout::long(SnapshotPurge::begin(pg, organization, after)).await? {
+        while let Some(rewritten) = timeout::long(purge.purge_batch(pg)).await? {
             rows += rewritten;
-            within(BRIEF, turn.ensure_held()).await?;
+            timeout::short(lock.ensure_held()).await?;
         }
-        after = within(LONG, forgetting.finish(pg)).await?;
+        after = timeout::long(purge.finish(pg)).await?;
     }
     Ok(rows)
 }
 
-/// Takes what was removed out of ClickHouse's files, once nothing is written any more that this could bring to light.
-async fn purge(client: &Client, of: Option<Uuid>, until: Instant) -> Result<u64, Error> {
-    let quiet = tokio::time::timeout_at(until, reducing::wait_for_compactions(client)).await;
-    quiet.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
-    purge::purge_removed_rows(client, of, until).await
+/// Removes deleted rows from ClickHouse's files, after compactions that could write such rows again.
+async fn purge_history(client: &Client, organization: Option<Uuid>, deadline: Instant) -> Result<u64, Error> {
+    let waited = tokio::time::timeout_at(deadline, wait_for_compactions(client)).await;
+    waited.map_err(|_| Error::Clickhouse(clickhouse::error::Error::TimedOut))??;
+    purge::purge_removed_rows(client, organization, deadline).await
 }
 
-/// Removes organizations that are gone once more: ClickHouse may have been given back files of a time before. A table that
-/// fails keeps no other waiting.
-async fn remove_returned(
+/// Removes erased organizations whose history a restored backup of ClickHouse brought back.
+async fn purge_restored(
     pg: &PgPool,
-    turn: &mut ErasureLock,
+    lock: &mut ErasureLock,
     client: &Client,
-    until: Instant,
+    deadline: Instant,
 ) -> Result<u64, Error> {
     let mut rows = Ok(0);
     for table in purge::fetch_organization_tables(client).await? {
-        rows = sum_results(rows, remove_returned_to(&table, pg, turn, client, until).await);
+        rows = sum_results(rows, purge_restored_from(&table, pg, lock, client, deadline).await);
     }
     rows
 }
 
-async fn remove_returned_to(
+async fn purge_restored_from(
     table: &str,
     pg: &PgPool,
-    turn: &mut ErasureLock,
+    lock: &mut ErasureLock,
     client: &Client,
-    until: Instant,
+    deadline: Instant,
 ) -> Result<u64, Error> {
     let (mut rows, mut after) = (0, Uuid::nil());
     loop {
-        within(BRIEF, turn.ensure_held()).await?;
-        let gone = within(BRIEF, organizations::fetch_erased(pg, after, PAGE)).await?;
-        let Some(last) = gone.last() else { return Ok(rows) };
+        timeout::short(lock.ensure_held()).await?;
+        let page = organizations::fetch_erased(pg, after, ORGANIZATION_PAGE_SIZE);
+        let erased = timeout::short(page).await?;
+        let Some(last) = erased.last() else { return Ok(rows) };
         after = *last;
-        rows += purge::purge_organizations(client, table, &gone, until).await?;
+        rows += purge::purge_organizations(client, table, &erased, deadline).await?;
     }
+}
+
+fn clickhouse_client(databases: &Databases) -> Client {
+    databases.clickhouse.clone().with_setting("log_comment", "erasure")
 }

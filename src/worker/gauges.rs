@@ -1,21 +1,22 @@
-//! What metrics show of a state that lies in the stores: looked up now and then, as long as somebody collects it. What
-//! could not be looked up lately is absent, so that nothing old is taken for now.
+//! The gauges whose values are in the stores: read at intervals while metrics are collected.
+//!
+//! A gauge that could not be read lately is absent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use opentelemetry::KeyValue;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::{BRIEF, within};
+use super::timeout;
 use crate::app::Databases;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::store::analytics::HistoryReader;
 use crate::store::records::organizations;
 use crate::store::search::{SearchIndex, changes};
-use crate::store::tracking::queues;
-use crate::store::tracking::queues::Queue;
+use crate::store::tracking::queues::{self, Queue};
 use crate::store::tracking::source_budgets;
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use crate::store::{Error, outbox};
@@ -24,156 +25,163 @@ use crate::telemetry::metrics::{self, GaugeValue, register_gauge};
 use crate::telemetry::names::{self, Metric};
 use crate::telemetry::organization_size;
 
-/// How often the stores are looked at.
-const EVERY: Duration = Duration::from_secs(15);
-/// How often all targets are counted, and the accounts of all organizations: that takes time, and changes little.
-const COUNT_TARGETS: Duration = Duration::from_secs(300);
-const COUNT_ACCOUNTS: Duration = Duration::from_secs(600);
-/// How long what was seen counts as the state of now, after the time to look again.
-const FRESH: Duration = Duration::from_secs(60);
+const READ_INTERVAL: Duration = Duration::from_secs(15);
+/// Counting all targets, and all accounts, takes long.
+const TARGETS_READ_INTERVAL: Duration = Duration::from_secs(300);
+const ACCOUNTS_READ_INTERVAL: Duration = Duration::from_secs(600);
+/// How long a value is exported after its next read was due.
+const STALE_AFTER: Duration = Duration::from_secs(60);
 
-/// What was seen last, and when; it is looked at again after a time.
-struct Seen<T> {
-    last: Mutex<Option<(Instant, T)>>,
-    again: Duration,
+/// The last value read, and when.
+struct LastRead<T> {
+    value: Mutex<Option<(Instant, T)>>,
+    interval: Duration,
 }
 
-impl<T> Seen<T> {
-    fn every(again: Duration) -> Arc<Self> {
-        Arc::new(Seen { last: Mutex::new(None), again })
+impl<T> LastRead<T> {
+    fn new(interval: Duration) -> Arc<Self> {
+        Arc::new(LastRead { value: Mutex::new(None), interval })
     }
 
-    fn put(&self, seen: T) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), seen));
+    fn set(&self, value: T) {
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), value));
     }
 
-    /// Whether it is time to look. A look that failed is made again soon.
-    fn is_time(&self) -> bool {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.again)
+    fn is_due(&self) -> bool {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        value.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.interval)
     }
 
-    fn values(&self, values: impl FnOnce(&T) -> Vec<GaugeValue>) -> Vec<GaugeValue> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = last.as_ref().filter(|(at, _)| at.elapsed() < self.again + FRESH);
-        fresh.map_or_else(Vec::new, |(_, seen)| values(seen))
+    /// Returns the gauge values of what was read; none if it is stale.
+    fn gauge_values(&self, values: impl FnOnce(&T) -> Vec<GaugeValue>) -> Vec<GaugeValue> {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = value.as_ref().filter(|(at, _)| at.elapsed() < self.interval + STALE_AFTER);
+        fresh.map_or_else(Vec::new, |(_, value)| values(value))
     }
 }
 
-/// Shows one figure of what was seen, without labels.
-fn one<T: Send + 'static>(definition: &Metric, seen: &Arc<Seen<T>>, figure: fn(&T) -> f64) {
-    let seen = seen.clone();
-    register_gauge(definition, move || seen.values(|seen| vec![(figure(seen), Vec::new())]));
+/// Registers a gauge without labels.
+fn register_single<T: Send + 'static>(metric: &Metric, read: &Arc<LastRead<T>>, value: fn(&T) -> f64) {
+    let read = read.clone();
+    register_gauge(metric, move || read.gauge_values(|read| vec![(value(read), Vec::new())]));
 }
 
-/// The state of the tracker's queues, the sources' budgets and the outbox.
-struct Tracking {
+/// What a tracker's gauges show.
+struct TrackerState {
     queues: Vec<Queue>,
-    budgets: Vec<(&'static str, u32, i64)>,
+    budgets: Vec<SourceUsage>,
     pauses: Vec<SourcePause>,
-    outbox: outbox::Backlog,
+    backlog: outbox::Backlog,
 }
 
-/// Shows what a tracker's metrics tell of the stores, until told to stop.
-pub(super) async fn run_for_tracker(stores: Databases, sources: Arc<Sources>, stop: CancellationToken) {
+/// The daily limit of a source and the requests made today.
+struct SourceUsage {
+    source: &'static str,
+    limit: u32,
+    requests: i64,
+}
+
+/// Exports the gauges of a tracker until it is stopped.
+pub(super) async fn run_for_tracker(databases: Databases, sources: Arc<Sources>, stop: CancellationToken) {
     if metrics::instruments().is_none() {
         return;
     }
-    let (seen, tracked) = (Seen::every(EVERY), Seen::every(COUNT_TARGETS));
-    connections(&stores, None);
-    let by_platform = |definition: &Metric, figure: fn(&Queue) -> f64| {
-        let seen: Arc<Seen<Tracking>> = seen.clone();
-        let value = move |queue: &Queue| (figure(queue), vec![platform(queue.platform)]);
-        register_gauge(definition, move || seen.values(|seen| seen.queues.iter().map(value).collect()));
-    };
-    let targets = tracked.clone();
-    register_gauge(&names::TRACKED_TARGETS, move || {
-        let value = |(of, targets): &(Platform, i64)| (*targets as f64, vec![platform(*of)]);
-        targets.values(|seen: &Vec<_>| seen.iter().map(value).collect())
-    });
-    by_platform(&names::DUE_TARGETS, |queue| queue.due as f64);
-    by_platform(&names::LEASED_TARGETS, |queue| queue.leased as f64);
-    by_platform(&names::FAILING_TARGETS, |queue| queue.failing as f64);
-    by_platform(&names::TRACKER_LAG, |queue| queue.lag_seconds as f64);
-    let paused = seen.clone();
-    let of = sources.clone();
-    register_gauge(&names::SOURCE_PAUSED, move || paused.values(|seen| resting(&of, &seen.pauses)));
-    let by_source = |definition: &Metric, figure: fn(u32, i64) -> i64| {
-        let seen: Arc<Seen<Tracking>> = seen.clone();
-        let value = move |(source, limit, spent): &(&'static str, u32, i64)| {
-            (figure(*limit, *spent) as f64, vec![KeyValue::new(labels::SOURCE, *source)])
-        };
-        register_gauge(definition, move || seen.values(|seen| seen.budgets.iter().map(value).collect()));
-    };
-    by_source(&names::SOURCE_LIMIT, |limit, _| limit.into());
-    by_source(&names::SOURCE_REMAINING, |limit, spent| (i64::from(limit) - spent).max(0));
-    one(&names::OUTBOX_ROWS, &seen, |seen| seen.outbox.rows as f64);
-    one(&names::OUTBOX_LAG, &seen, |seen| seen.outbox.oldest_seconds);
-    let look = || async {
-        seen.put(within(BRIEF, tracking(&stores, &sources)).await?);
-        if tracked.is_time() {
-            tracked.put(within(BRIEF, queues::count_targets(&stores.pg)).await?);
+    let (state, targets) = (LastRead::new(READ_INTERVAL), LastRead::new(TARGETS_READ_INTERVAL));
+    register_connections(&databases, None);
+    register_tracker(&state, &targets, &sources);
+    let read = || async {
+        state.set(timeout::short(read_tracker_state(&databases, &sources)).await?);
+        if targets.is_due() {
+            targets.set(timeout::short(queues::count_targets(&databases.pg)).await?);
         }
         Ok(())
     };
-    regularly("the tracker's queues", stop, look).await;
+    read_at_intervals("tracker", stop, read).await;
 }
 
-async fn tracking(stores: &Databases, sources: &Sources) -> Result<Tracking, Error> {
-    let (pg, now) = (&stores.pg, stores.clock.now().await);
-    let mut budgets = Vec::<(&'static str, u32, i64)>::new();
+fn register_tracker(
+    state: &Arc<LastRead<TrackerState>>,
+    targets: &Arc<LastRead<Vec<(Platform, i64)>>>,
+    sources: &Arc<Sources>,
+) {
+    let targets = targets.clone();
+    register_gauge(&names::TRACKED_TARGETS, move || {
+        let value = |(platform, count): &(Platform, i64)| (*count as f64, vec![platform_label(*platform)]);
+        targets.gauge_values(|targets| targets.iter().map(value).collect())
+    });
+    let register_queue = |metric: &Metric, value: fn(&Queue) -> i64| {
+        let state = state.clone();
+        let value = move |queue: &Queue| (value(queue) as f64, vec![platform_label(queue.platform)]);
+        register_gauge(metric, move || state.gauge_values(|state| state.queues.iter().map(value).collect()));
+    };
+    register_queue(&names::DUE_TARGETS, |queue| queue.due);
+    register_queue(&names::LEASED_TARGETS, |queue| queue.leased);
+    register_queue(&names::FAILING_TARGETS, |queue| queue.failing);
+    register_queue(&names::TRACKER_LAG, |queue| queue.lag_seconds);
+    let (paused, sources) = (state.clone(), sources.clone());
+    register_gauge(&names::SOURCE_PAUSED, move || {
+        paused.gauge_values(|state| pause_values(&sources, &state.pauses))
+    });
+    let register_budget = |metric: &Metric, value: fn(&SourceUsage) -> i64| {
+        let state = state.clone();
+        let value = move |usage: &SourceUsage| {
+            (value(usage) as f64, vec![KeyValue::new(labels::SOURCE, usage.source)])
+        };
+        register_gauge(metric, move || state.gauge_values(|state| state.budgets.iter().map(value).collect()));
+    };
+    register_budget(&names::SOURCE_LIMIT, |usage| usage.limit.into());
+    register_budget(&names::SOURCE_REMAINING, |usage| (i64::from(usage.limit) - usage.requests).max(0));
+    register_single(&names::OUTBOX_ROWS, state, |state| state.backlog.rows as f64);
+    register_single(&names::OUTBOX_LAG, state, |state| state.backlog.oldest_seconds);
+}
+
+async fn read_tracker_state(databases: &Databases, sources: &Sources) -> Result<TrackerState, Error> {
+    let (pg, now) = (&databases.pg, databases.clock.now().await);
+    let mut budgets = Vec::<SourceUsage>::new();
     for platform in Platform::ALL {
         for (source, limit) in sources.daily_limits(platform) {
-            if !budgets.iter().any(|(known, ..)| *known == source) {
-                budgets.push((
-                    source,
-                    limit,
-                    source_budgets::count_requests(pg, source, now.date_naive()).await?,
-                ));
+            if !budgets.iter().any(|usage| usage.source == source) {
+                let requests = source_budgets::count_requests(pg, source, now.date_naive()).await?;
+                budgets.push(SourceUsage { source, limit, requests });
             }
         }
     }
     let mut pauses = source_pauses::fetch_all(pg).await?;
     pauses.retain(|pause| pause.is_active(now));
-    Ok(Tracking {
-        queues: queues::fetch_all(pg, now).await?,
-        budgets,
-        pauses,
-        outbox: outbox::fetch_backlog(pg).await?,
-    })
+    let (queues, backlog) = (queues::fetch_all(pg, now).await?, outbox::fetch_backlog(pg).await?);
+    Ok(TrackerState { queues, budgets, pauses, backlog })
 }
 
-/// Whether each source of each platform rests, as one value for each cause.
-fn resting(sources: &Sources, pauses: &[SourcePause]) -> Vec<GaugeValue> {
+/// Returns 1 or 0 for each platform, source and cause.
+fn pause_values(sources: &Sources, pauses: &[SourcePause]) -> Vec<GaugeValue> {
     let mut values = Vec::new();
-    for of in Platform::ALL {
-        for source in sources.names(of) {
-            for (cause, word) in
+    for platform in Platform::ALL {
+        for source in sources.names(platform) {
+            for (cause, label) in
                 [(PauseCause::RateLimit, "rate_limit"), (PauseCause::Credentials, "credentials")]
             {
-                let is_it = |pause: &SourcePause| {
-                    pause.platform == of && pause.source == source && pause.cause == cause
-                };
-                let rests = if pauses.iter().any(is_it) { 1.0 } else { 0.0 };
+                let is_paused = pauses.iter().any(|pause| {
+                    pause.platform == platform && pause.source == source && pause.cause == cause
+                });
                 let labels = vec![
-                    platform(of),
+                    platform_label(platform),
                     KeyValue::new(labels::SOURCE, source),
-                    KeyValue::new(labels::CAUSE, word),
+                    KeyValue::new(labels::CAUSE, label),
                 ];
-                values.push((rests, labels));
+                values.push((f64::from(u8::from(is_paused)), labels));
             }
         }
     }
     values
 }
 
-fn platform(platform: Platform) -> KeyValue {
+fn platform_label(platform: Platform) -> KeyValue {
     KeyValue::new(labels::PLATFORM, platform.as_str())
 }
 
-/// Shows what an API process's metrics tell of the stores and its index, until told to stop.
+/// Exports the gauges of an API process until it is stopped.
 pub async fn run_for_api(
-    stores: Databases,
+    databases: Databases,
     history: HistoryReader,
     search: SearchIndex,
     stop: CancellationToken,
@@ -181,53 +189,54 @@ pub async fn run_for_api(
     if metrics::instruments().is_none() {
         return;
     }
-    let places = history.clone();
+    let queries = history.clone();
     register_gauge(&names::CONNECTION_PENDING, move || {
-        vec![(places.load().1 as f64, vec![KeyValue::new(labels::POOL, ANALYTICS_POOL)])]
+        let (_running, waiting) = queries.load();
+        vec![(waiting as f64, vec![KeyValue::new(labels::POOL, ANALYTICS_POOL)])]
     });
-    connections(&stores, Some(history));
+    register_connections(&databases, Some(history));
     let index = search.clone();
     register_gauge(&names::SEARCH_LAG, move || {
         index.lag().map(|lag| (lag.as_secs_f64(), Vec::new())).into_iter().collect()
     });
     let index = search.clone();
     register_gauge(&names::SEARCH_DOCUMENTS, move || vec![(index.document_count() as f64, Vec::new())]);
-    let (pending, sizes) = (Seen::every(EVERY), Seen::every(COUNT_ACCOUNTS));
-    one(&names::SEARCH_PENDING, &pending, |pending: &i64| *pending as f64);
-    let look = || async {
-        pending.put(within(BRIEF, changes::count_pending(&stores.pg, search.applied_txid())).await?);
-        if sizes.is_time() {
-            organization_size::set_account_counts(
-                within(BRIEF, organizations::count_accounts(&stores.pg)).await?,
-            );
-            sizes.put(());
+    let (pending, accounts) = (LastRead::new(READ_INTERVAL), LastRead::new(ACCOUNTS_READ_INTERVAL));
+    register_single(&names::SEARCH_PENDING, &pending, |pending: &i64| *pending as f64);
+    let read = || async {
+        let pg = &databases.pg;
+        pending.set(timeout::short(changes::count_pending(pg, search.applied_txid())).await?);
+        if accounts.is_due() {
+            let counts = timeout::short(organizations::count_accounts(pg)).await?;
+            organization_size::set_account_counts(counts);
+            accounts.set(());
         }
         Ok(())
     };
-    regularly("sizes and what search lacks", stop, look).await;
+    read_at_intervals("api", stop, read).await;
 }
 
-/// Shows the connections to Postgres and, where questions are asked of ClickHouse, the places for them.
-fn connections(stores: &Databases, history: Option<HistoryReader>) {
+/// Registers the gauges of Postgres connections and, with a history reader, of the permits for analytics queries.
+fn register_connections(databases: &Databases, history: Option<HistoryReader>) {
     let pool = |name| KeyValue::new(labels::POOL, name);
-    // A count that begins with its first event would not show that event as one.
+    // Prometheus shows no increase for a counter that starts above 0.
     if let Some(metrics) = metrics::instruments() {
         for name in [POSTGRES_POOL].into_iter().chain(history.as_ref().map(|_| ANALYTICS_POOL)) {
             metrics.connection_timeouts.add(0, &[pool(name)]);
         }
     }
-    let most = f64::from(stores.pg.options().get_max_connections());
-    let places = history.as_ref().map(HistoryReader::max_concurrency);
+    let max_connections = f64::from(databases.pg.options().get_max_connections());
+    let permits = history.as_ref().map(HistoryReader::max_concurrency);
     register_gauge(&names::CONNECTIONS_MAX, move || {
-        let places = places.map(|places| (places as f64, vec![pool(ANALYTICS_POOL)]));
-        [(most, vec![pool(POSTGRES_POOL)])].into_iter().chain(places).collect()
+        let permits = permits.map(|permits| (permits as f64, vec![pool(ANALYTICS_POOL)]));
+        [(max_connections, vec![pool(POSTGRES_POOL)])].into_iter().chain(permits).collect()
     });
-    let pg = stores.pg.clone();
+    let pg = databases.pg.clone();
     register_gauge(&names::CONNECTIONS, move || {
         let idle = pg.num_idle();
-        let of_postgres = (POSTGRES_POOL, idle, (pg.size() as usize).saturating_sub(idle));
-        let of_clickhouse = history.as_ref().map(|history| {
-            let used = history.load().0;
+        let postgres = (POSTGRES_POOL, idle, (pg.size() as usize).saturating_sub(idle));
+        let analytics = history.as_ref().map(|history| {
+            let (used, _waiting) = history.load();
             (ANALYTICS_POOL, history.max_concurrency().saturating_sub(used), used)
         });
         let values = |(name, idle, used): (&'static str, usize, usize)| {
@@ -235,30 +244,26 @@ fn connections(stores: &Databases, history: Option<HistoryReader>) {
                 |count: usize, state| (count as f64, vec![pool(name), KeyValue::new(labels::STATE, state)]);
             [value(idle, "idle"), value(used, "used")]
         };
-        [of_postgres].into_iter().chain(of_clickhouse).flat_map(values).collect()
+        [postgres].into_iter().chain(analytics).flat_map(values).collect()
     });
 }
 
-/// Looks regularly until told to stop. That it fails is told once, until it works again.
-async fn regularly<F>(what: &'static str, stop: CancellationToken, look: impl Fn() -> F)
+/// Calls `read` at intervals until it is stopped. Repeated failures are logged once.
+async fn read_at_intervals<F>(process: &'static str, stop: CancellationToken, read: impl Fn() -> F)
 where
     F: Future<Output = Result<(), Error>>,
 {
-    let mut turn = tokio::time::interval(EVERY);
-    turn.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut failing = false;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = turn.tick() => {}
-        }
-        let Some(looked) = stop.run_until_cancelled(look()).await else { return };
-        match looked {
-            Ok(()) => failing = false,
-            Err(error) if !std::mem::replace(&mut failing, true) => {
-                tracing::warn!(%error, what, "metrics lack what cannot be looked up");
+    let mut interval = tokio::time::interval(READ_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_failing = false;
+    while stop.run_until_cancelled(interval.tick()).await.is_some() {
+        match stop.run_until_cancelled(read()).await {
+            None => return,
+            Some(Ok(())) => is_failing = false,
+            Some(Err(error)) if !std::mem::replace(&mut is_failing, true) => {
+                tracing::warn!(%error, process, "cannot read gauges, retrying");
             }
-            Err(error) => tracing::debug!(%error, what, "metrics still lack what cannot be looked up"),
+            Some(Err(error)) => tracing::debug!(%error, process, "still cannot read gauges"),
         }
     }
 }
@@ -268,15 +273,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_seldom_looked_at_is_shown_until_it_is_looked_at_again() {
-        let seen = |ago| Seen {
-            last: Mutex::new(Some((Instant::now() - Duration::from_secs(ago), 1.0))),
-            again: COUNT_TARGETS,
+    fn gauge_is_exported_until_it_is_stale() {
+        let read = |seconds_ago| LastRead {
+            value: Mutex::new(Some((Instant::now() - Duration::from_secs(seconds_ago), 1.0))),
+            interval: TARGETS_READ_INTERVAL,
         };
-        let shown = |seen: &Seen<f64>| seen.values(|one| vec![(*one, Vec::new())]).len();
-        for (ago, expected) in [(200, (false, 1)), (310, (true, 1)), (400, (true, 0))] {
-            assert_eq!((seen(ago).is_time(), shown(&seen(ago))), expected, "after {ago} s");
+        let exported = |read: &LastRead<f64>| read.gauge_values(|value| vec![(*value, Vec::new())]).len();
+        for (seconds_ago, expected) in [(200, (false, 1)), (310, (true, 1)), (400, (true, 0))] {
+            let read = read(seconds_ago);
+            assert_eq!((read.is_due(), exported(&read)), expected, "after {seconds_ago} s");
         }
-        assert!(Seen::<()>::every(COUNT_ACCOUNTS).is_time(), "nothing was seen yet");
+        assert!(LastRead::<()>::new(ACCOUNTS_READ_INTERVAL).is_due(), "nothing was read yet");
     }
 }

@@ -1,13 +1,13 @@
-//! The follower that keeps this process's search index current with Postgres.
+//! Keeps this process's search index current with Postgres.
 //!
-//! It builds the index where none can go on, then applies change after change for as long as the process lives,
-//! whatever happens to Postgres meanwhile. What a document is and how one is found is `store::search`'s matter.
+//! It applies changes in batches. An index that cannot resume, because it is of another database or too old, is rebuilt.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use sqlx::PgPool;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
@@ -19,98 +19,101 @@ use crate::store::Error;
 use crate::store::search::changes::{self, ChangeBatch, IndexPosition};
 use crate::store::search::{DiskIndex, SearchIndex};
 
-/// How often Postgres is asked for changes: a write can be found after this and a commit of the index.
-const POLL: Duration = Duration::from_millis(150);
-/// Documents after which an index that is built for the first time shows what it has.
-const SHOWN_EVERY: usize = 50_000;
-/// The longest pause after a failure.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A write is found after at most this and a commit of the index.
+const POLL_INTERVAL: Duration = Duration::from_millis(150);
+/// After so many documents the first build of an index makes them searchable.
+const BUILD_COMMIT_DOCUMENTS: usize = 50_000;
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
+/// How often the indexer registers, so that others wait for it.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
+/// Deleted documents must have left the files within 24 hours.
+const PURGE_INTERVAL: TimeDelta = TimeDelta::hours(12);
+/// How often changes that all indexers have applied are deleted.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// How often others are told that this follower lives.
-const HEARTBEAT: Duration = Duration::from_secs(2);
-/// How often files are written anew that still hold what was removed: well below the 24 hours within which it has to be
-/// gone.
-const REWRITE_EVERY: TimeDelta = TimeDelta::hours(12);
-/// How often changes that nobody needs any more are removed.
-const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-
-/// Keeps the index current until it is stopped. A failure is told once, and so is its end.
-pub async fn run(stores: Databases, index: SearchIndex, stop: CancellationToken) {
-    let _rewriting = AbortOnDropHandle::new(tokio::spawn(rewrite(index.clone(), stores.clock)));
-    let mut follower = Follower { pg: stores.pg, index, id: Uuid::now_v7(), announced: None, pruned: None };
+/// Follows Postgres until it is stopped, and retries after failures.
+pub async fn run(databases: Databases, index: SearchIndex, stop: CancellationToken) {
+    let _purge = AbortOnDropHandle::new(tokio::spawn(purge_deleted(index.clone(), databases.clock)));
+    let mut indexer = Indexer {
+        pg: databases.pg,
+        index,
+        follower_id: Uuid::now_v7(),
+        last_registered: None,
+        last_prune: None,
+    };
     let mut failures = 0;
-    while let Some(Err(error)) = stop.run_until_cancelled(follower.keep_current(&mut failures)).await {
+    while let Some(Err(error)) = stop.run_until_cancelled(indexer.follow(&mut failures)).await {
         if failures == 0 {
-            tracing::warn!(%error, "the search index cannot follow postgres and keeps trying");
+            tracing::warn!(%error, "search indexing failed, retrying");
         }
         failures += 1;
-        let pause = POLL.saturating_mul(1 << failures.min(10)).min(LONGEST_PAUSE);
-        if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+        let delay = POLL_INTERVAL.saturating_mul(1 << failures.min(10)).min(MAX_RETRY_DELAY);
+        if stop.run_until_cancelled(tokio::time::sleep(delay)).await.is_none() {
             break;
         }
     }
-    // Whoever waits for this follower would otherwise find out by its silence.
-    let _ = tokio::time::timeout(HEARTBEAT, changes::unregister_follower(&follower.pg, follower.id)).await;
+    // Otherwise others would wait for this index until its registration expires.
+    let unregistered = changes::unregister_follower(&indexer.pg, indexer.follower_id);
+    let _ = tokio::time::timeout(HEARTBEAT_INTERVAL, unregistered).await;
 }
 
-struct Follower {
+struct Indexer {
     pg: PgPool,
     index: SearchIndex,
-    id: Uuid,
-    /// When others last heard of this follower.
-    announced: Option<Instant>,
-    pruned: Option<Instant>,
+    follower_id: Uuid,
+    last_registered: Option<Instant>,
+    last_prune: Option<Instant>,
 }
 
-/// An index that is rebuilt next to the one in use.
+/// The rebuild of an index, while the current one is in use and kept current.
 enum Rebuild {
     Building(AbortOnDropHandle<Result<IndexPosition, Error>>, DiskIndex),
-    /// It holds everything up to a position and follows from there until it knows what the other one knows.
-    Following(DiskIndex, IndexPosition),
+    /// Built, and applying the changes since then until it has those of the current index.
+    CatchingUp(DiskIndex, IndexPosition),
 }
 
-impl Follower {
-    /// Follows from where the index stands until something fails.
-    async fn keep_current(&mut self, failures: &mut u32) -> Result<Infallible, Error> {
+impl Indexer {
+    /// Applies changes until something fails.
+    async fn follow(&mut self, failures: &mut u32) -> Result<Infallible, Error> {
         let mut position = self.start().await?;
-        let mut news = true;
+        let mut has_progress = true;
         let mut rebuild = None;
         loop {
-            let batch = advance(&self.pg, &self.index.current(), &position).await?;
-            news |= !batch.is_empty();
+            let batch = apply_batch(&self.pg, &self.index.current(), &position).await?;
+            has_progress |= !batch.is_empty();
             position = batch.next;
             self.index.record_progress(position.txid, batch.complete);
-            self.announce(&position, batch.complete && news).await?;
+            self.register(&position, batch.complete && has_progress).await?;
             if rebuild.is_none() && batch.generation > position.generation {
-                tracing::info!("the search index is rebuilt next to the one in use");
+                tracing::info!("rebuilding the search index");
                 let next = self.index.create_next().await?;
                 rebuild = Some(Rebuild::Building(build(&self.pg, &next, false), next));
             }
             if let Some(current) = rebuild.take() {
-                rebuild = self.go_on(current, &mut position).await?;
-                news |= rebuild.is_none();
+                rebuild = self.continue_rebuild(current, &mut position).await?;
+                has_progress |= rebuild.is_none();
             }
             if batch.complete {
-                news = false;
+                has_progress = false;
                 if *failures > 0 {
-                    tracing::info!(failures, "the search index follows postgres again");
+                    tracing::info!(failures, "search indexing works again");
                     *failures = 0;
                 }
-                if self.pruned.is_none_or(|at| at.elapsed() >= PRUNE_EVERY) {
+                if self.last_prune.is_none_or(|at| at.elapsed() >= PRUNE_INTERVAL) {
                     changes::prune(&self.pg).await?;
-                    self.pruned = Some(Instant::now());
+                    self.last_prune = Some(Instant::now());
                 }
-                tokio::time::sleep(POLL).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }
 
-    /// Returns the position from which the index has to follow, after it was built where none can go on.
+    /// Returns the position of the index, after building one that cannot resume.
     async fn start(&mut self) -> Result<IndexPosition, Error> {
         let current = self.index.current();
         let (mut task, next) = match current.position() {
             Some(position) if changes::can_resume(&self.pg, &position).await? => return Ok(position),
-            // What it has can be found until another one has all: Postgres says what is still so.
+            // The old index is searched until the new one is built. Results are read from Postgres, so they are current.
             Some(_) => {
                 self.index.reset_progress();
                 let next = self.index.create_next().await?;
@@ -118,11 +121,11 @@ impl Follower {
             }
             None => (build(&self.pg, &current, true), None),
         };
-        let nothing = IndexPosition { database: String::new(), txid: 0, position: 0, generation: 0 };
+        let no_position = IndexPosition { database: String::new(), txid: 0, position: 0, generation: 0 };
         let position = loop {
-            match tokio::time::timeout(HEARTBEAT, &mut task).await {
-                Ok(done) => break finished(done)?,
-                Err(_) => self.announce(&nothing, false).await?,
+            match tokio::time::timeout(HEARTBEAT_INTERVAL, &mut task).await {
+                Ok(joined) => break built_position(joined)?,
+                Err(_) => self.register(&no_position, false).await?,
             }
         };
         if let Some(next) = next {
@@ -131,46 +134,51 @@ impl Follower {
         Ok(position)
     }
 
-    /// Goes on with an index that is made anew. Once it knows all that the one in use knows, it takes its place.
-    async fn go_on(&self, rebuild: Rebuild, position: &mut IndexPosition) -> Result<Option<Rebuild>, Error> {
+    /// Continues a rebuild. Swaps the indexes once the new one has all changes of the current one.
+    async fn continue_rebuild(
+        &self,
+        rebuild: Rebuild,
+        position: &mut IndexPosition,
+    ) -> Result<Option<Rebuild>, Error> {
         Ok(match rebuild {
             Rebuild::Building(task, next) if task.is_finished() => {
-                Some(Rebuild::Following(next, finished(task.await)?))
+                Some(Rebuild::CatchingUp(next, built_position(task.await)?))
             }
-            Rebuild::Following(next, from) => {
-                let batch = advance(&self.pg, &next, &from).await?;
+            Rebuild::CatchingUp(next, next_position) => {
+                let batch = apply_batch(&self.pg, &next, &next_position).await?;
                 if batch.complete && batch.next.txid >= position.txid {
                     next.commit(Some(batch.next.clone())).await?;
                     *position = batch.next;
                     self.index.swap(next).await?;
-                    tracing::info!("searches use the search index that was made anew");
+                    tracing::info!("the rebuilt search index is in use");
                     None
                 } else {
-                    Some(Rebuild::Following(next, batch.next))
+                    Some(Rebuild::CatchingUp(next, batch.next))
                 }
             }
             building @ Rebuild::Building(..) => Some(building),
         })
     }
 
-    /// Tells others how far this follower is: at once when there is news, else once in a while.
-    async fn announce(&mut self, position: &IndexPosition, news: bool) -> Result<(), Error> {
-        let due = self.announced.is_none_or(|at| at.elapsed() >= HEARTBEAT);
-        if news || due {
-            changes::register_follower(&self.pg, self.id, position.txid, position.generation).await?;
-            self.announced = Some(Instant::now());
+    /// Publishes the position of this index: at once after progress, otherwise as a heartbeat.
+    async fn register(&mut self, position: &IndexPosition, has_progress: bool) -> Result<(), Error> {
+        let is_due = self.last_registered.is_none_or(|at| at.elapsed() >= HEARTBEAT_INTERVAL);
+        if has_progress || is_due {
+            let (txid, generation) = (position.txid, position.generation);
+            changes::register_follower(&self.pg, self.follower_id, txid, generation).await?;
+            self.last_registered = Some(Instant::now());
         }
         Ok(())
     }
 }
 
-/// Writes the files anew that hold what was removed, whenever it is time. The index is followed and searched meanwhile.
-async fn rewrite(index: SearchIndex, clock: Clock) {
-    let mut schedule = Schedule::new(REWRITE_EVERY);
-    let mut failing = false;
-    let mut turn = tokio::time::interval(HEARTBEAT);
+/// Rewrites index files that contain deleted documents, whenever that is due.
+async fn purge_deleted(index: SearchIndex, clock: Clock) {
+    let mut schedule = Schedule::new(PURGE_INTERVAL);
+    let mut is_failing = false;
+    let mut interval = tokio::time::interval(HEARTBEAT_INTERVAL);
     loop {
-        turn.tick().await;
+        interval.tick().await;
         let now = clock.now().await;
         if !schedule.is_due(now) {
             continue;
@@ -178,21 +186,21 @@ async fn rewrite(index: SearchIndex, clock: Clock) {
         match index.current().purge_deleted().await {
             Ok(documents) => {
                 if documents > 0 {
-                    tracing::info!(documents, "the search index is written anew without what was removed");
+                    tracing::info!(documents, "deleted documents purged from the search index");
                 }
-                failing = false;
-                schedule.done(now);
+                is_failing = false;
+                schedule.record_run(now);
             }
-            Err(error) if !std::mem::replace(&mut failing, true) => {
-                tracing::warn!(%error, "the search index still holds what was removed; trying on");
+            Err(error) if !std::mem::replace(&mut is_failing, true) => {
+                tracing::warn!(%error, "cannot purge deleted documents from the search index, retrying");
             }
-            Err(error) => tracing::debug!(%error, "the search index still holds what was removed"),
+            Err(error) => tracing::debug!(%error, "still cannot purge deleted documents"),
         }
     }
 }
 
-/// Brings an index from a position to the next.
-async fn advance(pg: &PgPool, index: &DiskIndex, position: &IndexPosition) -> Result<ChangeBatch, Error> {
+/// Applies the next changes to an index.
+async fn apply_batch(pg: &PgPool, index: &DiskIndex, position: &IndexPosition) -> Result<ChangeBatch, Error> {
     let batch = changes::read_batch(pg, position).await?;
     if !batch.is_empty() {
         let documents = changes::read_documents(pg, &batch.named).await?;
@@ -204,15 +212,19 @@ async fn advance(pg: &PgPool, index: &DiskIndex, position: &IndexPosition) -> Re
     Ok(batch)
 }
 
-/// Fills an index with what Postgres holds, in sight or to be shown only as a whole. Its result is the position from
-/// which the index has to follow.
-fn build(pg: &PgPool, index: &DiskIndex, in_sight: bool) -> AbortOnDropHandle<Result<IndexPosition, Error>> {
+/// Fills an index from Postgres, and returns the position from which it continues. With `commit_partial`, documents are
+/// searchable before the index is complete.
+fn build(
+    pg: &PgPool,
+    index: &DiskIndex,
+    commit_partial: bool,
+) -> AbortOnDropHandle<Result<IndexPosition, Error>> {
     let (pg, index) = (pg.clone(), index.clone());
     AbortOnDropHandle::new(tokio::spawn(async move {
-        let began = Instant::now();
-        let start = changes::current_position(&pg).await?;
+        let started = Instant::now();
+        let position = changes::current_position(&pg).await?;
         index.clear().await?;
-        let (mut documents, mut shown) = (0, 0);
+        let (mut documents, mut committed) = (0, 0);
         for entity in changes::ENTITIES {
             let mut after = Uuid::nil();
             loop {
@@ -222,21 +234,19 @@ fn build(pg: &PgPool, index: &DiskIndex, in_sight: bool) -> AbortOnDropHandle<Re
                 documents += page.len();
                 index.add(page).await?;
                 failpoint::reached("index-page-added");
-                if in_sight && documents - shown >= SHOWN_EVERY {
+                if commit_partial && documents - committed >= BUILD_COMMIT_DOCUMENTS {
                     index.commit(None).await?;
-                    shown = documents;
+                    committed = documents;
                 }
             }
         }
-        index.commit(Some(start.clone())).await?;
+        index.commit(Some(position.clone())).await?;
         failpoint::reached("index-built");
-        tracing::info!(documents, seconds = began.elapsed().as_secs_f64(), "the search index is built");
-        Ok(start)
+        tracing::info!(documents, seconds = started.elapsed().as_secs_f64(), "search index built");
+        Ok(position)
     }))
 }
 
-fn finished(
-    done: Result<Result<IndexPosition, Error>, tokio::task::JoinError>,
-) -> Result<IndexPosition, Error> {
-    done.unwrap_or_else(|error| Err(Error::Search(format!("the building stopped: {error}"))))
+fn built_position(joined: Result<Result<IndexPosition, Error>, JoinError>) -> Result<IndexPosition, Error> {
+    joined.unwrap_or_else(|error| Err(Error::Search(format!("the index build was aborted: {error}"))))
 }

@@ -1,4 +1,7 @@
-//! Keeps the history of organizations for as long as they want it and no longer; when that is due is `erasure`'s matter.
+//! Limits each organization's history to its retention period.
+//!
+//! First cutoffs advance. What is older is compacted to the snapshots that later days count from, the rest is purged
+//! from ClickHouse's files, and the relay recomputes the rollup. `erasure` decides when.
 
 use std::time::Duration;
 
@@ -7,7 +10,8 @@ use clickhouse::Client;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{BRIEF, LONG, within};
+use super::chunks::Chunks;
+use super::timeout;
 use crate::app::Databases;
 use crate::failpoint;
 use crate::store::clickhouse::history_writer;
@@ -16,177 +20,175 @@ use crate::store::lifecycle::retention::{self, Cutoff};
 use crate::store::outbox::visibility;
 use crate::store::{Error, Write, outbox, retry_on_conflict};
 
-/// Subjects that are reduced at a time, unless that turns out to be too much for one statement.
-const REDUCED: usize = 500;
-/// Subjects that are computed again at a time: few enough that others' changes do not wait behind them.
-const COMPUTED: usize = 50;
-/// Organizations whose older history is forgotten by one order, for which ClickHouse writes parts anew.
-const ORGANIZATIONS: usize = 300;
-/// How many videos they may have together, unless it is one: ClickHouse remembers each while it carries the order out.
-const VIDEOS: u64 = 1_000_000;
-/// How long changes are waited for that are not yet delivered, and how long those of one organization at least.
-const DELIVERED: Duration = Duration::from_secs(60);
-const BRIEFLY: Duration = Duration::from_secs(1);
+const MAX_COMPACTED_SUBJECTS: usize = 500;
+/// Few enough that the relay is not busy with them for long.
+const MAX_RECOMPUTED_SUBJECTS: usize = 50;
+/// One mutation purges many organizations, because ClickHouse rewrites whole parts for it.
+const MAX_PURGED_ORGANIZATIONS: usize = 300;
+/// A mutation needs memory for each video.
+const MAX_PURGED_VIDEOS: u64 = 1_000_000;
+/// How long to wait for the relay, for all organizations together and for each at least.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(60);
+const MIN_DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Lets the histories of organizations, or of one, begin where they want it by now.
-pub async fn advance_cutoffs(stores: &Databases, of: Option<Uuid>) -> Result<(), Error> {
-    let today = stores.clock.now().await.date_naive();
-    let in_sandbox = stores.clock.is_remote();
-    within(LONG, retry_on_conflict(|| retention::advance_cutoffs(&stores.pg, of, today, in_sandbox))).await
+/// Advances the cutoffs of one or all organizations to today's.
+pub async fn advance_cutoffs(databases: &Databases, organization: Option<Uuid>) -> Result<(), Error> {
+    let (pg, clock) = (&databases.pg, &databases.clock);
+    let (today, is_sandbox) = (clock.now().await.date_naive(), clock.is_remote());
+    let advance = || retention::advance_cutoffs(pg, organization, today, is_sandbox);
+    timeout::long(retry_on_conflict(advance)).await
 }
 
-/// Reduces what came before the histories of organizations, or of one, and takes the rest out of ClickHouse's files by a
-/// time; says how many rows that were. What cannot be reduced keeps no other waiting; the first failure is told.
+/// Compacts and purges history before the cutoffs of one or all organizations, and returns the number of purged rows.
+/// A failed organization does not stop the others; the first error is returned.
 pub async fn compact(
-    stores: &Databases,
-    turn: &mut ErasureLock,
-    of: Option<Uuid>,
-    until: Instant,
+    databases: &Databases,
+    lock: &mut ErasureLock,
+    organization: Option<Uuid>,
+    deadline: Instant,
 ) -> Result<u64, Error> {
-    let client = &retention::client(&stores.clickhouse);
-    let cuts = within(BRIEF, retention::fetch_cutoffs(&stores.pg, of)).await?;
-    let looked = Instant::now();
-    let mut due = Orders::default();
-    let (mut rows, mut all) = (0, Ok(()));
-    for cut in cuts {
-        let settled = looked + cut.remaining_grace();
+    let client = &retention::client(&databases.clickhouse);
+    let cutoffs = timeout::short(retention::fetch_cutoffs(&databases.pg, organization)).await?;
+    let fetched = Instant::now();
+    let mut batches = PurgeBatches::default();
+    let (mut rows, mut result) = (0, Ok(()));
+    for cutoff in cutoffs {
+        let settled = fetched + cutoff.remaining_grace();
         tokio::time::sleep_until(settled).await;
-        match reduce_one(stores, turn, client, &cut, settled + DELIVERED).await {
-            Ok(Some(videos)) => due.add(videos, cut),
+        match compact_organization(databases, lock, client, &cutoff, settled + DELIVERY_TIMEOUT).await {
+            Ok(Some(videos)) => batches.add(videos, cutoff),
             Ok(None) => {}
             Err(error) => {
-                tracing::debug!(organization = %cut.organization, %error, "history cannot be reduced");
-                all = all.and(Err(error));
+                tracing::debug!(organization = %cutoff.organization, %error, "cannot compact history");
+                result = result.and(Err(error));
             }
         }
     }
-    let mut patience = LONG;
-    for (since, order) in due.0 {
-        within(BRIEF, turn.ensure_held()).await?;
-        let organizations: Vec<_> = order.cuts.iter().map(|cut| cut.organization).collect();
-        match retention::purge_redundant_rows(client, &organizations, since, until).await {
-            Ok(forgotten) => rows += forgotten,
+    let mut relay_timeout = timeout::LONG;
+    for (since, batch) in batches.0 {
+        timeout::short(lock.ensure_held()).await?;
+        let organizations: Vec<_> = batch.cutoffs.iter().map(|cutoff| cutoff.organization).collect();
+        match retention::purge_redundant_rows(client, &organizations, since, deadline).await {
+            Ok(purged) => rows += purged,
             Err(error) => {
-                all = all.and(Err(error));
+                result = result.and(Err(error));
                 continue;
             }
         }
-        failpoint::reached("retention-forgotten");
-        for cut in order.cuts {
-            within(BRIEF, turn.ensure_held()).await?;
-            if let Err(error) = recompute(stores, turn, client, &cut, &mut patience).await {
-                tracing::debug!(organization = %cut.organization, %error, "gains cannot be computed again");
-                all = all.and(Err(error));
+        failpoint::reached("retention-purged");
+        for cutoff in batch.cutoffs {
+            timeout::short(lock.ensure_held()).await?;
+            if let Err(error) = recompute_rollup(databases, lock, client, &cutoff, &mut relay_timeout).await {
+                tracing::debug!(organization = %cutoff.organization, %error, "cannot recompute the rollup");
+                result = result.and(Err(error));
             }
         }
     }
-    all.map(|()| rows)
+    result.map(|()| rows)
 }
 
-/// What ClickHouse is ordered to forget, each with the day before which that is.
+/// The organizations to purge, by the first day that stays.
 #[derive(Default)]
-struct Orders(Vec<(NaiveDate, Order)>);
+struct PurgeBatches(Vec<(NaiveDate, PurgeBatch)>);
 
 #[derive(Default)]
-struct Order {
+struct PurgeBatch {
     videos: u64,
-    cuts: Vec<Cutoff>,
+    cutoffs: Vec<Cutoff>,
 }
 
-impl Orders {
-    /// Adds an organization with so many videos to an order that has room for it.
-    fn add(&mut self, videos: u64, cut: Cutoff) {
-        let has_room = |(since, order): &&mut (NaiveDate, Order)| {
-            *since == cut.since && order.cuts.len() < ORGANIZATIONS && order.videos + videos <= VIDEOS
+impl PurgeBatches {
+    /// Adds an organization to the first batch with room for its videos.
+    fn add(&mut self, videos: u64, cutoff: Cutoff) {
+        let has_room = |(since, batch): &&mut (NaiveDate, PurgeBatch)| {
+            *since == cutoff.since
+                && batch.cutoffs.len() < MAX_PURGED_ORGANIZATIONS
+                && batch.videos + videos <= MAX_PURGED_VIDEOS
         };
         match self.0.iter_mut().find(has_room) {
-            Some((_, order)) => {
-                order.videos += videos;
-                order.cuts.push(cut);
+            Some((_, batch)) => {
+                batch.videos += videos;
+                batch.cutoffs.push(cutoff);
             }
-            None => self.0.push((cut.since, Order { videos, cuts: vec![cut] })),
+            None => self.0.push((cutoff.since, PurgeBatch { videos, cutoffs: vec![cutoff] })),
         }
     }
 }
 
-/// Reduces what came before an organization's history, and says of how many videos; none when nothing is left to do.
-async fn reduce_one(
-    stores: &Databases,
-    turn: &mut ErasureLock,
+/// Compacts an organization's history before its cutoff, and returns the number of its videos; `None` if nothing is
+/// left to do.
+async fn compact_organization(
+    databases: &Databases,
+    lock: &mut ErasureLock,
     client: &Client,
-    cut: &Cutoff,
+    cutoff: &Cutoff,
     deadline: Instant,
 ) -> Result<Option<u64>, Error> {
-    let pg = &stores.pg;
-    // What was committed before the history was cut short may bring older days, and so may what ClickHouse has lost.
-    let delivered = visibility::wait_for_history(pg, cut.organization);
-    let deadline = deadline.max(Instant::now() + BRIEFLY);
-    tokio::time::timeout_at(deadline, delivered).await.map_err(|_| undelivered())??;
-    let applied = within(BRIEF, outbox::last_applied_delivery(pg)).await?;
+    let pg = &databases.pg;
+    // Undelivered changes, and deliveries that ClickHouse lost, may contain days before the cutoff.
+    let deadline = deadline.max(Instant::now() + MIN_DELIVERY_TIMEOUT);
+    let delivered = visibility::wait_for_history(pg, cutoff.organization);
+    tokio::time::timeout_at(deadline, delivered).await.map_err(|_| not_delivered())??;
+    let applied = timeout::short(outbox::last_applied_delivery(pg)).await?;
     if history_writer::last_delivery(client).await?.number < applied {
-        return Err(undelivered());
+        return Err(not_delivered());
     }
-    let subjects = retention::find_uncompacted_subjects(client, cut).await?;
-    if subjects.is_empty() && cut.is_compacted {
+    let subjects = retention::find_uncompacted_subjects(client, cutoff).await?;
+    if subjects.is_empty() && cutoff.is_compacted {
         return Ok(None);
     }
-    within(BRIEF, retention::record_compaction(pg, cut, false)).await?;
-    let mut waiting: Vec<_> = subjects.chunks(REDUCED).rev().collect();
-    while let Some(some) = waiting.pop() {
-        within(BRIEF, turn.ensure_held()).await?;
-        match retention::compact(client, cut, some).await {
-            Err(error) if error.exceeds_query_limit() && some.len() > 1 => {
-                let (first, second) = some.split_at(some.len() / 2);
-                waiting.extend([second, first]);
-            }
-            done => done?,
-        }
-        failpoint::reached("retention-reduced");
+    timeout::short(retention::record_compaction(pg, cutoff, false)).await?;
+    let mut chunks = Chunks::new(&subjects, MAX_COMPACTED_SUBJECTS);
+    while let Some(chunk) = chunks.pop() {
+        timeout::short(lock.ensure_held()).await?;
+        let compacted = retention::compact(client, cutoff, chunk).await;
+        chunks.halve_if_too_large(chunk, compacted)?;
+        failpoint::reached("retention-compacted");
     }
-    retention::count_videos(client, cut).await.map(Some)
+    retention::count_videos(client, cutoff).await.map(Some)
 }
 
-/// Has the relay compute the gains of an organization again, now that nothing more is left of before its history.
-async fn recompute(
-    stores: &Databases,
-    turn: &mut ErasureLock,
+/// Makes the relay recompute an organization's rollup, without the purged days.
+async fn recompute_rollup(
+    databases: &Databases,
+    lock: &mut ErasureLock,
     client: &Client,
-    cut: &Cutoff,
-    patience: &mut Duration,
+    cutoff: &Cutoff,
+    limit: &mut Duration,
 ) -> Result<(), Error> {
-    let pg = &stores.pg;
-    let rolled_up = in_time(patience, retention::find_rolled_up_subjects(client, cut)).await;
-    for some in rolled_up.ok_or(clickhouse::error::Error::TimedOut)??.chunks(COMPUTED) {
-        within(BRIEF, turn.ensure_held()).await?;
-        let recompute = || async {
-            let mut write = Write::begin(pg, cut.organization).await?;
-            for subject in some {
+    let (pg, organization) = (&databases.pg, cutoff.organization);
+    let subjects = with_timeout(limit, retention::find_rolled_up_subjects(client, cutoff)).await;
+    let subjects = subjects.ok_or(clickhouse::error::Error::TimedOut)??;
+    for chunk in subjects.chunks(MAX_RECOMPUTED_SUBJECTS) {
+        timeout::short(lock.ensure_held()).await?;
+        let mark_changed = || async {
+            let mut write = Write::begin(pg, organization).await?;
+            for subject in chunk {
                 write.record_subject_change(*subject, Some(NaiveDate::default()));
             }
             write.commit().await
         };
-        let committed = within(LONG, retry_on_conflict(recompute)).await?;
-        failpoint::reached("retention-computed");
+        let committed = timeout::long(retry_on_conflict(mark_changed)).await?;
+        failpoint::reached("retention-recomputed");
         if let Some(position) = committed.outbox_position {
-            let delivered = visibility::wait_for_position(pg, cut.organization, position);
-            in_time(patience, delivered).await.ok_or_else(undelivered)??;
+            let delivered = visibility::wait_for_position(pg, organization, position);
+            with_timeout(limit, delivered).await.ok_or_else(not_delivered)??;
         }
     }
-    within(BRIEF, retention::record_compaction(pg, cut, true)).await
+    timeout::short(retention::record_compaction(pg, cutoff, true)).await
 }
 
-/// Waits for what ClickHouse has to do; none when that was in vain. What is out keeps everybody waiting: the next ones wait
-/// briefly.
-async fn in_time<T>(patience: &mut Duration, work: impl Future<Output = T>) -> Option<T> {
-    let done = tokio::time::timeout(*patience, work).await.ok();
-    if done.is_none() {
-        *patience = BRIEFLY;
+/// Awaits a future; `None` after the timeout, which is then reduced, so that an outage delays the other organizations
+/// only briefly.
+async fn with_timeout<T>(limit: &mut Duration, future: impl Future<Output = T>) -> Option<T> {
+    let output = tokio::time::timeout(*limit, future).await.ok();
+    if output.is_none() {
+        *limit = MIN_DELIVERY_TIMEOUT;
     }
-    done
+    output
 }
 
-fn undelivered() -> Error {
-    let text =
-        "changes are not delivered to clickhouse: see that a tracker runs, and in its log why they are not";
+fn not_delivered() -> Error {
+    let text = "changes are not delivered to clickhouse: check that a tracker runs, and its log";
     Error::Conflict(text.to_owned())
 }

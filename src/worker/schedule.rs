@@ -1,32 +1,30 @@
-//! What is due once in a while by a clock that somebody may move, in either direction.
+//! A task that is due at intervals of the service clock, which a sandbox may move in either direction.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// When something was done last, and how long after that it is due again.
 #[derive(Debug)]
 pub struct Schedule {
-    every: TimeDelta,
-    last: Option<DateTime<Utc>>,
+    interval: TimeDelta,
+    last_run: Option<DateTime<Utc>>,
 }
 
 impl Schedule {
-    pub const fn new(every: TimeDelta) -> Self {
-        Schedule { every, last: None }
+    /// Creates a schedule that is due now.
+    pub const fn new(interval: TimeDelta) -> Self {
+        Schedule { interval, last_run: None }
     }
 
-    /// Whether it is due; at first it is.
     pub fn is_due(&self, now: DateTime<Utc>) -> bool {
-        self.last.is_none_or(|last| now < last || now - last >= self.every)
+        self.last_run.is_none_or(|last_run| now < last_run || now - last_run >= self.interval)
     }
 
-    /// Notes that it was done.
-    pub fn done(&mut self, now: DateTime<Utc>) {
-        self.last = Some(now);
+    pub fn record_run(&mut self, now: DateTime<Utc>) {
+        self.last_run = Some(now);
     }
 
-    /// Has it be due again a while later.
-    pub fn put_off(&mut self, now: DateTime<Utc>, by: TimeDelta) {
-        self.last = Some(now + by - self.every);
+    /// Makes the task due after `delay`.
+    pub fn postpone(&mut self, now: DateTime<Utc>, delay: TimeDelta) {
+        self.last_run = Some(now + delay - self.interval);
     }
 }
 
@@ -35,11 +33,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_twice_a_day_is_done_well_within_a_day_whatever_the_clock_does() {
+    fn schedule_is_due_after_its_interval_and_after_clock_jumps() {
         let mut schedule = Schedule::new(TimeDelta::hours(12));
         let at = |hour: i64| DateTime::UNIX_EPOCH + TimeDelta::hours(hour);
         assert!(schedule.is_due(at(100)));
-        schedule.done(at(100));
+        schedule.record_run(at(100));
         assert!(!schedule.is_due(at(100)) && !schedule.is_due(at(111)));
         assert!(schedule.is_due(at(112)) && schedule.is_due(at(200)) && schedule.is_due(at(99)));
     }

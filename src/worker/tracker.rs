@@ -28,7 +28,7 @@ pub(super) enum FailureKind {
 /// A tracker process. Cheap to clone.
 #[derive(Clone)]
 pub struct Tracker {
-    pub stores: Databases,
+    pub databases: Databases,
     pub sources: Arc<Sources>,
     /// Identifies the process as the owner of leases.
     pub owner: Uuid,
@@ -38,9 +38,9 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    pub fn new(stores: Databases, sources: Arc<Sources>) -> Self {
+    pub fn new(databases: Databases, sources: Arc<Sources>) -> Self {
         let (owner, last_logged) = (Uuid::now_v7(), Arc::default());
-        Tracker { stores, sources, owner, shutdown_grace: SHUTDOWN_GRACE, last_logged }
+        Tracker { databases, sources, owner, shutdown_grace: SHUTDOWN_GRACE, last_logged }
     }
 
     /// Whether this kind of failure was not logged within the last hour; if so, the caller logs it now.

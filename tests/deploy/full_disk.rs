@@ -95,7 +95,7 @@ async fn own_stores_on_full_disks_are_read_on_and_lose_nothing() {
     .await;
     wait_until("the relay finds the disk full", async || {
         let log = std::fs::read_to_string(private.folder().join("state/logs/track.log")).unwrap();
-        log.contains("the relay cannot deliver").then_some(())
+        log.contains("delivery to clickhouse failed").then_some(())
     })
     .await;
     assert_eq!(overview(&organization).await["followers"], before["followers"]);

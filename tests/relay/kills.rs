@@ -31,7 +31,7 @@ const STEPS: [&str; 7] = [
     "write-committed",
     "relay-numbered",
     "relay-dimensions",
-    "relay-facts",
+    "relay-snapshots",
     "relay-rollup",
     "relay-recorded",
     "relay-finished",

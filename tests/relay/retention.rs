@@ -82,7 +82,7 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
 
     assert_eq!(older(&own, tenant.id).await, (60 * 2 * 4, 60 * 2 * 4));
     let armed = tempfile::tempdir().unwrap();
-    for step in ["retention-reduced", "retention-forgotten", "retention-computed"] {
+    for step in ["retention-compacted", "retention-purged", "retention-recomputed"] {
         File::create(armed.path().join(step)).unwrap();
         let status = Stack::shared()
             .connection

@@ -123,7 +123,7 @@ async fn a_panic_inside_a_scrape_is_a_failed_attempt() {
     own.run_with(1, watched.sources());
     let target = own.attempted(bad).await;
     assert_eq!((target.failures, target.lease_owner), (1, None));
-    assert!(target.last_error.unwrap().contains("fault of the tracker"));
+    assert!(target.last_error.unwrap().contains("bug in the tracker"));
     assert!(target.next_attempt_at > target.last_attempt_at.unwrap() + TimeDelta::minutes(1));
     assert_eq!(own.attempted(good).await.failures, 0, "the tracker goes on");
 }

@@ -1,10 +1,9 @@
-//! The relay: carries what Postgres committed to ClickHouse, in deliveries that may be repeated.
+//! The relay: delivers the outbox to ClickHouse, in one process at a time.
 //!
-//! One process leads at a time. It goes on where ClickHouse says that it stands, and looks there again before it
-//! records a delivery and while it is idle, so that files which ClickHouse lost are brought again. What one delivery
-//! does stands in `deliver`.
+//! It continues after the delivery number that ClickHouse has recorded. It compares that number again while it is idle
+//! and at the end of each delivery, so that deliveries which ClickHouse lost are repeated.
 
-mod deliver;
+mod delivery;
 mod plan;
 
 use std::time::Duration;
@@ -14,161 +13,176 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::telemetry::DeliveryTelemetry;
-use super::{BRIEF, LONG, within};
+use super::timeout;
 use crate::app::Databases;
 use crate::failpoint;
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecomputeMode};
-use crate::store::outbox::{self, BlockedOrganizations, RelayLock};
+use crate::store::outbox::{self, BlockedOrganizations, Delivery, RelayLock};
 
-/// How long the relay rests when nothing waits.
-const IDLE: Duration = Duration::from_millis(100);
-/// How long a process waits before it tries again to lead, or to reach a store that is down.
-const RETRY: Duration = Duration::from_secs(1);
-/// How often an idle relay looks whether ClickHouse still stands where it was.
-const LOOK: Duration = Duration::from_secs(2);
-/// How much of the outbox one delivery takes: bytes of encoded events, a few hundred thousand snapshots.
-const DELIVERY_BYTES: i64 = 4 << 20;
-/// How long what waits may still be delivered once the relay is told to stop; another one delivers the rest.
-const FLUSH: Duration = Duration::from_secs(5);
-/// How often delivered rows are looked through for those that need not be kept.
-const CLEANUP: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The pause before the next attempt to acquire the lock, or to reach a store that is down.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// How often an idle relay checks ClickHouse's delivery number.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// The most bytes of encoded events in one delivery, a few hundred thousand snapshots.
+const MAX_DELIVERY_BYTES: i64 = 4 << 20;
+/// How long the relay may deliver what is left after it was asked to stop.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+const PRUNE_INTERVAL: Duration = Duration::from_secs(600);
 
-/// Does work of which something has to be delivered, and relays meanwhile where no tracker runs that would; otherwise this
-/// one never leads.
-pub async fn run_during<T>(stores: &Databases, database_url: &str, task: impl Future<Output = T>) -> T {
+/// Runs a task whose changes have to be delivered, and a relay meanwhile in case no tracker runs one.
+pub async fn run_during<T>(databases: &Databases, database_url: &str, task: impl Future<Output = T>) -> T {
     let stop = CancellationToken::new();
-    let relay = tokio::spawn(run(stores.clone(), database_url.to_owned(), stop.clone()));
-    let done = task.await;
+    let relay = tokio::spawn(run(databases.clone(), database_url.to_owned(), stop.clone()));
+    let output = task.await;
     stop.cancel();
-    let _ended = relay.await;
-    done
+    let _ = relay.await;
+    output
 }
 
-/// Relays until told to stop; then what waits is still delivered, for a short time, which may end at any moment. A store
-/// that is down is waited for, but not at the end.
-pub async fn run(stores: Databases, database_url: String, stop: CancellationToken) {
-    let mut failing = false;
-    let end = async {
+/// Relays until it is stopped, and retries while a store is down. Then it delivers what is left, within
+/// [`SHUTDOWN_GRACE`].
+pub async fn run(databases: Databases, database_url: String, stop: CancellationToken) {
+    let mut is_failing = false;
+    let grace_is_over = async {
         stop.cancelled().await;
-        tokio::time::sleep(FLUSH).await;
+        tokio::time::sleep(SHUTDOWN_GRACE).await;
     };
-    tokio::pin!(end);
+    tokio::pin!(grace_is_over);
     while !stop.is_cancelled() {
-        let ended = tokio::select! {
-            ended = lead(&stores, &database_url, &mut failing, &stop) => ended,
-            () = &mut end => {
-                tracing::warn!("the relay ends although something may wait: the next one delivers it");
+        let result = tokio::select! {
+            result = relay_with_lock(&databases, &database_url, &mut is_failing, &stop) => result,
+            () = &mut grace_is_over => {
+                tracing::warn!("the relay stopped before the outbox was empty, the next relay continues");
                 return;
             }
         };
-        match ended {
-            Ok(()) => {}
-            Err(error) if !std::mem::replace(&mut failing, true) => {
-                tracing::error!(%error, "the relay cannot deliver; trying on until the stores are back");
+        if let Err(error) = result {
+            if std::mem::replace(&mut is_failing, true) {
+                tracing::debug!(%error, "delivery still fails");
+            } else {
+                tracing::error!(%error, "delivery to clickhouse failed, retrying");
             }
-            Err(error) => tracing::debug!(%error, "the relay still cannot deliver"),
         }
-        stop.run_until_cancelled(tokio::time::sleep(RETRY)).await;
+        stop.run_until_cancelled(tokio::time::sleep(RETRY_DELAY)).await;
     }
 }
 
-/// Delivers for as long as this process leads, the stores answer, and ClickHouse stands where it should.
-/// Told to stop, it ends once nothing waits, and leaves its place.
-async fn lead(
-    stores: &Databases,
+/// Delivers while this process holds the relay lock, the stores are up, and ClickHouse's delivery number is as
+/// expected. Asked to stop, it returns once the outbox is empty.
+async fn relay_with_lock(
+    databases: &Databases,
     database_url: &str,
-    failing: &mut bool,
+    is_failing: &mut bool,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    let pg = &stores.pg;
-    // Nothing is in hand before it has begun.
-    let Some(begun) = stop.run_until_cancelled(begin(stores, database_url)).await else { return Ok(()) };
-    let Some((mut leadership, mut has, abandoned)) = begun? else { return Ok(()) };
-    let mut held = BlockedOrganizations::default();
-    let mut looked = Instant::now();
-    let mut cleaned = None::<Instant>;
+    let pg = &databases.pg;
+    let Some(started) = stop.run_until_cancelled(Relay::start(databases, database_url)).await else {
+        return Ok(());
+    };
+    let Some(mut relay) = started? else { return Ok(()) };
+    let mut blocked = BlockedOrganizations::default();
+    let mut last_check = Instant::now();
+    let mut last_prune = None::<Instant>;
     loop {
-        confirm(&mut leadership).await?;
-        if let Some(delivery) = within(LONG, outbox::begin_delivery(pg, DELIVERY_BYTES, &mut held)).await? {
+        timeout::short(relay.lock.ensure_held()).await?;
+        let next = outbox::begin_delivery(pg, MAX_DELIVERY_BYTES, &mut blocked);
+        if let Some(delivery) = timeout::long(next).await? {
             failpoint::reached("relay-numbered");
-            let mode = if delivery.first_position <= abandoned {
-                RecomputeMode::AllDays
-            } else {
-                RecomputeMode::ChangedDays
-            };
-            let telemetry = DeliveryTelemetry::begin();
-            let delivered = deliver::deliver(stores, &mut leadership, has, &delivery, mode);
-            let delivered = delivered.instrument(telemetry.span.clone()).await;
-            telemetry.end(&delivered, delivery.rows.len());
-            if !delivered? {
-                tracing::warn!(has, "clickhouse changed its files during a delivery");
+            if !relay.deliver(databases, &delivery).await? {
                 return Ok(());
             }
-            failpoint::reached("relay-recorded");
-            within(LONG, outbox::finish_delivery(pg, &delivery)).await?;
-            failpoint::reached("relay-finished");
-            has = delivery.number;
-            looked = Instant::now();
+            last_check = Instant::now();
         } else if stop.is_cancelled() {
-            return within(BRIEF, leadership.release()).await;
+            return timeout::short(relay.lock.release()).await;
         } else {
-            if cleaned.is_none_or(|at| at.elapsed() > CLEANUP) {
-                within(LONG, outbox::prune_delivered(pg)).await?;
-                cleaned = Some(Instant::now());
+            if last_prune.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
+                timeout::long(outbox::prune_delivered(pg)).await?;
+                last_prune = Some(Instant::now());
             }
-            if looked.elapsed() > LOOK {
-                if history_writer::last_delivery(&stores.clickhouse).await?.number != has {
+            if last_check.elapsed() > CHECK_INTERVAL {
+                if history_writer::last_delivery(&databases.clickhouse).await?.number != relay.last_delivery {
                     return Ok(());
                 }
-                within(BRIEF, held.unblock_deleted(pg)).await?;
-                looked = Instant::now();
+                timeout::short(blocked.unblock_deleted(pg)).await?;
+                last_check = Instant::now();
             }
-            stop.run_until_cancelled(tokio::time::sleep(IDLE)).await;
+            stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await;
         }
-        if std::mem::replace(failing, false) {
-            tracing::info!("the relay delivers again");
+        if std::mem::replace(is_failing, false) {
+            tracing::info!("delivery to clickhouse works again");
         }
     }
 }
 
-/// Takes the relay's place and finds out where to go on; nothing while another process has the place.
-async fn begin(stores: &Databases, database_url: &str) -> Result<Option<(RelayLock, i64, i64)>, Error> {
-    let Some(leadership) = within(BRIEF, RelayLock::try_acquire(database_url)).await? else {
-        return Ok(None);
-    };
-    history_writer::wait_for_inserts(&stores.clickhouse, history_writer::SLOW_INSERT).await?;
-    let (has, abandoned) = resume(stores).await?;
-    Ok(Some((leadership, has, abandoned)))
+/// The relay of this process.
+struct Relay {
+    lock: RelayLock,
+    /// The last delivery that ClickHouse has.
+    last_delivery: i64,
+    /// Rows up to this position were in an attempt that was not finished. Its statements may still run in ClickHouse,
+    /// on what they read when they began.
+    abandoned_position: i64,
 }
 
-/// Goes on after the delivery that ClickHouse has, and says which one that is, and up to which position rows were in an
-/// attempt that nobody finished: its statements may still be at work, on what they found when they began.
-async fn resume(stores: &Databases) -> Result<(i64, i64), Error> {
-    let recorded = history_writer::last_delivery(&stores.clickhouse).await?;
-    let has = recorded.number;
-    // First of all, as it is known by the numbers of deliveries, which go on above those of ClickHouse from here on.
-    if has > within(BRIEF, outbox::last_delivery_number(&stores.pg)).await? {
-        let highest = history_writer::highest_id(&stores.clickhouse).await?;
-        within(BRIEF, outbox::raise_id_sequence(&stores.pg, highest.max(1))).await?;
+impl Relay {
+    /// Acquires the relay lock and determines where to continue; `None` while another process holds the lock.
+    async fn start(databases: &Databases, database_url: &str) -> Result<Option<Self>, Error> {
+        let Databases { pg, clickhouse, .. } = databases;
+        let Some(lock) = timeout::short(RelayLock::try_acquire(database_url)).await? else {
+            return Ok(None);
+        };
+        history_writer::wait_for_inserts(clickhouse, history_writer::SLOW_INSERT).await?;
+        let recorded = history_writer::last_delivery(clickhouse).await?;
+        let last_delivery = recorded.number;
+        // Before `resume`, which raises the last delivery number of Postgres to that of ClickHouse.
+        if last_delivery > timeout::short(outbox::last_delivery_number(pg)).await? {
+            let highest_id = history_writer::highest_id(clickhouse).await?;
+            timeout::short(outbox::raise_id_sequence(pg, highest_id.max(1))).await?;
+        }
+        let resumed = timeout::long(outbox::resume(pg, recorded)).await?;
+        if resumed.reopened > 0 {
+            tracing::warn!(
+                rows = resumed.reopened,
+                last_delivery,
+                "clickhouse lacks deliveries, repeating them"
+            );
+        }
+        if resumed.postgres_is_older {
+            tracing::warn!(
+                last_delivery,
+                "clickhouse is newer than postgres: restore a backup of clickhouse that was made before that of postgres"
+            );
+        }
+        for missing in timeout::short(outbox::fetch_missing_history(pg)).await? {
+            tracing::error!(reason = %missing, "clickhouse lacks history");
+        }
+        Ok(Some(Relay { lock, last_delivery, abandoned_position: resumed.abandoned_position }))
     }
-    let resumed = within(LONG, outbox::resume(&stores.pg, recorded)).await?;
-    if resumed.reopened > 0 {
-        tracing::warn!(rows = resumed.reopened, has, "clickhouse lacks deliveries; bringing them again");
-    }
-    if resumed.postgres_is_older {
-        tracing::warn!(
-            has,
-            "clickhouse has deliveries that postgres does not remember: after postgres was restored, restore a backup of \
-             clickhouse that was made before that of postgres"
-        );
-    }
-    for missing in within(BRIEF, outbox::fetch_missing_history(&stores.pg)).await? {
-        tracing::error!("{missing}");
-    }
-    Ok((has, resumed.abandoned_position))
-}
 
-async fn confirm(leadership: &mut RelayLock) -> Result<(), Error> {
-    within(BRIEF, leadership.ensure_held()).await
+    /// Delivers and marks the rows applied. Returns false if ClickHouse's data was replaced during the delivery.
+    async fn deliver(&mut self, databases: &Databases, delivery: &Delivery) -> Result<bool, Error> {
+        let mode = if delivery.first_position <= self.abandoned_position {
+            RecomputeMode::AllDays
+        } else {
+            RecomputeMode::ChangedDays
+        };
+        let telemetry = DeliveryTelemetry::begin();
+        let delivered = delivery::deliver(databases, &mut self.lock, self.last_delivery, delivery, mode);
+        let delivered = delivered.instrument(telemetry.span.clone()).await;
+        telemetry.end(&delivered, delivery.rows.len());
+        if !delivered? {
+            tracing::warn!(
+                last_delivery = self.last_delivery,
+                "clickhouse's data was replaced during a delivery"
+            );
+            return Ok(false);
+        }
+        failpoint::reached("relay-recorded");
+        timeout::long(outbox::finish_delivery(&databases.pg, delivery)).await?;
+        failpoint::reached("relay-finished");
+        self.last_delivery = delivery.number;
+        Ok(true)
+    }
 }

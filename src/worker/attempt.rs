@@ -1,0 +1,122 @@
+//! One attempt at a leased target: a scrape with telemetry, and the pauses of sources that follow from it.
+
+use std::panic::AssertUnwindSafe;
+
+use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
+use tracing::Instrument;
+
+use super::scrape::{ScrapeOutcome, Scraped, record_panic, scrape};
+use super::telemetry::ScrapeTelemetry;
+use super::timeout;
+use super::tracker::{FailureKind, Tracker};
+use crate::model::platform::Platform;
+use crate::platforms::source::SourceError;
+use crate::store::Error;
+use crate::store::tracking::leases::{self, LeasedTarget};
+use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
+
+/// The sources of one attempt.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AttemptPlan {
+    /// Sources that are paused, or that another attempt probes.
+    pub(super) skip: Vec<&'static str>,
+    /// Sources whose pause is over. This attempt decides whether they are resumed.
+    pub(super) probes: Vec<&'static str>,
+}
+
+impl Tracker {
+    /// Scrapes targets that one response serves.
+    pub(super) async fn attempt(&self, targets: Vec<LeasedTarget>, plan: AttemptPlan) {
+        let Some(first) = targets.first() else { return };
+        let platform = first.platform;
+        let telemetry = ScrapeTelemetry::begin(first);
+        let scraped = scrape(self, &targets, &plan.skip).instrument(telemetry.span.clone());
+        let result = AssertUnwindSafe(scraped).catch_unwind().await;
+        telemetry.end(&result);
+        let recorded = match result {
+            Ok(Ok(scraped)) => self.finish_attempt(first, &targets, &plan, scraped).await,
+            Ok(Err(error)) => Err(error),
+            // The panic itself is logged already.
+            Err(_) => {
+                if self.should_log(platform, FailureKind::Panicked) {
+                    tracing::error!(target = %first.id, %platform, "scrapes panic because of a bug");
+                }
+                record_panic(self, &targets).await
+            }
+        };
+        if let Err(error) = recorded {
+            tracing::warn!(%error, target = %first.id, %platform, "cannot record attempt, its lease expires");
+        }
+    }
+
+    async fn finish_attempt(
+        &self,
+        first: &LeasedTarget,
+        targets: &[LeasedTarget],
+        plan: &AttemptPlan,
+        scraped: Scraped,
+    ) -> Result<(), Error> {
+        timeout::short(self.record_source_status(first.platform, plan, &scraped)).await?;
+        match scraped.outcome {
+            ScrapeOutcome::Responded | ScrapeOutcome::Skipped => Ok(()),
+            ScrapeOutcome::Failed(error) => {
+                self.log_failure(first, &error);
+                Ok(())
+            }
+            ScrapeOutcome::Paused => {
+                let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
+                timeout::short(leases::release(&self.databases.pg, self.owner, &ids)).await
+            }
+        }
+    }
+
+    /// Pauses sources, and resumes those that responded to a probe, unless the response asked to slow down.
+    async fn record_source_status(
+        &self,
+        platform: Platform,
+        plan: &AttemptPlan,
+        scraped: &Scraped,
+    ) -> Result<(), Error> {
+        let now = self.databases.clock.now().await;
+        for pause in &scraped.pauses {
+            self.pause_source(pause, now).await?;
+        }
+        for &source in &scraped.responded {
+            if let Some(until) = self.sources.paused_until(platform, source).filter(|until| *until > now) {
+                let reason = "the platform's quota is nearly used up".to_owned();
+                let (source, cause) = (source.to_owned(), PauseCause::RateLimit);
+                self.pause_source(&SourcePause { platform, source, until, cause, reason }, now).await?;
+            } else if plan.probes.contains(&source)
+                && source_pauses::end(&self.databases.pg, platform, source, now).await?
+            {
+                tracing::info!(%platform, source, "source resumed");
+            }
+        }
+        Ok(())
+    }
+
+    /// Pauses a source, and logs a new pause.
+    async fn pause_source(&self, pause: &SourcePause, now: DateTime<Utc>) -> Result<(), Error> {
+        if source_pauses::start(&self.databases.pg, pause, now).await? {
+            let SourcePause { platform, source, until, cause, reason } = pause;
+            match cause {
+                PauseCause::RateLimit => tracing::warn!(%platform, source, %until, reason, "source paused"),
+                PauseCause::Credentials => {
+                    tracing::error!(%platform, source, reason, "source paused until its credentials are replaced");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Logs each kind of failure of a platform once an hour. Each target's record has its own last error.
+    fn log_failure(&self, target: &LeasedTarget, error: &SourceError) {
+        let (id, platform) = (target.id, target.platform);
+        if self.should_log(platform, FailureKind::Source(std::mem::discriminant(error))) {
+            tracing::warn!(%platform, target = %id, %error, "scrapes fail");
+        } else {
+            tracing::debug!(%platform, target = %id, %error, "scrape failed");
+        }
+    }
+}

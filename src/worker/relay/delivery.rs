@@ -1,0 +1,77 @@
+//! One delivery: writes the events of outbox rows to ClickHouse, and the delivery number last.
+//!
+//! Each step can be repeated, by this process or another, so a kill between any two loses nothing. Before each step the
+//! process checks that it still holds the relay lock.
+
+use clickhouse::Client;
+
+use super::plan::DeliveryPlan;
+use crate::app::Databases;
+use crate::failpoint;
+use crate::store::Error;
+use crate::store::clickhouse::history_writer::{self, RecomputeMode, Subject, dimensions};
+use crate::store::clickhouse::rollup;
+use crate::store::outbox::{Delivery, RelayLock};
+use crate::worker::chunks::Chunks;
+use crate::worker::timeout;
+
+const MAX_RECOMPUTED_SUBJECTS: usize = 128;
+
+/// Delivers. Returns false if ClickHouse's last delivery is not `previous` any more: its data was replaced meanwhile.
+pub(super) async fn deliver(
+    databases: &Databases,
+    lock: &mut RelayLock,
+    previous: i64,
+    delivery: &Delivery,
+    mode: RecomputeMode,
+) -> Result<bool, Error> {
+    let number = delivery.number;
+    let client =
+        &databases.clickhouse.clone().with_setting("log_comment", format!("relay delivery {number}"));
+    let plan = DeliveryPlan::from_rows(&delivery.rows);
+    dimensions::write_changed(&databases.pg, client, &plan.changed, number).await?;
+    failpoint::reached("relay-dimensions");
+    ensure_held(lock).await?;
+    history_writer::copy_moved_snapshots(client, &plan.moves).await?;
+    failpoint::reached("relay-copied");
+    ensure_held(lock).await?;
+    history_writer::remove_moved_snapshots(client, &plan.moved_from).await?;
+    history_writer::remove_snapshots(client, &plan.removed_subjects).await?;
+    dimensions::remove(client, &plan.removed, number).await?;
+    failpoint::reached("relay-removed");
+    ensure_held(lock).await?;
+    tokio::try_join!(
+        history_writer::insert_account_snapshots(client, &plan.account_snapshots),
+        history_writer::insert_video_snapshots(client, &plan.video_snapshots)
+    )?;
+    failpoint::reached("relay-snapshots");
+    recompute(client, lock, &plan.affected, number, mode).await?;
+    let (existing, removed) =
+        timeout::long(rollup::partition_by_existence(&databases.pg, plan.rebuilt)).await?;
+    recompute(client, lock, &existing, number, RecomputeMode::AllDays).await?;
+    history_writer::clear_rollup(client, &removed, number).await?;
+    failpoint::reached("relay-rollup");
+    ensure_held(lock).await?;
+    history_writer::record_delivery(client, previous, number).await
+}
+
+/// Recomputes the rollup of subjects.
+async fn recompute(
+    client: &Client,
+    lock: &mut RelayLock,
+    subjects: &[Subject],
+    delivery: i64,
+    mode: RecomputeMode,
+) -> Result<(), Error> {
+    let mut chunks = Chunks::new(subjects, MAX_RECOMPUTED_SUBJECTS);
+    while let Some(chunk) = chunks.pop() {
+        ensure_held(lock).await?;
+        let recomputed = history_writer::recompute_rollup(client, chunk, delivery, mode).await;
+        chunks.halve_if_too_large(chunk, recomputed)?;
+    }
+    Ok(())
+}
+
+async fn ensure_held(lock: &mut RelayLock) -> Result<(), Error> {
+    timeout::short(lock.ensure_held()).await
+}
