@@ -1,4 +1,4 @@
-//! The configuration, read as the processes read it: by the very options of `serve` and `track`, from the environment.
+//! Checks the configuration, read from the environment with the options of `serve` and `track`.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use url::Url;
 
-use super::Report;
+use super::report::{Report, Status};
 use crate::app::Clock;
 use crate::config::{ClickhouseArgs, PostgresArgs, SearchArgs, StoreArgs};
 use crate::model::network::is_loopback;
@@ -20,11 +20,11 @@ use crate::server::ServeArgs;
 use crate::telemetry::{LogArgs, MetricsArgs};
 use crate::worker::TrackArgs;
 
-/// How long a sandbox may take to tell the time.
-const CLOCK: Duration = Duration::from_secs(1);
-/// Variables of ours that no option reads: those of tests, and those of Grafana, of the load tests and of `make audit`.
-const BESIDE: [&str; 3] = ["TIDEMARK_TEST_", "TIDEMARK_BENCH_", "TIDEMARK_FAILPOINTS"];
-const OF_OTHERS: [&str; 6] = [
+const CLOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// Prefixes of variables for tests.
+const TEST_PREFIXES: [&str; 3] = ["TIDEMARK_TEST_", "TIDEMARK_BENCH_", "TIDEMARK_FAILPOINTS"];
+/// Variables for Grafana, the load tests and `make audit`.
+const EXTERNAL_VARIABLES: [&str; 6] = [
     "TIDEMARK_PROMETHEUS_URL",
     "TIDEMARK_TEMPO_URL",
     "TIDEMARK_BASE_URL",
@@ -33,172 +33,166 @@ const OF_OTHERS: [&str; 6] = [
     "TIDEMARK_ADVISORY_DB",
 ];
 
-/// What could be read; what is missing was found to be wrong.
-pub(super) struct Settings {
+/// The valid parts of the configuration.
+pub(super) struct Configuration {
     pub(super) postgres: Option<PostgresArgs>,
     pub(super) clickhouse: Option<ClickhouseArgs>,
-    pub(super) search: Option<PathBuf>,
+    pub(super) search_index: Option<PathBuf>,
     pub(super) sources: Option<SourceArgs>,
     pub(super) metrics_listen: Option<SocketAddr>,
     clock_url: Option<String>,
 }
 
-impl Settings {
-    pub(super) fn read(report: &mut Report, known: &BTreeSet<String>) -> Self {
-        let mut wrong = BTreeSet::new();
-        // The whole of each process says everything that is wrong, its parts what is right all the same.
-        let _ = (read::<ServeArgs>(&mut wrong), read::<TrackArgs>(&mut wrong), read::<LogArgs>(&mut wrong));
-        let mut ignored = BTreeSet::new();
-        let settings = Settings {
-            postgres: read(&mut ignored),
-            clickhouse: read(&mut ignored),
-            search: read::<SearchArgs>(&mut ignored).map(|args| args.search_index),
-            sources: read(&mut ignored),
-            metrics_listen: read::<MetricsArgs>(&mut ignored).and_then(|args| args.metrics_listen),
-            clock_url: read::<StoreArgs>(&mut ignored).and_then(|args| args.clock_url),
+impl Configuration {
+    pub(super) fn read(report: &mut Report, known_variables: &BTreeSet<String>) -> Self {
+        let check = "configuration";
+        let mut errors = BTreeSet::new();
+        // All options of a process for their errors; parts of them for what is valid nevertheless.
+        let _ =
+            (parse::<ServeArgs>(&mut errors), parse::<TrackArgs>(&mut errors), parse::<LogArgs>(&mut errors));
+        let configuration = Configuration {
+            postgres: parse(&mut errors),
+            clickhouse: parse(&mut errors),
+            search_index: parse::<SearchArgs>(&mut errors).map(|args| args.search_index),
+            sources: parse(&mut errors),
+            metrics_listen: parse::<MetricsArgs>(&mut errors).and_then(|args| args.metrics_listen),
+            clock_url: parse::<StoreArgs>(&mut errors).and_then(|args| args.clock_url),
         };
-        wrong.extend(ignored);
-        for sentence in &wrong {
-            report.fail("configuration", sentence);
+        for error in &errors {
+            report.add(Status::Fail, check, error);
         }
-        let unknown = unknown(known);
+        let unknown = unknown_variables(known_variables);
         for name in &unknown {
-            report.warn("configuration", format!("nothing reads {name}: correct its name, or remove it"));
+            report.warn(check, format!("nothing reads {name}"), "correct its name or remove it");
         }
-        let careless = settings.careless();
-        for sentence in &careless {
-            report.warn("configuration", sentence);
+        let risks = configuration.risks();
+        for (risk, action) in &risks {
+            report.warn(check, risk, action);
         }
-        if wrong.is_empty() && unknown.is_empty() && careless.is_empty() {
-            report.ok("configuration", "every TIDEMARK_ variable that is set can be used");
+        if errors.is_empty() && unknown.is_empty() && risks.is_empty() {
+            report.ok(check, "all TIDEMARK_ variables are valid");
         }
-        settings
+        configuration
     }
 
-    /// What can be used and had better not.
-    fn careless(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        // A host that begins with an escaped slash is a folder with a socket.
-        let away = |url: &Url| {
+    /// Returns insecure settings, each with what to do.
+    fn risks(&self) -> Vec<(&'static str, &'static str)> {
+        let mut risks = Vec::new();
+        // A host that begins with an escaped slash is the folder of a socket.
+        let is_remote = |url: &Url| {
             !is_loopback(url) && url.host_str().is_some_and(|host| !host.is_empty() && !host.starts_with('%'))
         };
         let database = self.postgres.as_ref().and_then(|args| Url::parse(args.database_url.reveal()).ok());
-        if let Some(url) = database.filter(away) {
-            let is_encrypted = url.query_pairs().any(|(name, value)| {
+        let is_encrypted = |url: &Url| {
+            url.query_pairs().any(|(name, value)| {
                 name == "sslmode" && ["require", "verify-ca", "verify-full"].contains(&&*value)
-            });
-            if !is_encrypted {
-                found.push(
-                    "what is said to Postgres may cross the network unencrypted: add ?sslmode=verify-full to \
-                     TIDEMARK_DATABASE_URL, unless the network is trusted"
-                        .to_owned(),
-                );
-            }
+            })
+        };
+        if database.filter(is_remote).is_some_and(|url| !is_encrypted(&url)) {
+            risks.push((
+                "connections to Postgres may be unencrypted",
+                "add ?sslmode=verify-full to TIDEMARK_DATABASE_URL, unless the network is trusted",
+            ));
         }
         if let Some(args) = &self.clickhouse {
-            let url = Url::parse(&args.clickhouse_url).ok().filter(away);
+            let url = Url::parse(&args.clickhouse_url).ok().filter(is_remote);
             if url.as_ref().is_some_and(|url| url.scheme() == "http") {
-                found.push(
-                    "ClickHouse's password and all history cross the network unencrypted: use https in \
-                     TIDEMARK_CLICKHOUSE_URL, unless the network is trusted"
-                        .to_owned(),
-                );
+                risks.push((
+                    "ClickHouse's password and all history are sent unencrypted",
+                    "use https in TIDEMARK_CLICKHOUSE_URL, unless the network is trusted",
+                ));
             }
             if url.is_some() && args.clickhouse_password.is_empty() {
-                found.push(
-                    "ClickHouse is on another machine and has no password: set TIDEMARK_CLICKHOUSE_PASSWORD"
-                        .to_owned(),
-                );
+                risks.push((
+                    "ClickHouse is on another machine and has no password",
+                    "set TIDEMARK_CLICKHOUSE_PASSWORD",
+                ));
             }
         }
         if self.metrics_listen.is_some_and(|address| !address.ip().is_loopback()) {
-            found.push(
-                "the port for metrics can be reached from other machines, and needs no key: see that only Prometheus and \
-                 the orchestrator reach TIDEMARK_METRICS_LISTEN"
-                    .to_owned(),
-            );
+            risks.push((
+                "the metrics port is open to other machines and needs no key",
+                "let only Prometheus and the orchestrator reach TIDEMARK_METRICS_LISTEN",
+            ));
         }
-        found
+        risks
     }
 
-    /// The time of tracking; nothing where a sandbox should tell it and does not.
-    pub(super) async fn now(&self, report: &mut Report) -> Option<DateTime<Utc>> {
+    /// Returns the time of the service clock; `None` if it is a sandbox's that does not respond.
+    pub(super) async fn service_time(&self, report: &mut Report) -> Option<DateTime<Utc>> {
+        let check = "clock";
         let Some(url) = &self.clock_url else { return Some(Utc::now()) };
         let clock = match Clock::remote(url.clone()) {
             Ok(clock) => clock,
             Err(error) => {
-                report.fail("clock", error.to_string());
+                report.add(Status::Fail, check, error.to_string());
                 return None;
             }
         };
-        match tokio::time::timeout(CLOCK, clock.now()).await {
+        match tokio::time::timeout(CLOCK_TIMEOUT, clock.now()).await {
             Ok(now) => {
-                report.warn(
-                    "clock",
-                    "the time of tracking is that of a sandbox: unset TIDEMARK_CLOCK_URL outside of tests",
-                );
+                let action = "unset TIDEMARK_CLOCK_URL outside of tests";
+                report.warn(check, "the service clock is a sandbox's", action);
                 Some(now)
             }
             Err(_) => {
-                report.fail(
-                    "clock",
-                    "the sandbox that should tell the time does not answer: unset TIDEMARK_CLOCK_URL outside of tests, or start it",
-                );
+                let action = "unset TIDEMARK_CLOCK_URL outside of tests, or start the sandbox";
+                report.fail(check, "the sandbox's clock does not respond", action);
                 None
             }
         }
     }
 }
 
-/// Reads options as a process would; what is wrong with them becomes sentences.
-fn read<T: clap::Args>(wrong: &mut BTreeSet<String>) -> Option<T> {
+/// Parses options as a process does, and collects the errors.
+fn parse<T: clap::Args>(errors: &mut BTreeSet<String>) -> Option<T> {
     let mut command = T::augment_args(clap::Command::new("tidemark").no_binary_name(true));
-    let read = command
+    let parsed = command
         .try_get_matches_from_mut(std::iter::empty::<OsString>())
         .and_then(|matches| T::from_arg_matches(&matches));
-    match read {
+    match parsed {
         Ok(args) => Some(args),
         Err(error) => {
-            wrong.extend(sentences(&command, &error));
+            errors.extend(variable_errors(&command, &error));
             None
         }
     }
 }
 
-/// What clap has to say of options, as sentences about variables.
-fn sentences(command: &clap::Command, error: &clap::Error) -> Vec<String> {
-    let named: Vec<_> = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(names)) => names.clone(),
-        Some(ContextValue::String(name)) => vec![name.clone()],
+/// Rewrites an error of clap about options into messages about variables.
+fn variable_errors(command: &clap::Command, error: &clap::Error) -> Vec<String> {
+    let options: Vec<_> = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(options)) => options.clone(),
+        Some(ContextValue::String(option)) => vec![option.clone()],
         _ => Vec::new(),
     };
-    let option = |name: &String| {
-        let argument = command.get_arguments().find(|known| known.to_string() == *name)?;
+    let variable = |option: &String| {
+        let argument = command.get_arguments().find(|argument| argument.to_string() == *option)?;
         let variable = argument.get_env()?.to_string_lossy().into_owned();
         Some((variable, argument.get_help().map(ToString::to_string).unwrap_or_default()))
     };
-    let options: Vec<_> = named.iter().filter_map(option).collect();
-    if error.kind() == ErrorKind::MissingRequiredArgument && !options.is_empty() {
-        return options
+    let variables: Vec<_> = options.iter().filter_map(variable).collect();
+    if error.kind() == ErrorKind::MissingRequiredArgument && !variables.is_empty() {
+        return variables
             .into_iter()
-            .map(|(variable, help)| format!("{variable} is not set: {help}"))
+            .map(|(variable, help)| format!("{variable} is not set — set it: {help}"))
             .collect();
     }
     let text = error.render().to_string();
-    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    match options.first() {
-        Some((variable, _)) => vec![format!("{variable} cannot be used: {first}")],
-        None => vec![first],
+    let first_line = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    match variables.first() {
+        Some((variable, _)) => vec![format!("{variable} is invalid — {first_line}")],
+        None => vec![first_line],
     }
 }
 
-/// The variables that look like ours and that nothing reads.
-fn unknown(known: &BTreeSet<String>) -> Vec<String> {
-    let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let ours = set.filter(|name| name.starts_with("TIDEMARK_"));
-    let mut unknown: Vec<_> = ours
-        .filter(|name| !known.contains(name) && !OF_OTHERS.contains(&name.as_str()))
-        .filter(|name| !BESIDE.iter().any(|start| name.starts_with(start)))
+/// Returns set variables with our prefix that nothing reads.
+fn unknown_variables(known_variables: &BTreeSet<String>) -> Vec<String> {
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<_> = names
+        .filter(|name| name.starts_with("TIDEMARK_"))
+        .filter(|name| !known_variables.contains(name) && !EXTERNAL_VARIABLES.contains(&name.as_str()))
+        .filter(|name| !TEST_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
         .collect();
     unknown.sort_unstable();
     unknown

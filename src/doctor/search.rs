@@ -1,4 +1,4 @@
-//! The folder of this machine's search index: whether it can be written, has room, and holds an index of this database.
+//! Whether the search index folder is writable, has space, and holds an index of this database.
 
 use std::fs;
 use std::io;
@@ -7,77 +7,91 @@ use std::path::Path;
 use nix::sys::statvfs::statvfs;
 use sqlx::PgPool;
 
-use super::{Report, bytes, within};
+use super::report::{Report, format_bytes};
+use super::timeout::with_timeout;
 use crate::store::search::{self, changes};
 
-/// What has to be free beside the index: one that is made anew stands beside the one in use.
-const LITTLE: u64 = 1_000_000_000;
+/// A rebuild needs space next to the index in use.
+const MIN_FREE_BYTES: u64 = 1_000_000_000;
 
 pub(super) async fn check(report: &mut Report, folder: &Path, pg: Option<&PgPool>) {
-    let (looked_at, named) = (folder.to_owned(), folder.display().to_string());
-    let Ok(found) = tokio::task::spawn_blocking(move || look(&looked_at)).await else { return };
-    match found.written {
-        Ok(()) if found.exists => report.ok("search-folder", format!("{named} can be written")),
-        Ok(()) => report.ok("search-folder", format!("{named} is made at the first start")),
+    let (inspected, path) = (folder.to_owned(), folder.display().to_string());
+    let Ok(folder) = tokio::task::spawn_blocking(move || inspect(&inspected)).await else { return };
+    match folder.writable {
+        Ok(()) if folder.exists => report.ok("search-folder", format!("{path} is writable")),
+        Ok(()) => report.ok("search-folder", format!("{path} will be created at the first start")),
         Err(error) => {
             return report.fail(
                 "search-folder",
-                format!("{named} cannot be written ({error}): let this user write there, or set TIDEMARK_SEARCH_INDEX"),
+                format!("{path} is not writable ({error})"),
+                "allow this user to write, or set TIDEMARK_SEARCH_INDEX",
             );
         }
     }
-    if let Some(free) = found.free {
-        let of = format!("{} are free beside the search index", bytes(free));
-        if free < LITTLE {
-            report.warn(
-                "search-disk",
-                format!("{of}: one that is made anew needs room beside it, give it more"),
-            );
+    if let Some(free) = folder.free_bytes {
+        let state = format!("{} free for the search index", format_bytes(free));
+        if free < MIN_FREE_BYTES {
+            report.warn("search-disk", state, "add space, a rebuild needs a second index");
         } else {
-            report.ok("search-disk", of);
+            report.ok("search-disk", state);
         }
     }
-    let position = match found.index {
-        None => return,
-        Some(Err(reason)) => {
-            return report
-                .warn("search-index", format!("the index is built when `tidemark serve` starts: {reason}"));
-        }
-        Some(Ok(position)) => position,
-    };
-    let Some(pg) = pg else { return };
-    match within(changes::can_resume(pg, &position)).await {
-        Some(Ok(true)) => report.ok("search-index", "the index is of this version and follows this database"),
-        Some(Ok(false)) => report.warn(
+    match (folder.index, pg) {
+        (Some(Err(reason)), _) => report.warn(
             "search-index",
-            "the index is of another database, or of a time long ago: it is made anew when `tidemark serve` starts",
+            format!("the index is not usable ({reason})"),
+            "`tidemark serve` rebuilds it when it starts",
         ),
-        Some(Err(error)) => report.warn("search-index", format!("it cannot be told of what the index is: {error}")),
-        None => report.warn("search-index", "it cannot be told of what the index is: Postgres does not answer in time"),
+        (Some(Ok(position)), Some(pg)) => check_position(report, pg, &position).await,
+        _ => {}
     }
 }
 
-struct Found {
+async fn check_position(report: &mut Report, pg: &PgPool, position: &changes::IndexPosition) {
+    let check = "search-index";
+    match with_timeout(changes::can_resume(pg, position)).await {
+        Some(Ok(true)) => report.ok(check, "the index is of this version and database"),
+        Some(Ok(false)) => report.warn(
+            check,
+            "the index is of another database or too old",
+            "`tidemark serve` rebuilds it when it starts",
+        ),
+        Some(Err(error)) => {
+            report.warn(
+                check,
+                format!("the index cannot be compared with Postgres ({error})"),
+                "check Postgres",
+            );
+        }
+        None => report.warn(
+            check,
+            "the index cannot be compared with Postgres, which does not respond",
+            "check Postgres",
+        ),
+    }
+}
+
+struct Folder {
     exists: bool,
-    written: io::Result<()>,
-    free: Option<u64>,
+    writable: io::Result<()>,
+    free_bytes: Option<u64>,
     index: Option<Result<changes::IndexPosition, String>>,
 }
 
-fn look(folder: &Path) -> Found {
+fn inspect(folder: &Path) -> Folder {
     let exists = folder.is_dir();
-    // What is not there yet is made in the nearest folder that is.
-    let mut above = folder.ancestors().filter(|folder| folder.as_os_str().is_empty() || folder.exists());
-    let nearest = above.next().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let free = statvfs(nearest).ok().map(|disk| disk.blocks_available() * disk.fragment_size());
+    // A missing folder is created in its nearest existing ancestor.
+    let mut ancestors = folder.ancestors().filter(|path| path.as_os_str().is_empty() || path.exists());
+    let nearest = ancestors.next().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let free_bytes = statvfs(nearest).ok().map(|disk| disk.blocks_available() * disk.fragment_size());
     let index = exists.then(|| search::read_position(folder));
-    Found { exists, written: try_writing(nearest), free, index }
+    Folder { exists, writable: try_write(nearest), free_bytes, index }
 }
 
-fn try_writing(folder: &Path) -> io::Result<()> {
-    let probe = folder.join(format!(".tidemark-doctor-{}", std::process::id()));
-    let written = fs::write(&probe, [0; 4096]);
-    // It may be there although writing failed, as on a full disk.
-    let removed = fs::remove_file(&probe);
+fn try_write(folder: &Path) -> io::Result<()> {
+    let file = folder.join(format!(".tidemark-doctor-{}", std::process::id()));
+    let written = fs::write(&file, [0; 4096]);
+    // On a full disk the file exists although writing failed.
+    let removed = fs::remove_file(&file);
     written.and(removed)
 }

@@ -1,10 +1,10 @@
-//! The sources of the platforms: whether each platform has one with credentials and, where that is asked for, whether they
-//! are accepted.
+//! Whether each platform has a source with credentials and, on request, whether they are accepted.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
-use super::{Report, within};
+use super::report::{Report, Status};
+use super::timeout::with_timeout;
 use crate::model::platform::Platform;
 use crate::platforms::source::{AccountKey, Depth, SourceError};
 use crate::platforms::{RequestBudget, SourceArgs, Sources};
@@ -20,40 +20,41 @@ pub(super) async fn check(
     let budget = pg.map_or_else(RequestBudget::in_memory, |pg| RequestBudget::Postgres(pg.clone()));
     let sources = match Sources::from_args(args, &budget) {
         Ok(sources) => sources,
-        Err(error) => return report.fail("sources", error.to_string()),
+        Err(error) => return report.add(Status::Fail, "sources", error.to_string()),
     };
-    let tracked = match pg {
-        Some(pg) => within(queues::count_targets(pg)).await.and_then(Result::ok).unwrap_or_default(),
+    let target_counts = match pg {
+        Some(pg) => with_timeout(queues::count_targets(pg)).await.and_then(Result::ok).unwrap_or_default(),
         None => Vec::new(),
     };
     for platform in Platform::ALL {
         let check = platform.as_str();
         let names = sources.names(platform);
-        let targets = tracked.iter().find(|(of, _)| *of == platform).map_or(0, |(_, targets)| *targets);
         if names.is_empty() {
-            let sentence =
-                "no source has credentials: set those of an official API, or TIDEMARK_HTTP_SOURCE_URL";
-            if targets > 0 {
-                report.fail(check, format!("{targets} accounts and videos are tracked and {sentence}"));
-            } else {
-                report.warn(check, sentence);
+            let targets = target_counts.iter().find(|(counted, _)| *counted == platform);
+            let action = "set those of an official API, or TIDEMARK_HTTP_SOURCE_URL";
+            match targets {
+                Some((_, targets @ 1..)) => {
+                    let state = format!("{targets} targets are tracked and no source has credentials");
+                    report.fail(check, state, action);
+                }
+                _ => report.warn(check, "no source has credentials", action),
             }
             continue;
         }
         if !ask {
-            report.ok(check, format!("{} have what they need; --ask tries them", names.join(", ")));
+            report.ok(check, format!("{} configured, not requested (--ask)", names.join(", ")));
             continue;
         }
         let now = now.unwrap_or_else(Utc::now);
         for name in &names {
-            let said = asked(&sources, platform, name, &names, now).await;
-            told(report, check, name, said);
+            let result = probe(&sources, platform, name, &names, now).await;
+            add_result(report, check, name, result);
         }
     }
 }
 
-/// Asks one source for the platform's own account, whether it has that or not.
-async fn asked(
+/// Requests an account from one source. It need not exist.
+async fn probe(
     sources: &Sources,
     platform: Platform,
     name: &str,
@@ -63,32 +64,36 @@ async fn asked(
     let others: Vec<_> = names.iter().copied().filter(|other| *other != name).collect();
     let account = AccountKey { username: platform.as_str().to_owned(), platform_id: None };
     let depth = Depth { max_posts: 1, not_before: now.date_naive() };
-    // Its own bound is the time that a request to a source may take.
     sources.fetch_account(platform, &account, depth, now, &others).await.result.map(drop)
 }
 
-fn told(report: &mut Report, check: &'static str, name: &str, said: Result<(), SourceError>) {
-    match said {
+fn add_result(report: &mut Report, check: &'static str, name: &str, result: Result<(), SourceError>) {
+    match result {
         Ok(()) | Err(SourceError::NotFound(_) | SourceError::Unsupported) => {
-            report.ok(check, format!("{name} answers, and accepts the credentials"));
+            report.ok(check, format!("{name} accepts the credentials"));
         }
         Err(SourceError::RateLimited { until }) => {
-            report.warn(check, format!("{name} is at its limit until {until}: what is due waits until then"));
+            report.warn(check, format!("{name} is rate limited"), format!("scrapes continue at {until}"));
         }
         Err(SourceError::Credentials(reason)) => {
-            report.fail(check, format!("{name} refuses the credentials: mend them ({reason})"));
+            report.fail(check, format!("{name} rejects the credentials ({reason})"), "replace them");
         }
-        Err(SourceError::Transient(reason)) => report.fail(
-            check,
-            format!("{name} does not answer as it should: see that this machine reaches it ({reason})"),
-        ),
+        Err(SourceError::Transient(reason)) => {
+            report.fail(
+                check,
+                format!("{name} fails ({reason})"),
+                "check the network between this machine and it",
+            );
+        }
         Err(SourceError::BudgetUnavailable(reason)) => report.fail(
             check,
-            format!("{name} was not asked, as its requests cannot be counted in Postgres ({reason})"),
+            format!("{name} was not requested, the request cannot be counted ({reason})"),
+            "check Postgres",
         ),
         Err(SourceError::Malformed(reason)) => report.fail(
             check,
-            format!("{name} answers something else than it documents: correct its address ({reason})"),
+            format!("{name} responds in an undocumented format ({reason})"),
+            "correct its URL",
         ),
     }
 }

@@ -1,34 +1,43 @@
-//! Where telemetry goes: whether somebody takes it. Without a collector named there is nothing to look at.
+//! Whether the OTLP collectors accept connections.
 
 use std::net::SocketAddr;
 
 use tokio::net::TcpStream;
 
-use super::{Report, within};
+use super::report::{Report, Status};
+use super::timeout::with_timeout;
 use crate::telemetry;
+
+const CHECK: &str = "telemetry";
 
 pub(super) async fn check(report: &mut Report, metrics_listen: Option<SocketAddr>) {
     let collectors = match telemetry::collector_addresses() {
         Ok(collectors) => collectors,
-        Err(error) => return report.fail("telemetry", error.to_string()),
+        Err(error) => return report.add(Status::Fail, CHECK, error.to_string()),
     };
     if collectors.is_empty() {
-        let metrics = match metrics_listen {
-            Some(address) => format!("metrics can be read at {address}, and nothing is sent to a collector"),
-            None => "nothing is measured: set TIDEMARK_METRICS_LISTEN or OTEL_EXPORTER_OTLP_ENDPOINT to see anything".to_owned(),
+        let state = match metrics_listen {
+            Some(address) => format!("metrics are at {address}, no collector is configured"),
+            None => {
+                "nothing is exported: TIDEMARK_METRICS_LISTEN and OTEL_EXPORTER_OTLP_ENDPOINT are not set"
+                    .to_owned()
+            }
         };
-        return report.ok("telemetry", metrics);
+        return report.ok(CHECK, state);
     }
     for (host, port) in collectors {
-        match within(TcpStream::connect((host.as_str(), port))).await {
-            Some(Ok(_)) => report.ok("telemetry", format!("the collector at {host}:{port} takes connections")),
+        let collector = format!("the collector at {host}:{port}");
+        match with_timeout(TcpStream::connect((host.as_str(), port))).await {
+            Some(Ok(_)) => report.ok(CHECK, format!("{collector} accepts connections")),
             Some(Err(error)) => report.fail(
-                "telemetry",
-                format!("the collector at {host}:{port} cannot be reached ({error}): start it, or correct OTEL_EXPORTER_OTLP_ENDPOINT"),
+                CHECK,
+                format!("{collector} cannot be reached ({error})"),
+                "start it or correct OTEL_EXPORTER_OTLP_ENDPOINT",
             ),
             None => report.fail(
-                "telemetry",
-                format!("the collector at {host}:{port} does not answer: see that this machine reaches it"),
+                CHECK,
+                format!("{collector} does not respond"),
+                "check the network between this machine and it",
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! `tidemark doctor`: that it is content when all is well, and that it says of whatever is wrong what to do about it.
+//! `tidemark doctor`: each problem is reported with what to do about it.
 
 use std::process::{Output, Stdio};
 
@@ -11,8 +11,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::harness::{IsolatedStores, command, wait_until};
 
-/// Runs it with variables on top of those of a test's databases.
-fn examine(variables: &[(&str, String)], more: &[(&str, &str)], arguments: &[&str]) -> Output {
+/// Runs doctor with `more` variables on top of those of a test's databases.
+fn run_doctor(variables: &[(&str, String)], more: &[(&str, &str)], arguments: &[&str]) -> Output {
     let mut command = command();
     command.arg("doctor").args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
     command.envs(more.iter().copied()).stdin(Stdio::null()).output().unwrap()
@@ -20,16 +20,16 @@ fn examine(variables: &[(&str, String)], more: &[(&str, &str)], arguments: &[&st
 
 #[track_caller]
 fn findings(output: &Output) -> Vec<Value> {
-    let told = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
 }
 
-/// What it says of databases that were restored.
-pub(crate) fn said(own: &IsolatedStores) -> Vec<Value> {
-    findings(&examine(&own.connection.environment(), &[], &["--json"]))
+/// The findings about restored databases.
+pub(crate) fn doctor_findings(own: &IsolatedStores) -> Vec<Value> {
+    findings(&run_doctor(&own.connection.environment(), &[], &["--json"]))
 }
 
-/// Databases, a folder for an index, and the variables of both.
+/// Databases, a folder for a search index, and the variables for both.
 struct Installation {
     databases: IsolatedStores,
     variables: Vec<(&'static str, String)>,
@@ -46,17 +46,17 @@ impl Installation {
     }
 
     fn value(&self, name: &str) -> &str {
-        &self.variables.iter().find(|(known, _)| *known == name).unwrap().1
+        &self.variables.iter().find(|(variable, _)| *variable == name).unwrap().1
     }
 
-    /// Asserts that something is found to be so, in words, and that the exit status says whether anything fails.
+    /// Asserts that there is such a finding, and that the exit code says whether any check failed.
     #[track_caller]
-    fn says(&self, more: &[(&str, &str)], status: &str, check: &str, parts: &[&str]) {
-        self.says_when(more, &["--json"], status, check, parts);
+    fn expect_finding(&self, more: &[(&str, &str)], status: &str, check: &str, parts: &[&str]) {
+        self.expect_finding_with(more, &["--json"], status, check, parts);
     }
 
     #[track_caller]
-    fn says_when(
+    fn expect_finding_with(
         &self,
         more: &[(&str, &str)],
         arguments: &[&str],
@@ -64,35 +64,33 @@ impl Installation {
         check: &str,
         parts: &[&str],
     ) {
-        let output = examine(&self.variables, more, arguments);
+        let output = run_doctor(&self.variables, more, arguments);
         let found = findings(&output);
-        let told = |finding: &&Value| {
+        let matches = |finding: &&Value| {
             let message = finding["message"].as_str().unwrap();
             finding["check"] == check
                 && finding["status"] == status
                 && parts.iter().all(|part| message.contains(part))
         };
-        let matching = found.iter().find(told);
-        assert!(matching.is_some(), "no {status} {check} {parts:?} in {found:#?}");
+        assert!(found.iter().any(|finding| matches(&finding)), "no {status} {check} {parts:?} in {found:#?}");
         let fails = found.iter().any(|finding| finding["status"] == "fail");
         assert_eq!(output.status.code(), Some(i32::from(fails)), "{found:#?}");
-        self.keeps_secrets(&output);
+        self.assert_no_secrets(&output);
     }
 
     #[track_caller]
-    fn keeps_secrets(&self, output: &Output) {
-        let said = [&output.stdout[..], &output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
+    fn assert_no_secrets(&self, output: &Output) {
+        let text = [&output.stdout[..], &output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
         let url: url::Url = self.value("TIDEMARK_DATABASE_URL").parse().unwrap();
         for secret in
             [url.password().unwrap(), self.value("TIDEMARK_CLICKHOUSE_PASSWORD"), "secret-of-a-test"]
         {
-            assert!(!said.contains(secret), "a secret is shown: {said}");
+            assert!(!text.contains(secret), "a secret is shown: {text}");
         }
     }
 
-    /// The URL of the database, changed.
-    fn database(&self, change: impl FnOnce(&mut url::Url)) -> String {
+    fn database_url(&self, change: impl FnOnce(&mut url::Url)) -> String {
         let mut url: url::Url = self.value("TIDEMARK_DATABASE_URL").parse().unwrap();
         change(&mut url);
         url.to_string()
@@ -100,19 +98,20 @@ impl Installation {
 }
 
 #[tokio::test]
-async fn when_all_is_well_it_says_so() {
+async fn healthy_installation_has_only_ok_findings() {
     let installation = Installation::new().await;
     let _track = installation.databases.track(&[]);
     let (_api, _) = installation.databases.serve(&[]);
     wait_until("a tracker relays and an API follows", async || {
-        let output = examine(&installation.variables, &[], &["--json"]);
+        let output = run_doctor(&installation.variables, &[], &["--json"]);
         let found = findings(&output);
-        let well = |check: &str| found.iter().any(|found| found["check"] == check && found["status"] == "ok");
-        (well("outbox") && well("api")).then_some(())
+        let is_ok =
+            |check: &str| found.iter().any(|found| found["check"] == check && found["status"] == "ok");
+        (is_ok("outbox") && is_ok("api")).then_some(())
     })
     .await;
-    // What Grafana, the load tests and `make audit` read is nobody's mistake.
-    let of_others = [
+    // Variables for Grafana, the load tests and `make audit` are no mistake.
+    let external = [
         "TIDEMARK_PROMETHEUS_URL",
         "TIDEMARK_TEMPO_URL",
         "TIDEMARK_BASE_URL",
@@ -120,17 +119,17 @@ async fn when_all_is_well_it_says_so() {
         "TIDEMARK_LOADTEST_RESULTS",
         "TIDEMARK_ADVISORY_DB",
     ];
-    let output = examine(&installation.variables, &of_others.map(|name| (name, "x")), &["--json", "--ask"]);
+    let output = run_doctor(&installation.variables, &external.map(|name| (name, "x")), &["--json", "--ask"]);
     let found = findings(&output);
-    let unwell: Vec<_> = found.iter().filter(|finding| finding["status"] != "ok").collect();
-    // A test takes its time from a sandbox, which is worth a word; and this machine's disk is as it is.
+    let problems: Vec<_> = found.iter().filter(|finding| finding["status"] != "ok").collect();
+    // A test's clock is a sandbox's, and the machine's disk and connections may be short.
     let expected = |finding: &&&Value| {
         ["clock", "clickhouse-disk", "search-disk", "postgres-connections"]
             .contains(&finding["check"].as_str().unwrap())
     };
-    assert_eq!(unwell.iter().filter(expected).count(), unwell.len(), "{unwell:#?}");
-    let fails = unwell.iter().any(|finding| finding["status"] == "fail");
-    assert_eq!(output.status.code(), Some(i32::from(fails)), "{unwell:#?}");
+    assert_eq!(problems.iter().filter(expected).count(), problems.len(), "{problems:#?}");
+    let fails = problems.iter().any(|finding| finding["status"] == "fail");
+    assert_eq!(output.status.code(), Some(i32::from(fails)), "{problems:#?}");
     for check in [
         "postgres-schema",
         "postgres-rights",
@@ -140,52 +139,58 @@ async fn when_all_is_well_it_says_so() {
         "instagram",
         "tiktok",
     ] {
-        assert!(found.iter().any(|finding| finding["check"] == check), "{check} is not looked at");
+        assert!(found.iter().any(|finding| finding["check"] == check), "{check} is missing");
     }
-    installation.keeps_secrets(&output);
-    let table = examine(&installation.variables, &[], &[]);
+    installation.assert_no_secrets(&output);
+    let table = run_doctor(&installation.variables, &[], &[]);
     let table = String::from_utf8(table.stdout).unwrap();
     assert!(table.starts_with("STATUS") && table.contains("\nok      postgres-schema "), "{table}");
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_configuration_is_said() {
+async fn configuration_problems_are_reported() {
     let installation = Installation::new().await;
-    let says =
-        |more: &[(&str, &str)], status, check, parts: &[&str]| installation.says(more, status, check, parts);
-    says(
+    let expect = |more: &[(&str, &str)], status, check, parts: &[&str]| {
+        installation.expect_finding(more, status, check, parts);
+    };
+    expect(
         &[("TIDEMARK_LISTEN", "nowhere")],
         "fail",
         "configuration",
-        &["TIDEMARK_LISTEN cannot be used", "nowhere"],
+        &["TIDEMARK_LISTEN is invalid", "nowhere"],
     );
-    says(&[("TIDEMARK_DATABSE_URL", "x")], "warn", "configuration", &["nothing reads TIDEMARK_DATABSE_URL"]);
-    says(&[("TIDEMARK_METRICS_LISTEN", "0.0.0.0:9464")], "warn", "configuration", &["other machines"]);
-    let lacking = [("TIDEMARK_TIKTOK_SOURCES", "http"), ("TIDEMARK_HTTP_SOURCE_URL", "")];
-    says(&lacking, "fail", "sources", &["TIDEMARK_HTTP_SOURCE_URL: set it"]);
-    says(&[("TIDEMARK_INSTAGRAM_SOURCES", "none")], "warn", "instagram", &["no source has credentials"]);
-    says(
+    expect(
+        &[("TIDEMARK_DATABSE_URL", "x")],
+        "warn",
+        "configuration",
+        &["nothing reads TIDEMARK_DATABSE_URL"],
+    );
+    expect(&[("TIDEMARK_METRICS_LISTEN", "0.0.0.0:9464")], "warn", "configuration", &["other machines"]);
+    let without_url = [("TIDEMARK_TIKTOK_SOURCES", "http"), ("TIDEMARK_HTTP_SOURCE_URL", "")];
+    expect(&without_url, "fail", "sources", &["TIDEMARK_HTTP_SOURCE_URL: set it"]);
+    expect(&[("TIDEMARK_INSTAGRAM_SOURCES", "none")], "warn", "instagram", &["no source has credentials"]);
+    expect(
         &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")],
         "fail",
         "telemetry",
         &["127.0.0.1:1 cannot be reached"],
     );
-    says(
+    expect(
         &[("OTEL_TRACES_EXPORTER", "jaeger")],
         "fail",
         "telemetry",
         &["OTEL_TRACES_EXPORTER", "otlp or none"],
     );
-    says(
+    expect(
         &[("TIDEMARK_SEARCH_INDEX", "/dev/null/index")],
         "fail",
         "search-folder",
         &["TIDEMARK_SEARCH_INDEX"],
     );
-    says(&[("TIDEMARK_CLOCK_URL", "http://127.0.0.1:1")], "fail", "clock", &["unset TIDEMARK_CLOCK_URL"]);
-    let nothing = examine(&[], &[], &["--json"]);
-    assert_eq!(nothing.status.code(), Some(1));
-    let found = findings(&nothing);
+    expect(&[("TIDEMARK_CLOCK_URL", "http://127.0.0.1:1")], "fail", "clock", &["unset TIDEMARK_CLOCK_URL"]);
+    let unconfigured = run_doctor(&[], &[], &["--json"]);
+    assert_eq!(unconfigured.status.code(), Some(1));
+    let found = findings(&unconfigured);
     let unset = found
         .iter()
         .any(|found| found["message"].as_str().unwrap().starts_with("TIDEMARK_DATABASE_URL is not set"));
@@ -193,63 +198,75 @@ async fn what_is_wrong_with_the_configuration_is_said() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_postgres_is_said() {
+async fn postgres_connection_problems_are_reported() {
     let installation = Installation::new().await;
-    let says = |url: &str, status, check, parts: &[&str]| {
-        installation.says(&[("TIDEMARK_DATABASE_URL", url)], status, check, parts);
+    let expect_failure = |url: &str, parts: &[&str]| {
+        installation.expect_finding(&[("TIDEMARK_DATABASE_URL", url)], "fail", "postgres", parts);
     };
-    let gone = installation.database(|url| url.set_port(Some(1)).unwrap());
-    says(&gone, "fail", "postgres", &["127.0.0.1:1 cannot be reached", "start it"]);
-    let refused = installation.database(|url| url.set_password(Some("secret-of-a-test")).unwrap());
-    says(&refused, "fail", "postgres", &["refuses the role", "TIDEMARK_DATABASE_URL"]);
-    says(
-        &installation.database(|url| url.set_path("/nothing_here")),
-        "fail",
-        "postgres",
-        &["`tidemark migrate`"],
-    );
-    says("no url", "fail", "postgres", &["no URL such as"]);
+    let unreachable = installation.database_url(|url| url.set_port(Some(1)).unwrap());
+    expect_failure(&unreachable, &["127.0.0.1:1 cannot be reached", "start it"]);
+    let wrong_password = installation.database_url(|url| url.set_password(Some("secret-of-a-test")).unwrap());
+    expect_failure(&wrong_password, &["rejects the role", "TIDEMARK_DATABASE_URL"]);
+    let missing = installation.database_url(|url| url.set_path("/nothing_here"));
+    expect_failure(&missing, &["`tidemark migrate`"]);
+    expect_failure("no url", &["is no URL", "for example"]);
+}
 
+#[tokio::test]
+async fn problems_of_the_postgres_role_are_reported() {
+    let installation = Installation::new().await;
     let pg = installation.databases.pg();
     let role = "doctor_reads_only";
     let statements = format!(
         "drop role if exists {role};
          create role {role} login password 'secret-of-a-test';
-         grant select on all tables in schema public to {role};
-         update pg_index set indisvalid = false where indexrelid = 'creators_by_name'::regclass;
-         insert into outbox (organization_id, events, since, created_at)
-         values (gen_random_uuid(), '\\x00', now(), now() - interval '1 hour')"
+         grant select on all tables in schema public to {role}"
     );
     sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(pg).await.unwrap();
-    let reader = installation.database(|url| {
+    let reader = installation.database_url(|url| {
         url.set_username(role).unwrap();
         url.set_password(Some("secret-of-a-test")).unwrap();
     });
-    says(&reader, "fail", "postgres-rights", &["accounts", "grant select, insert"]);
-    says(
-        &reader,
+    let expect = |status, check, parts: &[&str]| {
+        installation.expect_finding(&[("TIDEMARK_DATABASE_URL", &reader)], status, check, parts);
+    };
+    expect("fail", "postgres-rights", &["accounts", "grant select, insert"]);
+    expect(
         "warn",
         "postgres-transactions",
-        &["sees none of others", &format!("grant pg_read_all_stats to {role}`")],
+        &["does not see transactions", &format!("grant pg_read_all_stats to {role}`")],
     );
-    // This test has connections of its own; those of others that the role does not see count as well.
-    let places = "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int";
-    let places: i32 = sqlx::query_scalar(places).fetch_one(pg).await.unwrap();
+    // This test has connections of its own, which count although the role does not see them.
+    let capacity = "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int";
+    let capacity: i32 = sqlx::query_scalar(capacity).fetch_one(pg).await.unwrap();
     let found =
-        findings(&examine(&installation.variables, &[("TIDEMARK_DATABASE_URL", &reader)], &["--json"]));
-    let of_places = found.iter().find(|finding| finding["check"] == "postgres-connections").unwrap();
-    let only_its_own = format!("{} of {places} connections", places - 1);
-    assert!(!of_places["message"].as_str().unwrap().contains(&only_its_own), "{of_places}");
+        findings(&run_doctor(&installation.variables, &[("TIDEMARK_DATABASE_URL", &reader)], &["--json"]));
+    let connections = found.iter().find(|finding| finding["check"] == "postgres-connections").unwrap();
+    let only_its_own = format!("{} of {capacity} connections", capacity - 1);
+    assert!(!connections["message"].as_str().unwrap().contains(&only_its_own), "{connections}");
     let read_only = format!("alter role {role} set default_transaction_read_only = on");
     sqlx::raw_sql(sqlx::AssertSqlSafe(read_only)).execute(pg).await.unwrap();
-    says(&reader, "fail", "postgres-settings", &["only lets itself be read", "make room on its disk"]);
-    installation.says(&[], "fail", "postgres-indexes", &["drop index concurrently creators_by_name"]);
-    installation.says(&[], "fail", "outbox", &["1 changes wait", "start `tidemark track`"]);
+    expect("fail", "postgres-settings", &["Postgres is read-only", "free disk space"]);
+    let statements = format!("drop owned by {role}; drop role {role}");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(pg).await.unwrap();
+}
+
+#[tokio::test]
+async fn problems_of_the_postgres_data_are_reported() {
+    let installation = Installation::new().await;
+    let pg = installation.databases.pg();
+    let expect = |status, check, parts: &[&str]| installation.expect_finding(&[], status, check, parts);
+    let statements = "update pg_index set indisvalid = false where indexrelid = 'creators_by_name'::regclass;
+                      insert into outbox (organization_id, events, since, created_at)
+                      values (gen_random_uuid(), '\\x00', now(), now() - interval '1 hour')";
+    sqlx::raw_sql(statements).execute(pg).await.unwrap();
+    expect("fail", "postgres-indexes", &["drop index concurrently creators_by_name"]);
+    expect("fail", "outbox", &["1 changes wait", "start `tidemark track`"]);
     let many = "insert into outbox (organization_id, events, since)
                 select gen_random_uuid(), '\\x00', now() from generate_series(1, 100000)";
     sqlx::query(many).execute(pg).await.unwrap();
-    installation.says(&[], "fail", "outbox", &["100,000 or more changes wait"]);
-    installation.says(&[], "warn", "api", &["start `tidemark serve`"]);
+    expect("fail", "outbox", &["100,000 or more changes wait"]);
+    expect("warn", "api", &["start `tidemark serve`"]);
     for statement in [
         "delete from outbox",
         "insert into source_pauses values ('tiktok', 'http', now(), 'credentials', 'refused', now())",
@@ -257,25 +274,24 @@ async fn what_is_wrong_with_postgres_is_said() {
     ] {
         sqlx::query(statement).execute(pg).await.unwrap();
     }
-    installation.says(&[], "fail", "tracker", &["tiktok refused the credentials of http"]);
-    installation.says(&[], "fail", "history", &["restore a backup of clickhouse"]);
+    expect("fail", "tracker", &["tiktok rejects the credentials of http"]);
+    expect("fail", "history", &["restore a backup of clickhouse"]);
     let last = "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)";
     sqlx::query(last).execute(pg).await.unwrap();
-    installation.says(&[], "fail", "postgres-schema", &["lacks 1 migrations", "`tidemark migrate`"]);
-    let statements = format!("drop owned by {role}; drop role {role}");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(pg).await.unwrap();
+    expect("fail", "postgres-schema", &["lacks 1 migrations", "`tidemark migrate`"]);
 }
 
 #[tokio::test]
-async fn a_vacuum_is_no_transaction_that_is_in_the_way() {
+async fn vacuum_is_not_reported_as_a_long_transaction() {
     let stores = IsolatedStores::create().await;
     let pg = stores.pg();
-    let mut looking = pg.acquire().await.unwrap();
+    let mut connection = pg.acquire().await.unwrap();
     let mut other = pg.acquire().await.unwrap();
-    let there =
-        async |looking: &mut PgConnection| diagnosis::find_longest_transaction(looking, 0).await.unwrap();
+    let longest = async |connection: &mut PgConnection| {
+        diagnosis::find_longest_transaction(connection, 0).await.unwrap()
+    };
     sqlx::query("begin").execute(&mut *other).await.unwrap();
-    assert!(there(&mut looking).await.is_some());
+    assert!(longest(&mut connection).await.is_some());
     sqlx::query("rollback").execute(&mut *other).await.unwrap();
     sqlx::query("create table pages as select generate_series(1, 200000)")
         .execute(&mut *other)
@@ -284,66 +300,72 @@ async fn a_vacuum_is_no_transaction_that_is_in_the_way() {
     let slow = "set vacuum_cost_delay = '100ms'; set vacuum_cost_limit = 1";
     sqlx::raw_sql(slow).execute(&mut *other).await.unwrap();
     let vacuum = tokio::spawn(async move { sqlx::query("vacuum pages").execute(&mut *other).await });
-    let pid = wait_until("the vacuum is at work", async || {
+    let pid = wait_until("the vacuum runs", async || {
         let pid = "select pid from pg_stat_progress_vacuum where datname = current_database() and relid = 'pages'::regclass";
         sqlx::query_scalar::<_, i32>(pid).fetch_optional(pg).await.unwrap()
     })
     .await;
-    let open = there(&mut looking).await;
+    let open = longest(&mut connection).await;
     assert!(open.as_ref().is_none_or(|open| open.pid != pid), "{open:?}");
     sqlx::query("select pg_cancel_backend($1)").bind(pid).execute(pg).await.unwrap();
-    assert!(vacuum.await.unwrap().is_err(), "it was over before it was looked at");
+    assert!(vacuum.await.unwrap().is_err(), "it ended before the check");
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_clickhouse_is_said() {
+async fn clickhouse_problems_are_reported() {
     let installation = Installation::new().await;
-    let says = |more: &[(&str, &str)], check, parts: &[&str]| installation.says(more, "fail", check, parts);
-    says(
+    let expect_failure = |more: &[(&str, &str)], check, parts: &[&str]| {
+        installation.expect_finding(more, "fail", check, parts)
+    };
+    expect_failure(
         &[("TIDEMARK_CLICKHOUSE_URL", "http://127.0.0.1:1")],
         "clickhouse",
         &["127.0.0.1:1 cannot be reached"],
     );
-    let wrong = [("TIDEMARK_CLICKHOUSE_PASSWORD", "secret-of-a-test")];
-    says(&wrong, "clickhouse", &["refuses the user", "TIDEMARK_CLICKHOUSE_PASSWORD"]);
-    says(&[("TIDEMARK_CLICKHOUSE_DATABASE", "nothing_here")], "clickhouse-schema", &["`tidemark migrate`"]);
+    let wrong_password = [("TIDEMARK_CLICKHOUSE_PASSWORD", "secret-of-a-test")];
+    expect_failure(&wrong_password, "clickhouse", &["rejects the user", "TIDEMARK_CLICKHOUSE_PASSWORD"]);
+    expect_failure(
+        &[("TIDEMARK_CLICKHOUSE_DATABASE", "nothing_here")],
+        "clickhouse-schema",
+        &["`tidemark migrate`"],
+    );
     let connection = &installation.databases.connection;
     let analyst = [
         ("TIDEMARK_CLICKHOUSE_USER", connection.clickhouse_readonly_user.as_str()),
         ("TIDEMARK_CLICKHOUSE_PASSWORD", &connection.clickhouse_readonly_password),
     ];
-    says(
+    expect_failure(
         &analyst,
         "clickhouse-rights",
         &["may not write accounts", "grant it select, insert and alter delete"],
     );
 }
 
-/// What is said of history where ClickHouse has none, and Postgres knows of seven deliveries.
+/// ClickHouse is empty, and Postgres has made seven deliveries.
 #[tokio::test]
-async fn history_that_nobody_can_bring_again_is_told_from_what_a_tracker_brings() {
+async fn missing_history_fails_only_if_the_outbox_lacks_it() {
     let installation = Installation::new().await;
     let pg = installation.databases.pg();
     let statements = "select setval('deliveries', 7);
                       insert into outbox (organization_id, events, since, delivery, applied_at)
                       values (gen_random_uuid(), '\\x00', now(), 7, now())";
     sqlx::raw_sql(statements).execute(pg).await.unwrap();
-    let again = ["lacks the deliveries after 0, up to 7", "`tidemark track` brings them again"];
-    installation.says(&[], "warn", "history", &again);
-    let forgotten = "delete from outbox; insert into outbox_pruned (delivery, applied_at) values (7, now())";
-    sqlx::raw_sql(forgotten).execute(pg).await.unwrap();
+    let repeated = ["lacks the deliveries after 0, up to 7", "`tidemark track` repeats them"];
+    installation.expect_finding(&[], "warn", "history", &repeated);
+    let prune = "delete from outbox; insert into outbox_pruned (delivery, applied_at) values (7, now())";
+    sqlx::raw_sql(prune).execute(pg).await.unwrap();
     let lost = ["from the beginning to ", "restore a backup of clickhouse"];
-    installation.says(&[], "fail", "history", &lost);
+    installation.expect_finding(&[], "fail", "history", &lost);
 
-    // A relay that begins there notes the same, which is said once.
+    // A relay that starts records the same, which is reported once.
     outbox::resume(pg, RecordedDelivery { number: 0, applied_at: None }).await.unwrap();
-    let found = findings(&examine(&installation.variables, &[], &["--json"]));
-    let told: Vec<_> = found.iter().filter(|finding| finding["check"] == "history").collect();
-    assert!(told.len() == 1 && told[0]["status"] == "fail", "{told:#?}");
+    let found = findings(&run_doctor(&installation.variables, &[], &["--json"]));
+    let history: Vec<_> = found.iter().filter(|finding| finding["check"] == "history").collect();
+    assert!(history.len() == 1 && history[0]["status"] == "fail", "{history:#?}");
 }
 
-/// A collector that refuses whoever asks.
-async fn refusing() -> String {
+/// A collector that rejects every request.
+async fn rejecting_collector() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -351,31 +373,38 @@ async fn refusing() -> String {
             let _ = connection.read(&mut [0; 4096]).await;
             let body = r#"{"error": {"code": "unauthorized", "message": "no"}}"#;
             let head = "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\nconnection: close";
-            let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            connection.write_all(answer.as_bytes()).await.unwrap();
+            let response = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            connection.write_all(response.as_bytes()).await.unwrap();
         }
     });
     url
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sources_are_asked_where_that_is_wanted() {
+async fn ask_option_sends_a_request_to_each_source() {
     let installation = Installation::new().await;
-    let url = refusing().await;
-    let refused = [
+    let url = rejecting_collector().await;
+    let rejecting = [
         ("TIDEMARK_TIKTOK_SOURCES", "http"),
         ("TIDEMARK_HTTP_SOURCE_URL", url.as_str()),
         ("TIDEMARK_HTTP_SOURCE_TOKEN", "secret-of-a-test"),
     ];
-    installation.says(&refused, "ok", "tiktok", &["--ask"]);
-    installation.says_when(
-        &refused,
+    installation.expect_finding(&rejecting, "ok", "tiktok", &["--ask"]);
+    installation.expect_finding_with(
+        &rejecting,
         &["--json", "--ask"],
         "fail",
         "tiktok",
-        &["http refuses the credentials"],
+        &["http rejects the credentials"],
     );
-    let gone = [("TIDEMARK_TIKTOK_SOURCES", "http"), ("TIDEMARK_HTTP_SOURCE_URL", "http://127.0.0.1:1")];
-    installation.says_when(&gone, &["--json", "--ask"], "fail", "tiktok", &["does not answer as it should"]);
-    installation.says_when(&[], &["--json", "--ask"], "ok", "tiktok", &["tiktok-research answers"]);
+    let unreachable =
+        [("TIDEMARK_TIKTOK_SOURCES", "http"), ("TIDEMARK_HTTP_SOURCE_URL", "http://127.0.0.1:1")];
+    installation.expect_finding_with(&unreachable, &["--json", "--ask"], "fail", "tiktok", &["http fails"]);
+    installation.expect_finding_with(
+        &[],
+        &["--json", "--ask"],
+        "ok",
+        "tiktok",
+        &["tiktok-research accepts the credentials"],
+    );
 }

@@ -28,7 +28,7 @@ async fn week(own: &IsolatedStores) -> (Tenant, String) {
 }
 
 fn said_of_history(own: &IsolatedStores) -> Value {
-    let said = crate::doctor::said(own);
+    let said = crate::doctor::doctor_findings(own);
     said.into_iter().find(|finding| finding["check"] == "history").expect("history is looked at")
 }
 

@@ -262,7 +262,7 @@ async fn what_is_being_taken_in_hand_is_given_back() {
     let mut held = pg.begin().await.unwrap();
     sqlx::query("select pg_advisory_xact_lock(1)").execute(&mut *held).await.unwrap();
     let waiting = "create function waiting() returns trigger language plpgsql as $$ begin
-                       if current_query() like '%alike%' then perform pg_advisory_xact_lock_shared(1); end if;
+                       if current_query() like '%leased.platform_id%' then perform pg_advisory_xact_lock_shared(1); end if;
                        return null;
                    end $$;
                    create trigger waiting after update on scrape_targets execute function waiting()";
