@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use ipnet::IpNet;
 use sqlx::PgPool;
 use url::Url;
 
 use crate::config::StoreArgs;
-use crate::model::network::Network;
 use crate::model::readable::ReadablePlatforms;
 use crate::response_cache::ResponseCache;
 use crate::shutdown::InFlight;
@@ -46,7 +46,7 @@ pub struct Settings {
     /// Unknown keys that one client address may send per clock minute.
     pub auth_failure_limit: u32,
     /// Proxies whose `Forwarded` headers are trusted.
-    pub trusted_proxies: Vec<Network>,
+    pub trusted_proxies: Vec<IpNet>,
     pub rate_limit_store: RateLimitStore,
     /// Resolves short links instead of the platform, for tests and the demo.
     pub short_link_url: Option<Url>,

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ipnet::IpNet;
 use salvo::Service;
 use salvo::conn::tcp::TcpAcceptor;
 use salvo::server::ServerHandle;
@@ -16,8 +17,8 @@ use crate::app::{
     ANALYTICS_CONCURRENCY, App, ConnectError, Databases, RESPONSE_CACHE_BYTES, RateLimitStore, Settings,
 };
 use crate::config::{SearchArgs, StoreArgs};
-use crate::http::connections::{self, Limits};
-use crate::model::network::{BadNetwork, Network};
+use crate::http::connections::{self, ConnectionLimits};
+use crate::model::network::{InvalidNetwork, parse_network};
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
 use crate::shutdown::{InFlight, ShutdownArgs, ShutdownSignal};
 use crate::store::postgres::pool;
@@ -59,12 +60,12 @@ pub struct ServeArgs {
     #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_name = "ADDRS", value_parser = networks)]
     pub trusted_proxies: Option<Networks>,
     /// Client connections; near the limit, the longest idle are closed
-    #[arg(long, env = "TIDEMARK_MAX_CONNECTIONS", default_value_t = Limits::default().most as u64, value_name = "N",
-          value_parser = clap::value_parser!(u64).range(Limits::MOST))]
+    #[arg(long, env = "TIDEMARK_MAX_CONNECTIONS", default_value_t = ConnectionLimits::default().max_connections as u64, value_name = "N",
+          value_parser = clap::value_parser!(u64).range(ConnectionLimits::CONNECTIONS))]
     pub max_connections: u64,
     /// Seconds without a request, a complete request head or a read by the client before a connection is closed
-    #[arg(long, env = "TIDEMARK_IDLE_TIMEOUT_SECONDS", default_value_t = Limits::default().quiet.as_secs(),
-          value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(Limits::QUIET_SECONDS))]
+    #[arg(long, env = "TIDEMARK_IDLE_TIMEOUT_SECONDS", default_value_t = ConnectionLimits::default().idle_timeout.as_secs(),
+          value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(ConnectionLimits::IDLE_TIMEOUT_SECONDS))]
     pub idle_timeout_seconds: u64,
     /// Memory for cached analytics responses in bytes; 0 disables the cache
     #[arg(long, env = "TIDEMARK_ANSWER_CACHE", default_value_t = RESPONSE_CACHE_BYTES, value_name = "BYTES")]
@@ -89,7 +90,7 @@ pub struct ServeArgs {
 }
 
 /// Address ranges, given as one comma-separated value.
-pub type Networks = Box<[Network]>;
+pub type Networks = Box<[IpNet]>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -122,8 +123,8 @@ fn public_url(text: &str) -> Result<String, String> {
     Ok(text.strip_suffix("/v2").unwrap_or(text).to_owned())
 }
 
-fn networks(text: &str) -> Result<Networks, BadNetwork> {
-    split_list(text).map(str::parse).collect()
+fn networks(text: &str) -> Result<Networks, InvalidNetwork> {
+    split_list(text).map(parse_network).collect()
 }
 
 fn split_list(text: &str) -> impl Iterator<Item = &str> {
@@ -145,17 +146,17 @@ impl ServeArgs {
     }
 
     /// The connection limits, reduced to what the open file limit allows.
-    fn limits(&self) -> Limits {
-        Limits {
-            most: connections::places(self.max_connections as usize),
-            quiet: Duration::from_secs(self.idle_timeout_seconds),
+    fn limits(&self) -> ConnectionLimits {
+        ConnectionLimits {
+            max_connections: connections::raise_file_limit(self.max_connections as usize),
+            idle_timeout: Duration::from_secs(self.idle_timeout_seconds),
         }
     }
 }
 
 /// The complete API.
 pub fn service(app: &App) -> Service {
-    http::service(api::routes(), app)
+    http::service(api::routes(), api::DeprecationHeaders, app)
 }
 
 /// Serves until a stop signal. Prints its URL as one line of JSON when it listens.
@@ -173,7 +174,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let app = App { schema: schema.clone(), ..app };
     let address = listener.local_addr()?;
     let acceptor = TcpAcceptor::try_from(listener)?;
-    let server = connections::server(acceptor, limits);
+    let server = connections::build_server(acceptor, limits);
     let handle = server.handle();
     let stop = CancellationToken::new();
     tokio::spawn(gauges::run_for_api(databases, app.history.clone(), search.clone(), stop.clone()));

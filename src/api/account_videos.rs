@@ -7,11 +7,9 @@ use uuid::Uuid;
 use super::fields::{AccountIdPath, VideoPath, VideosQuery};
 use super::metrics;
 use crate::app::App;
-use crate::http::input::fields::{Params, Word, uuid};
-use crate::http::input::{FromQuery, Parts};
-use crate::http::output::page::ListSort;
-use crate::http::route::{parameter, read};
-use crate::http::{Args, Caller, Collection, Data, Listing, Path, Problem, Query};
+use crate::http::input::{ApiEnum, FromQuery, ListSort, Parts, QueryParams, parse_uuid};
+use crate::http::route::{get_or_head, parameter_except};
+use crate::http::{Args, Caller, Collection, Data, ListParams, Path, Problem, Query};
 use crate::model::video::{Video, VideoType};
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::{self, VideoFilter, VideoSort};
@@ -21,13 +19,13 @@ const LITERALS: &[&str] = &["metrics"];
 
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
-        .push(read(list))
+        .push(get_or_head(list))
         .push(metrics::of_account_videos())
-        .push(parameter("{video_id}", LITERALS).push(read(get)))
+        .push(parameter_except("{video_id}", LITERALS).push(get_or_head(get)))
 }
 
-impl Word for VideoSort {
-    const WORDS: &'static [(&'static str, Self)] = &[
+impl ApiEnum for VideoSort {
+    const VARIANTS: &'static [(&'static str, Self)] = &[
         ("create_time", VideoSort::CreateTime),
         ("view_count", VideoSort::ViewCount),
         ("like_count", VideoSort::LikeCount),
@@ -42,15 +40,15 @@ impl ListSort for VideoSort {
 /// The list of one account: its filter is the path.
 pub(super) struct OfAccountQuery {
     filter: VideoFilter,
-    listing: Listing<VideoSort>,
+    params: ListParams<VideoSort>,
 }
 
 impl FromQuery for OfAccountQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
-        let account = parts.request.params().get("account_id").and_then(|text| uuid(text).ok());
+    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
+        let account = parts.request.params().get("account_id").and_then(|text| parse_uuid(text).ok());
         let filter =
             VideoFilter { account_id: Some(account.unwrap_or(Uuid::nil())), ..VideoFilter::default() };
-        OfAccountQuery { listing: Listing::read(query, parts, &filter), filter }
+        OfAccountQuery { params: ListParams::read(query, parts, &filter), filter }
     }
 }
 
@@ -63,10 +61,10 @@ async fn list(
     caller: Caller,
     query: Query<VideosQuery<VideoSort>>,
 ) -> Result<Collection<Video>, Problem> {
-    let VideosQuery { filter, listing } = query.0;
+    let VideosQuery { filter, params } = query.0;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
-    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
-    listing.answer(found)
+    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
+    params.into_response(found)
 }
 
 /// Lists the videos that were found on one account.
@@ -78,10 +76,10 @@ pub(super) async fn list_of_account(
     caller: Caller,
     args: Args<(Path<AccountIdPath>, Query<OfAccountQuery>)>,
 ) -> Result<Collection<Video>, Problem> {
-    let Args((_, Query(OfAccountQuery { filter, listing }))) = args;
+    let Args((_, Query(OfAccountQuery { filter, params }))) = args;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
-    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
-    listing.answer(found)
+    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
+    params.into_response(found)
 }
 
 /// Reads one video that was found on a tracked account.

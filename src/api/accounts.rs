@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::fields::{ON_PLATFORM, TAGS, by_platform};
 use super::{account_videos, daily, metrics};
 use crate::app::App;
-use crate::http::input::fields::{Object, Params, Word, uuid};
-use crate::http::input::{FromBody, FromPath, FromQuery, Parts, PathParams};
-use crate::http::output::page::ListSort;
-use crate::http::route::{parameter, read};
+use crate::http::input::{
+    ApiEnum, BodyFields, FromBody, FromPath, FromQuery, ListSort, Parts, PathParams, QueryParams, parse_uuid,
+};
+use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
-    Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,
-    WithMeta, unit,
+    Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Problem,
+    Query, WithMeta, in_transaction,
 };
 use crate::model::account::{Account, AccountStats};
 use crate::model::identifier::Username;
@@ -39,22 +39,22 @@ const USERNAME: RangeInclusive<usize> = 1..=500;
 
 pub(super) fn router() -> Router {
     Router::with_path("accounts")
-        .push(read(list))
+        .push(get_or_head(list))
         .push(Router::new().post(create))
-        .push(Router::with_path("stats").push(read(stats)))
+        .push(Router::with_path("stats").push(get_or_head(stats)))
         .push(metrics::of_accounts())
         .push(
-            parameter("{account_id}", LITERALS)
-                .push(read(get))
+            parameter_except("{account_id}", LITERALS)
+                .push(get_or_head(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
-                .push(Router::with_path("videos").push(read(account_videos::list_of_account)))
-                .push(Router::with_path("analytics").push(read(daily::get_account))),
+                .push(Router::with_path("videos").push(get_or_head(account_videos::list_of_account)))
+                .push(Router::with_path("analytics").push(get_or_head(daily::get_account))),
         )
 }
 
-impl Word for AccountSort {
-    const WORDS: &'static [(&'static str, Self)] = &[
+impl ApiEnum for AccountSort {
+    const VARIANTS: &'static [(&'static str, Self)] = &[
         ("added_at", AccountSort::AddedAt),
         ("username", AccountSort::Username),
         ("last_scrape_time", AccountSort::LastScrapeTime),
@@ -71,19 +71,21 @@ impl ListSort for AccountSort {
 
 struct ListQuery {
     filter: AccountFilter,
-    listing: Listing<AccountSort>,
+    params: ListParams<AccountSort>,
 }
 
 impl FromQuery for ListQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         let filter = AccountFilter {
-            platform: query.about(ON_PLATFORM).word("platform"),
-            is_active: query.about("Only those that are tracked, or only paused ones.").boolean("is_active"),
-            q: query.about("A part of the username, in any case.").search_text("q"),
-            category: query.about("Exactly this category.").text("category", MAX_CATEGORY_CHARS),
-            creator_id: query.about("Only the accounts of this creator.").uuid("creator_id"),
+            platform: query.describe(ON_PLATFORM).variant("platform"),
+            is_active: query
+                .describe("Only those that are tracked, or only paused ones.")
+                .boolean("is_active"),
+            q: query.describe("A part of the username, in any case.").search_text("q"),
+            category: query.describe("Exactly this category.").text("category", MAX_CATEGORY_CHARS),
+            creator_id: query.describe("Only the accounts of this creator.").uuid("creator_id"),
         };
-        ListQuery { listing: Listing::read(query, parts, &filter), filter }
+        ListQuery { params: ListParams::read(query, parts, &filter), filter }
     }
 }
 
@@ -99,14 +101,14 @@ struct AccountPath {
 
 impl FromPath for AccountPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        path.about("The id of the account, or its username behind an `@`.");
+        path.describe("The id of the account, or its username behind an `@`.");
         let text = path.text("account_id", || json!({"type": "string", "pattern": ACCOUNT_NAME}));
         let name = match text.strip_prefix('@') {
             Some(username) => AccountIdentifier::Username(username.to_lowercase()),
-            None => match uuid(text) {
+            None => match parse_uuid(text) {
                 Ok(id) => AccountIdentifier::Id(id),
                 Err(_) => {
-                    path.violation("account_id", "must be a UUID, or a username with @ before it");
+                    path.add_violation("account_id", "must be a UUID, or a username with @ before it");
                     AccountIdentifier::Username(String::new())
                 }
             },
@@ -121,31 +123,31 @@ struct OnPlatform {
 }
 
 impl FromQuery for OnPlatform {
-    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
-        query.about("Which account of that username, where it is tracked on both platforms.");
-        OnPlatform { platform: query.word("platform") }
+    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
+        query.describe("Which account of that username, where it is tracked on both platforms.");
+        OnPlatform { platform: query.variant("platform") }
     }
 }
 
 /// The fields that a create and a change share.
-fn read_change(body: &mut Object<'_>) -> AccountChange {
+fn read_change(body: &mut BodyFields<'_>) -> AccountChange {
     AccountChange {
-        is_active: body.about("False pauses tracking, true resumes it.").boolean("is_active"),
+        is_active: body.describe("False pauses tracking, true resumes it.").boolean("is_active"),
         category: body
-            .about("A label of your own; null removes it.")
+            .describe("A label of your own; null removes it.")
             .nullable("category", |body, name| body.text(name, &(0..=MAX_CATEGORY_CHARS))),
-        metadata: body.about(TAGS).metadata("metadata"),
+        metadata: body.describe(TAGS).metadata("metadata"),
         scrape_interval_hours: body
-            .about("Hours from one scrape to the next.")
+            .describe("Hours from one scrape to the next.")
             .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
         creator_id: body
-            .about("The creator that the account belongs to; null unlinks it.")
-            .nullable("creator_id", Object::uuid),
+            .describe("The creator that the account belongs to; null unlinks it.")
+            .nullable("creator_id", BodyFields::uuid),
         max_recent_posts_per_account: body
-            .about("How many posts the first scrape reads; null takes the organization's default.")
+            .describe("How many posts the first scrape reads; null takes the organization's default.")
             .nullable("max_recent_posts_per_account", |body, name| body.integer(name, &MAX_RECENT_POSTS)),
         post_lookback_days: body
-            .about("How many days back the first scrape reads; null takes the organization's default.")
+            .describe("How many days back the first scrape reads; null takes the organization's default.")
             .nullable("post_lookback_days", |body, name| body.integer(name, &POST_LOOKBACK_DAYS)),
     }
 }
@@ -160,7 +162,7 @@ impl FromBody for CreateBody {
         json!({"platform": "tiktok", "username": "@salt.and.tide", "category": "surf", "metadata": {"team": "north"}})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         let named = read_named(body);
         let change = read_change(body);
         CreateBody { new: named.map(|(platform, username)| NewAccount { platform, username, change }) }
@@ -168,13 +170,13 @@ impl FromBody for CreateBody {
 }
 
 /// Reads which account of which platform is meant.
-pub(super) fn read_named(body: &mut Object<'_>) -> Option<(Platform, Username)> {
+pub(super) fn read_named(body: &mut BodyFields<'_>) -> Option<(Platform, Username)> {
     body.require("platform");
     body.require("username");
-    let platform = body.about("Where the account is.").word::<Platform>("platform");
+    let platform = body.describe("Where the account is.").variant::<Platform>("platform");
     let text =
-        body.about("The username, with or without `@`, or the profile's URL.").text("username", &USERNAME);
-    body.cases(|| by_platform("username", Username::pattern));
+        body.describe("The username, with or without `@`, or the profile's URL.").text("username", &USERNAME);
+    body.one_of_schemas(|| by_platform("username", Username::pattern));
     let (platform, text) = platform.zip(text)?;
     match Username::parse(platform, &text) {
         Ok(username) => Some((platform, username)),
@@ -200,11 +202,11 @@ impl FromBody for PatchBody {
         json!({"is_active": false, "scrape_interval_hours": 12, "creator_id": null})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         let change = read_change(body);
-        body.about("The new username of an account that was renamed on its platform, or the right one of an account that could \
+        body.describe("The new username of an account that was renamed on its platform, or the right one of an account that could \
              never be read; or its profile's URL.");
-        let username = body.text_with("username", &USERNAME, any_username, |text| {
+        let username = body.text_parsed("username", &USERNAME, any_username, |text| {
             let read = Platform::ALL.map(|platform| Username::parse(platform, &text));
             if read.iter().any(Result::is_ok) {
                 Ok(text)
@@ -221,9 +223,9 @@ impl FromBody for PatchBody {
 /// Those that were added last come first, unless asked otherwise.
 #[endpoint(operation_id = "listAccounts")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Account>, Problem> {
-    let ListQuery { filter, listing } = query.0;
-    let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &listing.page).await?;
-    listing.answer(found)
+    let ListQuery { filter, params } = query.0;
+    let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &params.page).await?;
+    params.into_response(found)
 }
 
 /// Tracks an account.
@@ -234,20 +236,20 @@ async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Colle
 async fn create(
     app: App,
     caller: Caller,
-    args: Args<(Body<CreateBody>, Idempotency)>,
+    args: Args<(Body<CreateBody>, IdempotencyKey)>,
 ) -> Result<Created<Account>, Problem> {
     let Args((Body(CreateBody { new }), idempotency)) = args;
     let new = new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
     let now = app.clock.now().await;
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        if let Some(first) = idempotency.replay(&mut write).await? {
+        if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
         let id = change::create(&mut write, &new, now).await?;
         let account = accounts::get(write.connection(), caller.organization, &app.readable, id).await?;
         let created = Created::at(format!("/v2/accounts/{id}"), &account)?;
-        idempotency.keep(&mut write, &created).await?;
+        idempotency.store(&mut write, &created).await?;
         write.commit().await?;
         Ok(created)
     })
@@ -287,7 +289,7 @@ async fn patch(
 ) -> Result<Data<Account>, Problem> {
     let Args((Path(path), Query(query), Body(body))) = args;
     let now = app.clock.now().await;
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
         change::update(&mut write, id, &body.change).await?;
@@ -311,7 +313,7 @@ async fn delete(
     args: Args<(Path<AccountPath>, Query<OnPlatform>)>,
 ) -> Result<NoContent, Problem> {
     let Args((Path(path), Query(query))) = args;
-    let moves = unit(|| async {
+    let moves = in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
         let some_stay = change::delete(&mut write, id).await?;

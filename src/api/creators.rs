@@ -7,13 +7,11 @@ use serde_json::{Value, json};
 use super::fields::{CreatorPath, TAGS};
 use super::{daily, links, timeseries, top_creators};
 use crate::app::App;
-use crate::http::input::fields::{Object, Params, Word};
-use crate::http::input::{FromBody, FromQuery, Parts};
-use crate::http::output::page::ListSort;
-use crate::http::route::{parameter, read};
+use crate::http::input::{ApiEnum, BodyFields, FromBody, FromQuery, ListSort, Parts, QueryParams};
+use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
-    Args, Body, Caller, Collection, Created, Data, Idempotency, Listing, NoContent, Path, Problem, Query,
-    unit,
+    Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Problem,
+    Query, in_transaction,
 };
 use crate::model::creator::Creator;
 use crate::model::limits::MAX_NAME_CHARS;
@@ -26,25 +24,25 @@ const LITERALS: &[&str] = &["top"];
 
 pub(super) fn router() -> Router {
     Router::with_path("creators")
-        .push(read(list))
+        .push(get_or_head(list))
         .push(Router::new().post(create))
-        .push(Router::with_path("top").push(read(top_creators::list)))
+        .push(Router::with_path("top").push(get_or_head(top_creators::list)))
         .push(
-            parameter("{creator_id}", LITERALS)
-                .push(read(get))
+            parameter_except("{creator_id}", LITERALS)
+                .push(get_or_head(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
                 .push(links::router())
                 .push(
                     Router::with_path("analytics")
-                        .push(read(daily::get_creator))
-                        .push(Router::with_path("timeseries").push(read(timeseries::get_creator))),
+                        .push(get_or_head(daily::get_creator))
+                        .push(Router::with_path("timeseries").push(get_or_head(timeseries::get_creator))),
                 ),
         )
 }
 
-impl Word for CreatorSort {
-    const WORDS: &'static [(&'static str, Self)] =
+impl ApiEnum for CreatorSort {
+    const VARIANTS: &'static [(&'static str, Self)] =
         &[("name", CreatorSort::Name), ("added_at", CreatorSort::AddedAt)];
 }
 
@@ -54,16 +52,16 @@ impl ListSort for CreatorSort {
 
 struct ListQuery {
     filter: CreatorFilter,
-    listing: Listing<CreatorSort>,
+    params: ListParams<CreatorSort>,
 }
 
 impl FromQuery for ListQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         let filter = CreatorFilter {
-            q: query.about("A part of the name, in any case.").search_text("q"),
-            is_active: query.about("Only active creators, or only paused ones.").boolean("is_active"),
+            q: query.describe("A part of the name, in any case.").search_text("q"),
+            is_active: query.describe("Only active creators, or only paused ones.").boolean("is_active"),
         };
-        ListQuery { listing: Listing::read(query, parts, &filter), filter }
+        ListQuery { params: ListParams::read(query, parts, &filter), filter }
     }
 }
 
@@ -77,12 +75,12 @@ impl FromBody for CreateBody {
         json!({"name": "Salt & Tide", "metadata": {"team": "north"}})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         body.require("name");
         CreateBody(NewCreator {
-            name: body.about(NAME).text("name", &(1..=MAX_NAME_CHARS)).unwrap_or_default(),
-            is_active: body.about(IS_ACTIVE).boolean_or("is_active", true),
-            metadata: body.about(TAGS).metadata("metadata").unwrap_or_default(),
+            name: body.describe(NAME).text("name", &(1..=MAX_NAME_CHARS)).unwrap_or_default(),
+            is_active: body.describe(IS_ACTIVE).boolean_or("is_active", true),
+            metadata: body.describe(TAGS).metadata("metadata").unwrap_or_default(),
         })
     }
 }
@@ -94,11 +92,11 @@ impl FromBody for PatchBody {
         json!({"name": "Salt & Tide", "is_active": false})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         PatchBody(CreatorChange {
-            name: body.about(NAME).text("name", &(1..=MAX_NAME_CHARS)),
-            is_active: body.about(IS_ACTIVE).boolean("is_active"),
-            metadata: body.about(TAGS).metadata("metadata"),
+            name: body.describe(NAME).text("name", &(1..=MAX_NAME_CHARS)),
+            is_active: body.describe(IS_ACTIVE).boolean("is_active"),
+            metadata: body.describe(TAGS).metadata("metadata"),
         })
     }
 }
@@ -108,9 +106,9 @@ impl FromBody for PatchBody {
 /// By name, unless asked otherwise. `accounts_summary` tells what is linked to each of them now.
 #[endpoint(operation_id = "listCreators")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Creator>, Problem> {
-    let ListQuery { filter, listing } = query.0;
-    let found = creators::list(&app.pg, caller.organization, &filter, &listing.page).await?;
-    listing.answer(found)
+    let ListQuery { filter, params } = query.0;
+    let found = creators::list(&app.pg, caller.organization, &filter, &params.page).await?;
+    params.into_response(found)
 }
 
 /// Makes a creator.
@@ -120,18 +118,18 @@ async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Colle
 async fn create(
     app: App,
     caller: Caller,
-    args: Args<(Body<CreateBody>, Idempotency)>,
+    args: Args<(Body<CreateBody>, IdempotencyKey)>,
 ) -> Result<Created<Creator>, Problem> {
     let Args((Body(CreateBody(new)), idempotency)) = args;
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        if let Some(first) = idempotency.replay(&mut write).await? {
+        if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
         let id = creators::create(&mut write, &new).await?;
         let creator = creators::get(write.connection(), caller.organization, id).await?;
         let created = Created::at(format!("/v2/creators/{id}"), &creator)?;
-        idempotency.keep(&mut write, &created).await?;
+        idempotency.store(&mut write, &created).await?;
         write.commit().await?;
         Ok(created)
     })
@@ -157,7 +155,7 @@ async fn patch(
     args: Args<(Path<CreatorPath>, Body<PatchBody>)>,
 ) -> Result<Data<Creator>, Problem> {
     let Args((Path(path), Body(PatchBody(change)))) = args;
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         creators::update(&mut write, path.creator_id, &change).await?;
         let data = creators::get(write.connection(), caller.organization, path.creator_id).await?;
@@ -172,7 +170,7 @@ async fn patch(
 /// Its accounts stay and are linked to nobody.
 #[endpoint(operation_id = "deleteCreator")]
 async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent, Problem> {
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         creators::delete(&mut write, path.0.creator_id).await?;
         write.commit().await?;

@@ -8,10 +8,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, CreatorPath, VideoPath};
-use crate::http::input::fields::{Params, Word};
-use crate::http::input::window::{WindowMeta, WindowParams};
-use crate::http::input::windowed::Windowed;
-use crate::http::input::{FromQuery, Parts};
+use crate::http::input::{ApiEnum, FromQuery, Parts, QueryParams, WindowParams, Windowed};
+use crate::http::output::WindowMeta;
 use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::counters::Counters;
 use crate::model::period::{DateRules, Window};
@@ -31,8 +29,8 @@ enum Values {
     Cumulative,
 }
 
-impl Word for Values {
-    const WORDS: &'static [(&'static str, Self)] =
+impl ApiEnum for Values {
+    const VARIANTS: &'static [(&'static str, Self)] =
         &[("gains", Values::Gains), ("cumulative", Values::Cumulative)];
 }
 
@@ -43,17 +41,17 @@ pub(super) struct DailyQuery {
 }
 
 impl FromQuery for DailyQuery {
-    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
         DailyQuery {
             window: WindowParams::read_query(query, DateRules::Daily),
-            values: query.about(VALUES).word_or("values", Values::Gains),
+            values: query.describe(VALUES).variant_or("values", Values::Gains),
         }
     }
 }
 
 impl Windowed for DailyQuery {
     fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.window.at(now)
+        self.window.resolve(now)
     }
 }
 

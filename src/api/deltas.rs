@@ -11,11 +11,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
-use crate::http::input::batch::{Batch, BatchSource, Entry};
-use crate::http::input::fields::{integer, integer_within};
-use crate::http::input::windowed::Windowed;
-use crate::http::openapi::schema_recorder;
-use crate::http::route::read;
+use crate::http::input::{Batch, BatchItem, BatchSource, Windowed, check_range, parse_integer};
+use crate::http::openapi::schema;
+use crate::http::route::get_or_head;
 use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::limits::{DEFAULT_DELTA_WINDOWS, DELTA_DAYS, DELTA_WINDOW_COUNT};
 use crate::model::period::{Period, Window};
@@ -25,7 +23,7 @@ const WINDOWS: &str = "Lengths of the look-back windows in days, including today
 
 /// Below `videos`.
 pub(super) fn router() -> Router {
-    Router::with_path("deltas").push(read(get_deltas)).push(Router::new().post(post_deltas))
+    Router::with_path("deltas").push(get_or_head(get_deltas)).push(Router::new().post(post_deltas))
 }
 
 /// Length of a look-back window.
@@ -34,22 +32,22 @@ struct DayCount(u16);
 
 impl DayCount {
     fn new(days: i64) -> Result<Self, String> {
-        let days = integer_within(days, &DELTA_DAYS)?;
+        let days = check_range(days, &DELTA_DAYS)?;
         u16::try_from(days).map(DayCount).map_err(|error| error.to_string())
     }
 }
 
-impl Entry for DayCount {
+impl BatchItem for DayCount {
     fn schema() -> Value {
-        schema_recorder::integer(&DELTA_DAYS)
+        schema::integer(&DELTA_DAYS)
     }
 
-    fn of_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "must be an integer".to_owned()).and_then(DayCount::new)
     }
 
-    fn of_json(value: &Value) -> Result<Self, String> {
-        integer(value).and_then(DayCount::new)
+    fn from_json(value: &Value) -> Result<Self, String> {
+        parse_integer(value).and_then(DayCount::new)
     }
 }
 
@@ -66,8 +64,8 @@ impl Batch for Deltas {
     }
 
     fn read<S: BatchSource>(source: &mut S) -> Self {
-        let ids = source.about(VIDEO_IDS).required_ids("video_ids");
-        let windows = source.about(WINDOWS).list("windows", DELTA_WINDOW_COUNT);
+        let ids = source.describe(VIDEO_IDS).required_ids("video_ids");
+        let windows = source.describe(WINDOWS).list("windows", DELTA_WINDOW_COUNT);
         let windows = windows.map(|windows| windows.into_iter().map(|DayCount(days)| days).collect());
         Deltas { ids, windows: windows.unwrap_or_else(|| DEFAULT_DELTA_WINDOWS.to_vec()) }
     }

@@ -5,12 +5,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::http::input::fields::{Params, Word};
-use crate::http::input::window::WindowParams;
-use crate::http::input::windowed::Windowed;
-use crate::http::input::{FromPath, FromQuery, Parts, PathParams};
-use crate::http::output::page::ListSort;
-use crate::http::{Listing, Problem};
+use crate::http::input::{
+    ApiEnum, FromPath, FromQuery, ListSort, Parts, PathParams, QueryParams, WindowParams, Windowed,
+};
+use crate::http::{ListParams, Problem};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::records::videos::VideoFilter;
@@ -19,15 +17,15 @@ pub(super) const ON_PLATFORM: &str = "Only this platform.";
 pub(super) const VIDEO_IDS: &str = "Ids of videos, discovered and individually tracked ones alike.";
 pub(super) const TAGS: &str = "Tags of your own, text by text; they replace those that are there.";
 
-impl Word for Platform {
-    const WORDS: &'static [(&'static str, Self)] =
+impl ApiEnum for Platform {
+    const VARIANTS: &'static [(&'static str, Self)] =
         &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
 }
 
 /// What the platforms' own rules of a text make of a body that names the platform beside it.
 pub(super) fn by_platform(name: &'static str, pattern: fn(Platform) -> String) -> Vec<Value> {
     let case = |(word, platform): &(&str, Platform)| json!({"properties": {"platform": {"const": word}, name: {"pattern": pattern(*platform)}}});
-    Platform::WORDS.iter().map(case).collect()
+    Platform::VARIANTS.iter().map(case).collect()
 }
 
 /// `{creator_id}` of a path.
@@ -38,7 +36,7 @@ pub(super) struct CreatorPath {
 
 impl FromPath for CreatorPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        CreatorPath { creator_id: path.about("The id of the creator.").uuid("creator_id") }
+        CreatorPath { creator_id: path.describe("The id of the creator.").uuid("creator_id") }
     }
 }
 
@@ -50,26 +48,26 @@ pub(super) struct VideoPath {
 
 impl FromPath for VideoPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        VideoPath { video_id: path.about("The id of the video.").uuid("video_id") }
+        VideoPath { video_id: path.describe("The id of the video.").uuid("video_id") }
     }
 }
 
 /// The filters and the page of a list of videos.
 pub(super) struct VideosQuery<S> {
     pub(super) filter: VideoFilter,
-    pub(super) listing: Listing<S>,
+    pub(super) params: ListParams<S>,
 }
 
 impl<S: ListSort> FromQuery for VideosQuery<S> {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         let filter = VideoFilter {
-            platform: query.about(ON_PLATFORM).word("platform"),
-            account_id: query.about("Only the videos of this account.").uuid("account_id"),
-            creator_id: query.about("Only the videos of this creator's accounts.").uuid("creator_id"),
-            is_active: query.about("Only those with this value of `is_active`.").boolean("is_active"),
-            q: query.about("A part of the caption, in any case.").search_text("q"),
+            platform: query.describe(ON_PLATFORM).variant("platform"),
+            account_id: query.describe("Only the videos of this account.").uuid("account_id"),
+            creator_id: query.describe("Only the videos of this creator's accounts.").uuid("creator_id"),
+            is_active: query.describe("Only those with this value of `is_active`.").boolean("is_active"),
+            q: query.describe("A part of the caption, in any case.").search_text("q"),
         };
-        VideosQuery { listing: Listing::read(query, parts, &filter), filter }
+        VideosQuery { params: ListParams::read(query, parts, &filter), filter }
     }
 }
 
@@ -81,7 +79,7 @@ pub(super) struct AccountIdPath {
 
 impl FromPath for AccountIdPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        AccountIdPath { account_id: path.about("The id of the account.").uuid("account_id") }
+        AccountIdPath { account_id: path.describe("The id of the account.").uuid("account_id") }
     }
 }
 
@@ -92,16 +90,16 @@ pub(super) struct AnalyticsQuery {
 }
 
 impl FromQuery for AnalyticsQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         AnalyticsQuery {
             window: WindowParams::read(query, parts),
-            platform: query.about(ON_PLATFORM).word("platform"),
+            platform: query.describe(ON_PLATFORM).variant("platform"),
         }
     }
 }
 
 impl Windowed for AnalyticsQuery {
     fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.window.at(now)
+        self.window.resolve(now)
     }
 }

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::http::input::{FromPath, PathParams};
-use crate::http::route::read;
-use crate::http::{Caller, Data, Ensured, NoContent, Path, Problem, unit};
+use crate::http::route::get_or_head;
+use crate::http::{Caller, Data, FoundOrCreated, NoContent, Path, Problem, in_transaction};
 use crate::model::creator::CreatorAccountLink;
 use crate::store::Write;
 use crate::store::records::links;
@@ -15,7 +15,7 @@ use crate::store::records::links;
 /// Below `creators/{creator_id}`.
 pub(super) fn router() -> Router {
     Router::with_path("accounts/{account_id}")
-        .push(read(get))
+        .push(get_or_head(get))
         .push(Router::new().put(put))
         .push(Router::new().delete(delete))
 }
@@ -28,8 +28,8 @@ struct LinkPath {
 impl FromPath for LinkPath {
     fn read(path: &mut PathParams<'_>) -> Self {
         LinkPath {
-            creator_id: path.about("The id of the creator.").uuid("creator_id"),
-            account_id: path.about("The id of the account.").uuid("account_id"),
+            creator_id: path.describe("The id of the creator.").uuid("creator_id"),
+            account_id: path.describe("The id of the account.").uuid("account_id"),
         }
     }
 }
@@ -51,16 +51,20 @@ async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<Crea
     operation_id = "linkCreatorAccount",
     responses((status_code = 409, description = "The account belongs to another creator."))
 )]
-async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Ensured<CreatorAccountLink>, Problem> {
+async fn put(
+    app: App,
+    caller: Caller,
+    path: Path<LinkPath>,
+) -> Result<FoundOrCreated<CreatorAccountLink>, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         let (link, new) = links::put(&mut write, creator_id, account_id).await?;
         if !new {
-            return Ensured::already(&link);
+            return FoundOrCreated::found(&link);
         }
         write.commit().await?;
-        Ensured::made(format!("/v2/creators/{creator_id}/accounts/{account_id}"), &link)
+        FoundOrCreated::created(format!("/v2/creators/{creator_id}/accounts/{account_id}"), &link)
     })
     .await
 }
@@ -71,7 +75,7 @@ async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Ensured<C
 #[endpoint(operation_id = "unlinkCreatorAccount")]
 async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         links::delete(&mut write, creator_id, account_id).await?;
         write.commit().await?;

@@ -12,10 +12,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
-use crate::http::input::batch::{Batch, BatchSource};
-use crate::http::input::window::{WindowMeta, WindowParams};
-use crate::http::input::windowed::Windowed;
-use crate::http::route::read;
+use crate::http::input::{Batch, BatchSource, WindowParams, Windowed};
+use crate::http::output::WindowMeta;
+use crate::http::route::get_or_head;
 use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
@@ -28,17 +27,19 @@ const INTERNAL_IDS: &str = "Internal ids (`internal_id`) of account-discovered v
 
 /// Below `accounts`.
 pub(super) fn of_accounts() -> Router {
-    Router::with_path("metrics").push(read(get_accounts)).push(Router::new().post(post_accounts))
+    Router::with_path("metrics").push(get_or_head(get_accounts)).push(Router::new().post(post_accounts))
 }
 
 /// Below `videos`.
 pub(super) fn of_videos() -> Router {
-    Router::with_path("metrics").push(read(get_videos)).push(Router::new().post(post_videos))
+    Router::with_path("metrics").push(get_or_head(get_videos)).push(Router::new().post(post_videos))
 }
 
 /// Below `account-videos`.
 pub(super) fn of_account_videos() -> Router {
-    Router::with_path("metrics").push(read(get_account_videos)).push(Router::new().post(post_account_videos))
+    Router::with_path("metrics")
+        .push(get_or_head(get_account_videos))
+        .push(Router::new().post(post_account_videos))
 }
 
 /// The window, and the ids that were not found.
@@ -77,14 +78,14 @@ impl Batch for Accounts {
     }
 
     fn read<S: BatchSource>(source: &mut S) -> Self {
-        let ids = source.about("Account ids.").required_ids("account_ids");
+        let ids = source.describe("Account ids.").required_ids("account_ids");
         Accounts { ids, window: source.window() }
     }
 }
 
 impl Windowed for Accounts {
     fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.window.at(now)
+        self.window.resolve(now)
     }
 }
 
@@ -149,14 +150,14 @@ impl Batch for Videos {
     }
 
     fn read<S: BatchSource>(source: &mut S) -> Self {
-        let ids = source.about(VIDEO_IDS).required_ids("video_ids");
+        let ids = source.describe(VIDEO_IDS).required_ids("video_ids");
         Videos { ids, window: source.window() }
     }
 }
 
 impl Windowed for Videos {
     fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.window.at(now)
+        self.window.resolve(now)
     }
 }
 
@@ -201,12 +202,12 @@ impl Batch for AccountVideos {
         let lists @ [instagram, tiktok] = ["instagram_post_ids", "tiktok_video_ids"];
         source.require_either(lists);
         let ids = AccountVideos {
-            instagram: source.about(INTERNAL_IDS).ids(instagram).unwrap_or_default(),
-            tiktok: source.about(INTERNAL_IDS).ids(tiktok).unwrap_or_default(),
+            instagram: source.describe(INTERNAL_IDS).ids(instagram).unwrap_or_default(),
+            tiktok: source.describe(INTERNAL_IDS).ids(tiktok).unwrap_or_default(),
             window: source.window(),
         };
-        if ids.instagram.len() + ids.tiktok.len() > S::MOST {
-            let message = format!("both lists together must have at most {} ids", S::MOST);
+        if ids.instagram.len() + ids.tiktok.len() > S::MAX_IDS {
+            let message = format!("both lists together must have at most {} ids", S::MAX_IDS);
             source.violations().add(tiktok, message);
         }
         ids
@@ -215,7 +216,7 @@ impl Batch for AccountVideos {
 
 impl Windowed for AccountVideos {
     fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.window.at(now)
+        self.window.resolve(now)
     }
 }
 

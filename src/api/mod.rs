@@ -20,6 +20,8 @@ mod videos;
 use salvo::Router;
 use salvo_oapi::RouterExt;
 
+pub use v1::DeprecationHeaders;
+
 use crate::http;
 
 /// Every route of the service.

@@ -10,14 +10,14 @@ use salvo_oapi::{Components, EndpointOutRegister, Operation, endpoint};
 use serde_json::{Map, Value};
 
 use crate::http::Problem;
-use crate::http::openapi::{self, Info, document};
-use crate::http::output::page::base_url;
-use crate::http::route::read;
+use crate::http::forwarded::base_url;
+use crate::http::openapi::{self, ApiInfo, build_document};
+use crate::http::route::get_or_head;
 
 /// Stands in the kept document where the service's address comes.
 const BASE_URL: &str = "{base_url}";
 
-const INFO: Info = Info {
+const INFO: ApiInfo = ApiInfo {
     title: "Tidemark",
     version: "2.0.0",
     description: include_str!("openapi.md"),
@@ -34,7 +34,7 @@ const INFO: Info = Info {
 };
 
 static DOCUMENT: LazyLock<String> =
-    LazyLock::new(|| document(&super::public(), &super::private(), &INFO).to_string());
+    LazyLock::new(|| build_document(&super::public(), &super::private(), &INFO).to_string());
 
 const PAGE: &str = include_str!("docs.html");
 /// What the page loads, of all that its library brings.
@@ -44,13 +44,13 @@ const POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self' dat
                       style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'";
 
 pub(super) fn router() -> Router {
-    Router::with_path("openapi.json").push(read(read_openapi))
+    Router::with_path("openapi.json").push(get_or_head(read_openapi))
 }
 
 /// Beside the versions of the API.
 pub(super) fn docs() -> Router {
-    let files = Router::with_path("{**file}").push(read(Files(SwaggerUi::new(""))));
-    Router::with_path("docs").push(read(read_docs)).push(files)
+    let files = Router::with_path("{**file}").push(get_or_head(Files(SwaggerUi::new(""))));
+    Router::with_path("docs").push(get_or_head(read_docs)).push(files)
 }
 
 /// Reads this document.
@@ -65,7 +65,7 @@ struct Document(String);
 
 impl EndpointOutRegister for Document {
     fn register(_components: &mut Components, operation: &mut Operation) {
-        openapi::success::<Map<String, Value>>(operation, "200", "The document.");
+        openapi::add_success::<Map<String, Value>>(operation, "200", "The document.");
     }
 }
 
@@ -98,7 +98,7 @@ impl Handler for Files {
         if known {
             self.0.handle(req, depot, res, ctrl).await;
         } else {
-            Problem::not_found("nothing is served at this path").write(req, depot, res).await;
+            Problem::not_found("no route matches this path").write(req, depot, res).await;
         }
     }
 }

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::AnalyticsQuery;
-use crate::http::input::window::WindowMeta;
-use crate::http::route::read;
+use crate::http::output::WindowMeta;
+use crate::http::route::get_or_head;
 use crate::http::{Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
@@ -20,7 +20,7 @@ use crate::store::analytics::overview::{self, RecordCounts};
 use crate::store::analytics::subjects::{self, DayGains, FollowerLevels, GainColumns};
 
 pub(super) fn router() -> Router {
-    Router::with_path("overview").push(read(get))
+    Router::with_path("overview").push(get_or_head(get))
 }
 
 /// Current totals, and gains compared with the previous window.

@@ -9,16 +9,15 @@ use serde::Serialize;
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::http::input::fields::Params;
-use crate::http::input::{FromQuery, Parts};
-use crate::http::route::read;
+use crate::http::input::{FromQuery, Parts, QueryParams};
+use crate::http::route::get_or_head;
 use crate::http::{Caller, Problem, Query, WithMeta};
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::store::search::{EffectiveCaps, Sections};
 use crate::telemetry::{metrics, trace};
 
 pub(super) fn router() -> Router {
-    Router::with_path("search").push(read(search))
+    Router::with_path("search").push(get_or_head(search))
 }
 
 struct SearchQuery {
@@ -27,13 +26,13 @@ struct SearchQuery {
 }
 
 impl FromQuery for SearchQuery {
-    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
         SearchQuery {
             q: query
-                .about("What to look for; nothing is found by nothing.")
+                .describe("What to look for; nothing is found by nothing.")
                 .search_text("q")
                 .unwrap_or_default(),
-            limit: query.about("The most matches of each kind.").integer_or(
+            limit: query.describe("The most matches of each kind.").integer_or(
                 "limit",
                 &SHORT_LIST_SIZE,
                 DEFAULT_SHORT_LIST_SIZE,

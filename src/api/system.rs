@@ -12,9 +12,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::http::forwarded::base_url;
 use crate::http::openapi;
-use crate::http::output::page::base_url;
-use crate::http::route::read;
+use crate::http::route::get_or_head;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
@@ -27,12 +27,12 @@ const SEARCH_BEHIND: Duration = Duration::from_secs(10);
 
 pub(super) fn public() -> Router {
     Router::new()
-        .push(Router::with_path("health").push(read(read_health)))
-        .push(Router::with_path("meta").push(read(read_meta)))
+        .push(Router::with_path("health").push(get_or_head(read_health)))
+        .push(Router::with_path("meta").push(get_or_head(read_meta)))
 }
 
 pub(super) fn private() -> Router {
-    Router::with_path("whoami").push(read(read_whoami))
+    Router::with_path("whoami").push(get_or_head(read_whoami))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -191,8 +191,12 @@ struct HealthAnswer(Health);
 
 impl EndpointOutRegister for HealthAnswer {
     fn register(_components: &mut Components, operation: &mut Operation) {
-        openapi::success::<Data<Health>>(operation, "200", "The service works, as a whole or in part.");
-        openapi::success::<Data<Health>>(operation, "503", "Postgres is out, and nothing works without it.");
+        openapi::add_success::<Data<Health>>(operation, "200", "The service works, as a whole or in part.");
+        openapi::add_success::<Data<Health>>(
+            operation,
+            "503",
+            "Postgres is out, and nothing works without it.",
+        );
     }
 }
 

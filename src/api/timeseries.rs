@@ -8,11 +8,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{AnalyticsQuery, CreatorPath};
-use crate::http::input::fields::Params;
-use crate::http::input::window::{WindowMeta, WindowParams};
-use crate::http::input::windowed::Windowed;
-use crate::http::input::{FromQuery, Parts};
-use crate::http::route::read;
+use crate::http::input::{FromQuery, Parts, QueryParams, WindowParams, Windowed};
+use crate::http::output::WindowMeta;
+use crate::http::route::get_or_head;
 use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
@@ -20,7 +18,7 @@ use crate::store::analytics::subjects::{self, GainColumns};
 use crate::store::analytics::{SubjectScope, accounts};
 
 pub(super) fn router() -> Router {
-    Router::with_path("analytics/timeseries").push(read(get))
+    Router::with_path("analytics/timeseries").push(get_or_head(get))
 }
 
 #[derive(Serialize)]
@@ -31,11 +29,11 @@ struct SeriesQuery {
 }
 
 impl FromQuery for SeriesQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         SeriesQuery {
             analytics: AnalyticsQuery::read(query, parts),
-            account_id: query.about("Filter by account.").uuid("account_id"),
-            creator_id: query.about("Filter by the creator of the account.").uuid("creator_id"),
+            account_id: query.describe("Filter by account.").uuid("account_id"),
+            creator_id: query.describe("Filter by the creator of the account.").uuid("creator_id"),
         }
     }
 }

@@ -10,10 +10,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::AnalyticsQuery;
-use crate::http::input::fields::Params;
-use crate::http::input::window::WindowMeta;
-use crate::http::input::windowed::Windowed;
-use crate::http::input::{FromQuery, Parts};
+use crate::http::input::{FromQuery, Parts, QueryParams, Windowed};
+use crate::http::output::WindowMeta;
 use crate::http::{Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
@@ -29,10 +27,10 @@ pub(super) struct TopQuery {
 }
 
 impl FromQuery for TopQuery {
-    fn read(query: &mut Params<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         TopQuery {
             analytics: AnalyticsQuery::read(query, parts),
-            limit: query.about("Maximum number of creators.").integer_or(
+            limit: query.describe("Maximum number of creators.").integer_or(
                 "limit",
                 &SHORT_LIST_SIZE,
                 DEFAULT_SHORT_LIST_SIZE,

@@ -9,13 +9,11 @@ use serde_json::{Value, json};
 use super::fields::{TAGS, VideoPath, VideosQuery, by_platform};
 use super::{daily, deltas, metrics};
 use crate::app::App;
-use crate::http::input::FromBody;
-use crate::http::input::fields::{Object, Word};
-use crate::http::output::page::ListSort;
-use crate::http::route::{parameter, read};
+use crate::http::input::{ApiEnum, BodyFields, FromBody, ListSort};
+use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
-    Args, Body, Caller, Collection, Created, Data, Deadline, Idempotency, NoContent, Path, Problem, Query,
-    TooSlow, unit,
+    Args, Body, Caller, Collection, Created, Data, Deadline, ExternalTimeout, IdempotencyKey, NoContent,
+    Path, Problem, Query, in_transaction,
 };
 use crate::model::identifier::{PlatformVideoId, ShortLink, VideoIdentifier, VideoReference};
 use crate::model::limits::{DEFAULT_SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS};
@@ -34,21 +32,21 @@ pub(super) const IDENTIFIER: RangeInclusive<usize> = 1..=2048;
 
 pub(super) fn router() -> Router {
     Router::with_path("videos")
-        .push(read(list))
+        .push(get_or_head(list))
         .push(Router::new().post(create))
         .push(metrics::of_videos())
         .push(deltas::router())
         .push(
-            parameter("{video_id}", LITERALS)
-                .push(read(get))
+            parameter_except("{video_id}", LITERALS)
+                .push(get_or_head(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
-                .push(Router::with_path("analytics").push(read(daily::get_video))),
+                .push(Router::with_path("analytics").push(get_or_head(daily::get_video))),
         )
 }
 
-impl Word for TrackedVideoSort {
-    const WORDS: &'static [(&'static str, Self)] = &[
+impl ApiEnum for TrackedVideoSort {
+    const VARIANTS: &'static [(&'static str, Self)] = &[
         ("added_at", TrackedVideoSort::AddedAt),
         ("create_time", TrackedVideoSort::As(VideoSort::CreateTime)),
         ("view_count", TrackedVideoSort::As(VideoSort::ViewCount)),
@@ -77,18 +75,23 @@ impl FromBody for CreateBody {
         json!({"platform": "tiktok", "identifier": identifier, "metadata": {"campaign": "spring"}})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         body.require("platform");
         body.require("identifier");
-        let platform = body.about("Where the video is.").word::<Platform>("platform");
+        let platform = body.describe("Where the video is.").variant::<Platform>("platform");
         let text = body
-            .about("The video's URL, an Instagram shortcode, the platform's id, or a short link of TikTok.")
+            .describe(
+                "The video's URL, an Instagram shortcode, the platform's id, or a short link of TikTok.",
+            )
             .text("identifier", &IDENTIFIER);
-        body.cases(|| by_platform("identifier", VideoIdentifier::pattern));
+        body.one_of_schemas(|| by_platform("identifier", VideoIdentifier::pattern));
         let tracking = NewTracking {
-            is_active: body.about("False adds it paused.").boolean_or("is_active", true),
-            metadata: body.about("Tags of your own, text by text.").metadata("metadata").unwrap_or_default(),
-            scrape_interval_hours: body.about(INTERVAL).integer_or(
+            is_active: body.describe("False adds it paused.").boolean_or("is_active", true),
+            metadata: body
+                .describe("Tags of your own, text by text.")
+                .metadata("metadata")
+                .unwrap_or_default(),
+            scrape_interval_hours: body.describe(INTERVAL).integer_or(
                 "scrape_interval_hours",
                 &SCRAPE_INTERVAL_HOURS,
                 DEFAULT_SCRAPE_INTERVAL_HOURS,
@@ -113,12 +116,12 @@ impl FromBody for PatchBody {
         json!({"is_active": false, "metadata": {"campaign": "summer"}})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         let change = VideoChange {
-            is_active: body.about(IS_ACTIVE).boolean("is_active"),
-            metadata: body.about(TAGS).metadata("metadata"),
+            is_active: body.describe(IS_ACTIVE).boolean("is_active"),
+            metadata: body.describe(TAGS).metadata("metadata"),
             scrape_interval_hours: body
-                .about(INTERVAL)
+                .describe(INTERVAL)
                 .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
         };
         PatchBody { change }
@@ -135,10 +138,10 @@ async fn list(
     caller: Caller,
     query: Query<VideosQuery<TrackedVideoSort>>,
 ) -> Result<Collection<Video>, Problem> {
-    let VideosQuery { filter, listing } = query.0;
+    let VideosQuery { filter, params } = query.0;
     let (organization, view) = (caller.organization, VideoType::Video);
-    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &listing.page).await?;
-    listing.answer(found)
+    let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
+    params.into_response(found)
 }
 
 /// Tracks a video on its own.
@@ -154,7 +157,7 @@ async fn create(
     app: App,
     caller: Caller,
     deadline: Deadline,
-    args: Args<(Body<CreateBody>, Idempotency)>,
+    args: Args<(Body<CreateBody>, IdempotencyKey)>,
 ) -> Result<Created<Video>, Problem> {
     let Args((Body(CreateBody { named, tracking }), idempotency)) = args;
     let (platform, identifier) =
@@ -163,7 +166,7 @@ async fn create(
     let video = match identifier {
         VideoIdentifier::Video(video) => video,
         VideoIdentifier::ShortLink(link) => {
-            if let Some(first) = idempotency.known(&app.pg, caller.organization).await? {
+            if let Some(first) = idempotency.stored_response(&app.pg, caller.organization).await? {
                 return Ok(first);
             }
             follow(&app, &deadline, "identifier", link).await?
@@ -171,15 +174,15 @@ async fn create(
     };
     let now = app.clock.now().await;
     let new = NewVideo { platform, video, tracking };
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        if let Some(first) = idempotency.replay(&mut write).await? {
+        if let Some(first) = idempotency.claim(&mut write).await? {
             return Ok(first);
         }
         let id = change::create(&mut write, &new, now).await?;
         let video = read_one(&app, &mut write, id).await?;
         let created = Created::at(format!("/v2/videos/{id}"), &video)?;
-        idempotency.keep(&mut write, &created).await?;
+        idempotency.store(&mut write, &created).await?;
         write.commit().await?;
         Ok(created)
     })
@@ -225,13 +228,13 @@ pub(super) async fn follow(
         )
     };
     let asked = short_links::resolve(link, app.settings.short_link_url.as_ref());
-    match deadline.outside(short_links::RESOLVE_TIMEOUT, asked).await {
+    match deadline.await_external(short_links::RESOLVE_TIMEOUT, asked).await {
         Ok(Ok(video)) => Ok(video),
         Ok(Err(error @ ShortLinkError::NoVideo)) => {
             Err(Problem::invalid_field(field, format!("names no video: {error}")))
         }
         Ok(Err(ShortLinkError::Failed(cause))) => Err(failed(&cause)),
-        Err(TooSlow) => Err(failed("no answer in time")),
+        Err(ExternalTimeout) => Err(failed("no answer in time")),
     }
 }
 
@@ -260,7 +263,7 @@ async fn patch(
     args: Args<(Path<VideoPath>, Body<PatchBody>)>,
 ) -> Result<Data<Video>, Problem> {
     let Args((Path(path), Body(body))) = args;
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         change::update(&mut write, path.video_id, &body.change).await?;
         let data = read_one(&app, &mut write, path.video_id).await?;
@@ -275,7 +278,7 @@ async fn patch(
 /// It is deleted with its history, unless it was found on a tracked account: then it stays there.
 #[endpoint(operation_id = "deleteVideo")]
 async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent, Problem> {
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         change::delete(&mut write, path.0.video_id).await?;
         write.commit().await?;

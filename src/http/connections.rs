@@ -1,8 +1,5 @@
-//! Connections of clients: how many there may be at a time, how long one may keep quiet, how long the head of a request
-//! may be, and which ones end first when places run out.
-//!
-//! salvo bounds the times. What is here are the bounds, and that the connections which have been quiet the longest end before
-//! the last place is taken: whoever holds very many open keeps nobody else out.
+//! Limits on client connections. salvo applies the timeouts; this module sets them, and closes the longest idle
+//! connections before the limit is reached, so that a client that holds many connections open does not lock out others.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,217 +12,210 @@ use salvo::fuse::{ArcConnObserver, ConnObserver, FuseAction, FuseConfig, FuseInf
 use salvo::{ConnCtrl, Server, async_trait};
 use tokio::sync::Notify;
 
-/// The longest head of a request: its line, whose address has 64 KiB at most by the library's own rule, and its headers.
-const HEAD_BYTES: usize = 96 * 1024;
-/// What a connection keeps of what it has read ahead, and of what its client has not taken yet.
-const BUFFER_BYTES: usize = HEAD_BYTES;
-/// Requests that a client may have under way on one HTTP/2 connection.
-const STREAMS: u32 = 64;
-/// Places that are kept free by ending the quietest connections: a part of all, and how many at most.
-const SPARE_PART: usize = 8;
-const SPARE_MOST: usize = 256;
-/// How soon a connection that was asked to end has, unless it is being answered.
-const SOON: Duration = Duration::from_millis(100);
-/// How often it is told that places run out.
-const TOLD_EVERY: Duration = Duration::from_secs(60);
-/// Files that a process of the API has open besides: stores, the search index, its log.
+/// Limit on the head of a request: its line, whose URL hyper limits to 64 KiB, and its headers.
+const MAX_HEAD_BYTES: usize = 96 * 1024;
+/// Read and write buffer of a connection.
+const BUFFER_BYTES: usize = MAX_HEAD_BYTES;
+/// Concurrent requests of an HTTP/2 connection.
+const MAX_STREAMS: u32 = 64;
+/// Connections that are kept free by closing idle ones, as a fraction of all.
+const FREE_FRACTION: usize = 8;
+const MAX_FREE: usize = 256;
+/// Time in which an idle connection normally closes.
+const CLOSE_TIME: Duration = Duration::from_millis(100);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+/// Files that an API process opens besides connections: databases, search index, log.
 const OTHER_FILES: u64 = 512;
-/// Connections that there are places for, however few files the process may open.
-const FEWEST: usize = 16;
+/// Connections that are allowed under any limit of open files.
+const MIN_CONNECTIONS: usize = 16;
 
-/// What connections of clients may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at a time; further ones wait until one ends.
-    pub most: usize,
-    /// How long one may take for the head of a request, or go on without a byte read or written. Longer than any request
-    /// takes to be answered.
-    pub quiet: Duration,
+pub struct ConnectionLimits {
+    /// Concurrent connections; further ones wait.
+    pub max_connections: usize,
+    /// Timeout for the head of a request and for reading or writing. Must exceed the time that any response takes.
+    pub idle_timeout: Duration,
 }
 
-impl Limits {
-    /// The fewest and the most connections that can be asked for.
-    pub const MOST: std::ops::RangeInclusive<u64> = FEWEST as u64..=1_000_000;
-    /// The seconds that can be asked for: a request may take 15 of them to be answered.
-    pub const QUIET_SECONDS: std::ops::RangeInclusive<u64> = 20..=3600;
+impl ConnectionLimits {
+    /// Allowed values of `max_connections`.
+    pub const CONNECTIONS: std::ops::RangeInclusive<u64> = MIN_CONNECTIONS as u64..=1_000_000;
+    /// Allowed values of `idle_timeout`; a response may take 15 seconds.
+    pub const IDLE_TIMEOUT_SECONDS: std::ops::RangeInclusive<u64> = 20..=3600;
 
-    /// While places run out: how soon a new connection has to say what it wants, and one that is to end has to be done.
-    fn hurried(&self) -> Duration {
-        self.quiet / 6
+    /// Timeout for the head of a new connection's request, and for closing, while few connections are free.
+    fn short_timeout(&self) -> Duration {
+        self.idle_timeout / 6
     }
 
-    /// How long nobody is asked to end who has just said something.
-    fn young(&self) -> Duration {
-        self.quiet / 30
+    /// Idle time before which a connection is not closed.
+    fn min_idle(&self) -> Duration {
+        self.idle_timeout / 30
     }
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
-        Limits { most: 16_384, quiet: Duration::from_secs(30) }
+        ConnectionLimits { max_connections: 16_384, idle_timeout: Duration::from_secs(30) }
     }
 }
 
-/// A server that holds its clients to the limits.
-pub fn server(acceptor: TcpAcceptor, limits: Limits) -> Server<TcpAcceptor> {
+/// Builds a server that applies the limits.
+pub fn build_server(acceptor: TcpAcceptor, limits: ConnectionLimits) -> Server<TcpAcceptor> {
     let mut server = Server::new(acceptor).fuse_policy(Admission::new(limits));
-    server.http1_mut().max_header_size(HEAD_BYTES).max_buf_size(BUFFER_BYTES);
+    server.http1_mut().max_header_size(MAX_HEAD_BYTES).max_buf_size(BUFFER_BYTES);
     server
         .http2_mut()
-        .max_concurrent_streams(STREAMS)
-        .max_header_list_size(HEAD_BYTES as u32)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEAD_BYTES as u32)
         .max_send_buf_size(BUFFER_BYTES)
         .initial_stream_window_size(BUFFER_BYTES as u32)
         .initial_connection_window_size(2 * BUFFER_BYTES as u32);
     server
 }
 
-/// Lets the process open as many files as the connections need, as far as the system allows, and says how many connections
-/// there can be.
-pub fn places(wanted: usize) -> usize {
+/// Raises the process's limit of open files for the connections, and returns how many connections it allows.
+pub fn raise_file_limit(connections: usize) -> usize {
     let (soft, hard) = match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok(limits) => limits,
         Err(error) => {
-            tracing::warn!(%error, "nobody knows how many files may be open");
-            return wanted;
+            tracing::warn!(%error, "cannot read the limit of open files");
+            return connections;
         }
     };
-    let (files, places) = fit(wanted, hard);
+    let (files, allowed) = fit(connections, hard);
     if files > soft
         && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, files, hard)
     {
-        tracing::warn!(%error, files, "the limit of open files stays as it is");
-        return fit(wanted, soft).1;
+        tracing::warn!(%error, files, "cannot raise the limit of open files");
+        return fit(connections, soft).1;
     }
-    if places < wanted {
+    if allowed < connections {
         tracing::warn!(
-            places,
-            wanted,
+            allowed,
+            connections,
             files = hard,
-            "the limit of open files leaves room for fewer connections: raise it (ulimit -Hn, LimitNOFILE)"
+            "the limit of open files allows fewer connections: raise it (ulimit -Hn, LimitNOFILE)"
         );
     }
-    places
+    allowed
 }
 
-/// How many files to ask for, and how many connections they are enough for.
-fn fit(wanted: usize, hard: u64) -> (u64, usize) {
-    let files = hard.min(wanted as u64 + OTHER_FILES);
-    let places = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(wanted);
-    (files, places.clamp(FEWEST.min(wanted), wanted))
+/// Returns the limit of open files to set, and the connections that it allows.
+fn fit(connections: usize, hard: u64) -> (u64, usize) {
+    let files = hard.min(connections as u64 + OTHER_FILES);
+    let allowed = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(connections);
+    (files, allowed.clamp(MIN_CONNECTIONS.min(connections), connections))
 }
 
-/// Takes connections in while there are places, and asks the quietest to end when these run out.
+/// Accepts connections, and closes idle ones while few are free.
 struct Admission {
-    limits: Limits,
+    limits: ConnectionLimits,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    began: Instant,
-    open: Mutex<Open>,
-    /// Told when a place becomes free.
-    left: Notify,
+    started: Instant,
+    open: Mutex<OpenConnections>,
+    /// Notified when a connection closes.
+    closed: Notify,
 }
 
-/// The connections that are open.
 #[derive(Default)]
-struct Open {
-    last: u64,
-    clients: HashMap<u64, Client>,
-    told: Option<Instant>,
+struct OpenConnections {
+    last_id: u64,
+    connections: HashMap<u64, Connection>,
+    last_logged: Option<Instant>,
 }
 
-struct Client {
+struct Connection {
     ctrl: ConnCtrl,
-    signs: Arc<Signs>,
-    /// When it was asked to end.
-    asked: Option<Instant>,
+    activity: Arc<Activity>,
+    /// When it was told to close.
+    closing_since: Option<Instant>,
 }
 
-/// What is known of a client.
 #[derive(Default)]
-struct Signs {
-    /// When it was last heard of, in microseconds since the server began.
-    heard: AtomicU64,
-    answered: AtomicBool,
+struct Activity {
+    /// Microseconds from the start of the server to the last read or write.
+    last: AtomicU64,
+    has_response: AtomicBool,
 }
 
-/// How many places there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Places {
-    Plenty,
+enum Free {
+    Enough,
     Few,
     None,
 }
 
 impl Shared {
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> u64 {
-        self.began.elapsed().as_micros() as u64
+        self.started.elapsed().as_micros() as u64
     }
 }
 
 impl Admission {
-    fn new(limits: Limits) -> Self {
-        let shared = Shared { began: Instant::now(), open: Mutex::default(), left: Notify::new() };
+    fn new(limits: ConnectionLimits) -> Self {
+        let shared = Shared { started: Instant::now(), open: Mutex::default(), closed: Notify::new() };
         Admission { limits, shared: Arc::new(shared) }
     }
 
-    /// Says how many places there are, having asked connections to end if there are few.
-    fn make_room(&self) -> Places {
-        let spare = (self.limits.most / SPARE_PART).clamp(1, SPARE_MOST);
+    /// Closes idle connections if few are free.
+    fn make_room(&self) -> Free {
+        let max = self.limits.max_connections;
+        let target = (max / FREE_FRACTION).clamp(1, MAX_FREE);
         let now = Instant::now();
         let mut open = self.shared.open();
-        if open.clients.len() + spare < self.limits.most {
-            return Places::Plenty;
+        if open.connections.len() + target < max {
+            return Free::Enough;
         }
-        let asked = open.clients.values().filter_map(|client| client.asked);
-        let almost_gone = asked.filter(|asked| now.duration_since(*asked) < SOON).count();
-        if open.clients.len() - almost_gone + spare >= self.limits.most {
-            self.end_quietest(&mut open, spare.div_ceil(2), now);
+        let closing = open.connections.values().filter_map(|connection| connection.closing_since);
+        let closing = closing.filter(|since| now.duration_since(*since) < CLOSE_TIME).count();
+        if open.connections.len() - closing + target >= max {
+            self.close_idle(&mut open, target.div_ceil(2), now);
         }
-        if open.clients.len() < self.limits.most { Places::Few } else { Places::None }
+        if open.connections.len() < max { Free::Few } else { Free::None }
     }
 
-    /// Asks the quietest to end, those first that never asked for anything; one that is being answered ends afterwards, for
-    /// which it has a short time.
-    fn end_quietest(&self, open: &mut Open, most: usize, now: Instant) {
-        let heard_before = self.shared.now().saturating_sub(self.limits.young().as_micros() as u64);
-        let mut quiet = Vec::new();
-        for (number, client) in &mut open.clients {
-            let heard = client.signs.heard.load(Ordering::Relaxed);
-            match client.asked {
-                Some(asked) if now.duration_since(asked) >= self.limits.hurried() => {
-                    client.ctrl.abort();
-                    client.asked = Some(now);
+    /// Closes the longest idle connections, first those that never got a response, and aborts those that have not closed
+    /// in time. A connection with a request in flight closes after the response.
+    fn close_idle(&self, open: &mut OpenConnections, count: usize, now: Instant) {
+        let idle_before = self.shared.now().saturating_sub(self.limits.min_idle().as_micros() as u64);
+        let mut idle = Vec::new();
+        for (id, connection) in &mut open.connections {
+            let last = connection.activity.last.load(Ordering::Relaxed);
+            match connection.closing_since {
+                Some(since) if now.duration_since(since) >= self.limits.short_timeout() => {
+                    connection.ctrl.abort();
+                    connection.closing_since = Some(now);
                 }
-                None if heard <= heard_before => {
-                    quiet.push((client.signs.answered.load(Ordering::Relaxed), heard, *number))
+                None if last <= idle_before => {
+                    idle.push((connection.activity.has_response.load(Ordering::Relaxed), last, *id))
                 }
                 _ => {}
             }
         }
-        let ending = most.min(quiet.len());
-        if ending > 0 {
-            quiet.select_nth_unstable(ending - 1);
+        let count = count.min(idle.len());
+        if count > 0 {
+            idle.select_nth_unstable(count - 1);
         }
-        for (_, _, number) in &quiet[..ending] {
-            if let Some(client) = open.clients.get_mut(number) {
-                client.ctrl.graceful_shutdown();
-                client.asked = Some(now);
+        for (_, _, id) in &idle[..count] {
+            if let Some(connection) = open.connections.get_mut(id) {
+                connection.ctrl.graceful_shutdown();
+                connection.closing_since = Some(now);
             }
         }
-        if open.told.is_none_or(|told| now.duration_since(told) >= TOLD_EVERY) {
-            open.told = Some(now);
-            let (connections, most) = (open.clients.len(), self.limits.most);
+        if open.last_logged.is_none_or(|logged| now.duration_since(logged) >= LOG_INTERVAL) {
+            open.last_logged = Some(now);
             tracing::warn!(
-                connections,
-                most,
-                "connections run out, and the quietest are ended: raise --max-connections, or keep strangers out"
+                connections = open.connections.len(),
+                max_connections = self.limits.max_connections,
+                "few connections are free, closing idle ones: raise --max-connections or limit clients"
             );
         }
     }
@@ -234,60 +224,61 @@ impl Admission {
 #[async_trait]
 impl FusePolicy for Admission {
     async fn decide(&self, _info: &FuseInfo) -> FuseAction {
-        let head = loop {
-            let left = self.shared.left.notified();
+        let head_timeout = loop {
+            let closed = self.shared.closed.notified();
             match self.make_room() {
-                Places::Plenty => break self.limits.quiet,
-                Places::Few => break self.limits.hurried(),
-                // Nobody is let in; after a while others may be asked to end.
-                Places::None => _ = tokio::time::timeout(SOON, left).await,
+                Free::Enough => break self.limits.idle_timeout,
+                Free::Few => break self.limits.short_timeout(),
+                // After a timeout, other connections may have become idle.
+                Free::None => _ = tokio::time::timeout(CLOSE_TIME, closed).await,
             }
         };
         FuseAction::Accept(
             FuseConfig::disabled()
-                .with_http1_header_timeout(head)
-                .with_connection_idle_timeout(self.limits.quiet)
-                .with_write_stall_timeout(self.limits.quiet),
+                .with_http1_header_timeout(head_timeout)
+                .with_connection_idle_timeout(self.limits.idle_timeout)
+                .with_write_stall_timeout(self.limits.idle_timeout),
         )
     }
 
     fn observe(&self, _info: &FuseInfo, ctrl: &ConnCtrl) -> Option<ArcConnObserver> {
         let shared = Arc::clone(&self.shared);
-        let signs = Arc::new(Signs { heard: shared.now().into(), ..Signs::default() });
-        let client = Client { ctrl: ctrl.clone(), signs: Arc::clone(&signs), asked: None };
-        let number = {
+        let activity = Arc::new(Activity { last: shared.now().into(), ..Activity::default() });
+        let connection =
+            Connection { ctrl: ctrl.clone(), activity: Arc::clone(&activity), closing_since: None };
+        let id = {
             let mut open = shared.open();
-            open.last += 1;
-            let number = open.last;
-            open.clients.insert(number, client);
-            number
+            open.last_id += 1;
+            let id = open.last_id;
+            open.connections.insert(id, connection);
+            id
         };
-        Some(Arc::new(Watch { number, signs, shared }))
+        Some(Arc::new(Observer { id, activity, shared }))
     }
 }
 
-/// Belongs to a connection for as long as that is open.
-struct Watch {
-    number: u64,
-    signs: Arc<Signs>,
+/// Lives as long as its connection.
+struct Observer {
+    id: u64,
+    activity: Arc<Activity>,
     shared: Arc<Shared>,
 }
 
-impl ConnObserver for Watch {
+impl ConnObserver for Observer {
     fn on_read(&self, _bytes: usize) {
-        self.signs.heard.store(self.shared.now(), Ordering::Relaxed);
+        self.activity.last.store(self.shared.now(), Ordering::Relaxed);
     }
 
     fn on_write(&self, _bytes: usize) {
-        self.signs.heard.store(self.shared.now(), Ordering::Relaxed);
-        self.signs.answered.store(true, Ordering::Relaxed);
+        self.activity.last.store(self.shared.now(), Ordering::Relaxed);
+        self.activity.has_response.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Watch {
+impl Drop for Observer {
     fn drop(&mut self) {
-        self.shared.open().clients.remove(&self.number);
-        self.shared.left.notify_one();
+        self.shared.open().connections.remove(&self.id);
+        self.shared.closed.notify_one();
     }
 }
 
@@ -298,10 +289,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_asked_for_as_far_as_there_are_any() {
+    fn file_limit_is_raised_up_to_the_hard_limit() {
         assert_eq!(fit(1000, 1_000_000), (1512, 1000));
         assert_eq!(fit(1000, 1024), (1024, 512));
-        assert_eq!(fit(1000, 256), (256, FEWEST));
+        assert_eq!(fit(1000, 256), (256, MIN_CONNECTIONS));
         assert_eq!(fit(1000, u64::MAX), (1512, 1000));
     }
 
@@ -310,90 +301,100 @@ mod tests {
         FuseInfo { trans_proto: TransProto::Tcp, remote_addr: address.into(), local_addr: address.into() }
     }
 
-    /// A server that has run for an hour, with clients that were last heard of so many seconds ago.
-    fn server_with(limits: Limits, heard: &[u64]) -> (Admission, Vec<(ArcConnObserver, ConnCtrl)>) {
-        let began = Instant::now().checked_sub(Duration::from_secs(3600)).unwrap();
-        let shared = Shared { began, open: Mutex::default(), left: Notify::new() };
+    const UPTIME_SECONDS: u64 = 3600;
+
+    /// A server whose connections have been idle for the given seconds.
+    fn server_with(
+        limits: ConnectionLimits,
+        idle_seconds: &[u64],
+    ) -> (Admission, Vec<(ArcConnObserver, ConnCtrl)>) {
+        let started = Instant::now().checked_sub(Duration::from_secs(UPTIME_SECONDS)).unwrap();
+        let shared = Shared { started, open: Mutex::default(), closed: Notify::new() };
         let admission = Admission { limits, shared: Arc::new(shared) };
-        let clients = heard.iter().map(|ago| {
+        let clients = idle_seconds.iter().map(|idle| {
             let ctrl = ConnCtrl::new();
-            let watch = admission.observe(&info(), &ctrl).unwrap();
+            let observer = admission.observe(&info(), &ctrl).unwrap();
             let open = admission.shared.open();
-            open.clients[&open.last].signs.heard.store((3600 - ago) * 1_000_000, Ordering::Relaxed);
-            (watch, ctrl)
+            let activity = &open.connections[&open.last_id].activity;
+            activity.last.store((UPTIME_SECONDS - idle) * 1_000_000, Ordering::Relaxed);
+            (observer, ctrl)
         });
         let clients = clients.collect();
         (admission, clients)
     }
 
-    fn ending(clients: &[(ArcConnObserver, ConnCtrl)]) -> Vec<usize> {
-        let asked = clients.iter().enumerate().filter(|(_, (_, ctrl))| ctrl.is_graceful_shutdown());
-        asked.map(|(number, _)| number).collect()
+    fn closing(clients: &[(ArcConnObserver, ConnCtrl)]) -> Vec<usize> {
+        let closing = clients.iter().enumerate().filter(|(_, (_, ctrl))| ctrl.is_graceful_shutdown());
+        closing.map(|(index, _)| index).collect()
     }
 
-    const LIMITS: Limits = Limits { most: 32, quiet: Duration::from_secs(30) };
+    const LIMITS: ConnectionLimits =
+        ConnectionLimits { max_connections: 32, idle_timeout: Duration::from_secs(30) };
 
     #[tokio::test]
-    async fn the_quietest_connections_end_before_the_last_place_is_taken() {
-        let mut heard = vec![5; 27];
-        (heard[3], heard[7], heard[9]) = (20, 9, 15);
-        let (admission, mut clients) = server_with(LIMITS, &heard);
-        assert_eq!(admission.make_room(), Places::Plenty);
-        assert!(ending(&clients).is_empty());
+    async fn longest_idle_connections_close_before_the_limit() {
+        let mut idle = vec![5; 27];
+        (idle[3], idle[7], idle[9]) = (20, 9, 15);
+        let (admission, mut clients) = server_with(LIMITS, &idle);
+        assert_eq!(admission.make_room(), Free::Enough);
+        assert!(closing(&clients).is_empty());
         let ctrl = ConnCtrl::new();
         clients.push((admission.observe(&info(), &ctrl).unwrap(), ctrl));
-        assert_eq!(admission.make_room(), Places::Few);
-        assert_eq!(ending(&clients), [3, 9]);
-        // They have not left yet, and nobody else has to.
-        assert_eq!(admission.make_room(), Places::Few);
-        assert_eq!(ending(&clients), [3, 9]);
+        assert_eq!(admission.make_room(), Free::Few);
+        assert_eq!(closing(&clients), [3, 9]);
+        // While these are closing, no others are closed.
+        assert_eq!(admission.make_room(), Free::Few);
+        assert_eq!(closing(&clients), [3, 9]);
         clients.retain(|(_, ctrl)| !ctrl.is_graceful_shutdown());
-        assert_eq!(admission.make_room(), Places::Plenty);
+        assert_eq!(admission.make_room(), Free::Enough);
     }
 
     #[tokio::test]
-    async fn who_was_answered_stays_longer_and_who_just_came_is_not_asked() {
+    async fn connections_without_a_response_close_first() {
         let (admission, clients) = server_with(LIMITS, &[0; 31]);
-        assert_eq!(admission.make_room(), Places::Few);
-        assert!(ending(&clients).is_empty(), "all of them have just come");
+        assert_eq!(admission.make_room(), Free::Few);
+        assert!(closing(&clients).is_empty(), "new connections stay");
         let (admission, clients) = server_with(LIMITS, &[9; 31]);
-        for (watch, _) in &clients[..29] {
-            watch.on_write(1);
+        for (observer, _) in &clients[..29] {
+            observer.on_write(1);
         }
-        for client in admission.shared.open().clients.values() {
-            client
-                .signs
-                .heard
-                .store(if client.signs.answered.load(Ordering::Relaxed) { 0 } else { 9 }, Ordering::Relaxed);
+        for connection in admission.shared.open().connections.values() {
+            let last = if connection.activity.has_response.load(Ordering::Relaxed) { 0 } else { 9 };
+            connection.activity.last.store(last, Ordering::Relaxed);
         }
-        assert_eq!(admission.make_room(), Places::Few);
-        assert_eq!(ending(&clients), [29, 30]);
+        assert_eq!(admission.make_room(), Free::Few);
+        assert_eq!(closing(&clients), [29, 30]);
     }
 
     #[tokio::test]
-    async fn without_a_place_one_waits_until_somebody_leaves() {
-        let (admission, mut clients) = server_with(Limits { most: 2, ..LIMITS }, &[0, 0]);
-        assert_eq!(admission.make_room(), Places::None);
-        let address = info();
-        let decided = admission.decide(&address);
-        tokio::pin!(decided);
-        assert!(futures_util::poll!(&mut decided).is_pending());
+    async fn connection_over_the_limit_waits_for_a_close() {
+        let (admission, mut clients) =
+            server_with(ConnectionLimits { max_connections: 2, ..LIMITS }, &[0, 0]);
+        assert_eq!(admission.make_room(), Free::None);
+        let info = info();
+        let decision = admission.decide(&info);
+        tokio::pin!(decision);
+        assert!(futures_util::poll!(&mut decision).is_pending());
         clients.pop();
-        let FuseAction::Accept(config) = decided.await else { panic!("nobody is refused") };
-        assert_eq!(config.http1_header_timeout, Some(LIMITS.hurried()));
-        assert_eq!(config.connection_idle_timeout, Some(LIMITS.quiet));
+        let FuseAction::Accept(config) = decision.await else { panic!("the connection was rejected") };
+        assert_eq!(config.http1_header_timeout, Some(LIMITS.short_timeout()));
+        assert_eq!(config.connection_idle_timeout, Some(LIMITS.idle_timeout));
     }
 
     #[tokio::test]
-    async fn who_does_not_end_when_asked_is_cut_off() {
-        let (admission, clients) = server_with(Limits { most: 2, ..LIMITS }, &[9, 9]);
-        assert_eq!(admission.make_room(), Places::None);
-        assert_eq!(ending(&clients).len(), 1);
-        let longer_ago = Instant::now().checked_sub(LIMITS.hurried());
-        for client in admission.shared.open().clients.values_mut().filter(|client| client.asked.is_some()) {
-            client.asked = longer_ago;
+    async fn connection_that_does_not_close_is_aborted() {
+        let (admission, clients) = server_with(ConnectionLimits { max_connections: 2, ..LIMITS }, &[9, 9]);
+        assert_eq!(admission.make_room(), Free::None);
+        assert_eq!(closing(&clients).len(), 1);
+        let earlier = Instant::now().checked_sub(LIMITS.short_timeout());
+        let mut open = admission.shared.open();
+        for connection in
+            open.connections.values_mut().filter(|connection| connection.closing_since.is_some())
+        {
+            connection.closing_since = earlier;
         }
-        assert_eq!(admission.make_room(), Places::None);
+        drop(open);
+        assert_eq!(admission.make_room(), Free::None);
         assert_eq!(clients.iter().filter(|(_, ctrl)| ctrl.is_aborted()).count(), 1);
     }
 }

@@ -1,100 +1,106 @@
-//! Where a request comes from, and under which address it reached us. What a proxy says is believed only from the
-//! proxies that are trusted by configuration, in `Forwarded` or in the `X-Forwarded-` headers. A proxy keeps one of the two
-//! and passes the other on as the client made it, so where both are there, only that counts in which they agree.
+//! The client's address and the service's own URL behind proxies. `Forwarded` and `X-Forwarded-*` count only from trusted
+//! proxies. A proxy sets one of the two and passes the other on as the client sent it, so if a request has both, only
+//! what both agree on counts.
 
 use std::net::IpAddr;
 
-use salvo::Request;
+use ipnet::IpNet;
 use salvo::http::header::{FORWARDED, HOST};
+use salvo::{Depot, Request};
 
-use crate::model::network::Network;
+use crate::app::App;
+use crate::model::network;
 
-/// What proxies note at every hop: the parameter of `Forwarded`, and the header of its own.
-type Note = (&'static str, &'static str);
+/// A value that each proxy adds: its parameter of `Forwarded`, and its `X-Forwarded-*` header.
+type Field = (&'static str, &'static str);
 
-const CLIENT: Note = ("for", "x-forwarded-for");
-const HOST_ASKED: Note = ("host", "x-forwarded-host");
-const SCHEME: Note = ("proto", "x-forwarded-proto");
+const FOR: Field = ("for", "x-forwarded-for");
+const HOST_FIELD: Field = ("host", "x-forwarded-host");
+const PROTO: Field = ("proto", "x-forwarded-proto");
 
-fn is_trusted(address: IpAddr, trusted: &[Network]) -> bool {
-    trusted.iter().any(|network| network.contains(address))
+/// Returns the URL of the service without a path: the configured one, or the request's.
+pub fn base_url(req: &Request, depot: &Depot) -> String {
+    match depot.get_typed::<App>() {
+        Ok(app) => {
+            let configured = app.settings.public_url.clone();
+            configured.unwrap_or_else(|| origin(req, &app.settings.trusted_proxies))
+        }
+        Err(_) => origin(req, &[]),
+    }
 }
 
-/// The address of the client: the last one before the trusted proxies.
-pub fn peer(req: &Request, trusted: &[Network]) -> Option<IpAddr> {
-    let nearest = nearest(req)?;
-    let clients = notes(req, CLIENT).map(|hops| Some(behind(nearest, &hops?, trusted).0));
-    Some(agreed(clients).unwrap_or(nearest))
+/// Returns the client's address: the last one that is not a trusted proxy.
+pub fn client_address(req: &Request, trusted: &[IpNet]) -> Option<IpAddr> {
+    let remote = remote_address(req)?;
+    let clients = field_values(req, FOR).map(|hops| Some(skip_trusted(remote, &hops?, trusted).0));
+    Some(agreed(clients).unwrap_or(remote))
 }
 
-/// The address under which the client reached the service, as `scheme://host`.
-pub fn origin(req: &Request, trusted: &[Network]) -> String {
-    let said = |note| {
-        let nearest = nearest(req).filter(|&nearest| is_trusted(nearest, trusted))?;
-        let hops = notes(req, CLIENT).map(|hops| hops.map_or(0, |hops| behind(nearest, &hops, trusted).1));
-        let [standard, other] = notes(req, note);
-        let said = [(standard, hops[0]), (other, hops[1])].map(|(values, hops)| outermost(values?, hops));
-        agreed(said)
+/// Returns the scheme and host that the client requested.
+fn origin(req: &Request, trusted: &[IpNet]) -> String {
+    let forwarded = |field| {
+        let remote = remote_address(req).filter(|&remote| network::contains(trusted, remote))?;
+        let hops =
+            field_values(req, FOR).map(|hops| hops.map_or(0, |hops| skip_trusted(remote, &hops, trusted).1));
+        let [standard, legacy] = field_values(req, field);
+        agreed([(standard, hops[0]), (legacy, hops[1])].map(|(values, hops)| outermost(values?, hops)))
     };
-    let scheme = said(SCHEME).filter(|scheme| scheme == "https");
+    let scheme = forwarded(PROTO).filter(|scheme| scheme == "https");
     let scheme = scheme.unwrap_or_else(|| req.scheme().to_string());
-    let host = said(HOST_ASKED);
+    let host = forwarded(HOST_FIELD);
     let host = host.or_else(|| req.uri().authority().map(ToString::to_string));
     let host =
         host.or_else(|| req.headers().get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned));
     format!("{scheme}://{}", host.filter(|host| is_host(host)).unwrap_or_else(|| "localhost".to_owned()))
 }
 
-/// Who the connection is from.
-fn nearest(req: &Request) -> Option<IpAddr> {
+fn remote_address(req: &Request) -> Option<IpAddr> {
     req.remote_addr().ip().map(|address| address.to_canonical())
 }
 
-/// The address before the trusted proxies, and how many hops of a list they noted.
-fn behind(nearest: IpAddr, hops: &[String], trusted: &[Network]) -> (IpAddr, usize) {
-    let (mut client, mut noted) = (nearest, 0);
-    while is_trusted(client, trusted)
-        && let Some(before) = hops.iter().rev().nth(noted).and_then(|hop| address(hop))
+/// Returns the last address before the trusted proxies, and the number of hops that these added.
+fn skip_trusted(remote: IpAddr, hops: &[String], trusted: &[IpNet]) -> (IpAddr, usize) {
+    let (mut client, mut skipped) = (remote, 0);
+    while network::contains(trusted, client)
+        && let Some(previous) = hops.iter().rev().nth(skipped).and_then(|hop| parse_address(hop))
     {
-        client = before;
-        noted += 1;
+        client = previous;
+        skipped += 1;
     }
-    (client, noted)
+    (client, skipped)
 }
 
-/// What the outermost of the trusted proxies said, of a list to which they added so many values, or one that was made by
-/// the first and left alone by the others. What comes before is the client's.
+/// Returns the value of the outermost trusted proxy: either all `hops` proxies added a value, or only the outermost one.
+/// Values before it come from the client.
 fn outermost(mut values: Vec<String>, hops: usize) -> Option<String> {
-    let place = values.len().saturating_sub(hops.max(1));
-    Some(values.swap_remove(place)).filter(|value| !value.is_empty())
+    let index = values.len().saturating_sub(hops.max(1));
+    Some(values.swap_remove(index)).filter(|value| !value.is_empty())
 }
 
-/// What is said twice alike, or once.
-fn agreed<T: PartialEq>(said: [Option<T>; 2]) -> Option<T> {
-    match said {
+fn agreed<T: PartialEq>(values: [Option<T>; 2]) -> Option<T> {
+    match values {
         [Some(one), Some(other)] => (one == other).then_some(one),
         [one, other] => one.or(other),
     }
 }
 
-/// Whether a text can stand as the host of a URL.
 fn is_host(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte))
 }
 
-/// The values of a note, one for every hop: those of `Forwarded`, where any hop has it, and those of its own header.
-fn notes(req: &Request, (parameter, header): Note) -> [Option<Vec<String>>; 2] {
-    let hops = list(req, FORWARDED.as_str()).into_iter().map(|hop| {
+/// Returns the value of each hop in `Forwarded` and in the field's own header; `None` if all are empty.
+fn field_values(req: &Request, (parameter, header): Field) -> [Option<Vec<String>>; 2] {
+    let hops = list_values(req, FORWARDED.as_str()).into_iter().map(|hop| {
         let pairs = hop.split(';').filter_map(|pair| pair.trim().split_once('='));
         let mut values = pairs.filter(|(name, _)| name.eq_ignore_ascii_case(parameter));
         values.next().map(|(_, value)| value.trim_matches('"').to_owned()).unwrap_or_default()
     });
     let has_any = |values: &Vec<String>| values.iter().any(|value| !value.is_empty());
-    [hops.collect(), list(req, header)].map(|values| Some(values).filter(has_any))
+    [hops.collect(), list_values(req, header)].map(|values| Some(values).filter(has_any))
 }
 
-/// The values of a comma-separated header, first to last. A client's bytes that are no text hide none of a proxy's.
-fn list(req: &Request, header: &str) -> Vec<String> {
+/// Returns the values of a comma-separated header. Invalid UTF-8 of a client must not hide the values of a proxy.
+fn list_values(req: &Request, header: &str) -> Vec<String> {
     let values = req.headers().get_all(header).iter();
     let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
     values
@@ -102,8 +108,8 @@ fn list(req: &Request, header: &str) -> Vec<String> {
         .collect()
 }
 
-/// Reads an address with or without a port, in brackets or not.
-fn address(text: &str) -> Option<IpAddr> {
+/// Parses an address with or without a port and brackets.
+fn parse_address(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare =
         text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(text, |(address, _)| address);
@@ -117,95 +123,95 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_with_and_without_ports() {
+    fn addresses_are_parsed_with_and_without_ports() {
         for text in ["192.0.2.1", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
-            assert_eq!(address(text), Some("192.0.2.1".parse().unwrap()), "{text}");
+            assert_eq!(parse_address(text), Some("192.0.2.1".parse().unwrap()), "{text}");
         }
-        assert_eq!(address("[2001:db8::1]"), Some("2001:db8::1".parse().unwrap()));
-        assert_eq!(address("unknown"), None);
+        assert_eq!(parse_address("[2001:db8::1]"), Some("2001:db8::1".parse().unwrap()));
+        assert_eq!(parse_address("unknown"), None);
     }
 
-    /// A request from an address, which says in its head what is said of it.
-    fn request(from: &str, head: &[(&'static str, &str)]) -> Request {
+    fn proxies() -> [IpNet; 2] {
+        ["10.0.0.1/32", "10.0.0.2/32"].map(|proxy| proxy.parse().unwrap())
+    }
+
+    fn request(remote: &str, headers: &[(&'static str, &str)]) -> Request {
         let mut req = Request::new();
-        *req.remote_addr_mut() = std::net::SocketAddr::new(from.parse().unwrap(), 40_000).into();
-        for (name, value) in head {
+        *req.remote_addr_mut() = std::net::SocketAddr::new(remote.parse().unwrap(), 40_000).into();
+        for (name, value) in headers {
             req.headers_mut().append(*name, value.parse().unwrap());
         }
         req
     }
 
-    /// Where requests of strangers come from, where two proxies are trusted.
-    fn client(head: &[(&'static str, &str)]) -> String {
-        let trusted = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap());
-        peer(&request("10.0.0.1", head), &trusted).unwrap().to_string()
+    /// The client address of a request that a trusted proxy forwards.
+    fn client(headers: &[(&'static str, &str)]) -> String {
+        client_address(&request("10.0.0.1", headers), &proxies()).unwrap().to_string()
     }
 
     #[test]
-    fn nobody_but_a_trusted_proxy_says_where_a_request_is_from() {
-        let head = [("forwarded", "for=192.0.2.1"), ("x-forwarded-for", "192.0.2.1")];
-        let trusted = ["10.0.0.1".parse().unwrap()];
-        assert_eq!(peer(&request("198.51.100.7", &head), &trusted).unwrap().to_string(), "198.51.100.7");
+    fn forwarded_headers_count_only_from_trusted_proxies() {
+        let spoofed = [("forwarded", "for=192.0.2.1"), ("x-forwarded-for", "192.0.2.1")];
+        let address = client_address(&request("198.51.100.7", &spoofed), &proxies()[..1]);
+        assert_eq!(address.unwrap().to_string(), "198.51.100.7");
         assert_eq!(client(&[]), "10.0.0.1");
-        // The last that is no proxy of ours: what comes before it is said by strangers.
-        assert_eq!(client(&[("x-forwarded-for", "192.0.2.1, 198.51.100.7")]), "198.51.100.7");
-        assert_eq!(client(&[("x-forwarded-for", "192.0.2.1, 198.51.100.7, 10.0.0.2")]), "198.51.100.7");
-        assert_eq!(
-            client(&[("forwarded", "for=192.0.2.1, For=\"198.51.100.7:80\";proto=https")]),
-            "198.51.100.7"
-        );
-        assert_eq!(
-            client(&[("forwarded", "for=192.0.2.1"), ("forwarded", "for=198.51.100.7")]),
-            "198.51.100.7"
-        );
+        for headers in [
+            &[("x-forwarded-for", "192.0.2.1, 198.51.100.7")][..],
+            &[("x-forwarded-for", "192.0.2.1, 198.51.100.7, 10.0.0.2")],
+            &[("forwarded", "for=192.0.2.1, For=\"198.51.100.7:80\";proto=https")],
+            &[("forwarded", "for=192.0.2.1"), ("forwarded", "for=198.51.100.7")],
+        ] {
+            assert_eq!(client(headers), "198.51.100.7", "{headers:?}");
+        }
     }
 
     #[test]
-    fn where_both_conventions_are_there_only_that_counts_in_which_they_agree() {
-        let ours = ("x-forwarded-for", "198.51.100.7");
-        assert_eq!(client(&[ours, ("forwarded", "for=192.0.2.1")]), "10.0.0.1");
-        assert_eq!(client(&[ours, ("forwarded", "for=unknown")]), "10.0.0.1");
+    fn of_both_headers_only_agreeing_values_count() {
+        let legacy = ("x-forwarded-for", "198.51.100.7");
+        assert_eq!(client(&[legacy, ("forwarded", "for=192.0.2.1")]), "10.0.0.1");
+        assert_eq!(client(&[legacy, ("forwarded", "for=unknown")]), "10.0.0.1");
         assert_eq!(
             client(&[("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=198.51.100.7")]),
             "10.0.0.1"
         );
-        assert_eq!(client(&[ours, ("forwarded", "for=192.0.2.1, for=198.51.100.7")]), "198.51.100.7");
-        // One that says nothing of the client's address is none.
-        assert_eq!(client(&[ours, ("forwarded", "proto=https")]), "198.51.100.7");
-        // Bytes that are no text hide nothing: were the list of the proxy gone, the other would be believed.
+        assert_eq!(client(&[legacy, ("forwarded", "for=192.0.2.1, for=198.51.100.7")]), "198.51.100.7");
+        // `Forwarded` without an address is ignored.
+        assert_eq!(client(&[legacy, ("forwarded", "proto=https")]), "198.51.100.7");
+        // Invalid UTF-8 does not remove `Forwarded`, which would make the other header count alone.
         let mut req = request("10.0.0.1", &[("x-forwarded-for", "192.0.2.1")]);
-        let noted = salvo::http::HeaderValue::from_bytes(b"for=\xff, for=198.51.100.7").unwrap();
-        req.headers_mut().insert(FORWARDED, noted);
-        assert_eq!(peer(&req, &["10.0.0.1".parse().unwrap()]).unwrap().to_string(), "10.0.0.1");
+        let value = salvo::http::HeaderValue::from_bytes(b"for=\xff, for=198.51.100.7").unwrap();
+        req.headers_mut().insert(FORWARDED, value);
+        assert_eq!(client_address(&req, &proxies()[..1]).unwrap().to_string(), "10.0.0.1");
     }
 
     #[test]
-    fn the_address_of_the_service_is_what_the_outermost_trusted_proxy_says() {
-        let trusted = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap());
-        let asked = |from, head: &[(&'static str, &str)]| {
-            let mut req = request(from, head);
+    fn origin_is_that_of_the_outermost_trusted_proxy() {
+        let origin_of = |remote, headers: &[(&'static str, &str)]| {
+            let mut req = request(remote, headers);
             req.headers_mut().insert(HOST, "inside:8080".parse().unwrap());
-            origin(&req, &trusted)
+            origin(&req, &proxies())
         };
-        let said = [("x-forwarded-for", "198.51.100.7"), ("x-forwarded-host", "api.example.com")];
-        let said = [said[0], said[1], ("x-forwarded-proto", "https")];
-        assert_eq!(asked("10.0.0.1", &said), "https://api.example.com");
-        assert_eq!(asked("198.51.100.7", &said), "http://inside:8080");
-        // Values that the client sent along come first.
-        let mut with_more = said;
-        with_more[1].1 = "evil.example, api.example.com";
-        with_more[2].1 = "ftp, https";
-        assert_eq!(asked("10.0.0.1", &with_more), "https://api.example.com");
-        // Of two proxies that both note it, the first knows; or only that one does.
-        let two = "client.example, api.example.com, 10.0.0.2:8080";
-        let chain = [("x-forwarded-for", "198.51.100.7, 10.0.0.2"), ("x-forwarded-host", two)];
-        assert_eq!(asked("10.0.0.1", &chain), "http://api.example.com");
-        let chain = [chain[0], ("x-forwarded-host", "api.example.com")];
-        assert_eq!(asked("10.0.0.1", &chain), "http://api.example.com");
+        let headers = [
+            ("x-forwarded-for", "198.51.100.7"),
+            ("x-forwarded-host", "api.example.com"),
+            ("x-forwarded-proto", "https"),
+        ];
+        assert_eq!(origin_of("10.0.0.1", &headers), "https://api.example.com");
+        assert_eq!(origin_of("198.51.100.7", &headers), "http://inside:8080");
+        // Values of the client come first.
+        let mut spoofed = headers;
+        spoofed[1].1 = "evil.example, api.example.com";
+        spoofed[2].1 = "ftp, https";
+        assert_eq!(origin_of("10.0.0.1", &spoofed), "https://api.example.com");
+        // Of two proxies both add a value, or only the outermost one.
+        let hops = ("x-forwarded-for", "198.51.100.7, 10.0.0.2");
+        let hosts = ("x-forwarded-host", "client.example, api.example.com, 10.0.0.2:8080");
+        assert_eq!(origin_of("10.0.0.1", &[hops, hosts]), "http://api.example.com");
+        assert_eq!(origin_of("10.0.0.1", &[hops, headers[1]]), "http://api.example.com");
         let standard = "for=192.0.2.1;host=evil.example, for=198.51.100.7;host=api.example.com;proto=https, for=10.0.0.2";
-        assert_eq!(asked("10.0.0.1", &[("forwarded", standard)]), "https://api.example.com");
-        // A client's own word beside that of the proxy.
-        let beside = [said[0], said[1], said[2], ("forwarded", "for=198.51.100.7;host=evil.example")];
-        assert_eq!(asked("10.0.0.1", &beside), "https://inside:8080");
+        assert_eq!(origin_of("10.0.0.1", &[("forwarded", standard)]), "https://api.example.com");
+        // The client sent `Forwarded`, the proxy set the other headers.
+        let both = [headers[0], headers[1], headers[2], ("forwarded", "for=198.51.100.7;host=evil.example")];
+        assert_eq!(origin_of("10.0.0.1", &both), "https://inside:8080");
     }
 }

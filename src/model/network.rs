@@ -1,56 +1,25 @@
 //! Ranges of network addresses, as operators write them, and which addresses are this machine or the public internet.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
-use std::str::FromStr;
 use std::sync::LazyLock;
 
+use ipnet::IpNet;
 use url::Url;
 
-/// A range of addresses, as `10.0.0.0/8` or a single address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
-    address: IpAddr,
-    bits: u8,
-}
-
-/// The error of a text that is no range of addresses.
+/// The text is no address and no range.
 #[derive(Debug, thiserror::Error)]
-#[error("expected an address or a range of them, as 10.0.0.0/8")]
-pub struct BadNetwork;
+#[error("expected an address or a range, such as 10.0.0.0/8")]
+pub struct InvalidNetwork;
 
-impl FromStr for Network {
-    type Err = BadNetwork;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (address, bits) =
-            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| BadNetwork)?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| BadNetwork)?;
-        if bits <= most { Ok(Network { address, bits }) } else { Err(BadNetwork) }
-    }
+/// Parses an address or a range of addresses.
+pub fn parse_network(text: &str) -> Result<IpNet, InvalidNetwork> {
+    text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| InvalidNetwork)
 }
 
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.bits)
-    }
-}
-
-impl Network {
-    pub fn contains(&self, address: IpAddr) -> bool {
-        let shift = |width: u32| width.saturating_sub(u32::from(self.bits));
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                (own.to_bits() ^ other.to_bits()).checked_shr(shift(32)).unwrap_or(0) == 0
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                (own.to_bits() ^ other.to_bits()).checked_shr(shift(128)).unwrap_or(0) == 0
-            }
-            _ => false,
-        }
-    }
+/// Whether an address is in one of the networks; an IPv4-mapped address counts as IPv4.
+pub fn contains(networks: &[IpNet], address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    networks.iter().any(|network| network.contains(&address))
 }
 
 /// Whether an address leads to this machine, where no proxy is to be asked.
@@ -68,7 +37,7 @@ pub fn is_loopback(base: &Url) -> bool {
 
 /// What is not the public internet, of IPv4 and of the one range of IPv6 from which public addresses are given out (IANA's
 /// registries of special-purpose addresses).
-static SPECIAL: LazyLock<Vec<Network>> = LazyLock::new(|| {
+static SPECIAL: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
     let ranges = [
         "0.0.0.0/8",       // this network
         "10.0.0.0/8",      // private
@@ -107,7 +76,7 @@ pub fn is_public(address: IpAddr) -> bool {
             [first, ..] => first & 0xe000 == 0x2000,
         },
     };
-    given_out && !SPECIAL.iter().any(|range| range.contains(address))
+    given_out && !contains(&SPECIAL, address)
 }
 
 #[cfg(test)]
@@ -127,19 +96,21 @@ mod tests {
     }
 
     #[test]
-    fn networks_contain_what_they_should() {
-        let holds = |network: &str, address: &str| {
-            network.parse::<Network>().unwrap().contains(address.parse().unwrap())
+    fn addresses_are_matched_with_ranges() {
+        let is_in = |network: &str, address: &str| {
+            contains(&[parse_network(network).unwrap()], address.parse().unwrap())
         };
-        assert!(holds("10.0.0.0/8", "10.255.0.1"));
-        assert!(!holds("10.0.0.0/8", "11.0.0.1"));
-        assert!(holds("127.0.0.1", "127.0.0.1"));
-        assert!(!holds("127.0.0.1", "127.0.0.2"));
-        assert!(holds("0.0.0.0/0", "8.8.8.8"));
-        assert!(holds("fd00::/8", "fd12::1"));
-        assert!(holds("10.0.0.0/8", "::ffff:10.1.1.1"));
-        for wrong in ["10.0.0.0/33", "x", "10.0.0.0/", ""] {
-            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+        assert!(is_in("10.0.0.0/8", "10.255.0.1"));
+        assert!(is_in("10.1.2.3/8", "10.255.0.1"));
+        assert!(!is_in("10.0.0.0/8", "11.0.0.1"));
+        assert!(is_in("127.0.0.1", "127.0.0.1"));
+        assert!(!is_in("127.0.0.1", "127.0.0.2"));
+        assert!(is_in("0.0.0.0/0", "8.8.8.8"));
+        assert!(is_in("fd00::/8", "fd12::1"));
+        assert!(is_in("::1", "::1"));
+        assert!(is_in("10.0.0.0/8", "::ffff:10.1.1.1"));
+        for invalid in ["10.0.0.0/33", "x", "10.0.0.0/", ""] {
+            assert!(parse_network(invalid).is_err(), "{invalid}");
         }
     }
 

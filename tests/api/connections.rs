@@ -6,17 +6,18 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tidemark::http::connections::{Limits, places};
+use tidemark::http::connections::{ConnectionLimits, raise_file_limit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::harness::{Stack, TestApi, WAIT_TIMEOUT, serve_with_limits, wait_until};
 
 /// Short bounds, and still long enough for an honest client on a busy machine.
-const SHORT: Limits = Limits { most: 64, quiet: Duration::from_millis(400) };
+const SHORT: ConnectionLimits =
+    ConnectionLimits { max_connections: 64, idle_timeout: Duration::from_millis(400) };
 
 /// The host of an API within limits.
-async fn host(api: &TestApi, limits: Limits) -> String {
+async fn host(api: &TestApi, limits: ConnectionLimits) -> String {
     serve_with_limits(&api.app, limits).await.trim_start_matches("http://").to_owned()
 }
 
@@ -67,7 +68,7 @@ async fn read_answer(connection: &mut TcpStream) -> String {
 #[tokio::test]
 async fn heads_and_addresses_are_bounded() {
     let api = TestApi::start().await;
-    let host = host(&api, Limits::default()).await;
+    let host = host(&api, ConnectionLimits::default()).await;
     let headers = |count: usize| -> String { (0..count).map(|n| format!("X-{n}: x\r\n")).collect() };
     let with = |more: &str| format!("GET /v2/meta HTTP/1.1\r\nHost: {host}\r\n{more}\r\n");
     assert!(answer(&host, &with(&headers(90))).await.starts_with("HTTP/1.1 200 "));
@@ -127,7 +128,7 @@ async fn who_keeps_quiet_or_is_too_slow_is_hung_up_on() {
     // Byte by byte, each in time: the head as a whole is not.
     let mut slow = TcpStream::connect(&host).await.unwrap();
     slow.write_all(head.as_bytes()).await.unwrap();
-    let mut beat = tokio::time::interval(SHORT.quiet / 20);
+    let mut beat = tokio::time::interval(SHORT.idle_timeout / 20);
     let sending = async {
         let mut byte = [0];
         loop {
@@ -145,7 +146,7 @@ async fn who_keeps_quiet_or_is_too_slow_is_hung_up_on() {
 #[tokio::test]
 async fn who_does_not_read_is_hung_up_on() {
     let api = TestApi::start().await;
-    let host = host(&api, Limits { most: 1, ..SHORT }).await;
+    let host = host(&api, ConnectionLimits { max_connections: 1, ..SHORT }).await;
     let whole = api.get("/v2/openapi.json").await.body_text().len();
     let asked = 128;
     assert!(whole * asked > 16 << 20, "more than both ends keep");
@@ -169,7 +170,7 @@ fn open(connections: &[TcpStream]) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crowd_of_idle_connections_keeps_nobody_out() {
     let api = TestApi::start().await;
-    let limits = Limits { most: 64, quiet: Duration::from_secs(12) };
+    let limits = ConnectionLimits { max_connections: 64, idle_timeout: Duration::from_secs(12) };
     let host = host(&api, limits).await;
     let began = Instant::now();
     let mut busy = TcpStream::connect(&host).await.unwrap();
@@ -182,8 +183,10 @@ async fn a_crowd_of_idle_connections_keeps_nobody_out() {
         }
         idle.push(connection);
         if number % 20 == 0 {
-            wait_until("all of them were taken in", || async { (open(&idle) < limits.most).then_some(()) })
-                .await;
+            wait_until("all of them were taken in", || async {
+                (open(&idle) < limits.max_connections).then_some(())
+            })
+            .await;
             busy.write_all(get(&host, "/v2/meta").as_bytes()).await.unwrap();
             let told = read_answer(&mut busy).await;
             assert!(told.starts_with("HTTP/1.1 200 "), "after {number}: {told}");
@@ -192,10 +195,13 @@ async fn a_crowd_of_idle_connections_keeps_nobody_out() {
     let newcomer = answer(&host, &get(&host, "/v2/meta")).await;
     assert!(newcomer.starts_with("HTTP/1.1 200 "), "{newcomer}");
     // Nobody's time was waited for.
-    assert!(began.elapsed() < limits.quiet, "{:?}", began.elapsed());
+    assert!(began.elapsed() < limits.idle_timeout, "{:?}", began.elapsed());
     busy.write_all(get(&host, "/v2/meta").as_bytes()).await.unwrap();
     assert!(read_answer(&mut busy).await.starts_with("HTTP/1.1 200 "));
-    wait_until("the rest is within the limit", || async { (open(&idle) < limits.most).then_some(()) }).await;
+    wait_until("the rest is within the limit", || async {
+        (open(&idle) < limits.max_connections).then_some(())
+    })
+    .await;
     assert!(open(&idle) > 0, "those who came last may wait");
 }
 
@@ -243,7 +249,7 @@ impl Drop for Serving {
 async fn ten_thousand_idle_connections_take_little_and_keep_nobody_out() {
     const MANY: usize = 10_000;
     // This process has as many open.
-    assert!(places(MANY + 100) > MANY, "raise the limit of open files");
+    assert!(raise_file_limit(MANY + 100) > MANY, "raise the limit of open files");
     let serving = Serving::start();
     let host = serving.url.trim_start_matches("http://").trim_end_matches("/v2").to_owned();
     answer(&host, &get(&host, "/v2/meta")).await;

@@ -156,7 +156,7 @@ async fn requests_that_wait_for_a_lock_keep_nobody_elses_connections() {
     });
     let answers = join_all(waiting).await;
     assert!(answers.iter().all(|answer| answer.status == 503));
-    assert!(answers.iter().any(|answer| answer.body_text().contains("another change was in the way")));
+    assert!(answers.iter().any(|answer| answer.body_text().contains("conflict with a concurrent change")));
     let started = Instant::now();
     send(http_client().get(format!("{url}/v2/creators")).bearer_auth(others_key)).await.ok(200);
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 use tempfile::TempDir;
 use tidemark::app::{App, Clock, Databases, Settings};
-use tidemark::http::connections::{self, Limits};
+use tidemark::http::connections::{self, ConnectionLimits};
 use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::server;
@@ -130,13 +130,13 @@ pub async fn api_database() -> PgPool {
 
 /// Serves on a free port until the test ends, and returns the URL.
 pub async fn serve(app: &App) -> String {
-    serve_with_limits(app, Limits::default()).await
+    serve_with_limits(app, ConnectionLimits::default()).await
 }
 
-pub async fn serve_with_limits(app: &App, limits: Limits) -> String {
+pub async fn serve_with_limits(app: &App, limits: ConnectionLimits) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let acceptor = TcpAcceptor::try_from(listener).unwrap();
-    tokio::spawn(connections::server(acceptor, limits).serve(server::service(app)));
+    tokio::spawn(connections::build_server(acceptor, limits).serve(server::service(app)));
     url
 }

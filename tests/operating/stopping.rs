@@ -116,7 +116,7 @@ async fn requests_in_hand_are_finished_and_new_ones_refused() {
         let refused = connection.ask().await.to_lowercase();
         assert!(refused.starts_with("http/1.1 503 "), "{refused}");
         for part in
-            ["\r\nretry-after: 1\r\n", "\r\nconnection: close\r\n", "service_unavailable", "is stopping"]
+            ["\r\nretry-after: 1\r\n", "\r\nconnection: close\r\n", "service_unavailable", "is shutting down"]
         {
             assert!(refused.contains(part), "{refused}");
         }

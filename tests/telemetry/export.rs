@@ -187,12 +187,18 @@ async fn a_trace_goes_from_request_to_statement_and_every_metric_is_told_by_its_
     // Lines of the log lead to the trace, on standard error and at the collector.
     let line = installation.api.lines().into_iter().find(|line| line["request_id"] == request_id.as_str());
     let line = line.unwrap();
-    assert_eq!((line["trace_id"].as_str(), line["message"].as_str()), (Some(TRACE), Some("answered")));
+    assert_eq!(
+        (line["trace_id"].as_str(), line["message"].as_str()),
+        (Some(TRACE), Some("request finished"))
+    );
     wait_until("the collector has the line", || async {
         receiver.look(|received| {
             let mut logs = received.logs.iter().map(|(_, log)| log);
             let found = logs.find(|log| attribute(&log.attributes, "request_id") == request_id)?;
-            assert_eq!((hex(&found.trace_id).as_str(), text(&found.body).as_str()), (TRACE, "answered"));
+            assert_eq!(
+                (hex(&found.trace_id).as_str(), text(&found.body).as_str()),
+                (TRACE, "request finished")
+            );
             Some(())
         })
     })

@@ -212,7 +212,7 @@ async fn no_key_password_or_caption_is_told_at_any_level() {
     }
     assert!(processes[0].lines().len() > 100, "its log is JSON to the last line");
     let sent = receiver.look(|received| String::from_utf8_lossy(&received.bytes).into_owned());
-    assert!(sent.contains("GET /v2/whoami") && sent.contains("answered"), "nothing was sent");
+    assert!(sent.contains("GET /v2/whoami") && sent.contains("request finished"), "nothing was sent");
     lacks("what is sent", &sent, &secrets);
 }
 

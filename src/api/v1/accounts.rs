@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::PageQuery;
+use super::format::Success;
 use crate::api::accounts::read_named;
 use crate::app::App;
-use crate::http::input::FromBody;
-use crate::http::input::fields::Object;
-use crate::http::legacy::Success;
-use crate::http::route::read;
-use crate::http::{Body, Caller, Problem, Query, unit};
+use crate::http::input::{BodyFields, FromBody};
+use crate::http::route::get_or_head;
+use crate::http::{Body, Caller, Problem, Query, in_transaction};
 use crate::model::account::Account;
 use crate::store::Write;
 use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
@@ -19,7 +18,7 @@ use crate::store::records::accounts::{self, AccountFilter};
 
 pub(super) fn router() -> Router {
     Router::new()
-        .push(Router::with_path("getAccounts").push(read(get_accounts)))
+        .push(Router::with_path("getAccounts").push(get_or_head(get_accounts)))
         .push(Router::with_path("addAccount").post(add_account))
         .push(Router::with_path("activateAccount").post(activate_account))
         .push(Router::with_path("deactivateAccount").post(deactivate_account))
@@ -35,7 +34,7 @@ impl FromBody for AddBody {
         json!({"platform": "tiktok", "username": "salt.and.tide"})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         let new = read_named(body).map(|(platform, username)| NewAccount {
             platform,
             username,
@@ -54,7 +53,7 @@ impl FromBody for AccountBody {
         json!({"account_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         body.require("account_id");
         AccountBody { account_id: body.uuid("account_id").unwrap_or_default() }
     }
@@ -77,7 +76,7 @@ async fn get_accounts(
 async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>, Problem> {
     let new = body.0.new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
     let now = app.clock.now().await;
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         let id = change::create(&mut write, &new, now).await?;
         commit(&app, write, id).await
@@ -112,7 +111,7 @@ async fn set_active(
     is_active: bool,
 ) -> Result<Success<Account>, Problem> {
     let change = AccountChange { is_active: Some(is_active), ..AccountChange::default() };
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         change::update(&mut write, id, &change).await?;
         commit(app, write, id).await

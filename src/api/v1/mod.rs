@@ -1,22 +1,23 @@
-//! The retired first version: verbs in the path and bare JSON over the functions of the second. It gets nothing
-//! new. Its form, its errors included, and the headers that say that it goes are `http::legacy`'s.
+//! The deprecated v1: verbs in the path and bare JSON, over the functions of v2. It gets no new features.
 
 mod accounts;
+mod format;
 mod videos;
 
 use salvo::{Depot, Request, Router, handler};
 
+pub use format::DeprecationHeaders;
+use format::{Success, deprecated_on, sunset_on};
+
 use super::system::Meta;
-use crate::http::input::fields::Params;
-use crate::http::input::{FromQuery, Parts};
-use crate::http::legacy::{Success, deprecated_on, sunset_on};
-use crate::http::output::page::{ListSort, base_url};
-use crate::http::route::read;
+use crate::http::forwarded::base_url;
+use crate::http::input::{FromQuery, ListSort, Parts, QueryParams};
+use crate::http::route::get_or_head;
 use crate::model::limits;
 use crate::store::postgres::keyset::PageRequest;
 
 pub(super) fn public() -> Router {
-    Router::with_path("meta").push(read(read_meta))
+    Router::with_path("meta").push(get_or_head(read_meta))
 }
 
 pub(super) fn private() -> Router {
@@ -30,7 +31,7 @@ struct PageQuery {
 }
 
 impl FromQuery for PageQuery {
-    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
         PageQuery {
             limit: query.integer("limit", &limits::PAGE_SIZE).unwrap_or(limits::DEFAULT_PAGE_SIZE),
             offset: query.integer("offset", &limits::OFFSET).unwrap_or(0),

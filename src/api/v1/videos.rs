@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::PageQuery;
+use super::format::Success;
 use crate::api::videos::{IDENTIFIER, follow, refuse_unreadable};
 use crate::app::App;
-use crate::http::input::FromBody;
-use crate::http::input::fields::Object;
-use crate::http::legacy::Success;
-use crate::http::route::read;
-use crate::http::{Body, Caller, Deadline, Problem, Query, unit};
+use crate::http::input::{BodyFields, FromBody};
+use crate::http::route::get_or_head;
+use crate::http::{Body, Caller, Deadline, Problem, Query, in_transaction};
 use crate::model::account::Metadata;
 use crate::model::identifier::VideoIdentifier;
 use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
@@ -23,8 +22,8 @@ use crate::store::records::videos::{self, TrackedVideoSort, VideoFilter};
 
 pub(super) fn router() -> Router {
     Router::new()
-        .push(Router::with_path("getInstagramPosts").push(read(get_instagram_posts)))
-        .push(Router::with_path("getTiktokVideos").push(read(get_tiktok_videos)))
+        .push(Router::with_path("getInstagramPosts").push(get_or_head(get_instagram_posts)))
+        .push(Router::with_path("getTiktokVideos").push(get_or_head(get_tiktok_videos)))
         .push(Router::with_path("addInstagramPost").post(add_instagram_post))
         .push(Router::with_path("addTiktokVideo").post(add_tiktok_video))
         .push(Router::with_path("activateVideo").post(activate_video))
@@ -39,7 +38,7 @@ struct Added {
 }
 
 /// Reads the one of two members that names a video.
-fn read_added(body: &mut Object<'_>, platform: Platform, name: &'static str) -> Option<Added> {
+fn read_added(body: &mut BodyFields<'_>, platform: Platform, name: &'static str) -> Option<Added> {
     let (by_name, by_url) = (body.text(name, &IDENTIFIER), body.text("url", &IDENTIFIER));
     let (field, text) = match (by_name, by_url) {
         (Some(text), None) => (name, text),
@@ -50,7 +49,7 @@ fn read_added(body: &mut Object<'_>, platform: Platform, name: &'static str) -> 
         }
         (None, None) => {
             // What is there and wrong is told already.
-            if !body.violations.concern(name) && !body.violations.concern("url") {
+            if !body.violations.contains_field(name) && !body.violations.contains_field("url") {
                 body.violations.add(name, "is required, or else url");
             }
             return None;
@@ -73,7 +72,7 @@ impl FromBody for PostBody {
         json!({"shortcode": "DExample123"})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         PostBody(read_added(body, Platform::Instagram, "shortcode"))
     }
 }
@@ -86,7 +85,7 @@ impl FromBody for TiktokBody {
         json!({"video_id": "7301234567890123456"})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         TiktokBody(read_added(body, Platform::Tiktok, "video_id"))
     }
 }
@@ -101,7 +100,7 @@ impl FromBody for VideoBody {
         json!({"video_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         body.require("video_id");
         VideoBody { video_id: body.uuid("video_id").unwrap_or_default() }
     }
@@ -186,7 +185,7 @@ async fn add(
     };
     let now = app.clock.now().await;
     let new = NewVideo { platform, video, tracking };
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         let id = change::create(&mut write, &new, now).await?;
         commit(app, write, id).await
@@ -217,7 +216,7 @@ async fn set_active(
     is_active: bool,
 ) -> Result<Success<Video>, Problem> {
     let change = VideoChange { is_active: Some(is_active), ..VideoChange::default() };
-    unit(|| async {
+    in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         change::update(&mut write, id, &change).await?;
         commit(app, write, id).await

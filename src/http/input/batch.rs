@@ -1,5 +1,4 @@
-//! Batches: lists of ids that are asked about at once, in the body of a POST or in the query of a GET. What a batch
-//! holds is said once, over the source that both of them are.
+//! Batches of ids with a window, read alike from the body of a POST and the query of a GET.
 
 use std::hash::Hash;
 use std::ops::RangeInclusive;
@@ -7,69 +6,69 @@ use std::ops::RangeInclusive;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::http::input::fields::{Object, Params, Violations, uuid, whole};
-use crate::http::input::window::WindowParams;
-use crate::http::input::{FromBody, FromQuery, Parts};
-use crate::http::openapi::schema_recorder;
+use super::body::{BodyFields, FromBody};
+use super::fields::{parse_uuid, parse_whole_number};
+use super::part::Parts;
+use super::query::{FromQuery, QueryParams};
+use super::violations::Violations;
+use super::window::WindowParams;
+use crate::http::openapi::schema;
 use crate::model::limits::{MAX_BATCH_IDS, MAX_QUERY_IDS};
 use crate::model::period::DateRules;
 
-/// What is asked about at once.
+/// A batch request.
 pub trait Batch: Send {
-    /// A body that is read without violations.
+    /// A valid body, for the OpenAPI document.
     fn example() -> Value;
 
     fn read<S: BatchSource>(source: &mut S) -> Self;
 }
 
-/// A value that stands in a list of a batch.
-pub trait Entry: Copy + Eq + Hash {
+/// A value in a list of a batch.
+pub trait BatchItem: Copy + Eq + Hash {
     fn schema() -> Value;
-    fn of_text(text: &str) -> Result<Self, String>;
-    fn of_json(value: &Value) -> Result<Self, String>;
+    fn from_text(text: &str) -> Result<Self, String>;
+    fn from_json(value: &Value) -> Result<Self, String>;
 }
 
-/// Where the lists and the window of a batch stand.
+/// The body or the query that a batch is read from.
 pub trait BatchSource {
-    /// How many ids may be asked about, all lists together.
-    const MOST: usize;
+    /// Limit on the ids of all lists together.
+    const MAX_IDS: usize;
 
-    /// Says what the list that is read next means.
-    fn about(&mut self, text: &'static str) -> &mut Self;
-    /// A list without repetitions; `None` when it is absent or refused.
-    fn list<T: Entry>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>>;
-    /// Notes that a list has to be there.
+    /// Sets the description of the list that is read next.
+    fn describe(&mut self, text: &'static str) -> &mut Self;
+    /// Reads a list without its repetitions; `None` if it is absent or invalid.
+    fn list<T: BatchItem>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>>;
     fn require(&mut self, name: &'static str);
-    /// Notes that one of two lists has to be there, unless asking about nothing is answered with nothing.
+    /// Requires one of two lists in a query; a body without both has an empty result.
     fn require_either(&mut self, names: [&'static str; 2]);
     fn window(&mut self) -> WindowParams;
     fn violations(&mut self) -> &mut Violations;
 
-    /// Ids that may be left out.
-    fn ids<T: Entry>(&mut self, name: &'static str) -> Option<Vec<T>> {
-        self.list(name, 0..=Self::MOST)
+    fn ids<T: BatchItem>(&mut self, name: &'static str) -> Option<Vec<T>> {
+        self.list(name, 0..=Self::MAX_IDS)
     }
 
-    /// Ids that have to be named.
-    fn required_ids<T: Entry>(&mut self, name: &'static str) -> Vec<T> {
+    fn required_ids<T: BatchItem>(&mut self, name: &'static str) -> Vec<T> {
         self.require(name);
         self.ids(name).unwrap_or_default()
     }
 }
 
-impl BatchSource for Object<'_> {
-    const MOST: usize = MAX_BATCH_IDS;
+impl BatchSource for BodyFields<'_> {
+    const MAX_IDS: usize = MAX_BATCH_IDS;
 
-    fn about(&mut self, text: &'static str) -> &mut Self {
-        Object::about(self, text)
+    fn describe(&mut self, text: &'static str) -> &mut Self {
+        BodyFields::describe(self, text)
     }
 
-    fn list<T: Entry>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>> {
-        Object::list(self, name, &bounds, T::schema, T::of_json)
+    fn list<T: BatchItem>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>> {
+        BodyFields::list(self, name, &bounds, T::schema, T::from_json)
     }
 
     fn require(&mut self, name: &'static str) {
-        Object::require(self, name);
+        BodyFields::require(self, name);
     }
 
     fn require_either(&mut self, _names: [&'static str; 2]) {}
@@ -83,23 +82,23 @@ impl BatchSource for Object<'_> {
     }
 }
 
-impl BatchSource for Params<'_> {
-    const MOST: usize = MAX_QUERY_IDS;
+impl BatchSource for QueryParams<'_> {
+    const MAX_IDS: usize = MAX_QUERY_IDS;
 
-    fn about(&mut self, text: &'static str) -> &mut Self {
-        Params::about(self, text)
+    fn describe(&mut self, text: &'static str) -> &mut Self {
+        QueryParams::describe(self, text)
     }
 
-    fn list<T: Entry>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>> {
-        Params::list(self, name, *bounds.end(), T::schema, T::of_text)
+    fn list<T: BatchItem>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>> {
+        QueryParams::list(self, name, *bounds.end(), T::schema, T::from_text)
     }
 
     fn require(&mut self, name: &'static str) {
-        Params::require(self, name);
+        QueryParams::require(self, name);
     }
 
     fn require_either(&mut self, [one, other]: [&'static str; 2]) {
-        if !self.has(one) && !self.has(other) {
+        if !self.contains(one) && !self.contains(other) {
             self.violations.add(one, format!("is required without {other}"));
         }
     }
@@ -118,41 +117,41 @@ impl<T: Batch> FromBody for T {
         <T as Batch>::example()
     }
 
-    fn read(body: &mut Object<'_>) -> Self {
+    fn read(body: &mut BodyFields<'_>) -> Self {
         Batch::read(body)
     }
 }
 
 impl<T: Batch> FromQuery for T {
-    fn read(query: &mut Params<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
         Batch::read(query)
     }
 }
 
-impl Entry for Uuid {
+impl BatchItem for Uuid {
     fn schema() -> Value {
-        schema_recorder::uuid()
+        schema::uuid()
     }
 
-    fn of_text(text: &str) -> Result<Self, String> {
-        uuid(text).map_err(str::to_owned)
+    fn from_text(text: &str) -> Result<Self, String> {
+        parse_uuid(text).map_err(str::to_owned)
     }
 
-    fn of_json(value: &Value) -> Result<Self, String> {
-        Self::of_text(value.as_str().unwrap_or_default())
+    fn from_json(value: &Value) -> Result<Self, String> {
+        Self::from_text(value.as_str().unwrap_or_default())
     }
 }
 
-impl Entry for i64 {
+impl BatchItem for i64 {
     fn schema() -> Value {
         json!({"type": "integer", "format": "int64"})
     }
 
-    fn of_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "must be an integer of at most 64 bits".to_owned())
     }
 
-    fn of_json(value: &Value) -> Result<Self, String> {
-        whole(value)?.ok_or_else(|| "must be an integer of at most 64 bits".to_owned())
+    fn from_json(value: &Value) -> Result<Self, String> {
+        parse_whole_number(value)?.ok_or_else(|| "must be an integer of at most 64 bits".to_owned())
     }
 }

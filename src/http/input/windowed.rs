@@ -7,11 +7,15 @@ use salvo_oapi::{Components, EndpointArgRegister, Operation};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::window::{WindowMeta, WindowParams};
-use super::{Args, Body, METADATA, Part, Path, Query, read};
+use super::body::Body;
+use super::part::{Args, METADATA, Part, read};
+use super::path::Path;
+use super::query::Query;
+use super::window::WindowParams;
 use crate::app::App;
-use crate::http::middleware::authenticate::Caller;
+use crate::http::caller::Caller;
 use crate::http::output::problem::Problem;
+use crate::http::output::window::WindowMeta;
 use crate::model::period::Window;
 use crate::response_cache::ResponseCache;
 use crate::store::analytics::HistoryReader;
@@ -44,7 +48,7 @@ pub trait Windowed {
 
 impl Windowed for WindowParams {
     fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
-        self.at(now)
+        self.resolve(now)
     }
 }
 

@@ -1,56 +1,40 @@
-//! Whether a caller takes JSON, which is all that the service speaks.
+//! Rejects requests that do not accept JSON.
 
 use salvo::http::header::ACCEPT;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 
+use super::weights::parse_weights;
 use crate::http::output::problem::Problem;
 
-/// Lets only requests through that can be answered in JSON.
-pub struct RequireAccept;
+pub struct RequireAcceptJson;
 
 #[async_trait]
-impl Handler for RequireAccept {
+impl Handler for RequireAcceptJson {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let ranges: Vec<_> =
             req.headers().get_all(ACCEPT).iter().map(|value| value.to_str().unwrap_or("?")).collect();
-        if !takes_json(&ranges.join(",")) {
+        if !accepts_json(&ranges.join(",")) {
             Problem::not_acceptable().write(req, depot, res).await;
             ctrl.skip_rest();
         }
     }
 }
 
-/// Splits a header with weights into its values and their weights in thousandths.
-pub fn weighted(header: &str) -> impl Iterator<Item = (&str, u16)> {
-    header.split(',').filter_map(|entry| {
-        let mut parts = entry.split(';').map(str::trim);
-        let value = parts.next().filter(|value| !value.is_empty())?;
-        let weight = parts.find_map(|part| {
-            let (name, weight) = part.split_once('=')?;
-            name.trim().eq_ignore_ascii_case("q").then(|| weight.trim().parse::<f32>().unwrap_or(0.0))
-        });
-        Some((value, (weight.unwrap_or(1.0).clamp(0.0, 1.0) * 1000.0) as u16))
-    })
-}
-
-/// Whether an `Accept` header is satisfied: the most specific range that is about JSON decides.
-fn takes_json(accept: &str) -> bool {
-    if weighted(accept).next().is_none() {
+/// Whether an `Accept` header allows JSON. The most specific matching range decides.
+fn accepts_json(accept: &str) -> bool {
+    if parse_weights(accept).next().is_none() {
         return true;
     }
-    let best = |wanted: &str| {
-        weighted(accept)
+    let weight_of = |wanted: &str| {
+        parse_weights(accept)
             .filter(|(range, _)| range.eq_ignore_ascii_case(wanted))
             .map(|(_, weight)| weight)
             .max()
     };
-    let json = best("application/json").or_else(|| best("application/*")).or_else(|| best("*/*"));
-    match json {
+    let json = weight_of("application/json");
+    match json.or_else(|| weight_of("application/*")).or_else(|| weight_of("*/*")) {
         Some(weight) if weight > 0 => true,
-        _ => {
-            best("application/json").is_none()
-                && best("application/problem+json").is_some_and(|weight| weight > 0)
-        }
+        _ => json.is_none() && weight_of("application/problem+json").is_some_and(|weight| weight > 0),
     }
 }
 
@@ -59,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_specific_range_decides() {
+    fn most_specific_accept_range_decides() {
         for accept in [
             "",
             " , ",
@@ -72,7 +56,7 @@ mod tests {
             "application/problem+json",
             "application/*;q=0, application/json",
         ] {
-            assert!(takes_json(accept), "{accept}");
+            assert!(accepts_json(accept), "{accept}");
         }
         for accept in [
             "text/html",
@@ -83,15 +67,7 @@ mod tests {
             "application/problem+json;q=0",
             "nonsense",
         ] {
-            assert!(!takes_json(accept), "{accept}");
+            assert!(!accepts_json(accept), "{accept}");
         }
-    }
-
-    #[test]
-    fn weights_are_read_in_thousandths() {
-        assert_eq!(
-            weighted("gzip;q=0.5, br , ;q=1, zstd;Q=x").collect::<Vec<_>>(),
-            [("gzip", 500), ("br", 1000), ("zstd", 0)]
-        );
     }
 }

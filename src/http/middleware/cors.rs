@@ -1,9 +1,9 @@
-//! Which web pages may read answers: none, unless configuration lists their origins.
+//! CORS for the configured origins.
 
 use salvo::cors::{Any, CallNext, Cors, CorsHandler};
 use salvo::http::{HeaderValue, Method};
 
-const EXPOSED: [&str; 8] = [
+const EXPOSED_HEADERS: [&str; 8] = [
     "X-Request-ID",
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
@@ -14,25 +14,26 @@ const EXPOSED: [&str; 8] = [
     "Retry-After",
 ];
 
-const ACCEPTED: [&str; 6] =
+const ALLOWED_HEADERS: [&str; 6] =
     ["Authorization", "Content-Type", "Accept", "If-None-Match", "Idempotency-Key", "X-Request-ID"];
 
-/// Makes the step for the listed origins, `*` meaning all; none without any.
-pub(in crate::http) fn handler(origins: &[String]) -> Option<CorsHandler> {
+/// Returns the handler for the origins, `*` meaning all; `None` without origins.
+pub fn cors_handler(origins: &[String]) -> Option<CorsHandler> {
     let cors = Cors::new()
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
-        .allow_headers(ACCEPTED.to_vec())
-        .expose_headers(EXPOSED.to_vec())
+        .allow_headers(ALLOWED_HEADERS.to_vec())
+        .expose_headers(EXPOSED_HEADERS.to_vec())
         .max_age(600);
     let cors = if origins.iter().any(|origin| origin == "*") {
         cors.allow_origin(Any)
     } else {
-        let listed: Vec<_> = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
-        if listed.is_empty() {
+        let origins: Vec<_> =
+            origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
+        if origins.is_empty() {
             return None;
         }
-        cors.allow_origin(listed)
+        cors.allow_origin(origins)
     };
-    // The headers are set before the rest runs, so that they are on errors too.
+    // Sets the headers before the other middleware runs, so that errors have them too.
     Some(CorsHandler::new(cors, CallNext::After))
 }

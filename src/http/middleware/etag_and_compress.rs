@@ -1,7 +1,5 @@
-//! In which form an answer travels: its entity tag, whether the client has it already, and its compression.
-//!
-//! A tag names the identity representation; a compressed one is the same tag with the coding's name behind it, so
-//! each is a strong tag of its own and every one of them is recognised on the next request.
+//! ETags, 304 responses and compression. A compressed response has the tag of the uncompressed one with the name of the
+//! coding appended, so every coding has a strong tag of its own, and `If-None-Match` matches any of them.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,11 +11,10 @@ use salvo::http::header::{
 use salvo::http::{HeaderMap, HeaderValue, Method, ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
-use crate::http::middleware::accept::weighted;
+use super::weights::parse_weights;
 use crate::response_cache::{self, CachedResponse};
 
-/// Below this an answer is sent as it is.
-const COMPRESSED_FROM: usize = 1024;
+const MIN_COMPRESSED_BYTES: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
@@ -27,7 +24,7 @@ enum Coding {
 }
 
 impl Coding {
-    /// In the order in which they are preferred when the client does not care.
+    /// In order of preference among equal weights.
     const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
 
     const fn name(self) -> &'static str {
@@ -38,21 +35,22 @@ impl Coding {
         }
     }
 
-    /// Chooses the coding that an `Accept-Encoding` header likes best; `None` for identity.
-    fn choose(accepted: &str) -> Option<Coding> {
-        let own = |name: &str| {
-            weighted(accepted).find(|(coding, _)| coding.eq_ignore_ascii_case(name)).map(|(_, weight)| weight)
+    /// Returns the preferred coding of an `Accept-Encoding` header; `None` for identity.
+    fn negotiate(accept_encoding: &str) -> Option<Coding> {
+        let weight_of = |name: &str| {
+            let mut weights = parse_weights(accept_encoding);
+            weights.find(|(coding, _)| coding.eq_ignore_ascii_case(name)).map(|(_, weight)| weight)
         };
-        let others = own("*").unwrap_or(0);
+        let default = weight_of("*").unwrap_or(0);
         let mut best = None;
         for coding in Coding::ALL {
-            let weight = own(coding.name()).unwrap_or(others);
+            let weight = weight_of(coding.name()).unwrap_or(default);
             if weight > best.map_or(0, |(_, weight)| weight) {
                 best = Some((coding, weight));
             }
         }
-        // A client that likes identity better says so by name.
-        let identity = own("identity").unwrap_or(0);
+        // Identity is preferred only if it is named.
+        let identity = weight_of("identity").unwrap_or(0);
         best.filter(|(_, weight)| *weight >= identity).map(|(coding, _)| coding)
     }
 
@@ -74,61 +72,55 @@ impl Coding {
     }
 }
 
-/// Gives answers their tag, leaves out what the client has, and compresses the rest.
-pub struct Represent;
+pub struct EtagAndCompress;
 
 #[async_trait]
-impl Handler for Represent {
+impl Handler for EtagAndCompress {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         ctrl.call_next(req, depot, res).await;
-        let reads = matches!(*req.method(), Method::GET | Method::HEAD);
-        if reads {
+        let is_read = matches!(*req.method(), Method::GET | Method::HEAD);
+        if is_read {
             res.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding, Authorization"));
         }
         let ResBody::Once(body) = &res.body else { return };
         let body = body.clone();
-        // What was tagged and encoded before, if the body is that of an answer that is kept.
-        let finished = depot.get_typed::<Arc<CachedResponse>>().ok().filter(|kept| *kept.body() == body);
-        let accepted = joined(req.headers(), ACCEPT_ENCODING.as_str());
-        let coding =
-            Coding::choose(&accepted).filter(|_| body.len() >= COMPRESSED_FROM && is_text(res.headers()));
-        if reads && res.status_code == Some(StatusCode::OK) {
-            let tag =
-                finished.as_ref().map_or_else(|| response_cache::etag(&body), |kept| kept.etag().to_owned());
+        // A cached response has its tag and encodings, unless an error replaced its body.
+        let cached = depot.get_typed::<Arc<CachedResponse>>().ok().filter(|cached| *cached.body() == body);
+        let coding = Coding::negotiate(&joined(req.headers(), ACCEPT_ENCODING.as_str()))
+            .filter(|_| body.len() >= MIN_COMPRESSED_BYTES && is_compressible(res.headers()));
+        if is_read && res.status_code == Some(StatusCode::OK) {
+            let tag = cached
+                .as_ref()
+                .map_or_else(|| response_cache::etag(&body), |cached| cached.etag().to_owned());
             let headers = res.headers_mut();
             headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
-            if let Ok(value) = HeaderValue::from_str(&quoted(&tag, coding)) {
+            if let Ok(value) = HeaderValue::from_str(&quoted_tag(&tag, coding)) {
                 headers.insert(ETAG, value);
             }
-            if knows(&joined(req.headers(), IF_NONE_MATCH.as_str()), &tag) {
+            if matches_tag(&joined(req.headers(), IF_NONE_MATCH.as_str()), &tag) {
                 headers.remove(CONTENT_TYPE);
                 res.status_code(StatusCode::NOT_MODIFIED);
                 res.body(ResBody::None);
                 return;
             }
         }
-        let encode = |coding: Coding| match finished {
-            Some(kept) => kept.encoded(coding.name(), |body| coding.encode(body)),
+        let encode = |coding: Coding| match cached {
+            Some(cached) => cached.encoded(coding.name(), |body| coding.encode(body)),
             None => coding.encode(&body).map(Bytes::from),
         };
-        let encoded = coding.and_then(|coding| Some((coding, encode(coding).ok()?)));
-        let length = match encoded {
-            Some((coding, encoded)) => {
-                res.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
-                let length = encoded.len();
-                res.body(ResBody::Once(encoded));
-                length
-            }
-            None => body.len(),
-        };
+        let mut length = body.len();
+        if let Some((coding, encoded)) = coding.and_then(|coding| Some((coding, encode(coding).ok()?))) {
+            res.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+            length = encoded.len();
+            res.body(ResBody::Once(encoded));
+        }
         if *req.method() == Method::HEAD {
             res.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
     }
 }
 
-/// Whether compressing is worth it.
-fn is_text(headers: &HeaderMap) -> bool {
+fn is_compressible(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.starts_with("text/") || kind.contains("json") || kind.contains("javascript")
 }
@@ -138,23 +130,23 @@ fn joined(headers: &HeaderMap, name: &str) -> String {
     values.join(",")
 }
 
-fn quoted(tag: &str, coding: Option<Coding>) -> String {
+fn quoted_tag(tag: &str, coding: Option<Coding>) -> String {
     match coding {
         Some(coding) => format!("\"{tag}-{}\"", coding.name()),
         None => format!("\"{tag}\""),
     }
 }
 
-/// Whether an `If-None-Match` header names the tag, in whichever coding, by weak comparison.
-fn knows(header: &str, tag: &str) -> bool {
+/// Whether an `If-None-Match` header matches the tag in any coding, by weak comparison.
+fn matches_tag(header: &str, tag: &str) -> bool {
     if header.trim() == "*" {
         return true;
     }
-    // Between two quotes stands a tag; what is outside of them are commas, spaces and W/.
-    let opaque_tags = header.split('"').skip(1).step_by(2);
-    let mut codings = Coding::ALL.iter().map(|coding| Some(*coding)).chain([None]);
-    let own: Vec<String> = codings.by_ref().map(|coding| quoted(tag, coding)).collect();
-    opaque_tags.into_iter().any(|known| own.iter().any(|own| own.trim_matches('"') == known))
+    // Between pairs of quotes are tags; outside are commas, spaces and `W/`.
+    let mut sent = header.split('"').skip(1).step_by(2);
+    let codings = Coding::ALL.into_iter().map(Some).chain([None]);
+    let own: Vec<String> = codings.map(|coding| quoted_tag(tag, coding)).collect();
+    sent.any(|sent| own.iter().any(|own| own.trim_matches('"') == sent))
 }
 
 #[cfg(test)]
@@ -162,8 +154,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codings_are_chosen_by_weight_then_by_ours() {
-        for (accepted, expected) in [
+    fn coding_is_negotiated_by_weight_then_preference() {
+        for (accept_encoding, expected) in [
             ("", None),
             ("identity", None),
             ("deflate", None),
@@ -176,24 +168,24 @@ mod tests {
             ("identity, gzip;q=0.5", None),
             ("identity;q=0.5, gzip;q=0.5", Some(Coding::Gzip)),
         ] {
-            assert_eq!(Coding::choose(accepted), expected, "{accepted}");
+            assert_eq!(Coding::negotiate(accept_encoding), expected, "{accept_encoding}");
         }
     }
 
     #[test]
-    fn a_tag_is_known_in_any_coding_weak_or_strong_among_others() {
+    fn tag_matches_in_any_coding() {
         for header in
             ["\"abc\"", "W/\"abc\"", "\"x,y\", \"abc-gzip\"", "W/\"abc-br\" , \"z\"", "*", "\"abc-zstd\""]
         {
-            assert!(knows(header, "abc"), "{header}");
+            assert!(matches_tag(header, "abc"), "{header}");
         }
         for header in ["", "\"abcd\"", "abc", "\"abc-xz\"", "\"*\""] {
-            assert!(!knows(header, "abc"), "{header}");
+            assert!(!matches_tag(header, "abc"), "{header}");
         }
     }
 
     #[test]
-    fn what_is_encoded_decodes_to_the_same() {
+    fn encoded_bodies_decode_to_the_original() {
         let text = "tidemark ".repeat(500).into_bytes();
         let gzip = Coding::Gzip.encode(&text).unwrap();
         let mut decoded = Vec::new();

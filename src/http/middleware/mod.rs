@@ -1,12 +1,30 @@
-//! Middleware, in the order in which `http::service`, `http::public` and `http::private` apply it.
+//! Middleware. `http::service` and its routers list it in the order in which a request meets it.
 
 pub mod accept;
 pub mod authenticate;
-pub(super) mod cors;
+pub mod catch_panic;
+pub mod cors;
+pub mod drain_body;
 pub mod etag_and_compress;
 pub mod parse_request;
 pub mod rate_limit;
-pub(super) mod record_metrics;
+pub mod record_metrics;
 pub mod request_id;
 pub mod request_timeout;
-pub(super) mod shutdown;
+pub mod shutdown;
+pub mod unmatched_route;
+mod weights;
+
+pub use accept::RequireAcceptJson;
+pub use authenticate::{Authenticate, RequireScope};
+pub use catch_panic::CatchPanic;
+pub use cors::cors_handler;
+pub use drain_body::DrainRejectedBody;
+pub use etag_and_compress::EtagAndCompress;
+pub use parse_request::ParseRequest;
+pub use rate_limit::RateLimit;
+pub use record_metrics::RecordMetrics;
+pub use request_id::AssignRequestId;
+pub use request_timeout::RequestTimeout;
+pub use shutdown::RejectDuringShutdown;
+pub use unmatched_route::UnmatchedRoute;

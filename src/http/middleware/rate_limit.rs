@@ -1,5 +1,4 @@
-//! How often: fixed windows of one clock minute, counted exactly, within this process or in Postgres with all
-//! others, and the headers that tell a caller where it stands.
+//! Limits the requests of each key per clock minute, counted exactly, in this process or in Postgres for all processes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,90 +10,86 @@ use salvo::http::HeaderName;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use uuid::Uuid;
 
+use super::record_metrics::count_rate_limit_rejection;
 use crate::app::{App, RateLimitStore};
-use crate::http::middleware::authenticate::Caller;
-use crate::http::middleware::record_metrics;
-use crate::http::middleware::request_timeout::{self, TimeLeft};
+use crate::http::caller::Caller;
+use crate::http::deadline::TimeBudget;
 use crate::http::output::problem::Problem;
 use crate::store::records::rate_limits::{self, RateLimitWindow};
 
-const SECONDS: i64 = 60;
+const WINDOW_SECONDS: i64 = 60;
 
-/// Counts by key in the clock minute that is running.
-pub struct Windows<K>(Mutex<Counts<K>>);
+/// Counts requests by key in the current clock minute.
+pub struct MinuteWindows<K>(Mutex<Counts<K>>);
 
 struct Counts<K> {
-    /// The minute that is counted, since the epoch.
+    /// Since the epoch.
     minute: i64,
-    taken: HashMap<K, u32>,
+    used: HashMap<K, u32>,
 }
 
-/// What a window has left after a request.
+/// The window of a key after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
-    pub allowed: bool,
+pub struct WindowStatus {
+    pub is_allowed: bool,
     pub remaining: u32,
-    /// The Unix second at which the window ends.
+    /// End of the window, in Unix seconds.
     pub reset: i64,
     pub seconds_left: u64,
 }
 
-impl Taken {
-    /// What the shared count of a clock minute means for a limit.
-    fn from_counted(counted: RateLimitWindow, limit: u32) -> Self {
-        let taken = counted.used.map(|taken| u32::try_from(taken).unwrap_or(limit));
-        let reset = (counted.unix_seconds.div_euclid(SECONDS) + 1) * SECONDS;
-        Taken {
-            allowed: taken.is_some(),
-            remaining: taken.map_or(0, |taken| limit.saturating_sub(taken)),
+impl WindowStatus {
+    fn from_shared(window: RateLimitWindow, limit: u32) -> Self {
+        let used = window.used.map(|used| u32::try_from(used).unwrap_or(limit));
+        let reset = (window.unix_seconds.div_euclid(WINDOW_SECONDS) + 1) * WINDOW_SECONDS;
+        WindowStatus {
+            is_allowed: used.is_some(),
+            remaining: used.map_or(0, |used| limit.saturating_sub(used)),
             reset,
-            seconds_left: u64::try_from(reset - counted.unix_seconds).unwrap_or_default(),
+            seconds_left: u64::try_from(reset - window.unix_seconds).unwrap_or_default(),
         }
     }
 }
 
-impl<K> Default for Windows<K> {
+impl<K> Default for MinuteWindows<K> {
     fn default() -> Self {
-        Windows(Mutex::new(Counts { minute: i64::MIN, taken: HashMap::new() }))
+        MinuteWindows(Mutex::new(Counts { minute: i64::MIN, used: HashMap::new() }))
     }
 }
 
-impl<K: Eq + Hash> Windows<K> {
-    /// Takes one of `limit` from the key's window.
-    pub fn take(&self, key: K, limit: u32, now: DateTime<Utc>) -> Taken {
+impl<K: Eq + Hash> MinuteWindows<K> {
+    /// Counts a request, unless the limit is reached.
+    pub fn count(&self, key: K, limit: u32, now: DateTime<Utc>) -> WindowStatus {
         let second = now.timestamp();
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Only forwards: a clock that steps back does not open a window a second time.
-        if second.div_euclid(SECONDS) > counts.minute {
-            counts.minute = second.div_euclid(SECONDS);
-            counts.taken.clear();
+        // A clock that steps back does not reopen a window.
+        if second.div_euclid(WINDOW_SECONDS) > counts.minute {
+            counts.minute = second.div_euclid(WINDOW_SECONDS);
+            counts.used.clear();
         }
-        let reset = (counts.minute + 1) * SECONDS;
-        let taken = counts.taken.entry(key).or_default();
-        let allowed = *taken < limit;
-        *taken += u32::from(allowed);
+        let reset = (counts.minute + 1) * WINDOW_SECONDS;
+        let used = counts.used.entry(key).or_default();
+        let is_allowed = *used < limit;
+        *used += u32::from(is_allowed);
         let seconds_left = u64::try_from(reset - second).unwrap_or_default();
-        Taken { allowed, remaining: limit.saturating_sub(*taken), reset, seconds_left }
+        WindowStatus { is_allowed, remaining: limit.saturating_sub(*used), reset, seconds_left }
     }
 }
 
-/// Lets a key make as many requests a minute as it may.
 #[derive(Default)]
-pub struct LimitRate(Windows<Uuid>);
+pub struct RateLimit(MinuteWindows<Uuid>);
 
-impl LimitRate {
-    /// Takes one request from the caller's window, in whichever store counts.
-    async fn take(&self, app: &App, caller: &Caller, left: TimeLeft) -> Result<Taken, Problem> {
+impl RateLimit {
+    async fn count(&self, app: &App, caller: &Caller, budget: TimeBudget) -> Result<WindowStatus, Problem> {
+        let count_here = || self.0.count(caller.key, caller.rate_limit, Utc::now());
         match app.settings.rate_limit_store {
-            RateLimitStore::Memory => Ok(self.0.take(caller.key, caller.rate_limit, Utc::now())),
+            RateLimitStore::Memory => Ok(count_here()),
             RateLimitStore::Postgres => {
-                let work = rate_limits::count_request(&app.pg, caller.key, caller.rate_limit);
-                match request_timeout::bounded(left, work).await? {
-                    // It cannot even be counted there: what only reads goes on, counted by this process alone.
-                    Err(error) if error.rejects_writes() => {
-                        Ok(self.0.take(caller.key, caller.rate_limit, Utc::now()))
-                    }
-                    counted => Ok(Taken::from_counted(counted?, caller.rate_limit)),
+                let window = rate_limits::count_request(&app.pg, caller.key, caller.rate_limit);
+                match budget.timeout(window).await? {
+                    // Reads still work while Postgres rejects writes, limited by this process alone.
+                    Err(error) if error.rejects_writes() => Ok(count_here()),
+                    window => Ok(WindowStatus::from_shared(window?, caller.rate_limit)),
                 }
             }
         }
@@ -102,28 +97,28 @@ impl LimitRate {
 }
 
 #[async_trait]
-impl Handler for LimitRate {
+impl Handler for RateLimit {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let started = Instant::now();
-        let left = depot.get_typed::<TimeLeft>().copied().unwrap_or(TimeLeft::WHOLE);
+        let budget = depot.get_typed::<TimeBudget>().copied().unwrap_or(TimeBudget::FULL);
         let outcome = match (depot.get_typed::<App>(), depot.get_typed::<Caller>()) {
             (Ok(app), Ok(caller)) => {
-                self.take(app, caller, left).await.map(|taken| (taken, caller.rate_limit))
+                self.count(app, caller, budget).await.map(|window| (window, caller.rate_limit))
             }
-            _ => Err(Problem::internal("a route without a key is rate limited")),
+            _ => Err(Problem::internal("the rate limit needs authentication")),
         };
-        depot.insert_typed(left.less(started.elapsed()));
-        let outcome = outcome.and_then(|(taken, limit)| {
+        depot.insert_typed(budget.minus(started.elapsed()));
+        let outcome = outcome.and_then(|(window, limit)| {
             let headers = res.headers_mut();
             headers.insert(HeaderName::from_static("x-ratelimit-limit"), limit.into());
-            headers.insert(HeaderName::from_static("x-ratelimit-remaining"), taken.remaining.into());
-            headers.insert(HeaderName::from_static("x-ratelimit-reset"), taken.reset.into());
-            if taken.allowed {
+            headers.insert(HeaderName::from_static("x-ratelimit-remaining"), window.remaining.into());
+            headers.insert(HeaderName::from_static("x-ratelimit-reset"), window.reset.into());
+            if window.is_allowed {
                 return Ok(());
             }
-            record_metrics::refused("key");
+            count_rate_limit_rejection("key");
             let detail = format!("more than {limit} requests in this minute: wait until the window ends");
-            Err(Problem::rate_limited(detail, taken.seconds_left))
+            Err(Problem::rate_limited(detail, window.seconds_left))
         });
         if let Err(problem) = outcome {
             problem.write(req, depot, res).await;
@@ -141,37 +136,35 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_limit_passes_in_a_window_whatever_the_concurrency() {
-        let windows = Windows::default();
-        let passed: usize = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| (0..50).filter(|_| windows.take("key", 77, at(120)).allowed).count()))
-                .collect();
-            workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    fn limit_is_exact_under_concurrency() {
+        let windows = MinuteWindows::default();
+        let is_allowed = || windows.count("key", 77, at(120)).is_allowed;
+        let allowed: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| (0..50).filter(|_| is_allowed()).count())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
-        assert_eq!(passed, 77);
-        assert_eq!(windows.take("other", 77, at(179)).remaining, 76);
+        assert_eq!(allowed, 77);
+        assert_eq!(windows.count("other", 77, at(179)).remaining, 76);
     }
 
     #[test]
     fn windows_are_clock_minutes_and_never_reopen() {
-        let windows = Windows::default();
-        let taken = windows.take("key", 1, at(179));
-        assert_eq!((taken.allowed, taken.remaining, taken.reset, taken.seconds_left), (true, 0, 180, 1));
-        assert!(!windows.take("key", 1, at(179)).allowed);
-        assert!(windows.take("key", 1, at(180)).allowed);
-        assert!(!windows.take("key", 1, at(170)).allowed);
+        let windows = MinuteWindows::default();
+        let status = windows.count("key", 1, at(179));
+        assert_eq!(status, WindowStatus { is_allowed: true, remaining: 0, reset: 180, seconds_left: 1 });
+        assert!(!windows.count("key", 1, at(179)).is_allowed);
+        assert!(windows.count("key", 1, at(180)).is_allowed);
+        assert!(!windows.count("key", 1, at(170)).is_allowed);
     }
 
     #[test]
-    fn a_limit_lowered_in_the_window_refuses_and_does_not_underflow() {
-        let windows = Windows::default();
+    fn lowered_limit_applies_within_the_window() {
+        let windows = MinuteWindows::default();
         for _ in 0..5 {
-            windows.take("key", 10, at(0));
+            windows.count("key", 10, at(0));
         }
-        assert_eq!(
-            windows.take("key", 2, at(0)),
-            Taken { allowed: false, remaining: 0, reset: 60, seconds_left: 60 }
-        );
+        let status = windows.count("key", 2, at(0));
+        assert_eq!(status, WindowStatus { is_allowed: false, remaining: 0, reset: 60, seconds_left: 60 });
     }
 }

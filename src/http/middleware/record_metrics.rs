@@ -1,5 +1,5 @@
-//! A request as traces and metrics see it: its method, the template of its route, its status, how long it took, and how
-//! large the organization is that asked. Neither its path nor its query is told.
+//! Records metrics and a trace span of each request: method, route, status, duration, and the size of the organization.
+//! Path and query are not recorded.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,25 +9,25 @@ use salvo::http::Method;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 use tracing::Instrument;
 
-use crate::http::middleware::authenticate::Caller;
-use crate::http::middleware::request_id;
+use crate::http::caller::Caller;
+use crate::http::request_id::REQUEST_ID;
 use crate::telemetry::{labels, metrics, organization_size, trace};
 
-/// Watches every request from its first step to its last.
-pub struct Observe;
+pub struct RecordMetrics;
 
 #[async_trait]
-impl Handler for Observe {
+impl Handler for RecordMetrics {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let began = Instant::now();
-        let (method, metrics) = (method(req.method()), metrics::instruments());
-        // What a span says is made only where somebody wants spans.
+        let started = Instant::now();
+        let (method, metrics) = (method_label(req.method()), metrics::instruments());
+        // Computes the fields of the span only if traces are collected.
         let span = crate::traced!(
             "request",
-            otel.name = route(req).map_or_else(|| method.to_owned(), |route| format!("{method} {route}")),
+            otel.name =
+                route_label(req).map_or_else(|| method.to_owned(), |route| format!("{method} {route}")),
             otel.kind = "server",
             http.request.method = method,
-            http.route = route(req).as_deref(),
+            http.route = route_label(req).as_deref(),
             http.response.status_code = tracing::field::Empty,
             tidemark.request_id = tracing::field::Empty,
             tidemark.organization.size = tracing::field::Empty,
@@ -37,7 +37,7 @@ impl Handler for Observe {
             ctrl.call_next(req, depot, res).await;
             return;
         }
-        let route = route(req);
+        let route = route_label(req);
         trace::set_remote_parent(&span, req.headers());
         trace::with_route(route.clone(), ctrl.call_next(req, depot, res)).instrument(span.clone()).await;
         let status = res.status_code.map_or(200, |status| status.as_u16());
@@ -46,7 +46,7 @@ impl Handler for Observe {
         if !span.is_disabled() {
             span.record(labels::STATUS, i64::from(status));
             span.record(labels::ORGANIZATION_SIZE, size);
-            let id = res.headers().get(request_id::HEADER).and_then(|id| id.to_str().ok());
+            let id = res.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
             span.record("tidemark.request_id", id);
             if status >= 500 {
                 span.record("otel.status_code", "ERROR");
@@ -59,26 +59,26 @@ impl Handler for Observe {
                 KeyValue::new(labels::ORGANIZATION_SIZE, size),
             ];
             labels.extend(route.map(|route| KeyValue::new(labels::ROUTE, route)));
-            metrics::record_duration(&metrics.request_duration, began.elapsed(), &labels);
+            metrics::record_duration(&metrics.request_duration, started.elapsed(), &labels);
         }
     }
 }
 
-/// Counts a request that is refused because a limit is reached.
-pub(in crate::http) fn refused(limit: &'static str) {
+/// Counts a request that exceeds a rate limit.
+pub(super) fn count_rate_limit_rejection(limit: &'static str) {
     if let Some(metrics) = metrics::instruments() {
         metrics.rate_limit_rejections.add(1, &[KeyValue::new(labels::LIMIT, limit)]);
     }
 }
 
-/// The methods that have a meaning here; all others are one.
-fn method(method: &Method) -> &'static str {
-    let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-    known.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
+/// Maps methods that the API does not use to `_OTHER`.
+fn method_label(method: &Method) -> &'static str {
+    let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    methods.into_iter().find(|name| *name == method.as_str()).unwrap_or("_OTHER")
 }
 
-/// The template of the route that answers; none where nothing is served.
-fn route(req: &Request) -> Option<Arc<str>> {
+/// Returns the template of the matched route.
+fn route_label(req: &Request) -> Option<Arc<str>> {
     let path = req.matched_path();
     (!path.is_empty()).then(|| format!("/{path}").into())
 }
@@ -91,17 +91,17 @@ mod tests {
     use super::*;
 
     #[handler]
-    async fn tells_its_route(res: &mut Response) {
-        res.render(if trace::current_route().is_some() { "told" } else { "nobody is told" });
+    async fn render_route(res: &mut Response) {
+        res.render(if trace::current_route().is_some() { "route" } else { "no route" });
     }
 
     #[tokio::test]
-    async fn where_nobody_collects_nothing_is_noted() {
+    async fn nothing_is_recorded_without_telemetry() {
         let (mut request, mut depot, mut response) = (Request::new(), Depot::new(), Response::new());
         *request.matched_path_mut() = "v2/overview".to_owned();
-        let mut rest = FlowCtrl::new(vec![Arc::new(tells_its_route)]);
-        Observe.handle(&mut request, &mut depot, &mut response, &mut rest).await;
-        let ResBody::Once(told) = response.take_body() else { panic!("nothing was answered") };
-        assert_eq!(told, "nobody is told");
+        let mut ctrl = FlowCtrl::new(vec![Arc::new(render_route)]);
+        RecordMetrics.handle(&mut request, &mut depot, &mut response, &mut ctrl).await;
+        let ResBody::Once(body) = response.take_body() else { panic!("no body") };
+        assert_eq!(body, "no route");
     }
 }

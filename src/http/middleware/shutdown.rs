@@ -1,5 +1,4 @@
-//! The end of a process as requests meet it: those in hand are finished, those that come are refused, and no connection
-//! is kept for another.
+//! Rejects requests during shutdown.
 
 use salvo::http::header::CONNECTION;
 use salvo::http::{HeaderValue, Version};
@@ -8,20 +7,20 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 use crate::http::output::problem::Problem;
 use crate::shutdown::InFlight;
 
-/// Counts requests in hand, and refuses those that come too late.
-pub struct RefuseLate(pub InFlight);
+/// Counts requests in flight, which shutdown waits for.
+pub struct RejectDuringShutdown(pub InFlight);
 
 #[async_trait]
-impl Handler for RefuseLate {
+impl Handler for RejectDuringShutdown {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let in_hand = self.0.begin();
-        if in_hand.is_some() {
+        let in_flight = self.0.begin();
+        if in_flight.is_some() {
             ctrl.call_next(req, depot, res).await;
         } else {
-            Problem::stopping().write(req, depot, res).await;
+            Problem::shutting_down().write(req, depot, res).await;
             ctrl.skip_rest();
         }
-        // HTTP/2 says so by a frame of its own.
+        // HTTP/2 sends GOAWAY instead.
         if self.0.is_draining() && req.version() <= Version::HTTP_11 {
             res.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

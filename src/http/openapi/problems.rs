@@ -1,113 +1,57 @@
-//! The problems that answers can be, as the document shows them: described once, referred to by every operation that can
-//! meet them.
+//! The error responses that operations share, from the table of problem kinds.
 
 use serde_json::{Map, Value, json};
 
-use super::document::header;
-use super::example::example;
-use super::{definitions, schema_of};
-use crate::http::output::problem::{Body, urn};
+use super::components::{named_schemas, schema_of};
+use super::example::generate_example;
+use super::headers::{advice_header, header};
+use crate::http::output::problem::ProblemBody;
+use crate::http::output::problem_kind::{ALL, ProblemKind};
 
-/// A problem that is the same wherever it happens.
-pub(super) struct Shared {
-    pub(super) status: &'static str,
-    name: &'static str,
-    code: &'static str,
-    title: &'static str,
-    pub(super) detail: &'static str,
+/// The problems of one status, as one response.
+pub(super) struct SharedProblem {
+    /// The first one names the response.
+    kinds: &'static [&'static ProblemKind],
 }
 
-const fn shared(
-    status: &'static str,
-    name: &'static str,
-    code: &'static str,
-    title: &'static str,
-    detail: &'static str,
-) -> Shared {
-    Shared { status, name, code, title, detail }
+pub(super) fn shared_problems() -> Vec<SharedProblem> {
+    ALL.chunk_by(|one, next| one.status == next.status).map(|kinds| SharedProblem { kinds }).collect()
 }
 
-pub(super) const PROBLEMS: &[Shared] = &[
-    shared(
-        "400",
-        "BadRequest",
-        "BAD_REQUEST",
-        "Bad Request",
-        "The body is no JSON, or the query string does not decode.",
-    ),
-    shared("401", "Unauthorized", "UNAUTHORIZED", "Unauthorized", "There is no valid key with the request."),
-    shared(
-        "403",
-        "Forbidden",
-        "FORBIDDEN",
-        "Forbidden",
-        "The key or the subscription is not active (`FORBIDDEN`), the key lacks the scope (`INSUFFICIENT_SCOPE`), or \
-         the organization has as many accounts as it may have (`QUOTA_EXCEEDED`).",
-    ),
-    shared("404", "NotFound", "NOT_FOUND", "Not Found", "The organization has no such resource."),
-    shared("406", "NotAcceptable", "NOT_ACCEPTABLE", "Not Acceptable", "`Accept` leaves no room for JSON."),
-    shared("409", "Conflict", "CONFLICT", "Conflict", "It conflicts with what is there."),
-    shared(
-        "413",
-        "PayloadTooLarge",
-        "PAYLOAD_TOO_LARGE",
-        "Payload Too Large",
-        "The body is longer than 1 MiB.",
-    ),
-    shared(
-        "415",
-        "UnsupportedMediaType",
-        "UNSUPPORTED_MEDIA_TYPE",
-        "Unsupported Media Type",
-        "The body is not sent as `application/json`.",
-    ),
-    shared(
-        "422",
-        "ValidationError",
-        "VALIDATION_ERROR",
-        "Unprocessable Entity",
-        "Some fields are not valid; `errors` names all of them.",
-    ),
-    shared(
-        "429",
-        "RateLimited",
-        "RATE_LIMITED",
-        "Too Many Requests",
-        "The key has made as many requests as it may in this minute; `Retry-After` says when it may go on.",
-    ),
-    shared(
-        "500",
-        "InternalError",
-        "INTERNAL_ERROR",
-        "Internal Server Error",
-        "Something went wrong on our side.",
-    ),
-    shared("502", "UpstreamError", "UPSTREAM_ERROR", "Bad Gateway", "The platform could not be asked."),
-    shared(
-        "503",
-        "ServiceUnavailable",
-        "SERVICE_UNAVAILABLE",
-        "Service Unavailable",
-        "A store cannot be reached or takes no changes, or another change was in the way; `Retry-After` says when to try \
-         again.",
-    ),
-];
-
-impl Shared {
-    pub(super) fn reference(&self) -> String {
-        format!("#/components/responses/{}", self.name)
+impl SharedProblem {
+    pub(super) fn status(&self) -> u16 {
+        self.kinds[0].status.as_u16()
     }
 
-    /// The form of the problem, with an example that says why.
-    pub(super) fn content(&self, detail: &str) -> Value {
-        let schema = schema_of::<Body<'_>>();
-        let mut body = example(&schema, &definitions());
-        body["type"] = json!(urn(self.code));
-        body["title"] = json!(self.title);
-        body["status"] = json!(self.status.parse::<u16>().unwrap_or_default());
-        body["code"] = json!(self.code);
+    /// The code in Pascal case.
+    fn component_name(&self) -> String {
+        let words = self.kinds[0].code.split('_');
+        words.map(|word| format!("{}{}", &word[..1], word[1..].to_ascii_lowercase())).collect()
+    }
+
+    fn reference(&self) -> String {
+        format!("#/components/responses/{}", self.component_name())
+    }
+
+    fn description(&self) -> String {
+        match self.kinds {
+            [kind] => kind.description.to_owned(),
+            kinds => {
+                let kinds = kinds.iter().map(|kind| format!("`{}`: {}", kind.code, kind.description));
+                kinds.collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+
+    fn content(&self, detail: &str) -> Value {
+        let (schema, kind) = (schema_of::<ProblemBody<'_>>(), self.kinds[0]);
+        let mut body = generate_example(&schema, &named_schemas());
+        body["type"] = json!(kind.urn());
+        body["title"] = json!(kind.title());
+        body["status"] = json!(self.status());
+        body["code"] = json!(kind.code);
         body["detail"] = json!(detail);
-        if self.status != "422"
+        if self.status() != 422
             && let Some(body) = body.as_object_mut()
         {
             body.remove("errors");
@@ -117,22 +61,38 @@ impl Shared {
 
     fn response(&self) -> Value {
         let mut headers = json!({"X-Request-ID": header("RequestId")});
-        if matches!(self.status, "429" | "503") {
-            headers["Retry-After"] = header("RetryAfter");
+        if let Some((name, header)) = advice_header(self.kinds[0]) {
+            headers[name] = header;
         }
-        if self.status == "401" {
-            headers["WWW-Authenticate"] = header("Authenticate");
+        let content = self.content(self.kinds[0].description);
+        json!({"description": self.description(), "headers": headers, "content": content})
+    }
+
+    /// Adds the response to an operation if it applies. A response of the operation's own keeps its body, if it has one,
+    /// and its description.
+    pub(super) fn add_to(&self, responses: &mut Map<String, Value>, applies: bool) {
+        let status = self.status().to_string();
+        match responses.get_mut(&status) {
+            Some(own) if own.get("content").is_some() => {}
+            Some(own) => {
+                let description = own.get("description").and_then(Value::as_str);
+                own["content"] = self.content(description.unwrap_or(self.kinds[0].description));
+            }
+            None if applies => drop(responses.insert(status, json!({"$ref": self.reference()}))),
+            None => {}
         }
-        json!({"description": self.detail, "headers": headers, "content": self.content(self.detail)})
     }
 }
 
-/// The problems that some operation refers to, by their names.
-pub(super) fn referenced(paths: &Map<String, Value>) -> Map<String, Value> {
+/// Returns the responses that any operation references, by component name.
+pub(super) fn referenced_responses(
+    paths: &Map<String, Value>,
+    problems: &[SharedProblem],
+) -> Map<String, Value> {
     let operations = paths.values().filter_map(Value::as_object).flat_map(Map::values);
     let responses = operations.filter_map(|operation| operation.get("responses")?.as_object());
     let references: Vec<_> =
         responses.flat_map(Map::values).filter_map(|response| response.get("$ref")?.as_str()).collect();
-    let used = PROBLEMS.iter().filter(|shared| references.contains(&shared.reference().as_str()));
-    used.map(|shared| (shared.name.to_owned(), shared.response())).collect()
+    let referenced = problems.iter().filter(|problem| references.contains(&problem.reference().as_str()));
+    referenced.map(|problem| (problem.component_name(), problem.response())).collect()
 }

@@ -1,4 +1,4 @@
-//! The forms of a success: a thing, a thing with words about it, a thing just created, and nothing at all.
+//! Successful responses: data with or without metadata, a created resource, and no content.
 
 use std::marker::PhantomData;
 
@@ -9,41 +9,41 @@ use salvo_oapi::{Components, EndpointOutRegister, Operation};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::openapi;
-use crate::http::output::problem::Problem;
+use super::problem::Problem;
+use crate::http::openapi::operation::add_success;
 use crate::store::records::idempotency::StoredResponse;
 
-/// A thing in its envelope.
+/// `{"data": …}`
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Data<T> {
-    /// What was asked for.
+    /// The result.
     pub data: T,
 }
 
-/// A thing in its envelope, with words about it.
+/// `{"data": …, "meta": …}`
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct WithMeta<T, M> {
-    /// What was asked for.
+    /// The result.
     pub data: T,
-    /// What it is about.
+    /// What the result covers.
     pub meta: M,
 }
 
 impl<T: JsonSchema> EndpointOutRegister for Data<T> {
     fn register(_components: &mut Components, operation: &mut Operation) {
-        openapi::success::<Self>(operation, "200", "What was asked for.");
+        add_success::<Self>(operation, "200", "OK.");
     }
 }
 
 impl<T: JsonSchema, M: JsonSchema> EndpointOutRegister for WithMeta<T, M> {
     fn register(_components: &mut Components, operation: &mut Operation) {
-        openapi::success::<Self>(operation, "200", "What was asked for.");
+        add_success::<Self>(operation, "200", "OK.");
     }
 }
 
-pub(in crate::http) async fn write_json(
+pub async fn write_json(
     value: &(impl Serialize + Sync),
     req: &mut Request,
     depot: &mut Depot,
@@ -75,45 +75,45 @@ impl<T: Serialize + Send + Sync, M: Serialize + Send + Sync> Writer for WithMeta
     }
 }
 
-/// What a create answers, now or, under an idempotency key, again.
+/// The response of a create, which an idempotency key may replay.
 #[derive(Debug)]
 pub struct Created<T> {
-    pub(in crate::http) answer: StoredResponse,
-    pub(in crate::http) replayed: bool,
-    of: PhantomData<T>,
+    pub(in crate::http) response: StoredResponse,
+    is_replay: bool,
+    data: PhantomData<T>,
 }
 
 impl<T: Serialize> Created<T> {
-    /// 201 with the thing and where it is from now on.
-    pub fn at(location: String, thing: &T) -> Result<Self, Problem> {
-        Self::with_status(StatusCode::CREATED, Some(location), thing)
+    /// 201, with the path of the new resource.
+    pub fn at(location: String, resource: &T) -> Result<Self, Problem> {
+        Self::with_status(StatusCode::CREATED, Some(location), resource)
     }
 
-    fn with_status(status: StatusCode, location: Option<String>, thing: &T) -> Result<Self, Problem> {
-        let body = serde_json::to_vec(&Data { data: thing })?;
-        Ok(Self::from_answer(StoredResponse { status: status.as_u16() as i16, location, body }, false))
+    fn with_status(status: StatusCode, location: Option<String>, resource: &T) -> Result<Self, Problem> {
+        let body = serde_json::to_vec(&Data { data: resource })?;
+        let response = StoredResponse { status: status.as_u16() as i16, location, body };
+        Ok(Created { response, is_replay: false, data: PhantomData })
     }
 }
 
 impl<T> Created<T> {
-    pub(in crate::http) const fn from_answer(answer: StoredResponse, replayed: bool) -> Self {
-        Created { answer, replayed, of: PhantomData }
+    pub(in crate::http) const fn replay(response: StoredResponse) -> Self {
+        Created { response, is_replay: true, data: PhantomData }
     }
 }
 
 #[async_trait]
 impl<T: Send> Writer for Created<T> {
     async fn write(self, _req: &mut Request, _depot: &mut Depot, res: &mut Response) {
-        let status =
-            u16::try_from(self.answer.status).ok().and_then(|status| StatusCode::from_u16(status).ok());
-        write_body(status.unwrap_or(StatusCode::CREATED), self.answer.body, res);
+        let status = u16::try_from(self.response.status).ok();
+        let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+        write_body(status.unwrap_or(StatusCode::CREATED), self.response.body, res);
+        let location = self.response.location.and_then(|location| HeaderValue::from_str(&location).ok());
         let headers = res.headers_mut();
-        if let Some(location) =
-            self.answer.location.and_then(|location| HeaderValue::from_str(&location).ok())
-        {
+        if let Some(location) = location {
             headers.insert(LOCATION, location);
         }
-        if self.replayed {
+        if self.is_replay {
             headers.insert(HeaderName::from_static("idempotent-replayed"), HeaderValue::from_static("true"));
         }
     }
@@ -121,47 +121,47 @@ impl<T: Send> Writer for Created<T> {
 
 impl<T: JsonSchema> EndpointOutRegister for Created<T> {
     fn register(_components: &mut Components, operation: &mut Operation) {
-        openapi::success::<Data<T>>(operation, "201", "It was made; `Location` says where it is.");
+        add_success::<Data<T>>(operation, "201", "Created. `Location` is the URL of the new resource.");
     }
 }
 
-/// What a request answers that makes a thing only where there is none yet.
+/// The response of a PUT that creates a resource unless it exists.
 #[derive(Debug)]
-pub struct Ensured<T>(Created<T>);
+pub struct FoundOrCreated<T>(Created<T>);
 
-impl<T: Serialize> Ensured<T> {
-    /// 201 with the thing and where it is from now on.
-    pub fn made(location: String, thing: &T) -> Result<Self, Problem> {
-        Created::at(location, thing).map(Ensured)
+impl<T: Serialize> FoundOrCreated<T> {
+    /// 201, with the path of the new resource.
+    pub fn created(location: String, resource: &T) -> Result<Self, Problem> {
+        Created::at(location, resource).map(FoundOrCreated)
     }
 
-    /// 200 with a thing that was there already.
-    pub fn already(thing: &T) -> Result<Self, Problem> {
-        Created::with_status(StatusCode::OK, None, thing).map(Ensured)
+    /// 200, with the existing resource.
+    pub fn found(resource: &T) -> Result<Self, Problem> {
+        Created::with_status(StatusCode::OK, None, resource).map(FoundOrCreated)
     }
 }
 
 #[async_trait]
-impl<T: Send> Writer for Ensured<T> {
+impl<T: Send> Writer for FoundOrCreated<T> {
     async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
         self.0.write(req, depot, res).await;
     }
 }
 
-impl<T: JsonSchema> EndpointOutRegister for Ensured<T> {
+impl<T: JsonSchema> EndpointOutRegister for FoundOrCreated<T> {
     fn register(components: &mut Components, operation: &mut Operation) {
-        openapi::success::<Data<T>>(operation, "200", "It was there already.");
+        add_success::<Data<T>>(operation, "200", "Exists already.");
         Created::<T>::register(components, operation);
     }
 }
 
-/// 204: done, and there is nothing to say.
+/// 204.
 #[derive(Debug)]
 pub struct NoContent;
 
 impl EndpointOutRegister for NoContent {
     fn register(_components: &mut Components, operation: &mut Operation) {
-        operation.responses.insert("204", salvo_oapi::Response::new("It is done."));
+        operation.responses.insert("204", salvo_oapi::Response::new("Done."));
     }
 }
 

@@ -1,8 +1,15 @@
-//! What handlers return: envelopes, pages, cached responses and problems.
+//! Responses: envelopes, pages, cached responses and problems.
 
 pub mod cached;
 pub mod cursor;
 pub mod envelope;
-pub(super) mod in_transaction;
 pub mod page;
 pub mod problem;
+pub mod problem_kind;
+pub mod window;
+
+pub use cached::{Cached, Records};
+pub use envelope::{Created, Data, FoundOrCreated, NoContent, WithMeta};
+pub use page::Collection;
+pub use problem::Problem;
+pub use window::WindowMeta;

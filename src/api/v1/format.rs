@@ -1,46 +1,57 @@
-//! The form of the retired first version of the API: what lies under `/v1` answers in bare JSON, errors included,
-//! and says on every response that it goes and what takes its place.
+//! The responses of v1: bare JSON, errors included, with deprecation headers.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use salvo::http::header::LINK;
 use salvo::http::{HeaderName, HeaderValue};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
-use crate::http::middleware::parse_request::decode;
+use crate::http::forwarded::base_url;
+use crate::http::input::query_string::percent_decode;
 use crate::http::output::envelope::write_json;
-use crate::http::output::page::base_url;
+use crate::http::output::problem::ProblemFormat;
 
-/// 2026-01-01: since then the second version is the one to use.
+/// 2026-01-01.
 const DEPRECATED: DateTime<Utc> = DateTime::from_timestamp_nanos(1_767_225_600 * 1_000_000_000);
-/// 2028-01-01: until then the first version is answered.
+/// 2028-01-01.
 const SUNSET: DateTime<Utc> = DateTime::from_timestamp_nanos(1_830_297_600 * 1_000_000_000);
 
-/// The day from which the first version is deprecated.
-pub fn deprecated_on() -> NaiveDate {
+pub(super) fn deprecated_on() -> NaiveDate {
     DEPRECATED.date_naive()
 }
 
-/// The day from which the first version may be gone.
-pub fn sunset_on() -> NaiveDate {
+pub(super) fn sunset_on() -> NaiveDate {
     SUNSET.date_naive()
 }
 
-/// Whether a path lies under `/v1`, however it is spelled.
-pub fn is_legacy(path: &str) -> bool {
+/// Whether a path is under `/v1`, in any spelling.
+fn is_v1(path: &str) -> bool {
     let first = path.split('/').find(|segment| !segment.is_empty());
-    first.and_then(decode).is_some_and(|segment| segment == "v1")
+    first.and_then(percent_decode).is_some_and(|segment| segment == "v1")
 }
 
-/// Says on every response under `/v1` since when it is deprecated, when it goes and what succeeds it.
-pub struct Retire;
+const PROBLEM_FORMAT: ProblemFormat = ProblemFormat {
+    content_type: "application/json",
+    body: |problem| serde_json::to_vec(&Failure { success: false, error: problem.message() }),
+};
+
+#[derive(Serialize)]
+struct Failure {
+    success: bool,
+    error: String,
+}
+
+/// Adds deprecation headers to all responses under `/v1`, and sets their error format.
+pub struct DeprecationHeaders;
 
 #[async_trait]
-impl Handler for Retire {
+impl Handler for DeprecationHeaders {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-        if !is_legacy(req.uri().path()) {
+        if !is_v1(req.uri().path()) {
             return;
         }
+        depot.insert_typed(PROBLEM_FORMAT);
         for (name, value) in [
             (HeaderName::from_static("deprecation"), format!("@{}", DEPRECATED.timestamp())),
             (HeaderName::from_static("sunset"), SUNSET.format("%a, %d %b %Y %H:%M:%S GMT").to_string()),
@@ -53,11 +64,11 @@ impl Handler for Retire {
     }
 }
 
-/// `{success: true, <name>: …}`
+/// `{"success": true, "<name>": …}`
 #[derive(Debug)]
-pub struct Success<T> {
-    pub name: &'static str,
-    pub value: T,
+pub(super) struct Success<T> {
+    pub(super) name: &'static str,
+    pub(super) value: T,
 }
 
 impl<T: Serialize> Serialize for Success<T> {
@@ -76,30 +87,17 @@ impl<T: Serialize + Send + Sync> Writer for Success<T> {
     }
 }
 
-/// `{success: false, error: …}`
-#[derive(Debug, serde::Serialize)]
-pub struct Failure<'a> {
-    success: bool,
-    error: &'a str,
-}
-
-impl<'a> Failure<'a> {
-    pub const fn new(error: &'a str) -> Self {
-        Failure { success: false, error }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_first_segment_decides() {
+    fn first_segment_decides_the_version() {
         for path in ["/v1", "/v1/", "/v1/getAccounts", "//v1/x", "/%761/x"] {
-            assert!(is_legacy(path), "{path}");
+            assert!(is_v1(path), "{path}");
         }
         for path in ["/", "/v2/v1", "/v10/x", "/V1/x", "/v1x", "/%ff/v1"] {
-            assert!(!is_legacy(path), "{path}");
+            assert!(!is_v1(path), "{path}");
         }
     }
 }

@@ -1,0 +1,249 @@
+//! The fields of a JSON body.
+
+use std::hash::Hash;
+use std::ops::RangeInclusive;
+
+use chrono::NaiveDate;
+use salvo_oapi::Operation;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::fields::{
+    ApiEnum, check_length, check_range, deduplicate, parse_date, parse_integer, parse_uuid, parse_variant,
+    variant_schema,
+};
+use super::part::{Part, Parts, impl_extractible};
+use super::violations::Violations;
+use crate::http::openapi::operation::set_body;
+use crate::http::openapi::schema;
+use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
+use crate::model::account::Metadata;
+use crate::model::limits;
+
+/// A JSON body, parsed into `T`.
+#[derive(Serialize)]
+pub struct Body<T>(pub T);
+
+/// A type that is read from a JSON object.
+pub trait FromBody: Send {
+    /// A valid body, for the OpenAPI document.
+    fn example() -> Value;
+
+    fn read(body: &mut BodyFields<'_>) -> Self;
+}
+
+impl<T: FromBody> Part for Body<T> {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+        static ABSENT: Value = Value::Null;
+        let mut fields = BodyFields::new(parts.parsed.body.as_ref().unwrap_or(&ABSENT), violations);
+        let body = T::read(&mut fields);
+        fields.reject_unknown();
+        Body(body)
+    }
+
+    fn describe(operation: &mut Operation) {
+        let (mut recorded, mut violations, example) =
+            (RecordedFields::default(), Violations::default(), T::example());
+        T::read(&mut BodyFields::recording(&mut recorded, &mut violations));
+        let mut violations = Violations::default();
+        T::read(&mut BodyFields::new(&example, &mut violations));
+        debug_assert!(violations.is_empty(), "invalid example of a body: {violations:?}");
+        set_body(operation, recorded, example);
+    }
+}
+
+impl_extractible!(Body: FromBody);
+
+/// The fields of a JSON object. A field that is not read is a violation.
+pub struct BodyFields<'a> {
+    members: Option<&'a Map<String, Value>>,
+    read: Vec<&'static str>,
+    pub violations: &'a mut Violations,
+    recorder: SchemaRecorder<'a>,
+}
+
+impl<'a> BodyFields<'a> {
+    fn new(value: &'a Value, violations: &'a mut Violations) -> Self {
+        let members = value.as_object();
+        if members.is_none() {
+            violations.add("body", "must be a JSON object");
+        }
+        BodyFields { members, read: Vec::new(), violations, recorder: SchemaRecorder::disabled() }
+    }
+
+    /// No fields: records what is read, for the OpenAPI document.
+    const fn recording(recorded: &'a mut RecordedFields, violations: &'a mut Violations) -> Self {
+        BodyFields { members: None, read: Vec::new(), violations, recorder: SchemaRecorder::new(recorded) }
+    }
+
+    /// Sets the description of the field that is read next.
+    pub const fn describe(&mut self, text: &'static str) -> &mut Self {
+        self.recorder.describe(text);
+        self
+    }
+
+    fn get(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.read.push(name);
+        self.members.and_then(|members| members.get(name))
+    }
+
+    fn parse<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&'a Value) -> Result<T, String>,
+    ) -> Option<T> {
+        let value = self.get(name)?;
+        let outcome = if value.is_null() { Err("must not be null".to_owned()) } else { parse(value) };
+        outcome.map_err(|message| self.violations.add(name, message)).ok()
+    }
+
+    pub fn require(&mut self, name: &'static str) {
+        self.recorder.require(name);
+        if self.members.is_some_and(|members| !members.contains_key(name)) {
+            self.violations.add(name, "is required");
+        }
+    }
+
+    /// Records schemas of which exactly one matches every valid body.
+    pub fn one_of_schemas(&mut self, schemas: impl FnOnce() -> Vec<Value>) {
+        self.recorder.one_of(schemas);
+    }
+
+    /// Reads a field that may be null: `Some(None)` if it is null, `None` if it is absent.
+    pub fn nullable<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Self, &'static str) -> Option<T>,
+    ) -> Option<Option<T>> {
+        if self.recorder.is_recording() {
+            let value = read(self, name).map(Some);
+            self.recorder.set_nullable();
+            return value;
+        }
+        match self.get(name) {
+            Some(Value::Null) => Some(None),
+            Some(_) => read(self, name).map(Some),
+            None => None,
+        }
+    }
+
+    pub fn boolean(&mut self, name: &'static str) -> Option<bool> {
+        self.recorder.record(name, schema::boolean);
+        self.parse(name, |value| value.as_bool().ok_or_else(|| "must be true or false".to_owned()))
+    }
+
+    pub fn boolean_or(&mut self, name: &'static str, default: bool) -> bool {
+        let value = self.boolean(name);
+        self.recorder.set_default(default);
+        value.unwrap_or(default)
+    }
+
+    pub fn integer(&mut self, name: &'static str, bounds: &RangeInclusive<i64>) -> Option<i32> {
+        self.recorder.record(name, || schema::integer(bounds));
+        self.parse(name, |value| {
+            parse_integer(value)
+                .and_then(|value| check_range(value, bounds))
+                .and_then(|value| i32::try_from(value).map_err(|error| error.to_string()))
+        })
+    }
+
+    pub fn integer_or(&mut self, name: &'static str, bounds: &RangeInclusive<i64>, default: i32) -> i32 {
+        let value = self.integer(name, bounds);
+        self.recorder.set_default(default);
+        value.unwrap_or(default)
+    }
+
+    pub fn text(&mut self, name: &'static str, bounds: &RangeInclusive<usize>) -> Option<String> {
+        self.recorder.record(name, || schema::text(bounds));
+        self.parse(name, |value| {
+            let text = value.as_str().ok_or("must be a string")?;
+            check_length(text, bounds).map(|()| text.to_owned())
+        })
+    }
+
+    /// Reads a text with a parser of its own, which accepts what matches `pattern`.
+    pub fn text_parsed<T>(
+        &mut self,
+        name: &'static str,
+        bounds: &RangeInclusive<usize>,
+        pattern: impl FnOnce() -> String,
+        parse: impl FnOnce(String) -> Result<T, String>,
+    ) -> Option<T> {
+        let text = self.text(name, bounds);
+        self.recorder.set_pattern(pattern);
+        parse(text?).map_err(|message| self.violations.add(name, message)).ok()
+    }
+
+    pub fn uuid(&mut self, name: &'static str) -> Option<Uuid> {
+        self.recorder.record(name, schema::uuid);
+        self.parse(name, |value| parse_uuid(value.as_str().unwrap_or_default()).map_err(str::to_owned))
+    }
+
+    pub fn variant<T: ApiEnum>(&mut self, name: &'static str) -> Option<T> {
+        self.recorder.record(name, variant_schema::<T>);
+        self.parse(name, |value| parse_variant(value.as_str().unwrap_or_default()))
+    }
+
+    pub fn date(&mut self, name: &'static str) -> Option<NaiveDate> {
+        self.recorder.record(name, schema::date);
+        self.parse(name, |value| parse_date(value.as_str().unwrap_or_default()).map_err(str::to_owned))
+    }
+
+    /// Reads a list without its repetitions; a violation names the index of the invalid entry.
+    pub fn list<T: Copy + Eq + Hash>(
+        &mut self,
+        name: &'static str,
+        bounds: &RangeInclusive<usize>,
+        item_schema: impl FnOnce() -> Value,
+        parse_item: impl Fn(&Value) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        self.recorder.record(name, || schema::list(item_schema(), bounds));
+        let values = self.parse(name, |value| value.as_array().ok_or_else(|| "must be a list".to_owned()))?;
+        if !bounds.contains(&values.len()) {
+            let message = match (bounds.start(), bounds.end()) {
+                (0, max) => format!("must have at most {max} entries"),
+                (min, max) => format!("must have {min} to {max} entries"),
+            };
+            self.violations.add(name, message);
+            return None;
+        }
+        Some(deduplicate(values.iter().enumerate().filter_map(|(index, value)| {
+            parse_item(value).map_err(|message| self.violations.add(format!("{name}[{index}]"), message)).ok()
+        })))
+    }
+
+    /// Reads tags: an object of strings.
+    pub fn metadata(&mut self, name: &'static str) -> Option<Metadata> {
+        self.recorder.record(name, || schema::tags(limits::MAX_METADATA_KEYS, limits::MAX_METADATA_CHARS));
+        let tags =
+            self.parse(name, |value| value.as_object().ok_or_else(|| "must be an object".to_owned()))?;
+        if tags.len() > limits::MAX_METADATA_KEYS {
+            self.violations.add(name, format!("must have at most {} keys", limits::MAX_METADATA_KEYS));
+        }
+        let mut metadata = Metadata::new();
+        for (key, value) in tags {
+            let field = || format!("{name}.{key}");
+            if let Err(message) = check_length(key, &(1..=limits::MAX_METADATA_CHARS)) {
+                self.violations.add(field(), format!("as a key {message}"));
+            }
+            let text = value.as_str().ok_or_else(|| "must be a string".to_owned());
+            let text =
+                text.and_then(|text| check_length(text, &(0..=limits::MAX_METADATA_CHARS)).map(|()| text));
+            match text {
+                Ok(text) => drop(metadata.insert(key.clone(), text.to_owned())),
+                Err(message) => self.violations.add(field(), message),
+            }
+        }
+        Some(metadata)
+    }
+
+    /// Adds a violation for each field that was not read.
+    fn reject_unknown(self) {
+        for name in self.members.into_iter().flat_map(Map::keys) {
+            if !self.read.contains(&name.as_str()) {
+                self.violations.add(name, "is not a field of this request");
+            }
+        }
+    }
+}

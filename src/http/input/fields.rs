@@ -1,0 +1,92 @@
+//! Parsers of single values. Their error is the message of a violation.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::ops::RangeInclusive;
+
+use chrono::NaiveDate;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::model::period::parse_day;
+
+/// An enum of the API, with the name of each variant.
+pub trait ApiEnum: Copy + 'static {
+    const VARIANTS: &'static [(&'static str, Self)];
+}
+
+pub fn parse_variant<T: ApiEnum>(text: &str) -> Result<T, String> {
+    let found = T::VARIANTS.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    found.ok_or_else(|| format!("must be one of {}", variant_names::<T>().join(", ")))
+}
+
+pub fn variant_name<T: ApiEnum + PartialEq>(value: T) -> &'static str {
+    T::VARIANTS.iter().find(|(_, variant)| *variant == value).map_or("", |(name, _)| name)
+}
+
+pub(super) fn variant_names<T: ApiEnum>() -> Vec<&'static str> {
+    T::VARIANTS.iter().map(|(name, _)| *name).collect()
+}
+
+pub(super) fn variant_schema<T: ApiEnum>() -> Value {
+    json!({"type": "string", "enum": variant_names::<T>()})
+}
+
+/// Parses a UUID in the hyphenated form only.
+pub fn parse_uuid(text: &str) -> Result<Uuid, &'static str> {
+    Some(text)
+        .filter(|text| text.len() == 36)
+        .and_then(|text| Uuid::try_parse(text).ok())
+        .ok_or("must be a UUID")
+}
+
+pub(super) fn parse_date(text: &str) -> Result<NaiveDate, &'static str> {
+    parse_day(text).ok_or("must be a date from 1900 on, as 2026-01-31")
+}
+
+/// Checks the number of characters, and that Postgres can store the text.
+pub(super) fn check_length(text: &str, bounds: &RangeInclusive<usize>) -> Result<(), String> {
+    if text.contains('\0') {
+        return Err("must not contain the character U+0000".to_owned());
+    }
+    let (min, max) = (bounds.start(), bounds.end());
+    match text.chars().count() {
+        count if bounds.contains(&count) => Ok(()),
+        _ if *min == 0 => Err(format!("must have at most {max} characters")),
+        _ => Err(format!("must have {min} to {max} characters")),
+    }
+}
+
+/// Parses a whole number, `20.0` and `2e1` included; `None` if it exceeds 64 bits.
+pub(super) fn parse_whole_number(value: &Value) -> Result<Option<i64>, String> {
+    match value {
+        Value::Number(number) if !number.is_f64() => Ok(number.as_i64()),
+        Value::Number(number) => match number.as_f64() {
+            // Below 2^63 a whole double converts exactly.
+            Some(number) if number.fract() == 0.0 => {
+                Ok((number.abs() < 9_223_372_036_854_775_808.0).then_some(number as i64))
+            }
+            _ => Err("must be an integer".to_owned()),
+        },
+        _ => Err("must be an integer".to_owned()),
+    }
+}
+
+/// Parses a whole number; one that exceeds 64 bits fails every range check.
+pub fn parse_integer(value: &Value) -> Result<i64, String> {
+    Ok(parse_whole_number(value)?.unwrap_or(i64::MAX))
+}
+
+pub fn check_range(value: i64, bounds: &RangeInclusive<i64>) -> Result<i64, String> {
+    if bounds.contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("must be from {} to {}", bounds.start(), bounds.end()))
+    }
+}
+
+/// Removes repeated values, keeping the order.
+pub(super) fn deduplicate<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.filter(|value| seen.insert(*value)).collect()
+}

@@ -1,0 +1,148 @@
+//! The `Idempotency-Key` header: the first response under a key is stored in the transaction of the create, and
+//! replayed to retries.
+
+use salvo::Request;
+use salvo_oapi::{Operation, ParameterIn};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::fields::parse_whole_number;
+use super::part::{Part, Parts};
+use super::violations::Violations;
+use crate::http::openapi::operation::{add_failure, add_parameters};
+use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
+use crate::http::output::envelope::Created;
+use crate::http::output::problem::Problem;
+use crate::store::Write;
+use crate::store::records::idempotency::{Claim, IdempotentRequest, claim, find_claim, store_response};
+
+const HEADER: &str = "Idempotency-Key";
+
+/// The idempotency key of a request, if it has one.
+#[derive(Debug, Clone)]
+pub struct IdempotencyKey(Option<IdempotentRequest>);
+
+impl Part for IdempotencyKey {
+    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+        let key = parse_header(parts.request).unwrap_or_else(|message| {
+            violations.add(HEADER, message);
+            None
+        });
+        let body = || canonical(parts.parsed.body.as_ref().unwrap_or(&Value::Null)).to_string();
+        IdempotencyKey(key.map(|key| IdempotentRequest {
+            method: "POST",
+            // The route's pattern, so that every spelling of a path is the same request.
+            path: format!("/{}", parts.request.matched_path()),
+            key,
+            body_hash: Sha256::digest(body()).into(),
+        }))
+    }
+
+    fn describe(operation: &mut Operation) {
+        let mut recorded = RecordedFields::default();
+        let mut recorder = SchemaRecorder::new(&mut recorded);
+        recorder.describe(
+            "A key of your choice for this create. A retry with the same key within 24 hours returns the first \
+             response and creates nothing.",
+        );
+        recorder.record(HEADER, || json!({"type": "string", "pattern": "^[!-~]{1,255}$"}));
+        add_parameters(operation, ParameterIn::Header, recorded);
+        let description =
+            "Conflicts with an existing resource, or the first request with this key is in flight.";
+        add_failure(operation, "409", description);
+    }
+}
+
+fn parse_header(req: &Request) -> Result<Option<String>, &'static str> {
+    let mut values = req.headers().get_all(HEADER).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let key = value.to_str().unwrap_or_default();
+    let is_valid = (1..=255).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_valid && values.next().is_none() {
+        Ok(Some(key.to_owned()))
+    } else {
+        Err("must be 1 to 255 visible ASCII characters, given once")
+    }
+}
+
+/// Sorts the members of all objects and writes whole numbers without a fraction.
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<_> = members.iter().collect();
+            names.sort_unstable_by_key(|(name, _)| *name);
+            let members = names.into_iter().map(|(name, value)| (name.clone(), canonical(value)));
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+        Value::Array(values) => Value::Array(values.iter().map(canonical).collect()),
+        other => parse_whole_number(other).ok().flatten().map_or_else(|| other.clone(), Value::from),
+    }
+}
+
+impl IdempotencyKey {
+    /// Claims the key in this transaction, or returns the response stored under it.
+    pub async fn claim<T>(&self, write: &mut Write) -> Result<Option<Created<T>>, Problem> {
+        let Some(name) = &self.0 else { return Ok(None) };
+        replay(claim(write, name).await?)
+    }
+
+    /// Returns the response stored under the key without claiming it, before slow work outside the transaction.
+    pub async fn stored_response<T>(
+        &self,
+        pg: &PgPool,
+        organization: Uuid,
+    ) -> Result<Option<Created<T>>, Problem> {
+        let Some(name) = &self.0 else { return Ok(None) };
+        replay(find_claim(pg, organization, name).await?.unwrap_or(Claim::New))
+    }
+
+    /// Stores the response in the transaction that creates the resource.
+    pub async fn store<T>(&self, write: &mut Write, created: &Created<T>) -> Result<(), Problem> {
+        match &self.0 {
+            Some(name) => Ok(store_response(write, name, &created.response).await?),
+            None => Ok(()),
+        }
+    }
+}
+
+fn replay<T>(claim: Claim) -> Result<Option<Created<T>>, Problem> {
+    match claim {
+        Claim::New => Ok(None),
+        Claim::Completed(response) => Ok(Some(Created::replay(response))),
+        Claim::BodyMismatch => {
+            Err(Problem::invalid_field(HEADER, "was used with another body: use a new key"))
+        }
+        Claim::InFlight => {
+            Err(Problem::conflict("the first request with this Idempotency-Key is still in flight"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical_text(text: &str) -> String {
+        canonical(&serde_json::from_str(text).unwrap()).to_string()
+    }
+
+    #[test]
+    fn member_order_does_not_change_the_hash() {
+        assert_eq!(
+            canonical_text(r#"{"b": [{"y":1,"x":2}], "a": null}"#),
+            canonical_text(r#"{"a":null,"b":[{"x":2,"y":1}]}"#)
+        );
+        assert_ne!(canonical_text(r#"{"a":[1,2]}"#), canonical_text(r#"{"a":[2,1]}"#));
+    }
+
+    #[test]
+    fn number_spelling_does_not_change_the_hash() {
+        assert_eq!(canonical_text("[20, 20.0, 2e1, -0.0]"), "[20,20,20,0]");
+        assert_eq!(
+            canonical_text("[18446744073709551615, 0.5, 1e300, \"20.0\"]"),
+            "[18446744073709551615,0.5,1e+300,\"20.0\"]"
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! The parameters of a list: page size, cursor, sort, and the filters that the cursor is bound to.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::fields::{ApiEnum, parse_variant, variant_name, variant_names};
+use super::part::Parts;
+use super::query::QueryParams;
+use crate::http::output::cursor::{self, Binding, CursorError};
+use crate::http::output::page::{Collection, Pagination};
+use crate::http::output::problem::Problem;
+use crate::model::limits;
+use crate::store::postgres::keyset::{KeysetPosition, ListPage, PageRequest, Sort, SortDirection};
+
+const LIMIT: &str = "PageRequest size.";
+const CURSOR: &str = "Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters \
+                      and sort. Omit it for the first page.";
+const INCLUDE_TOTAL: &str = "Whether to count all entries of the list, as `pagination.total_count`.";
+const SORT: &str = "Legacy form of the sort: a sort key, with `-` before it for descending.";
+const ORDER_BY: &str = "Sort key; overrides the key of `sort`. Entries without a value come last.";
+const ORDER_DIRECTION: &str =
+    "Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given.";
+
+/// The sort keys of a list.
+pub trait ListSort: Sort + ApiEnum + PartialEq + Send {
+    const DEFAULT: (Self, SortDirection);
+}
+
+impl ApiEnum for SortDirection {
+    const VARIANTS: &'static [(&'static str, Self)] =
+        &[("asc", SortDirection::Asc), ("desc", SortDirection::Desc)];
+}
+
+/// A requested page of a list.
+#[derive(Debug, Clone)]
+pub struct ListParams<S> {
+    pub page: PageRequest<S>,
+    filters: Map<String, Value>,
+    binding: Binding,
+}
+
+impl<S: ListSort> ListParams<S> {
+    /// Reads all parameters except the filter, which is echoed in the response and bound to the cursor.
+    pub fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>, filter: &impl Serialize) -> Self {
+        let (sort, direction) = read_sort::<S>(query);
+        let mut filters = match serde_json::to_value(filter) {
+            Ok(Value::Object(filters)) => filters,
+            _ => Map::new(),
+        };
+        filters.insert("order_by".to_owned(), variant_name(sort).into());
+        filters.insert("order_direction".to_owned(), direction.as_str().into());
+        let organization = parts.caller.map(|caller| caller.organization).unwrap_or_default();
+        let canonical = Value::Object(filters.clone()).to_string();
+        let binding = Binding::new(&[
+            parts.request.matched_path().as_bytes(),
+            organization.as_bytes(),
+            canonical.as_bytes(),
+        ]);
+        let has_valid_filters = query.violations.is_empty();
+        let limit = query.describe(LIMIT).integer_or("limit", &limits::PAGE_SIZE, limits::DEFAULT_PAGE_SIZE);
+        let include_total = query.describe(INCLUDE_TOTAL).boolean_or("include_total", false);
+        let after = read_cursor(query, &binding, has_valid_filters);
+        let page = PageRequest { sort, direction, after, offset: 0, limit, include_total };
+        ListParams { page, filters, binding }
+    }
+
+    /// Builds the response from the rows of the page.
+    pub fn into_response<T>(self, slice: ListPage<T>) -> Result<Collection<T>, Problem> {
+        let next_cursor = slice.next.map(|position| cursor::encode(&self.binding, &position)).transpose()?;
+        let pagination = Pagination::new(next_cursor, self.page.limit, slice.total);
+        Ok(Collection { data: slice.items, pagination, filters: self.filters })
+    }
+}
+
+/// A cursor is not checked against filters that are invalid themselves.
+fn read_cursor(
+    query: &mut QueryParams<'_>,
+    binding: &Binding,
+    has_valid_filters: bool,
+) -> Option<KeysetPosition> {
+    let schema = || json!({"type": "string", "minLength": 1});
+    let position =
+        query.describe(CURSOR).parsed("cursor", schema, |text| match cursor::decode(binding, text) {
+            Ok(position) => Ok(Some(position)),
+            Err(CursorError::OtherList) if !has_valid_filters => Ok(None),
+            Err(_) => {
+                Err("is not a cursor of this list with these filters and sort: omit it to start again"
+                    .to_owned())
+            }
+        });
+    position.flatten()
+}
+
+/// Reads `sort`, `order_by` and `order_direction`; the latter two override the former.
+fn read_sort<S: ListSort>(query: &mut QueryParams<'_>) -> (S, SortDirection) {
+    let signed = query.describe(SORT).parsed("sort", signed_sort_schema::<S>, |text| {
+        let (direction, key) =
+            text.strip_prefix('-').map_or((SortDirection::Asc, text), |key| (SortDirection::Desc, key));
+        parse_variant::<S>(key)
+            .map(|sort| (sort, direction))
+            .map_err(|message| format!("{message}, optionally with - before it"))
+    });
+    let order_by = query.describe(ORDER_BY).variant::<S>("order_by");
+    let order_direction = query.describe(ORDER_DIRECTION).variant::<SortDirection>("order_direction");
+    let sort = order_by.or(signed.map(|(sort, _)| sort)).unwrap_or(S::DEFAULT.0);
+    let default_direction = if order_by.is_some() { SortDirection::Desc } else { S::DEFAULT.1 };
+    let direction = order_direction.or(signed.map(|(_, direction)| direction)).unwrap_or(default_direction);
+    (sort, direction)
+}
+
+fn signed_sort_schema<S: ListSort>() -> Value {
+    let names = variant_names::<S>().into_iter().flat_map(|name| [name.to_owned(), format!("-{name}")]);
+    json!({"type": "string", "enum": names.collect::<Vec<_>>()})
+}

@@ -1,0 +1,37 @@
+//! What is wrong with a request, field by field.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What is wrong with one field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Violation {
+    /// Dotted path of the field, such as `metadata.team` or `instagram_post_ids[3]`.
+    #[schemars(example = &"limit")]
+    pub field: String,
+    /// What the field must be.
+    #[schemars(example = &"must be from 1 to 200")]
+    pub message: String,
+}
+
+/// Everything that is wrong with a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Violations(Vec<Violation>);
+
+impl Violations {
+    pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Violation { field: field.into(), message: message.into() });
+    }
+
+    pub fn contains_field(&self, field: &str) -> bool {
+        self.0.iter().any(|violation| violation.field == field)
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn into_vec(self) -> Vec<Violation> {
+        self.0
+    }
+}

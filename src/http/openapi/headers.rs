@@ -1,0 +1,78 @@
+//! The headers that requests and responses share.
+
+use serde_json::{Map, Value, json};
+
+use crate::http::output::problem_kind::{ALL, Advice, ProblemKind};
+
+/// Returns a reference to a response header.
+pub(super) fn header(name: &str) -> Value {
+    json!({"$ref": format!("#/components/headers/{name}")})
+}
+
+const RATE_LIMIT: [(&str, &str); 3] = [
+    ("X-RateLimit-Limit", "RateLimitLimit"),
+    ("X-RateLimit-Remaining", "RateLimitRemaining"),
+    ("X-RateLimit-Reset", "RateLimitReset"),
+];
+
+/// Returns the header that carries the advice of a problem.
+pub(super) fn advice_header(kind: &ProblemKind) -> Option<(&'static str, Value)> {
+    Some(match kind.advice? {
+        Advice::Authenticate => ("WWW-Authenticate", header("Authenticate")),
+        Advice::RetryAfter(_) => ("Retry-After", header("RetryAfter")),
+    })
+}
+
+/// Adds the headers of a response, unless it is a reference.
+pub(super) fn add_headers(response: &mut Value, status: &str, is_get: bool, needs_key: bool) {
+    if response.get("$ref").is_some() {
+        return;
+    }
+    let mut headers = Map::new();
+    headers.insert("X-Request-ID".to_owned(), header("RequestId"));
+    if needs_key {
+        headers.extend(RATE_LIMIT.map(|(name, component)| (name.to_owned(), header(component))));
+    }
+    if is_get && matches!(status, "200" | "304") {
+        headers.insert("ETag".to_owned(), header("ETag"));
+        headers.insert("Cache-Control".to_owned(), header("CacheControl"));
+    }
+    if is_get && response.pointer("/content/application~1json/schema/properties/pagination").is_some() {
+        headers.insert("Link".to_owned(), header("Link"));
+    }
+    if status == "201" {
+        headers.insert("Location".to_owned(), header("Location"));
+    }
+    let problem = ALL.iter().find(|kind| kind.status.as_str() == status);
+    headers
+        .extend(problem.and_then(|kind| advice_header(kind)).map(|(name, header)| (name.to_owned(), header)));
+    response["headers"] = headers.into();
+}
+
+pub(super) fn request_headers() -> Value {
+    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "description": description, "schema": {"type": "string"}});
+    json!({
+        "RequestId": header(
+            "X-Request-ID",
+            "Request id of your choice: 1 to 128 characters of `A-Z a-z 0-9 . _ - : /`. Any other is replaced.",
+        ),
+        "IfNoneMatch": header("If-None-Match", "`ETag` of a cached response. If it is still current, the response is 304."),
+    })
+}
+
+pub(super) fn response_headers() -> Value {
+    let header =
+        |kind: &str, description: &str| json!({"description": description, "schema": {"type": kind}});
+    json!({
+        "RequestId": header("string", "Request id. Quote it when you report a problem."),
+        "RateLimitLimit": header("integer", "Requests per clock minute that the key may make."),
+        "RateLimitRemaining": header("integer", "Requests left in the current minute."),
+        "RateLimitReset": header("integer", "Unix time in seconds at which the current minute ends."),
+        "RetryAfter": header("integer", "Seconds to wait before the next attempt."),
+        "ETag": header("string", "Version of the response, for `If-None-Match`."),
+        "CacheControl": header("string", "`private, no-cache`: cache the response, but revalidate it before use."),
+        "Link": header("string", "Absolute URLs of the first page and, if there is one, of the next page (RFC 8288)."),
+        "Location": header("string", "Path of the new resource."),
+        "Authenticate": header("string", "`Bearer`."),
+    })
+}

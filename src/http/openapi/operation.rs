@@ -1,0 +1,65 @@
+//! Adds parameters, bodies and responses to an operation.
+
+use salvo_oapi::{
+    Content, Operation, Parameter, ParameterIn, ParameterStyle, RefOr, RequestBody, Required, Response,
+    Schema,
+};
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
+
+use super::components::schema_of;
+use super::schema_recorder::{RecordedField, RecordedFields};
+
+/// Converts a schema; tests fail if it is invalid.
+fn to_salvo(schema: Value) -> RefOr<Schema> {
+    let converted = serde_json::from_value(schema);
+    debug_assert!(converted.is_ok(), "invalid JSON Schema: {converted:?}");
+    converted.unwrap_or(RefOr::Type(Schema::Boolean(true)))
+}
+
+pub fn add_success<T: JsonSchema>(operation: &mut Operation, status: &str, description: &str) {
+    let content = Content::new(to_salvo(schema_of::<T>()));
+    operation.responses.insert(status, Response::new(description).add_content("application/json", content));
+}
+
+/// Adds an error response that does not follow from the parts; [`super::document`] adds its body.
+pub fn add_failure(operation: &mut Operation, status: &str, description: &str) {
+    operation.responses.insert(status, Response::new(description));
+}
+
+pub fn add_parameters(operation: &mut Operation, location: ParameterIn, recorded: RecordedFields) {
+    for RecordedField { name, description, schema } in recorded.fields {
+        let is_required = location == ParameterIn::Path || recorded.required.contains(&name.as_str());
+        let is_list = schema["type"] == "array";
+        let mut parameter = Parameter::new(name).location(location).schema(to_salvo(schema));
+        if is_list {
+            // Comma-separated.
+            parameter = parameter.style(ParameterStyle::Form).explode(false);
+        }
+        parameter.required = if is_required { Required::True } else { Required::False };
+        if !description.is_empty() {
+            parameter.description = Some(description.to_owned());
+        }
+        operation.parameters.insert(parameter);
+    }
+}
+
+pub fn set_body(operation: &mut Operation, recorded: RecordedFields, example: Value) {
+    let mut properties = Map::new();
+    for RecordedField { name, description, mut schema } in recorded.fields {
+        if let Some(schema) = schema.as_object_mut().filter(|_| !description.is_empty()) {
+            schema.insert("description".to_owned(), description.into());
+        }
+        properties.insert(name, schema);
+    }
+    let mut object = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    if !recorded.required.is_empty() {
+        object["required"] = json!(recorded.required);
+    }
+    if !recorded.one_of.is_empty() {
+        object["oneOf"] = recorded.one_of.into();
+    }
+    let content = Content::new(to_salvo(object)).example(example);
+    operation.request_body =
+        Some(RequestBody::new().required(Required::True).add_content("application/json", content));
+}
