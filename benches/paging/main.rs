@@ -51,9 +51,9 @@ async fn main() {
     println!("generating records: about two minutes");
     for population in std::iter::once(LARGER).chain(std::iter::repeat_n(SMALL, 20)) {
         let (organization, _) = create_organization(api.pg(), OrganizationChange::default()).await;
-        population.make(api.pg(), organization).await;
+        population.insert(api.pg(), organization).await;
     }
-    let account = MEASURED.make(api.pg(), api.organization.id).await;
+    let account = MEASURED.insert(api.pg(), api.organization.id).await;
     sqlx::raw_sql("vacuum analyze").execute(api.pg()).await.unwrap();
     println!("\n| List | Rows | Min ms | Median | p99 |\n|---|---|---|---|---|");
     records(&api).await;

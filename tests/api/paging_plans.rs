@@ -202,7 +202,7 @@ async fn far<S: Copy, T>(
 async fn every_sort_of_every_list_is_one_range_of_an_index() {
     let api = TestApi::start().await;
     let (pg, organization, readable) = (api.pg(), api.organization.id, &api.app.readable);
-    let account = FEW_THOUSAND.make(pg, organization).await;
+    let account = FEW_THOUSAND.insert(pg, organization).await;
 
     let filter = AccountFilter::default();
     let subject = Subject {
@@ -269,7 +269,7 @@ async fn every_sort_of_every_list_is_one_range_of_an_index() {
 async fn filters_look_at_few_rows_for_a_page() {
     let api = TestApi::start().await;
     let (pg, organization, readable) = (api.pg(), api.organization.id, &api.app.readable);
-    FEW_THOUSAND.make(pg, organization).await;
+    FEW_THOUSAND.insert(pg, organization).await;
     let most = 20 * LIMIT;
 
     let creator: Uuid =

@@ -1,26 +1,25 @@
-//! An organization's accounts, creators and videos in any number, made by a few statements: for tests of plans and for
-//! measurements. Sort values are spread evenly and independently; every 50th video has no time of posting, every tenth
-//! record is paused.
+//! Inserts any number of accounts, creators and videos, for tests of query plans and for benchmarks.
+//!
+//! Sort values are uniform and independent; every 50th video has no `create_time`, every tenth record is inactive.
 
 use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
-/// How many records an organization gets.
+/// Numbers of records.
 #[derive(Debug, Clone, Copy)]
 pub struct Population {
     pub accounts: i32,
     pub videos: i32,
-    /// Of seven videos, so many are on the first account; the others have the rest between them.
+    /// How many of each seven videos are on the first account; the others share the rest.
     pub on_first_account: i32,
 }
 
-/// What captions are made of, so that they are as long as real ones and of several scripts.
+/// Words of captions, which are as long as real ones and in several scripts.
 const WORDS: &str = "dance,tutorial,มาดู,học,عرض,día,☀️🎉,vlog,morning routine,recipe,outfit of the day,#fyp,#foryou,100%,\
     snake_case,storytime,giveaway,travel,đà nẵng,ตลก,behind the scenes,new song,cover,comedy,prank,review,unboxing";
 
-/// What some captions contain beside that: word, and which videos (number `n`, order of views and of posting `r`, of 0
-/// to `videos`).
-const MARKS: &[(&str, &str)] = &[
+/// Words that some captions contain as well, and a condition on the video's number `n`.
+const RARE_WORDS: &[(&str, &str)] = &[
     ("everythird", "n % 3 = 0"),
     ("everyhundredth", "n % 100 = 7"),
     ("everythousandth", "n % 1000 = 7"),
@@ -29,8 +28,8 @@ const MARKS: &[(&str, &str)] = &[
 ];
 
 impl Population {
-    /// Makes the records and brings the statistics up to date. Returns the first account.
-    pub async fn make(self, pg: &PgPool, organization: Uuid) -> Uuid {
+    /// Inserts the records and analyzes their tables. Returns the first account.
+    pub async fn insert(self, pg: &PgPool, organization: Uuid) -> Uuid {
         let Population { accounts, videos, on_first_account } = self;
         sqlx::query(
             "with numbered as (select n, gen_random_uuid() as creator from generate_series(1, $2) n),
@@ -52,17 +51,17 @@ impl Population {
         .execute(pg)
         .await
         .unwrap();
-        let marks: String = MARKS
+        let rare_words: String = RARE_WORDS
             .iter()
             .map(|(word, rows)| format!(" || case when {rows} then ' {word}' else '' end"))
             .collect();
-        // In groups of 25 of one account, as scrapes bring them.
+        // In groups of 25 of one account, as scrapes write them.
         sqlx::query(AssertSqlSafe(format!(
             "with account as (
-                 select id, platform, row_number() over (order by added_at desc, id) as place
+                 select id, platform, row_number() over (order by added_at desc, id) as account_number
                  from accounts where organization_id = $1),
              numbered as (
-                 select n, case when n / 25 % 7 < $4 then 1 else 2 + n / 25 * 31 % ($3 - 1) end as place
+                 select n, case when n / 25 % 7 < $4 then 1 else 2 + n / 25 * 31 % ($3 - 1) end as account_number
                  from generate_series(0, $2 - 1) n)
              insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked,
                  is_active, description, description_key, media_type, cover_image_url_original, video_url_original,
@@ -73,9 +72,9 @@ impl Population {
                  case when n % 50 > 0 then now() - (n::bigint * 104729 % $2) * interval '17 minutes' end, now(),
                  case when n % 5 = 0 then now() - (n::bigint * 6101 % $2) * interval '3 minutes' end, now(),
                  n::bigint * 7919 % $2, n::bigint * 5981 % ($2 / 2), n::bigint * 5651 % $2
-             from numbered join account using (place)
+             from numbered join account using (account_number)
              cross join lateral (
-                 select string_agg(words[1 + ('x' || substr(md5(n || '.' || part), 1, 7))::bit(28)::int % 27], ' '){marks}
+                 select string_agg(words[1 + ('x' || substr(md5(n || '.' || part), 1, 7))::bit(28)::int % 27], ' '){rare_words}
                      || ' ' || n as caption
                  from string_to_array($5, ',') as words, generate_series(1, 12 + n % 7) as part) described
              order by n"

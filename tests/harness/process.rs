@@ -52,14 +52,8 @@ impl Process {
             .collect()
     }
 
-    /// The URL of the metrics page.
-    pub fn metrics_url(&self) -> Option<String> {
-        let line = self.lines().into_iter().find(|line| line["message"] == "serving metrics")?;
-        Some(line["url"].as_str().unwrap().to_owned())
-    }
-
     /// The URL of the metrics page, from a log of any format.
-    pub fn metrics_url_in_any_form(&self) -> Option<String> {
+    pub fn metrics_url(&self) -> Option<String> {
         let log = self.log();
         let line = log.lines().find(|line| line.contains("serving metrics"))?;
         line.split('"').find(|part| part.starts_with("http://")).map(str::to_owned)

@@ -1,5 +1,5 @@
-//! The load tests of `loadtest/` themselves: that all of them load, that the smoke test passes against the service, and
-//! that it fails where it should. How fast things are is measured by `make loadtest`.
+//! The scripts of `loadtest/`: all load, and their thresholds pass and fail when they should. `make loadtest` measures
+//! with them.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -12,14 +12,14 @@ use tidemark::model::organization::Scope;
 use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
-const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// k6 with a script, as somebody of an organization.
+/// Runs k6 with a script and the key of an organization.
 fn k6(command: &str, script: impl AsRef<Path>, organization: &Organization) -> Output {
     k6_at(&organization.stack.connection.base_url, command, script, organization, &[])
 }
 
-/// The same against another API process, with variables for the script.
+/// Runs it against another API, with variables for the script.
 fn k6_at(
     base_url: &str,
     command: &str,
@@ -27,13 +27,12 @@ fn k6_at(
     organization: &Organization,
     variables: &[(&str, &str)],
 ) -> Output {
-    let program =
-        std::env::var_os("TIDEMARK_TEST_K6").expect("no TIDEMARK_TEST_K6 to test with: run `make test`");
+    let program = std::env::var_os("TIDEMARK_TEST_K6").expect("TIDEMARK_TEST_K6 is not set: run `make test`");
     let results = tempfile::tempdir().unwrap();
     Command::new(program)
         .arg(command)
         .args(["--include-system-env-vars", "--address", "127.0.0.1:0"])
-        .arg(Path::new(FOLDER).join(script))
+        .arg(Path::new(ROOT).join(script))
         .env("K6_NO_USAGE_REPORT", "true")
         .env("TIDEMARK_BASE_URL", base_url)
         .env("TIDEMARK_API_KEY", &organization.key)
@@ -43,75 +42,75 @@ fn k6_at(
         .unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn scripts() -> Vec<PathBuf> {
-    let files = std::fs::read_dir(Path::new(FOLDER).join("loadtest")).unwrap();
+    let files = std::fs::read_dir(Path::new(ROOT).join("loadtest")).unwrap();
     let files = files.map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|extension| extension == "js")).collect()
 }
 
 #[tokio::test]
-async fn every_script_loads_and_the_readme_tells_of_it() {
+async fn scripts_load_and_are_in_the_readme() {
     let organization = Stack::shared().organization().await;
-    let readme = std::fs::read_to_string(Path::new(FOLDER).join("loadtest/README.md")).unwrap();
+    let readme = std::fs::read_to_string(Path::new(ROOT).join("loadtest/README.md")).unwrap();
     let scripts = scripts();
     assert!(scripts.len() >= 7, "{scripts:?}");
     for script in scripts {
         let output = k6("inspect", &script, &organization);
-        assert!(output.status.success(), "{script:?}: {}", said(&output));
+        assert!(output.status.success(), "{script:?}: {}", text(&output));
         let name = script.file_name().unwrap().to_str().unwrap();
         assert!(readme.contains(name), "{name}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_smoke_test_passes_and_leaves_nothing_behind() {
+async fn smoke_test_passes_and_deletes_its_records() {
     let organization = Stack::shared().organization().await;
     let output = k6("run", "loadtest/smoke.js", &organization);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     for list in ["/accounts", "/creators", "/videos"] {
-        assert_eq!(organization.get(list).await.ok(200).at("/data").as_array().unwrap().len(), 0, "{list}");
+        assert_eq!(organization.get(list).await.ok(200).list("/data").len(), 0, "{list}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_smoke_test_fails_when_something_is_refused() {
+async fn smoke_test_fails_without_write_scope() {
     let reader = NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") };
     let organization = Stack::shared().organization_with(OrganizationChange::default(), reader).await;
     let output = k6("run", "loadtest/smoke.js", &organization);
-    assert!(!output.status.success(), "{}", said(&output));
+    assert!(!output.status.success(), "{}", text(&output));
 }
 
 #[tokio::test]
-async fn the_shape_of_an_answer_is_judged_rightly() {
+async fn response_shapes_are_checked() {
     let organization = Stack::shared().organization().await;
     let output = k6("run", "tests/loadtest/shape.js", &organization);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "asks two API processes far more than they can answer, and the machine with them"]
-async fn a_crowd_without_places_is_refused_well_and_one_that_is_answered_fails() {
+#[ignore = "overloads two API processes and the machine"]
+async fn crowd_script_passes_only_under_overload() {
     let key = NewKey { rate_limit: Some(1_000_000), ..NewKey::named("crowd") };
     let organization = Stack::shared().organization_with(OrganizationChange::default(), key).await;
     organization.track(organization.stack.sandbox_account("tiktok")).await;
-    let (_process, base) = organization.stack.serve(&[("TIDEMARK_ANALYTICS_CONCURRENCY", "1".to_owned())]);
-    let crowd = |rate| k6_at(&base, "run", "loadtest/crowd.js", &organization, &[("SECONDS", "5"), rate]);
-    // Whether it passes is a matter of time too.
-    let told = said(&crowd(("QUESTIONS_PER_SECOND", "400")));
-    for held in [
+    let (_api, base_url) = organization.stack.serve(&[("TIDEMARK_ANALYTICS_CONCURRENCY", "1".to_owned())]);
+    let crowd = |rate| k6_at(&base_url, "run", "loadtest/crowd.js", &organization, &[("SECONDS", "5"), rate]);
+    // Its exit code depends on latencies as well.
+    let report = text(&crowd(("QUESTIONS_PER_SECOND", "400")));
+    for threshold in [
         "200 or 503",
         "a rejection has Retry-After",
         "all requests succeed afterwards",
         "broken_responses rate==0",
         "unavailable count>0",
     ] {
-        assert!(told.contains(&format!("ok     {held}")), "{held}: {told}");
+        assert!(report.contains(&format!("ok     {threshold}")), "{threshold}: {report}");
     }
     let output = crowd(("QUESTIONS_PER_SECOND", "1"));
-    let told = said(&output);
-    assert!(!output.status.success() && told.contains("FAILED unavailable count>0"), "{told}");
+    let report = text(&output);
+    assert!(!output.status.success() && report.contains("FAILED unavailable count>0"), "{report}");
 }

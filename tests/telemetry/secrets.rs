@@ -199,7 +199,7 @@ async fn no_key_password_or_caption_is_told_at_any_level() {
 
     let mut processes = [json_api, text_api, outage, tracker];
     for process in &mut processes {
-        if let Some(page) = process.metrics_url_in_any_form() {
+        if let Some(page) = process.metrics_url() {
             lacks("metrics", &http_client().get(page).send().await.unwrap().text().await.unwrap(), &secrets);
         }
         assert!(process.stop() < Duration::from_secs(25));
