@@ -30,6 +30,7 @@
 mod api;
 mod isolated_stack;
 mod isolated_stores;
+mod log;
 mod organization;
 pub mod population;
 mod process;
@@ -43,6 +44,7 @@ use std::time::{Duration, Instant};
 pub use api::{ProxiedApi, TestApi, api_database, serve, serve_with_limits};
 pub use isolated_stack::{IsolatedStack, Up};
 pub use isolated_stores::IsolatedStores;
+pub use log::CapturedLog;
 pub use organization::{Organization, create_organization};
 pub use process::{Process, command, processes_in};
 pub use proxy::{ClickhouseProxy, TcpProxy};

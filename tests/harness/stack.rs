@@ -128,7 +128,7 @@ impl Stack {
 
     /// A new organization with a key of all scopes.
     pub async fn organization(&self) -> Organization {
-        self.organization_with(OrganizationChange::default(), NewKey::named("test")).await
+        self.organization_with(OrganizationChange::default(), NewKey::named("test key")).await
     }
 
     pub async fn organization_with(&self, options: OrganizationChange, key: NewKey) -> Organization {

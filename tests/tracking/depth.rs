@@ -1,5 +1,5 @@
-//! How deep an account is read again: the newest posts always, older ones weekly, the oldest monthly, whether or not
-//! the platform still answers them.
+//! How deep a scrape reads: the newest posts always, older ones weekly, the oldest monthly, also when the platform no
+//! longer returns them.
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use tidemark::model::platform::Platform;
@@ -8,18 +8,18 @@ use tidemark::store::tracking::scrapes;
 use tidemark::store::tracking::targets::{self, Attempt};
 use uuid::Uuid;
 
-use crate::own::Own;
+use crate::test_tracker::TestTracker;
 
 struct Account<'a> {
-    own: &'a Own,
+    tracker: &'a TestTracker,
     organization: Uuid,
     id: Uuid,
 }
 
 impl Account<'_> {
-    /// Reads it at a time and says how many days back that goes.
-    async fn read(&self, now: DateTime<Utc>) -> u64 {
-        let pg = self.own.pg();
+    /// Records a scrape at this time and returns how many days back it reads.
+    async fn scrape(&self, now: DateTime<Utc>) -> u64 {
+        let pg = self.tracker.pg();
         let account = scrapes::fetch_account(pg, self.organization, self.id, now).await.unwrap().unwrap();
         let owner = Uuid::now_v7();
         sqlx::query("update scrape_targets set lease_owner = $2 where id = $1")
@@ -48,8 +48,8 @@ impl Account<'_> {
         (now.date_naive() - account.not_before).num_days() as u64
     }
 
-    /// A post that the platform does not answer any more.
-    async fn post(&self, day: NaiveDate) {
+    /// Adds a post that the platform no longer returns.
+    async fn add_post(&self, day: NaiveDate) {
         sqlx::query(
             "insert into videos (id, subject_id, organization_id, platform, external_id, account_id, create_time,
                 added_at, updated_at, last_scrape_time)
@@ -59,31 +59,31 @@ impl Account<'_> {
         .bind(self.id)
         .bind(day.to_string())
         .bind(day.and_hms_opt(12, 0, 0).unwrap().and_utc())
-        .execute(self.own.pg())
+        .execute(self.tracker.pg())
         .await
         .unwrap();
     }
 }
 
 #[tokio::test]
-async fn posts_that_no_longer_come_back_do_not_keep_scrapes_deep() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let id = own.add(organization, Platform::Tiktok, "some.one").await;
-    let account = Account { own: &own, organization, id };
+async fn missing_posts_do_not_keep_scrapes_deep() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let id = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
+    let account = Account { tracker: &tracker, organization, id };
     let first = Utc::now();
-    assert_eq!(account.read(first).await, 365, "the first scrape goes as deep as the limits say");
+    assert_eq!(account.scrape(first).await, 365, "the first scrape reads to the limit");
     for days in [40, 200] {
-        account.post(first.date_naive() - Days::new(days)).await;
+        account.add_post(first.date_naive() - Days::new(days)).await;
     }
     let mut depths = Vec::new();
     for day in 1..=31 {
-        depths.push(account.read(first + Days::new(day)).await);
+        depths.push(account.scrape(first + Days::new(day)).await);
     }
     let expected: Vec<u64> = (1..=31)
         .map(|day| match day {
             7 | 14 | 21 | 28 => 90,
-            // As far as the oldest known post.
+            // To the oldest recorded post.
             30 => 230,
             _ => 14,
         })
@@ -92,16 +92,12 @@ async fn posts_that_no_longer_come_back_do_not_keep_scrapes_deep() {
 }
 
 #[tokio::test]
-async fn what_was_posted_during_a_pause_is_found_after_it() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let id = own.add(organization, Platform::Tiktok, "some.one").await;
-    let account = Account { own: &own, organization, id };
+async fn scrape_after_a_pause_reads_back_to_the_last_one() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let id = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
+    let account = Account { tracker: &tracker, organization, id };
     let first = Utc::now();
-    account.read(first).await;
-    assert_eq!(
-        account.read(first + Days::new(60)).await,
-        60,
-        "back to the last scrape, for want of older posts"
-    );
+    account.scrape(first).await;
+    assert_eq!(account.scrape(first + Days::new(60)).await, 60);
 }

@@ -1,7 +1,6 @@
-//! Many accounts and many trackers: turns that hold however much one organization has waiting, a look for work that
-//! reads little, and no account in two hands.
+//! Leases with many accounts and many trackers: fair between organizations, cheap to find, and exclusive.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use sqlx::types::Json;
@@ -13,15 +12,15 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::harness::wait_until;
-use crate::own::Own;
-use crate::watched::Watched;
+use crate::recording_source::RecordingSource;
+use crate::test_tracker::TestTracker;
 
 #[tokio::test]
-async fn a_hundred_thousand_accounts_do_not_keep_three_waiting() {
-    let own = Own::start().await;
-    let (large, small) = (own.organization().await, own.organization().await);
-    // What the scheduler knows of accounts; the accounts themselves matter once they are read.
-    own.execute(
+async fn small_organization_gets_half_beside_100_000_accounts() {
+    let tracker = TestTracker::start().await;
+    let (large, small) = (tracker.create_organization().await, tracker.create_organization().await);
+    // Targets without accounts: leasing reads no accounts.
+    tracker.execute(
         "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
          select gen_random_uuid(), $1, 'tiktok', 'account', now() - interval '1 hour' - n * interval '1 second'
          from generate_series(1, 100000) n",
@@ -29,57 +28,47 @@ async fn a_hundred_thousand_accounts_do_not_keep_three_waiting() {
     )
     .await;
     sqlx::raw_sql("analyze scrape_targets; analyze accounts; analyze organizations")
-        .execute(own.pg())
+        .execute(tracker.pg())
         .await
         .unwrap();
-    let mut three = Vec::new();
-    for name in &own.names(Platform::Tiktok)[..3] {
-        three.push(own.add(small, Platform::Tiktok, name).await);
+    for name in &tracker.usernames(Platform::Tiktok)[..3] {
+        tracker.add_account(small, Platform::Tiktok, name).await;
     }
-    let demand = LeaseRequest {
-        owner: Uuid::now_v7(),
-        platform: Platform::Tiktok,
-        now: own.stores.clock.now().await,
-        kind: None,
-        limit: 4,
-        order: LeaseOrder::OldestFirst,
-        after_organization: Uuid::nil(),
-        in_flight: &[],
-    };
-    for end in [LeaseOrder::OldestFirst, LeaseOrder::NewestFirst] {
-        let plan = plan(&own, LeaseRequest { order: end, ..demand }).await;
-        assert!(!scans(&plan, "scrape_targets"), "{plan:#}");
+    let request = tracker.lease_request(Platform::Tiktok, 4).await;
+    for order in [LeaseOrder::OldestFirst, LeaseOrder::NewestFirst] {
+        let plan = plan(&tracker, LeaseRequest { order, ..request }).await;
+        assert!(!has_seq_scan(&plan, "scrape_targets"), "{plan:#}");
         let pages = plan.pointer("/0/Plan/Shared Hit Blocks").and_then(Value::as_i64).unwrap()
             + plan.pointer("/0/Plan/Shared Read Blocks").and_then(Value::as_i64).unwrap();
         assert!(pages < 400, "{pages} pages for four targets: {plan:#}");
     }
-    // Turn by turn, as a tracker takes them: four slots, then four more.
-    let (first, after) = leases::lease(own.pg(), demand).await.unwrap();
+    // As a tracker with four slots does.
+    let (first, after) = leases::lease(tracker.pg(), request).await.unwrap();
     let (second, _) =
-        leases::lease(own.pg(), LeaseRequest { after_organization: after, ..demand }).await.unwrap();
+        leases::lease(tracker.pg(), LeaseRequest { after_organization: after, ..request }).await.unwrap();
     let of_small = |leased: &[leases::LeasedTarget]| {
         leased.iter().filter(|leased| leased.organization_id == small).count()
     };
     assert_eq!((first.len(), second.len()), (4, 4));
-    assert_eq!((of_small(&first), of_small(&second)), (2, 1), "half of the turns while there is work");
+    assert_eq!((of_small(&first), of_small(&second)), (2, 1), "half while it has due accounts");
     let (third, _) =
-        leases::lease(own.pg(), LeaseRequest { after_organization: after, ..demand }).await.unwrap();
-    assert_eq!((third.len(), of_small(&third)), (4, 0), "and all turns go to the other one afterwards");
+        leases::lease(tracker.pg(), LeaseRequest { after_organization: after, ..request }).await.unwrap();
+    assert_eq!((third.len(), of_small(&third)), (4, 0), "then all to the other organization");
 }
 
-/// What it takes to look for work.
-async fn plan(own: &Own, demand: LeaseRequest<'_>) -> Value {
-    let statement = format!("explain (analyze, buffers, format json) {}", leases::statement(demand.order));
-    let mut transaction = own.pg().begin().await.unwrap();
+/// The plan of a lease.
+async fn plan(tracker: &TestTracker, request: LeaseRequest<'_>) -> Value {
+    let statement = format!("explain (analyze, buffers, format json) {}", leases::statement(request.order));
+    let mut transaction = tracker.pg().begin().await.unwrap();
     let Json(plan): Json<Value> = sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
-        .bind(demand.owner)
-        .bind(demand.platform)
-        .bind(demand.now)
-        .bind(demand.in_flight)
+        .bind(request.owner)
+        .bind(request.platform)
+        .bind(request.now)
+        .bind(request.in_flight)
         .bind(sqlx::postgres::types::PgInterval { months: 0, days: 0, microseconds: 45_000_000 })
-        .bind(demand.limit as i64)
-        .bind(demand.after_organization)
-        .bind(demand.kind)
+        .bind(request.limit as i64)
+        .bind(request.after_organization)
+        .bind(request.kind)
         .fetch_one(&mut *transaction)
         .await
         .unwrap();
@@ -87,30 +76,30 @@ async fn plan(own: &Own, demand: LeaseRequest<'_>) -> Value {
     plan
 }
 
-/// Whether a plan reads a whole table.
-fn scans(plan: &Value, table: &str) -> bool {
+/// Whether a plan contains a sequential scan of a table.
+fn has_seq_scan(plan: &Value, table: &str) -> bool {
     match plan {
-        Value::Array(parts) => parts.iter().any(|part| scans(part, table)),
+        Value::Array(parts) => parts.iter().any(|part| has_seq_scan(part, table)),
         Value::Object(node) => {
             let whole = node.get("Node Type").is_some_and(|kind| kind == "Seq Scan")
                 && node.get("Relation Name").is_some_and(|name| name == table);
-            whole || node.values().any(|part| scans(part, table))
+            whole || node.values().any(|part| has_seq_scan(part, table))
         }
         _ => false,
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn trackers_side_by_side_never_ask_for_one_account_at_once() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    own.add_backlog(organization, Platform::Tiktok, 80).await;
-    let watched = Watched::new(None);
-    let stops: Vec<_> = (0..3).map(|_| own.run_with(12, watched.sources())).collect();
+async fn trackers_never_fetch_an_account_concurrently() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    tracker.add_due_accounts(organization, Platform::Tiktok, 80).await;
+    let source = RecordingSource::new(None);
+    let stops: Vec<_> = (0..3).map(|_| tracker.run_with(12, source.sources())).collect();
     for round in 1..=3 {
-        wait_until("every account was read", async || {
-            let left: i64 = own
-                .read(
+        wait_until("every account is scraped", async || {
+            let left: i64 = tracker
+                .fetch(
                     "select count(*) from scrape_targets where organization_id = $1
                         and (last_attempt_at is null or next_attempt_at <= now() or lease_owner is not null)",
                     organization,
@@ -119,76 +108,82 @@ async fn trackers_side_by_side_never_ask_for_one_account_at_once() {
             (left == 0).then_some(())
         })
         .await;
-        let seen = watched.seen.lock().unwrap().asked.values().copied().collect::<Vec<_>>();
-        assert_eq!((seen.len(), seen.iter().max(), seen.iter().min()), (80, Some(&round), Some(&round)));
-        own.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute' where organization_id = $1 and $1 is not null", organization).await;
+        let counts: Vec<_> = source.fetches.lock().unwrap().counts.values().copied().collect();
+        assert_eq!(
+            (counts.len(), counts.iter().max(), counts.iter().min()),
+            (80, Some(&round), Some(&round))
+        );
+        tracker.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute' where organization_id = $1", organization).await;
     }
     for stop in stops {
         stop.cancel();
     }
-    assert_eq!(watched.seen.lock().unwrap().at_once, [""; 0]);
+    assert_eq!(source.fetches.lock().unwrap().concurrent, [""; 0]);
 }
 
 #[tokio::test]
-async fn a_lease_ends_within_a_minute_unless_it_is_renewed() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let account = own.add(organization, Platform::Tiktok, "some.one").await;
-    let demand = LeaseRequest {
-        owner: Uuid::now_v7(),
-        platform: Platform::Tiktok,
-        now: own.stores.clock.now().await,
-        kind: None,
-        limit: 1,
-        order: LeaseOrder::NewestFirst,
-        after_organization: Uuid::nil(),
-        in_flight: &[],
-    };
-    assert_eq!(leases::lease(own.pg(), demand).await.unwrap().0.len(), 1);
+async fn lease_expires_within_60s_unless_renewed() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let account = tracker.add_account(organization, Platform::Tiktok, "some.one").await;
+    let request =
+        LeaseRequest { order: LeaseOrder::NewestFirst, ..tracker.lease_request(Platform::Tiktok, 1).await };
+    assert_eq!(leases::lease(tracker.pg(), request).await.unwrap().0.len(), 1);
     let left = async || -> f64 {
-        own.read(
-            "select extract(epoch from lease_until - now())::float8 from scrape_targets where id = $1",
-            account,
-        )
-        .await
+        tracker
+            .fetch(
+                "select extract(epoch from lease_until - now())::float8 from scrape_targets where id = $1",
+                account,
+            )
+            .await
     };
     let first = left().await;
-    // The next look for work comes half a second later at most.
     assert!((30.0..55.0).contains(&first), "{first}");
-    let other = LeaseRequest { owner: Uuid::now_v7(), ..demand };
-    assert!(leases::lease(own.pg(), other).await.unwrap().0.is_empty(), "nobody takes what is held");
-    own.execute("update scrape_targets set lease_until = now() + interval '1 s' where id = $1", account)
+    let other = LeaseRequest { owner: Uuid::now_v7(), ..request };
+    assert!(
+        leases::lease(tracker.pg(), other).await.unwrap().0.is_empty(),
+        "a leased target is not leased again"
+    );
+    tracker
+        .execute("update scrape_targets set lease_until = now() + interval '1 s' where id = $1", account)
         .await;
-    leases::renew(own.pg(), demand.owner, &[account]).await.unwrap();
-    assert!(left().await > 30.0, "a sign of life keeps it");
-    leases::renew(own.pg(), other.owner, &[account]).await.unwrap();
-    own.execute("update scrape_targets set lease_until = now() - interval '1 s' where id = $1", account)
+    leases::renew(tracker.pg(), request.owner, &[account]).await.unwrap();
+    assert!(left().await > 30.0, "its owner renews it");
+    leases::renew(tracker.pg(), other.owner, &[account]).await.unwrap();
+    tracker
+        .execute("update scrape_targets set lease_until = now() - interval '1 s' where id = $1", account)
         .await;
-    leases::renew(own.pg(), other.owner, &[account]).await.unwrap();
-    assert!(left().await < 0.0, "nobody renews another's");
-    assert_eq!(leases::lease(own.pg(), other).await.unwrap().0.len(), 1, "what ran out is taken over");
+    leases::renew(tracker.pg(), other.owner, &[account]).await.unwrap();
+    assert!(left().await < 0.0, "another process does not renew it");
+    assert_eq!(
+        leases::lease(tracker.pg(), other).await.unwrap().0.len(),
+        1,
+        "an expired lease is taken over"
+    );
 }
 
-/// The real time that passes between the end of a tracker and another one having its work.
 #[tokio::test]
-#[ignore = "waits for a lease to run out"]
-async fn a_killed_trackers_work_is_taken_over_within_a_minute() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let name = own.names(Platform::Instagram)[0].clone();
-    own.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
-    let account = own.add(organization, Platform::Instagram, &name).await;
-    let killed = Tracker::new(own.stores.clone(), own.sources.clone());
+#[ignore = "waits until a lease expires"]
+async fn work_of_a_killed_tracker_is_taken_over_within_60s() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let name = tracker.usernames(Platform::Instagram)[0].clone();
+    tracker.sandbox.world.fail_next(Platform::Instagram, Fault::Hang, 1);
+    let account = tracker.add_account(organization, Platform::Instagram, &name).await;
+    let killed = Tracker::new(tracker.databases.clone(), tracker.sources.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.spawn(async move { killed.run(1, CancellationToken::new()).await });
-    wait_until("the platform hangs", async || (own.requests(Platform::Instagram) > 0).then_some(())).await;
-    // Everything of it is gone at once, and nothing is given back.
+    wait_until("the scrape hangs", async || (tracker.request_count(Platform::Instagram) > 0).then_some(()))
+        .await;
+    // It ends without releasing its leases.
     runtime.shutdown_background();
-    let died = Instant::now();
-    assert!(own.target(account).await.lease_owner.is_some());
-    own.run(1);
-    while own.target(account).await.last_attempt_at.is_none() {
-        assert!(died.elapsed() < Duration::from_secs(60), "nobody took over");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+    assert!(tracker.target(account).await.lease_owner.is_some());
+    tracker.run(1);
+    // A lease ends after 45 s, so this takes longer than `wait_until` waits.
+    let taken_over = async {
+        while tracker.target(account).await.last_attempt_at.is_none() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), taken_over).await.expect("another tracker takes over");
 }

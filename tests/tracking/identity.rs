@@ -1,251 +1,254 @@
-//! Whose answer it is: names that change while they are asked for, names that come back, and accounts that go.
-
-use std::time::Duration;
+//! Which account a response belongs to: usernames that change, return or belong to another account.
 
 use tidemark::model::platform::Platform;
 use tidemark::store::records::accounts::change;
 
-use crate::own::Own;
+use crate::test_tracker::TestTracker;
 
 #[tokio::test]
-async fn a_late_answer_does_not_undo_a_rename() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let names = own.names(Platform::Tiktok);
-    let account = own.add(organization, Platform::Tiktok, &names[0]).await;
-    own.execute("update accounts set is_unavailable = true where id = $1", account).await;
-    // The user's change is under way while the platform is asked by the old name.
-    let now = own.stores.clock.now().await;
-    let mut write = own.lock(organization, account).await;
-    own.run(1);
-    own.somebody_waits().await;
+async fn late_response_does_not_undo_a_rename() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let names = tracker.usernames(Platform::Tiktok);
+    let account = tracker.add_account(organization, Platform::Tiktok, &names[0]).await;
+    tracker.execute("update accounts set is_unavailable = true where id = $1", account).await;
+    // A request renames the account while a scrape fetches it by its old name.
+    let now = tracker.databases.clock.now().await;
+    let mut write = tracker.lock_account(organization, account).await;
+    tracker.run(1);
+    tracker.wait_blocked().await;
     change::rename(&mut write, account, &names[1], now).await.unwrap();
     write.commit().await.unwrap();
 
-    let target = own.attempted(account).await;
+    let target = tracker.wait_attempted(account).await;
     assert_eq!(target.failures, 0);
     let (username, followers): (String, i64) =
         sqlx::query_as("select username, follower_count from accounts where id = $1")
             .bind(account)
-            .fetch_one(own.pg())
+            .fetch_one(tracker.pg())
             .await
             .unwrap();
-    let seen = own.sandbox.world.find_by_username(Platform::Tiktok, &names[1]).unwrap();
+    let seen = tracker.sandbox.world.find_by_username(Platform::Tiktok, &names[1]).unwrap();
     assert_eq!(
         (username, followers),
         (names[1].clone(), seen.profile.follower_count),
-        "it is read again, by the new name"
+        "it is scraped again by its new name"
     );
-    let foreign: i64 = own
-        .read("select count(*) from videos where account_id = $1 and url not like '%@' || (select username from accounts where id = $1) || '/%'", account)
+    let foreign: i64 = tracker
+        .fetch("select count(*) from videos where account_id = $1 and url not like '%@' || (select username from accounts where id = $1) || '/%'", account)
         .await;
-    assert_eq!(foreign, 0, "nothing of the old name's posts was kept");
+    assert_eq!(foreign, 0, "no posts of the old name are recorded");
 }
 
 #[tokio::test]
-async fn a_name_that_is_ours_again_is_held_again() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let name = own.names(Platform::Instagram)[0].clone();
-    let id = own.sandbox.world.find_by_username(Platform::Instagram, &name).unwrap().account.id.clone();
-    let account = own.add(organization, Platform::Instagram, &name).await;
+async fn returned_username_is_held_again() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let name = tracker.usernames(Platform::Instagram)[0].clone();
+    let id = tracker.sandbox.world.find_by_username(Platform::Instagram, &name).unwrap().account.id.clone();
+    let account = tracker.add_account(organization, Platform::Instagram, &name).await;
     sqlx::query(
         "update accounts set holds_username = false, is_unavailable = true, platform_id = $2 where id = $1",
     )
     .bind(account)
     .bind(id)
-    .execute(own.pg())
+    .execute(tracker.pg())
     .await
     .unwrap();
-    own.run(1);
-    assert_eq!(own.attempted(account).await.failures, 0);
+    tracker.run(1);
+    assert_eq!(tracker.wait_attempted(account).await.failures, 0);
     assert!(
-        own.read::<bool>("select holds_username and not is_unavailable from accounts where id = $1", account)
+        tracker
+            .fetch::<bool>(
+                "select holds_username and not is_unavailable from accounts where id = $1",
+                account
+            )
             .await
     );
 }
 
 #[tokio::test]
-async fn a_name_that_another_platform_id_has_is_given_up() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let name = own.names(Platform::Instagram)[0].clone();
-    let account = own.add(organization, Platform::Instagram, &name).await;
-    own.execute("update accounts set platform_id = '1' where id = $1", account).await;
-    own.run(1);
-    let target = own.attempted(account).await;
-    // Neither the name nor the id leads to it: by name there is somebody else, by id nobody.
+async fn username_of_another_platform_id_is_released() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let name = tracker.usernames(Platform::Instagram)[0].clone();
+    let account = tracker.add_account(organization, Platform::Instagram, &name).await;
+    tracker.execute("update accounts set platform_id = '1' where id = $1", account).await;
+    tracker.run(1);
+    let target = tracker.wait_attempted(account).await;
+    // The username belongs to another account, and no account has the id.
     assert!(target.last_error.is_some());
-    assert!(!own.read::<bool>("select holds_username from accounts where id = $1", account).await);
-    let new_owner = own.add(organization, Platform::Instagram, &name).await;
-    assert_eq!(own.attempted(new_owner).await.failures, 0);
+    assert!(!tracker.fetch::<bool>("select holds_username from accounts where id = $1", account).await);
+    let new_owner = tracker.add_account(organization, Platform::Instagram, &name).await;
+    assert_eq!(tracker.wait_attempted(new_owner).await.failures, 0);
 }
 
-/// A scrape of a video waits for its account before it locks the video, as the deletion of the account does.
+/// A scrape of a video locks the account before the video, as a deletion of the account does.
 #[tokio::test]
-async fn deleting_an_account_beside_a_scrape_of_its_video_is_no_deadlock() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let name = own.names(Platform::Tiktok)[0].clone();
-    let account = own.add(organization, Platform::Tiktok, &name).await;
-    let stop = own.run(1);
-    own.attempted(account).await;
+async fn deleting_an_account_does_not_deadlock_with_a_scrape() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let name = tracker.usernames(Platform::Tiktok)[0].clone();
+    let account = tracker.add_account(organization, Platform::Tiktok, &name).await;
+    let stop = tracker.run(1);
+    tracker.wait_attempted(account).await;
     stop.cancel();
-    let video = own
-        .read("select id from videos where account_id = $1 order by create_time desc limit 1", account)
+    let video = tracker
+        .fetch("select id from videos where account_id = $1 order by create_time desc limit 1", account)
         .await;
-    own.execute("update videos set is_tracked = true, tracked_at = now() where id = $1", video).await;
-    own.execute(
-        "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
+    tracker.execute("update videos set is_tracked = true, tracked_at = now() where id = $1", video).await;
+    tracker
+        .execute(
+            "insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
          select id, organization_id, platform, 'video', now() - interval '1 hour' from videos where id = $1",
-        video,
-    )
-    .await;
-    let mut write = own.lock(organization, account).await;
-    own.run(1);
-    own.somebody_waits().await;
+            video,
+        )
+        .await;
+    let mut write = tracker.lock_account(organization, account).await;
+    tracker.run(1);
+    tracker.wait_blocked().await;
     sqlx::query("set local lock_timeout = '5s'").execute(write.connection()).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(20), change::delete(&mut write, account))
-        .await
-        .unwrap()
-        .unwrap();
+    change::delete(&mut write, account).await.unwrap();
     write.commit().await.unwrap();
-    own.attempted(video).await;
+    tracker.wait_attempted(video).await;
 }
 
 #[tokio::test]
-async fn an_account_that_is_tracked_already_leaves_the_older_one_in_place() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let names = own.names(Platform::Instagram);
-    let older = own.add(organization, Platform::Instagram, &names[0]).await;
-    own.run(1);
-    assert_eq!(own.attempted(older).await.failures, 0);
-    // Renamed on the platform, and added again by its new name before the older one was read again.
-    own.sandbox.world.rename(Platform::Instagram, &names[0], "another.name").unwrap();
-    let newer = own.add(organization, Platform::Instagram, "another.name").await;
-    let target = own.attempted(newer).await;
+async fn account_added_twice_keeps_the_older_record() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let names = tracker.usernames(Platform::Instagram);
+    let older = tracker.add_account(organization, Platform::Instagram, &names[0]).await;
+    tracker.run(1);
+    assert_eq!(tracker.wait_attempted(older).await.failures, 0);
+    // Renamed on the platform, and added by its new name before the next scrape.
+    tracker.sandbox.world.rename(Platform::Instagram, &names[0], "another.name").unwrap();
+    let newer = tracker.add_account(organization, Platform::Instagram, "another.name").await;
+    let target = tracker.wait_attempted(newer).await;
     assert_eq!(target.failures, 1);
     assert!(target.last_error.unwrap().contains(&format!("tracked already, as {}", names[0])));
     let state = async |id| -> (String, bool, Option<String>, i64) {
         sqlx::query_as("select username, is_unavailable, platform_id, total_post_count::bigint from accounts where id = $1")
             .bind(id)
-            .fetch_one(own.pg())
+            .fetch_one(tracker.pg())
             .await
             .unwrap()
     };
     let (username, unavailable, platform_id, posts) = state(older).await;
     assert_eq!((username.as_str(), unavailable, platform_id.is_some()), (names[0].as_str(), false, true));
     assert!(posts > 0);
-    assert_eq!(state(newer).await, ("another.name".to_owned(), true, None, 0), "nothing was merged");
+    assert_eq!(state(newer).await, ("another.name".to_owned(), true, None, 0), "nothing is merged");
 
-    // With the newer one gone, the older one takes the name at its next scrape.
-    let mut write = own.lock(organization, newer).await;
+    // Once the newer record is deleted, the older one takes the name at its next scrape.
+    let mut write = tracker.lock_account(organization, newer).await;
     change::delete(&mut write, newer).await.unwrap();
     write.commit().await.unwrap();
-    own.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute', last_attempt_at = null where id = $1", older).await;
-    assert_eq!(own.attempted(older).await.failures, 0);
+    tracker.make_due(older).await;
+    assert_eq!(tracker.wait_attempted(older).await.failures, 0);
     assert_eq!(state(older).await.0, "another.name");
 }
 
 #[tokio::test]
-async fn a_new_name_that_another_account_holds_is_not_taken_from_it() {
-    let own = Own::start().await;
-    let organization = own.organization().await;
-    let names = own.names(Platform::Instagram);
+async fn username_held_by_another_account_is_not_taken() {
+    let tracker = TestTracker::start().await;
+    let organization = tracker.create_organization().await;
+    let names = tracker.usernames(Platform::Instagram);
     let (one, other) = (
-        own.add(organization, Platform::Instagram, &names[0]).await,
-        own.add(organization, Platform::Instagram, &names[1]).await,
+        tracker.add_account(organization, Platform::Instagram, &names[0]).await,
+        tracker.add_account(organization, Platform::Instagram, &names[1]).await,
     );
-    let stop = own.run(1);
-    own.attempted(one).await;
-    own.attempted(other).await;
+    let stop = tracker.run(1);
+    tracker.wait_attempted(one).await;
+    tracker.wait_attempted(other).await;
     stop.cancel();
-    // The one goes by the other's name now, and the other by a third; the one is read first.
-    own.sandbox.world.rename(Platform::Instagram, &names[1], "third.name").unwrap();
-    own.sandbox.world.rename(Platform::Instagram, &names[0], &names[1]).unwrap();
-    let again = "update scrape_targets set next_attempt_at = now() - interval '1 minute', last_attempt_at = null where id = $1";
-    let called = async |id| -> String { own.read("select username from accounts where id = $1", id).await };
-    own.execute(again, one).await;
-    own.run(1);
-    assert_eq!(own.attempted(one).await.failures, 0, "it is read by its id");
-    assert_eq!((called(one).await, called(other).await), (names[0].clone(), names[1].clone()));
-    own.execute(again, other).await;
-    assert_eq!(own.attempted(other).await.failures, 0);
-    own.execute(again, one).await;
-    assert_eq!(own.attempted(one).await.failures, 0);
-    assert_eq!((called(one).await, called(other).await), (names[1].clone(), "third.name".to_owned()));
+    // Account `one` now has the name of `other`, which has a third; `one` is scraped first.
+    tracker.sandbox.world.rename(Platform::Instagram, &names[1], "third.name").unwrap();
+    tracker.sandbox.world.rename(Platform::Instagram, &names[0], &names[1]).unwrap();
+    let username =
+        async |id| -> String { tracker.fetch("select username from accounts where id = $1", id).await };
+    tracker.make_due(one).await;
+    tracker.run(1);
+    assert_eq!(tracker.wait_attempted(one).await.failures, 0, "it is fetched by its id");
+    assert_eq!((username(one).await, username(other).await), (names[0].clone(), names[1].clone()));
+    tracker.make_due(other).await;
+    assert_eq!(tracker.wait_attempted(other).await.failures, 0);
+    tracker.make_due(one).await;
+    assert_eq!(tracker.wait_attempted(one).await.failures, 0);
+    assert_eq!((username(one).await, username(other).await), (names[1].clone(), "third.name".to_owned()));
     assert!(
-        !own.read::<bool>(
-            "select bool_or(is_unavailable) from accounts where organization_id = $1",
-            organization
-        )
-        .await
+        !tracker
+            .fetch::<bool>(
+                "select bool_or(is_unavailable) from accounts where organization_id = $1",
+                organization
+            )
+            .await
     );
 }
 
-/// TikTok's Research API has no ids of accounts: what tells an account are the posts that are known of it.
+/// TikTok's Research API has no account ids: an account is identified by its recorded posts.
 #[tokio::test]
-async fn a_name_given_by_hand_is_checked_against_a_known_post() {
-    let own = Own::start_with(&["--tiktok-sources=tiktok-research"]).await;
-    let organization = own.organization().await;
-    let names = own.names(Platform::Tiktok);
-    let account = own.add(organization, Platform::Tiktok, &names[0]).await;
-    own.run(1);
-    assert_eq!(own.attempted(account).await.failures, 0);
-    let posts: i64 = own.read("select count(*) from videos where account_id = $1", account).await;
-    own.sandbox.world.rename(Platform::Tiktok, &names[0], "new.name").unwrap();
+async fn new_username_is_checked_against_recorded_posts() {
+    let tracker = TestTracker::start_with(&["--tiktok-sources=tiktok-research"]).await;
+    let organization = tracker.create_organization().await;
+    let names = tracker.usernames(Platform::Tiktok);
+    let account = tracker.add_account(organization, Platform::Tiktok, &names[0]).await;
+    tracker.run(1);
+    assert_eq!(tracker.wait_attempted(account).await.failures, 0);
+    let posts: i64 = tracker.fetch("select count(*) from videos where account_id = $1", account).await;
+    tracker.sandbox.world.rename(Platform::Tiktok, &names[0], "new.name").unwrap();
     let rename = async |to: &str| {
-        own.execute("update accounts set is_unavailable = true where id = $1", account).await;
-        own.execute("update scrape_targets set last_attempt_at = null where id = $1", account).await;
-        let mut write = own.lock(organization, account).await;
-        change::rename(&mut write, account, to, own.stores.clock.now().await).await.unwrap();
+        tracker.execute("update accounts set is_unavailable = true where id = $1", account).await;
+        tracker.execute("update scrape_targets set last_attempt_at = null where id = $1", account).await;
+        let mut write = tracker.lock_account(organization, account).await;
+        change::rename(&mut write, account, to, tracker.databases.clock.now().await).await.unwrap();
         write.commit().await.unwrap();
-        own.attempted(account).await
+        tracker.wait_attempted(account).await
     };
-    // Somebody else's name: nothing of theirs is kept.
+    // The name of another account: none of its posts are recorded.
     let target = rename(&names[1]).await;
     assert!(target.last_error.as_ref().is_some_and(|error| error.contains("known posts")), "{target:?}");
     let flags = "select is_unavailable and not holds_username from accounts where id = $1";
-    assert!(own.read::<bool>(flags, account).await);
-    let now: i64 = own.read("select count(*) from videos where account_id = $1", account).await;
-    assert_eq!(now, posts);
-    // Its own new name: it goes on where it stopped.
+    assert!(tracker.fetch::<bool>(flags, account).await);
+    let count: i64 = tracker.fetch("select count(*) from videos where account_id = $1", account).await;
+    assert_eq!(count, posts);
+    // Its own new name: it is tracked again.
     assert_eq!(rename("new.name").await.failures, 0);
-    assert!(own.read::<bool>("select not is_unavailable and holds_username and not username_unchecked from accounts where id = $1", account).await);
+    assert!(tracker.fetch::<bool>("select not is_unavailable and holds_username and not username_unchecked from accounts where id = $1", account).await);
 }
 
-/// A post that is deleted on the platform keeps what was last known of it, and its account's sums do too.
 #[tokio::test]
-async fn a_post_that_the_platform_deletes_keeps_its_last_counters() {
+async fn post_deleted_on_the_platform_keeps_its_counters() {
     for platform in Platform::ALL {
-        let own = Own::start().await;
-        let organization = own.organization().await;
-        let name = own.names(platform)[0].clone();
-        let account = own.add(organization, platform, &name).await;
-        own.run(1);
-        assert_eq!(own.attempted(account).await.failures, 0);
-        let newest: String = own
-            .read(
+        let tracker = TestTracker::start().await;
+        let organization = tracker.create_organization().await;
+        let name = tracker.usernames(platform)[0].clone();
+        let account = tracker.add_account(organization, platform, &name).await;
+        tracker.run(1);
+        assert_eq!(tracker.wait_attempted(account).await.failures, 0);
+        let newest: String = tracker
+            .fetch(
                 "select external_id from videos where account_id = $1 order by create_time desc limit 1",
                 account,
             )
             .await;
-        let counted = "select count(*) from videos where account_id = $1";
+        let count = "select count(*) from videos where account_id = $1";
         let likes = "select coalesce(sum(like_count), 0)::bigint from videos where account_id = $1 and view_count > 0";
-        let (videos, before): (i64, i64) = (own.read(counted, account).await, own.read(likes, account).await);
-        let views: i64 = own.read("select view_count from accounts where id = $1", account).await;
-        own.sandbox.world.set_post_deleted(platform, &name, &newest, true).unwrap();
-        let seen = own.sandbox.world.find_by_username(platform, &name).unwrap();
-        assert!(seen.posts().all(|(post, _)| post.id != newest), "the platform does not show it");
-        own.execute("update scrape_targets set next_attempt_at = now() - interval '1 minute', last_attempt_at = null where id = $1", account).await;
-        assert_eq!(own.attempted(account).await.failures, 0);
-        assert_eq!(own.read::<i64>(counted, account).await, videos);
-        assert!(own.read::<i64>(likes, account).await >= before);
-        assert!(own.read::<i64>("select view_count from accounts where id = $1", account).await >= views);
-        // Brought back, it goes on.
-        own.sandbox.world.set_post_deleted(platform, &name, &newest, false).unwrap();
-        let seen = own.sandbox.world.find_by_username(platform, &name).unwrap();
+        let (posts, likes_before): (i64, i64) =
+            (tracker.fetch(count, account).await, tracker.fetch(likes, account).await);
+        let views: i64 = tracker.fetch("select view_count from accounts where id = $1", account).await;
+        tracker.sandbox.world.set_post_deleted(platform, &name, &newest, true).unwrap();
+        let seen = tracker.sandbox.world.find_by_username(platform, &name).unwrap();
+        assert!(seen.posts().all(|(post, _)| post.id != newest), "the platform hides it");
+        tracker.make_due(account).await;
+        assert_eq!(tracker.wait_attempted(account).await.failures, 0);
+        assert_eq!(tracker.fetch::<i64>(count, account).await, posts);
+        assert!(tracker.fetch::<i64>(likes, account).await >= likes_before);
+        assert!(
+            tracker.fetch::<i64>("select view_count from accounts where id = $1", account).await >= views
+        );
+        // It can be restored.
+        tracker.sandbox.world.set_post_deleted(platform, &name, &newest, false).unwrap();
+        let seen = tracker.sandbox.world.find_by_username(platform, &name).unwrap();
         assert_eq!(seen.posts().next().unwrap().0.id, newest);
     }
 }

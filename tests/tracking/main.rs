@@ -1,24 +1,23 @@
-//! Tracking from the outside: an account that is added is read from the platform by the real clients, its numbers
-//! become history, and days that pass become gains. The sandbox says what it served.
+//! Tracking: scheduling, leases, scrapes by the real platform clients, and the history they write.
 
 #[path = "../harness/mod.rs"]
 mod harness;
 
 #[path = "../platforms/canned.rs"]
-#[expect(dead_code, reason = "these tests need a part of what the server can say")]
+#[expect(dead_code, reason = "some responses are for the tests of the platforms")]
 mod canned;
 
 #[path = "../platforms/example.rs"]
 mod example;
 
-mod days;
+mod budgets;
 mod depth;
 mod fairness;
 mod faults;
+mod history;
 mod identity;
-mod own;
+mod recording_source;
 mod scheduler;
 mod sharing;
 mod sources;
-mod spending;
-mod watched;
+mod test_tracker;

@@ -1,94 +1,89 @@
-//! Organizations that track the same account share the platform's answer when both are due.
+//! Organizations that track the same account share one response of the platform when their targets are due.
 
 use std::collections::BTreeSet;
 
 use tidemark::model::platform::Platform;
 use tidemark::platforms::source::{AccountKey, Depth};
-use tidemark::store::tracking::leases::{self, LeaseOrder, LeaseRequest};
-use uuid::Uuid;
+use tidemark::store::tracking::leases;
 
-use crate::own::Own;
+use crate::harness::wait_until;
+use crate::test_tracker::TestTracker;
 
 #[tokio::test]
-async fn one_answer_serves_every_organization_that_is_due() {
+async fn one_response_serves_all_organizations_that_are_due() {
     for platform in Platform::ALL {
-        let own = Own::start().await;
-        let name = own.names(platform)[0].clone();
-        // What one read costs.
-        let now = own.stores.clock.now().await;
+        let tracker = TestTracker::start().await;
+        let name = tracker.usernames(platform)[0].clone();
+        // Count the requests of one fetch.
+        let now = tracker.databases.clock.now().await;
         let depth = Depth { max_posts: 500, not_before: now.date_naive() - chrono::Days::new(365) };
         let key = AccountKey { username: name.clone(), platform_id: None };
-        // The first request of all fetches the token that TikTok wants.
-        own.sources.fetch_account(platform, &key, depth, now, &[]).await.result.unwrap();
-        let before = own.requests(platform);
-        own.sources.fetch_account(platform, &key, depth, now, &[]).await.result.unwrap();
-        let cost = own.requests(platform) - before;
+        // The first fetch also requests a token from TikTok.
+        tracker.sources.fetch_account(platform, &key, depth, now, &[]).await.result.unwrap();
+        let before = tracker.request_count(platform);
+        tracker.sources.fetch_account(platform, &key, depth, now, &[]).await.result.unwrap();
+        let cost = tracker.request_count(platform) - before;
 
-        let before = own.requests(platform);
+        let before = tracker.request_count(platform);
         let mut accounts = Vec::new();
         for posts in [500, 50, 60] {
-            let organization = own.organization().await;
-            let id = own.add(organization, platform, &name).await;
+            let organization = tracker.create_organization().await;
+            let id = tracker.add_account(organization, platform, &name).await;
             sqlx::query("update accounts set max_recent_posts = $2 where id = $1")
                 .bind(id)
                 .bind(posts)
-                .execute(own.pg())
+                .execute(tracker.pg())
                 .await
                 .unwrap();
             accounts.push((id, posts));
         }
-        own.run(2);
+        tracker.run(2);
         for (id, posts) in &accounts {
-            assert_eq!(own.attempted(*id).await.failures, 0);
-            let kept: i64 = own.read("select count(*) from videos where account_id = $1", *id).await;
-            assert!(kept > 0 && kept <= i64::from(*posts), "{kept} posts of at most {posts}");
+            assert_eq!(tracker.wait_attempted(*id).await.failures, 0);
+            let recorded: i64 = tracker.fetch("select count(*) from videos where account_id = $1", *id).await;
+            assert!(recorded > 0 && recorded <= i64::from(*posts), "{recorded} of at most {posts} posts");
         }
-        assert_eq!(own.requests(platform) - before, cost, "one read, {} commits", accounts.len());
+        assert_eq!(
+            tracker.request_count(platform) - before,
+            cost,
+            "one fetch for {} organizations",
+            accounts.len()
+        );
 
-        // Once the platform's id is known, they still share.
-        let before = own.requests(platform);
-        own.sandbox.world.advance(25.0).unwrap();
+        // They still share once the platform id is recorded.
+        let before = tracker.request_count(platform);
+        tracker.sandbox.world.advance(25.0).unwrap();
         for (id, _) in &accounts {
-            crate::harness::wait_until("the next day's scrape is in", async || {
-                let target = own.target(*id).await;
+            wait_until("the next day's scrape is recorded", async || {
+                let target = tracker.target(*id).await;
                 (target.last_attempt_at.unwrap() > now + chrono::TimeDelta::hours(20)).then_some(())
             })
             .await;
         }
-        let next = own.requests(platform) - before;
-        assert!((1..=cost).contains(&next), "{next} requests for the next day, {cost} for the first");
+        let next = tracker.request_count(platform) - before;
+        assert!((1..=cost).contains(&next), "{next} requests on the next day, {cost} on the first");
     }
 }
 
-/// However many organizations track an account, one slot is not busy with them for ever.
 #[tokio::test]
-async fn one_answer_serves_a_hundred_others_at_most() {
-    let own = Own::start().await;
+async fn one_response_serves_at_most_100_other_targets() {
+    let tracker = TestTracker::start().await;
     let platform = Platform::Tiktok;
-    let name = own.names(platform)[0].clone();
+    let name = tracker.usernames(platform)[0].clone();
     let mut added = BTreeSet::new();
     for _ in 0..130 {
-        let organization = own.organization().await;
-        added.insert(own.add(organization, platform, &name).await);
+        let organization = tracker.create_organization().await;
+        added.insert(tracker.add_account(organization, platform, &name).await);
     }
-    let demand = LeaseRequest {
-        owner: Uuid::now_v7(),
-        platform,
-        now: own.stores.clock.now().await,
-        kind: None,
-        limit: 1,
-        order: LeaseOrder::OldestFirst,
-        after_organization: Uuid::nil(),
-        in_flight: &[],
-    };
-    let (first, _) = leases::lease(own.pg(), demand).await.unwrap();
-    let mut taken: Vec<_> = first.iter().map(|leased| leased.id).collect();
-    assert_eq!(taken.len(), 1);
+    let request = tracker.lease_request(platform, 1).await;
+    let (first, _) = leases::lease(tracker.pg(), request).await.unwrap();
+    let mut leased: Vec<_> = first.iter().map(|target| target.id).collect();
+    assert_eq!(leased.len(), 1);
     for expected in [100, 29, 0] {
-        let alike = leases::lease_same_accounts(own.pg(), demand, &first).await.unwrap();
-        assert_eq!(alike.len(), expected);
-        taken.extend(alike.into_iter().map(|leased| leased.id));
+        let same = leases::lease_same_accounts(tracker.pg(), request, &first).await.unwrap();
+        assert_eq!(same.len(), expected);
+        leased.extend(same.into_iter().map(|target| target.id));
     }
-    assert_eq!(taken.len(), 130);
-    assert_eq!(BTreeSet::from_iter(taken), added);
+    assert_eq!(leased.len(), 130);
+    assert_eq!(BTreeSet::from_iter(leased), added);
 }

@@ -1,4 +1,4 @@
-//! A tracker of a test's own: a fresh database without any other tracker, a sandbox, and the real clients between.
+//! Trackers in this process, on a Postgres database and a sandbox of one test.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use tidemark::store::Write;
 use tidemark::store::records::accounts::change::{self, AccountChange, NewAccount};
 use tidemark::store::records::organizations::{self, OrganizationChange};
 use tidemark::store::search::SearchIndex;
+use tidemark::store::tracking::leases::{LeaseOrder, LeaseRequest};
 use tidemark::worker::tracker::Tracker;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::harness::{IsolatedStores, http_client, send, serve, wait_until};
 
-/// The stores, the platforms and the tracker of one test.
-pub struct Own {
-    pub stores: Databases,
+pub struct TestTracker {
+    pub databases: Databases,
     pub sandbox: SandboxServer,
     pub sources: Arc<Sources>,
 }
 
-/// What the scheduler knows of an account or a video.
+/// A row of `scrape_targets`.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Target {
     pub failures: i32,
@@ -46,55 +46,57 @@ struct Command {
     sources: SourceArgs,
 }
 
-impl Own {
-    pub async fn start() -> Own {
-        Own::start_with(&[]).await
+impl TestTracker {
+    pub async fn start() -> TestTracker {
+        TestTracker::start_with(&[]).await
     }
 
-    /// Starts with options of the test's choice.
-    pub async fn start_with(more: &[&str]) -> Own {
-        let _installed = rustls::crypto::ring::default_provider().install_default();
+    /// Starts with options of `tidemark track`.
+    pub async fn start_with(options: &[&str]) -> TestTracker {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let world = World::open(Population::new(5, 8), None, None).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
         let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
-        let stores = Databases { clock, ..IsolatedStores::create_postgres().await.databases.clone() };
-        // The options that belong to the variables with which a process is told of the sandbox.
-        let options =
-            sandbox.environment().into_iter().filter(|(name, _)| *name != "TIDEMARK_CLOCK_URL").map(
-                |(name, value)| {
-                    let name = name.trim_start_matches("TIDEMARK_").to_lowercase().replace('_', "-");
-                    format!("--{name}={value}")
-                },
-            );
-        let line = ["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()].into_iter();
-        let line = line.chain(options).chain(more.iter().map(|option| (*option).to_owned()));
-        let args = Command::try_parse_from(line).unwrap().sources;
-        let sources =
-            Arc::new(Sources::from_args(&args, &RequestBudget::Postgres(stores.pg.clone())).unwrap());
-        Own { stores, sandbox, sources }
+        let databases = Databases { clock, ..IsolatedStores::create_postgres().await.databases.clone() };
+        let mut arguments = vec!["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()];
+        for (variable, value) in sandbox.environment() {
+            if variable != "TIDEMARK_CLOCK_URL" {
+                let name = variable.trim_start_matches("TIDEMARK_").to_lowercase().replace('_', "-");
+                arguments.push(format!("--{name}={value}"));
+            }
+        }
+        arguments.extend(options.iter().map(ToString::to_string));
+        let args = Command::try_parse_from(arguments).unwrap().sources;
+        let budget = RequestBudget::Postgres(databases.pg.clone());
+        let sources = Arc::new(Sources::from_args(&args, &budget).unwrap());
+        TestTracker { databases, sandbox, sources }
     }
 
     pub fn pg(&self) -> &PgPool {
-        &self.stores.pg
+        &self.databases.pg
     }
 
-    pub async fn organization(&self) -> Uuid {
+    pub async fn create_organization(&self) -> Uuid {
         organizations::create(self.pg(), "test", &OrganizationChange::default()).await.unwrap().id
     }
 
-    /// What an API over these stores says of the tracker's health.
+    /// The tracker's check in `/health` of an API on this database.
     pub async fn health(&self) -> serde_json::Value {
         let folder = tempfile::tempdir().unwrap();
         let search = SearchIndex::open(folder.path()).unwrap();
-        let app =
-            App::new(self.stores.clone(), search, ReadablePlatforms::new(Platform::ALL), Settings::default());
+        let app = App::new(
+            self.databases.clone(),
+            search,
+            ReadablePlatforms::new(Platform::ALL),
+            Settings::default(),
+        );
         let url = serve(&app).await;
         let health = send(http_client().get(format!("{url}/v2/health"))).await;
         health.at("/data/checks/tracker").clone()
     }
 
-    /// The names that the population has on a platform.
-    pub fn names(&self, platform: Platform) -> Vec<String> {
+    /// The usernames of the sandbox on a platform.
+    pub fn usernames(&self, platform: Platform) -> Vec<String> {
         let accounts = self.sandbox.world.population().accounts().iter();
         accounts
             .filter(|account| account.platform == platform)
@@ -102,21 +104,21 @@ impl Own {
             .collect()
     }
 
-    pub async fn add(&self, organization: Uuid, platform: Platform, username: &str) -> Uuid {
+    pub async fn add_account(&self, organization: Uuid, platform: Platform, username: &str) -> Uuid {
         let mut write = Write::begin(self.pg(), organization).await.unwrap();
         let username = Username::parse(platform, username).unwrap();
         let new = NewAccount { platform, username, change: AccountChange::default() };
-        let id = change::create(&mut write, &new, self.stores.clock.now().await).await.unwrap();
+        let id = change::create(&mut write, &new, self.databases.clock.now().await).await.unwrap();
         write.commit().await.unwrap();
         id
     }
 
-    /// Adds accounts of names that nobody has, due since an hour or longer.
-    pub async fn add_backlog(&self, organization: Uuid, platform: Platform, count: i32) {
+    /// Adds accounts that the sandbox does not have, due for an hour or longer.
+    pub async fn add_due_accounts(&self, organization: Uuid, platform: Platform, count: i32) {
         sqlx::query(
             "with made as (
                 insert into accounts (id, organization_id, platform, username, added_at, updated_at)
-                select gen_random_uuid(), $1, $2, 'nobody.' || n, now(), now() from generate_series(1, $3) n
+                select gen_random_uuid(), $1, $2, 'missing.' || n, now(), now() from generate_series(1, $3) n
                 returning id, organization_id, platform
              )
              insert into scrape_targets (id, organization_id, platform, kind, next_attempt_at)
@@ -131,14 +133,14 @@ impl Own {
         .unwrap();
     }
 
-    /// Tracks with so many slots a platform until the test ends or says so, as a tracker process does.
+    /// Runs a tracker with this many slots per platform until the test ends or cancels the token.
     pub fn run(&self, slots: usize) -> CancellationToken {
         self.run_with(slots, self.sources.clone())
     }
 
-    /// Tracks with other sources.
+    /// Runs a tracker with other sources.
     pub fn run_with(&self, slots: usize, sources: Arc<Sources>) -> CancellationToken {
-        let (tracker, stop) = (Tracker::new(self.stores.clone(), sources), CancellationToken::new());
+        let (tracker, stop) = (Tracker::new(self.databases.clone(), sources), CancellationToken::new());
         let stopped = stop.clone();
         tokio::spawn(async move { tracker.run(slots, stopped).await });
         stop
@@ -152,8 +154,8 @@ impl Own {
             .unwrap()
     }
 
-    /// Waits until a target was attempted after a time and is in nobody's hand.
-    pub async fn attempted(&self, id: Uuid) -> Target {
+    /// Waits until a target was attempted and is not leased.
+    pub async fn wait_attempted(&self, id: Uuid) -> Target {
         wait_until("the target is attempted", async || {
             let target = self.target(id).await;
             (target.last_attempt_at.is_some() && target.lease_owner.is_none()).then_some(target)
@@ -161,17 +163,17 @@ impl Own {
         .await
     }
 
-    /// Holds the lock of an account, as a request does that is under way.
-    pub async fn lock(&self, organization: Uuid, account: Uuid) -> Write {
+    /// Locks an account, as a request does that changes it.
+    pub async fn lock_account(&self, organization: Uuid, account: Uuid) -> Write {
         let mut write = Write::begin(self.pg(), organization).await.unwrap();
         let lock = sqlx::query("select from accounts where id = $1 for update").bind(account);
         lock.execute(write.connection()).await.unwrap();
         write
     }
 
-    /// Waits until somebody waits for a lock.
-    pub async fn somebody_waits(&self) {
-        wait_until("somebody waits for the lock", async || {
+    /// Waits until a statement waits for a lock.
+    pub async fn wait_blocked(&self) {
+        wait_until("a statement waits for a lock", async || {
             let waits: bool = sqlx::query_scalar(
                 "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')",
             )
@@ -183,18 +185,42 @@ impl Own {
         .await;
     }
 
+    /// A lease of any kind of target on a platform.
+    pub async fn lease_request(&self, platform: Platform, limit: usize) -> LeaseRequest<'static> {
+        LeaseRequest {
+            owner: Uuid::now_v7(),
+            platform,
+            now: self.databases.clock.now().await,
+            kind: None,
+            limit,
+            order: LeaseOrder::OldestFirst,
+            after_organization: Uuid::nil(),
+            in_flight: &[],
+        }
+    }
+
+    /// Makes a target due as if it were new, so that [`TestTracker::wait_attempted`] waits for the next attempt.
+    pub async fn make_due(&self, id: Uuid) {
+        self.execute(
+            "update scrape_targets set next_attempt_at = now() - interval '1 minute', last_attempt_at = null
+             where id = $1",
+            id,
+        )
+        .await;
+    }
+
     pub async fn execute(&self, sql: &'static str, id: Uuid) {
         sqlx::query(sql).bind(id).execute(self.pg()).await.unwrap();
     }
 
-    pub async fn read<T>(&self, sql: &'static str, id: Uuid) -> T
+    pub async fn fetch<T>(&self, sql: &'static str, id: Uuid) -> T
     where
         T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
     {
         sqlx::query_scalar(sql).bind(id).fetch_one(self.pg()).await.unwrap()
     }
 
-    pub fn requests(&self, platform: Platform) -> u64 {
+    pub fn request_count(&self, platform: Platform) -> u64 {
         self.sandbox.world.requests()[&platform]
     }
 }

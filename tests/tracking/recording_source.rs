@@ -1,4 +1,4 @@
-//! A source that watches how it is asked: by how many at a time for one account, and by how many in all.
+//! A source that counts fetches per account and notices concurrent ones.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -12,25 +12,23 @@ use tidemark::platforms::source::{
     AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
 };
 
-/// What was seen.
 #[derive(Debug, Default)]
-pub struct Seen {
-    /// How often each account was asked for.
-    pub asked: HashMap<String, usize>,
-    asking: HashSet<String>,
-    /// Accounts that were asked for while they were being asked for.
-    pub at_once: Vec<String>,
+pub struct RecordedFetches {
+    pub counts: HashMap<String, usize>,
+    in_progress: HashSet<String>,
+    /// Accounts that were fetched while a fetch of them was in progress.
+    pub concurrent: Vec<String>,
 }
 
-/// The source: every account exists and has no posts, but for the one at whose name the source panics.
-pub struct Watched {
-    pub seen: Mutex<Seen>,
-    pub panics_at: Option<String>,
+/// Every account exists and has no posts. A fetch of one username panics.
+pub struct RecordingSource {
+    pub fetches: Mutex<RecordedFetches>,
+    panics_at: Option<String>,
 }
 
-impl Watched {
+impl RecordingSource {
     pub fn new(panics_at: Option<&str>) -> Arc<Self> {
-        Arc::new(Watched { seen: Mutex::default(), panics_at: panics_at.map(str::to_owned) })
+        Arc::new(RecordingSource { fetches: Mutex::default(), panics_at: panics_at.map(str::to_owned) })
     }
 
     pub fn sources(self: &Arc<Self>) -> Arc<Sources> {
@@ -38,9 +36,9 @@ impl Watched {
     }
 }
 
-impl Source for Watched {
+impl Source for RecordingSource {
     fn name(&self) -> &'static str {
-        "watched"
+        "recording"
     }
 
     fn platform(&self) -> Platform {
@@ -71,19 +69,19 @@ impl Source for Watched {
     ) -> Fetch<'a, FetchedAccount> {
         async move {
             let name = &account.username;
-            assert!(self.panics_at.as_ref() != Some(name), "the source panics, as the test wants it");
+            assert!(self.panics_at.as_ref() != Some(name), "the source panics");
             {
-                let mut seen = self.seen.lock().unwrap();
-                *seen.asked.entry(name.clone()).or_default() += 1;
-                if !seen.asking.insert(name.clone()) {
-                    seen.at_once.push(name.clone());
+                let mut fetches = self.fetches.lock().unwrap();
+                *fetches.counts.entry(name.clone()).or_default() += 1;
+                if !fetches.in_progress.insert(name.clone()) {
+                    fetches.concurrent.push(name.clone());
                 }
             }
-            // Long enough for another tracker to come by.
+            // Long enough for another tracker to start a fetch.
             for _ in 0..50 {
                 tokio::task::yield_now().await;
             }
-            self.seen.lock().unwrap().asking.remove(name);
+            self.fetches.lock().unwrap().in_progress.remove(name);
             let profile = Profile { username: name.clone(), ..Profile::default() };
             Ok(FetchedAccount { profile, posts: Vec::new() })
         }

@@ -1,19 +1,20 @@
-//! From an added account to history: what the sandbox served becomes records, snapshots and gains.
+//! From an added account to history: records, snapshots and gains of what the sandbox served.
 
-use crate::harness::{IsolatedStack, Organization, Stack, wait_until};
 use clickhouse::Row;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::harness::{IsolatedStack, Organization, Response, Stack, wait_until};
+
 #[derive(Row, Deserialize)]
-struct Facts {
+struct SnapshotCounts {
     rows: u64,
     videos: u64,
     days: u64,
 }
 
-/// How many snapshots ClickHouse holds of the organization's videos.
-async fn facts(organization: &Organization) -> Facts {
+/// Counts the snapshots of the organization's videos in ClickHouse.
+async fn count_snapshots(organization: &Organization) -> SnapshotCounts {
     organization
         .stack
         .clickhouse()
@@ -28,7 +29,7 @@ async fn facts(organization: &Organization) -> Facts {
 }
 
 #[tokio::test]
-async fn an_added_account_is_read_and_becomes_history_within_seconds() {
+async fn added_account_is_scraped_and_recorded() {
     let stack = Stack::shared();
     for platform in ["instagram", "tiktok"] {
         let organization = stack.organization().await;
@@ -38,20 +39,22 @@ async fn an_added_account_is_read_and_becomes_history_within_seconds() {
         assert_eq!(tracked["username"], account.username.as_str());
         assert_eq!(tracked["tracking"]["status"], "active");
         assert!(tracked["follower_count"].as_i64().unwrap() > 0);
-        assert!(tracked["name"].is_string(), "the profile was read: {tracked}");
+        assert!(tracked["name"].is_string(), "the profile is recorded: {tracked}");
 
         let count = tracked["total_post_count"].as_u64().unwrap();
-        assert!(count > 10, "posts were read: {tracked}");
-        let facts = facts(&organization).await;
-        assert_eq!((facts.rows, facts.videos, facts.days), (count, count, 1));
+        assert!(count > 10, "posts are recorded: {tracked}");
+        let counts = count_snapshots(&organization).await;
+        assert_eq!((counts.rows, counts.videos, counts.days), (count, count, 1));
 
-        // Every post that is listed is one that the sandbox serves, with its id, its caption's time and its counters.
+        // Every listed video is a post of the sandbox with the same time and counters.
         let list = organization.get("/account-videos?limit=200&include_total=true").await.ok(200);
         assert_eq!(list.integer("/pagination/total_count"), count as i64);
         for video in list.list("/data") {
             let posts = served["posts"].as_array().unwrap();
-            let post =
-                posts.iter().find(|post| post["id"] == video["external_id"]).expect("the sandbox knows it");
+            let post = posts
+                .iter()
+                .find(|post| post["id"] == video["external_id"])
+                .expect("the sandbox has the post");
             assert_eq!(post["create_time"], video["create_time"]);
             assert!(
                 video["view_count"].as_i64() <= post["view_count"].as_i64().or(Some(i64::MAX)),
@@ -62,7 +65,7 @@ async fn an_added_account_is_read_and_becomes_history_within_seconds() {
 }
 
 #[tokio::test]
-async fn a_creator_is_made_linked_and_ranked() {
+async fn created_and_linked_creator_is_ranked() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let account = organization.track(stack.sandbox_account("tiktok")).await;
@@ -81,18 +84,18 @@ async fn a_creator_is_made_linked_and_ranked() {
     let days: Vec<_> = series.list("/data").iter().map(|day| day["views"].as_i64().unwrap()).collect();
     assert_eq!((days.len(), days.iter().sum::<i64>()), (7, top.integer("/data/0/views")));
 
-    // Unlinking takes the numbers away at once.
+    // Unlinking removes the gains immediately.
     organization.delete(&link).await.ok(204);
     let top = organization.get("/creators/top?period=7d").await.ok(200);
     assert_eq!((top.integer("/data/0/views"), top.integer("/data/0/account_count")), (0, 0));
 }
 
 #[tokio::test]
-async fn a_deleted_account_leaves_every_total_at_once() {
+async fn deleted_account_leaves_every_total_immediately() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let account = organization.track(stack.sandbox_account("instagram")).await;
-    let followers = |overview: &crate::harness::Response| overview.at("/data/followers/current").clone();
+    let followers = |overview: &Response| overview.at("/data/followers/current").clone();
     let overview = organization.get("/overview").await.ok(200);
     assert_eq!(followers(&overview), account["follower_count"]);
     assert!(overview.integer("/data/totals/videos") > 0);
@@ -107,54 +110,51 @@ async fn a_deleted_account_leaves_every_total_at_once() {
         0
     );
     organization.wait_applied().await;
-    assert_eq!(facts(&organization).await.rows, 0);
+    assert_eq!(count_snapshots(&organization).await.rows, 0);
     assert_eq!(followers(&organization.get("/overview").await.ok(200)), Value::Null);
 }
 
 #[tokio::test]
-async fn an_account_that_the_platform_does_not_know_fails_and_says_why() {
+async fn account_missing_on_the_platform_fails_with_a_reason() {
     let organization = Stack::shared().organization().await;
-    let made = organization
-        .post("/accounts", json!({"platform": "instagram", "username": "nobody.of.that.name"}))
-        .await;
-    let path = format!("/accounts/{}", made.ok(201).text("/data/id"));
+    let created =
+        organization.post("/accounts", json!({"platform": "instagram", "username": "missing.account"})).await;
+    let path = format!("/accounts/{}", created.ok(201).text("/data/id"));
     let failing = wait_until("the first attempt has failed", async || {
         let account = organization.get(&path).await.ok(200);
         (account.text("/data/tracking/status") == "failing").then_some(account)
     })
     .await;
     assert!(failing.text("/data/tracking/last_error").contains("not found"), "{failing}");
-    assert_eq!(failing.at("/data/is_unavailable"), &json!(false), "once is not enough");
+    assert_eq!(failing.at("/data/is_unavailable"), &json!(false), "one failure is not enough");
 }
 
-/// Days pass by the sandbox's clock: what it served on each of them is what the organization gained.
 #[tokio::test]
-async fn own_stores_days_that_pass_become_gains() {
+async fn isolated_days_of_the_sandbox_clock_become_gains() {
     let stack = IsolatedStack::start().await;
-    let shared = &*stack;
-    let organization = shared.organization().await;
-    let account = shared.sandbox_account("tiktok");
+    let organization = stack.organization().await;
+    let account = stack.sandbox_account("tiktok");
     let first = organization.track(account).await;
     let path = format!("/accounts/{}", first["id"].as_str().unwrap());
     let before = organization.get("/overview?period=7d").await.ok(200).integer("/data/views/current");
     let first_views = first["view_count"].as_i64().unwrap();
     let mut scraped = first;
     for day in 2..=3 {
-        shared.control_sandbox(json!({"op": "advance", "hours": 24})).await;
+        stack.control_sandbox(json!({"op": "advance", "hours": 24})).await;
         let last = scraped["last_scrape_time"].clone();
-        scraped = wait_until("the next day's scrape is in", async || {
+        scraped = wait_until("the next day's scrape is recorded", async || {
             let account = organization.get(&path).await.ok(200);
             (account.at("/data/last_scrape_time") != &last).then(|| account.at("/data").clone())
         })
         .await;
         organization.wait_applied().await;
-        assert_eq!(facts(&organization).await.days, day);
+        assert_eq!(count_snapshots(&organization).await.days, day);
     }
     let after = organization.get("/overview?period=7d").await.ok(200);
     let posts = organization.get(&format!("{path}/videos?limit=200")).await.ok(200);
     let latest: i64 = posts.list("/data").iter().map(|post| post["view_count"].as_i64().unwrap()).sum();
     assert_eq!(scraped["view_count"].as_i64(), Some(latest));
-    // What known posts gained and, in full, what was posted meanwhile: exactly the rise of the latest counters.
+    // Gains of old posts plus all views of new ones equal the increase of the latest counters.
     let gained = after.integer("/data/views/current") - before;
     assert_eq!(gained, latest - first_views, "{after}");
     assert!(gained > 0, "{after}");
