@@ -1,25 +1,22 @@
-//! Where the stores are and how patient the service is with them: flags and `TIDEMARK_*` variables that every
-//! subcommand shares. Options of one subcommand alone stand beside its code.
+//! Options that subcommands share. Options of one subcommand are beside its code.
 
 use std::path::PathBuf;
 
 use crate::model::secret::Secret;
 
-/// How to reach Postgres.
 #[derive(Debug, Clone, clap::Args)]
 pub struct PostgresArgs {
-    /// Postgres, as a URL: postgres://user:password@host:port/database
+    /// URL of Postgres: postgres://user:password@host:port/database
     #[arg(long, env = "TIDEMARK_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database_url: Secret,
-    /// Most connections that this process opens to Postgres
+    /// Maximum connections of this process to Postgres
     #[arg(long, env = "TIDEMARK_DATABASE_CONNECTIONS", default_value_t = 16, value_name = "N")]
     pub database_connections: u32,
 }
 
-/// How to reach ClickHouse.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ClickhouseArgs {
-    /// ClickHouse's HTTP interface
+    /// URL of ClickHouse's HTTP interface
     #[arg(
         long,
         env = "TIDEMARK_CLICKHOUSE_URL",
@@ -27,10 +24,10 @@ pub struct ClickhouseArgs {
         value_name = "URL"
     )]
     pub clickhouse_url: String,
-    /// The user as whom the service speaks to ClickHouse
+    /// ClickHouse user of the service
     #[arg(long, env = "TIDEMARK_CLICKHOUSE_USER", default_value = "default", value_name = "NAME")]
     pub clickhouse_user: String,
-    /// That user's password
+    /// Password of the ClickHouse user
     #[arg(
         long,
         env = "TIDEMARK_CLICKHOUSE_PASSWORD",
@@ -39,50 +36,48 @@ pub struct ClickhouseArgs {
         value_name = "SECRET"
     )]
     pub clickhouse_password: Secret,
-    /// The database that holds Tidemark's tables
+    /// ClickHouse database of Tidemark's tables
     #[arg(long, env = "TIDEMARK_CLICKHOUSE_DATABASE", default_value = "tidemark", value_name = "NAME")]
     pub clickhouse_database: String,
-    /// The cluster over which the tables are spread, as system.clusters names it; empty for a single server
+    /// ClickHouse cluster of the tables, as in system.clusters; empty for a single server
     #[arg(
         long,
         env = "TIDEMARK_CLICKHOUSE_CLUSTER",
         default_value = "",
         value_name = "NAME",
-        value_parser = cluster
+        value_parser = parse_cluster_name
     )]
     pub clickhouse_cluster: String,
 }
 
-/// Reads the name of a cluster, which stands in quotes and in backticks of statements.
-fn cluster(text: &str) -> Result<String, &'static str> {
-    let may_be_in = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if text.bytes().all(may_be_in) {
+/// Statements contain the name in quotes and backticks.
+fn parse_cluster_name(text: &str) -> Result<String, &'static str> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if text.bytes().all(is_allowed) {
         Ok(text.to_owned())
     } else {
-        Err("a cluster's name has letters, digits, underscores and hyphens only")
+        Err("a cluster name has letters, digits, underscores and hyphens only")
     }
 }
 
 impl ClickhouseArgs {
-    /// The database that holds the views for data teams.
+    /// The database of the views for data teams.
     pub fn public_database(&self) -> String {
         format!("{}_public", self.clickhouse_database)
     }
 }
 
-/// Everything that a process of the service connects to.
 #[derive(Debug, Clone, clap::Args)]
 pub struct StoreArgs {
     #[command(flatten)]
     pub postgres: PostgresArgs,
     #[command(flatten)]
     pub clickhouse: ClickhouseArgs,
-    /// Take the time from a sandbox's clock instead of the machine's (demo and tests)
+    /// Use a sandbox's clock instead of the machine's (demo and tests)
     #[arg(long, env = "TIDEMARK_CLOCK_URL", value_name = "URL")]
     pub clock_url: Option<String>,
 }
 
-/// Where this process keeps its search index.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SearchArgs {
     /// Folder of the search index; each API process has its own
@@ -95,12 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clusters_name_ends_no_quotes() {
+    fn cluster_name_cannot_end_a_quote() {
         for name in ["", "main", "eu-west_2"] {
-            assert_eq!(cluster(name).as_deref(), Ok(name));
+            assert_eq!(parse_cluster_name(name).as_deref(), Ok(name));
         }
         for name in ["a b", "a'", "a`", "a\\", "é", "a;", "{cluster}"] {
-            assert!(cluster(name).is_err(), "{name}");
+            assert!(parse_cluster_name(name).is_err(), "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Places where a test kills the process: after each durable step of the way of a number.
+//! Points where a test crashes the process, after each durable step.
 //!
-//! Without `TIDEMARK_FAILPOINTS` in the environment nothing can happen at them. With it, a process that reaches a point
-//! for which the folder it names has a file takes the file away and ends at once, as by SIGKILL.
+//! `TIDEMARK_FAILPOINTS` names a folder. A process that reaches a point with a file of its name there removes the file and
+//! aborts. Without the variable nothing happens.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 static FOLDER: LazyLock<Option<PathBuf>> =
     LazyLock::new(|| std::env::var_os("TIDEMARK_FAILPOINTS").map(PathBuf::from));
 
-/// Marks a point of the way; ends the process if it is armed.
+/// Aborts the process if the point is armed.
 pub fn reached(point: &str) {
     let Some(folder) = &*FOLDER else { return };
     if std::fs::remove_file(folder.join(point)).is_ok() {
-        eprintln!("the failpoint {point} is reached");
+        eprintln!("failpoint {point}: aborting");
         std::process::abort();
     }
 }

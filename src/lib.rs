@@ -1,7 +1,6 @@
-//! Tidemark tracks social creators, their accounts and videos, and answers exact analytics about them.
+//! Tidemark tracks social creators, their accounts and videos, and serves exact analytics about them.
 //!
-//! The modules stand in the order of their dependencies: each may use those below it, never those above, as a test makes sure.
-//! ARCHITECTURE.md has the map.
+//! In dependency order: a module uses only modules below it (tests/dependencies). ARCHITECTURE.md explains them.
 
 pub mod cli;
 pub mod sandbox;

@@ -1,4 +1,4 @@
-//! The `tidemark` program. Everything it does is in the library; its command line is `tidemark::cli`.
+//! The `tidemark` program: `tidemark::cli`.
 
 use std::process::ExitCode;
 

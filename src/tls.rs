@@ -1,7 +1,6 @@
-//! What outgoing HTTP trusts: the authorities of this machine, or the usual public ones where it has none.
+//! Trust roots of outgoing HTTP: the machine's, or public ones where it has none, as in small container images.
 //!
-//! A client that is left to itself reads the machine's authorities when it is made, whether or not it will ever speak TLS, and
-//! cannot be made on a machine without any, such as a small container image.
+//! reqwest's default client cannot be built on a machine without trust roots, even if it never uses TLS.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,12 +18,10 @@ static CONFIG: LazyLock<Result<ClientConfig, rustls::Error>> = LazyLock::new(|| 
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 });
 
-/// Why no HTTP client can be made.
 #[derive(Debug, thiserror::Error)]
 #[error("TLS cannot be set up: {0}")]
 pub struct Error(#[from] rustls::Error);
 
-/// Begins an HTTP client.
 pub fn client() -> Result<ClientBuilder, Error> {
     Ok(Client::builder().tls_backend_preconfigured(CONFIG.clone()?))
 }
