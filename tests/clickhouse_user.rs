@@ -1,5 +1,4 @@
-//! Users of a ClickHouse server for data teams: what the command would run, read by the engine itself, which has no users
-//! and says so.
+//! `tidemark clickhouse-user`: its statements, parsed by embedded ClickHouse, which has no such users itself.
 
 mod harness;
 
@@ -14,100 +13,100 @@ fn run(stack: &Stack, arguments: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn refused(output: &Output) -> String {
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("error: ") && told.lines().count() == 1, "{told}");
+fn error(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.lines().count() == 1, "{stderr}");
     assert!(output.stdout.is_empty());
-    told
+    stderr
 }
 
-/// A statement as the engine understands it; one that it cannot read is an error.
-async fn understood(stack: &Stack, statement: &str) -> String {
+/// The statement as the engine formats it.
+async fn format_statement(stack: &Stack, statement: &str) -> String {
     let query = stack.databases.clickhouse.query_raw("SELECT formatQuerySingleLine({statement:String})");
-    let read: Result<String, _> = query.param("statement", statement).fetch_one().await;
-    read.unwrap_or_else(|error| panic!("{error}: {statement}"))
+    let formatted: Result<String, _> = query.param("statement", statement).fetch_one().await;
+    formatted.unwrap_or_else(|error| panic!("{error}: {statement}"))
 }
 
 #[tokio::test]
-async fn the_engine_understands_what_makes_a_user_of_one_organization() {
+async fn create_restricts_a_user_to_one_organization() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let org = organization.id.to_string();
     let output = run(&stack, &["create", "--org", &org, "--name", "reports", "--sql", "--json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let made: Value = serde_json::from_slice(&output.stdout).expect("standard output is JSON alone");
+    let created: Value = serde_json::from_slice(&output.stdout).expect("standard output is JSON alone");
     let user = format!("reports_{}", organization.id.simple());
     let database = &stack.connection.clickhouse_database;
-    assert_eq!((made["user"].as_str(), made["name"].as_str()), (Some(user.as_str()), Some("reports")));
-    assert_eq!(made["organization_id"], org.as_str());
-    assert_eq!(made["database"], format!("{database}_public"));
-    let password = made["password"].as_str().unwrap();
+    assert_eq!((created["user"].as_str(), created["name"].as_str()), (Some(user.as_str()), Some("reports")));
+    assert_eq!(created["organization_id"], org.as_str());
+    assert_eq!(created["database"], format!("{database}_public"));
+    let password = created["password"].as_str().unwrap();
     assert_eq!(password.len(), 32);
 
-    let mut read = Vec::new();
-    for statement in made["statements"].as_array().unwrap() {
+    let mut statements = Vec::new();
+    for statement in created["statements"].as_array().unwrap() {
         let statement = statement.as_str().unwrap();
         assert!(!statement.contains(password));
-        read.push(understood(&stack, statement).await);
+        statements.push(format_statement(&stack, statement).await);
     }
-    let begins =
-        |words: &str| read.iter().filter(|statement| statement.starts_with(words)).collect::<Vec<_>>();
-    let [account] = begins("CREATE USER OR REPLACE")[..] else { panic!("{read:?}") };
+    let starting_with =
+        |words: &str| statements.iter().filter(|statement| statement.starts_with(words)).collect::<Vec<_>>();
+    let [account] = starting_with("CREATE USER OR REPLACE")[..] else { panic!("{statements:?}") };
     assert!(account.contains("IDENTIFIED WITH sha256_hash BY '"), "{account}");
     assert!(account.contains("SETTINGS readonly = 2, max_execution_time = 60 MIN 1 MAX 60"), "{account}");
-    let [everybody, own] = begins("CREATE ROW POLICY")[..] else { panic!("{read:?}") };
-    assert!(everybody.contains("AS PERMISSIVE FOR SELECT USING 1 TO ALL"), "{everybody}");
+    let [public, own] = starting_with("CREATE ROW POLICY")[..] else { panic!("{statements:?}") };
+    assert!(public.contains("AS PERMISSIVE FOR SELECT USING 1 TO ALL"), "{public}");
     let condition = format!("AS RESTRICTIVE FOR SELECT USING org_id = toUUID('{org}') TO {user}");
     assert!(own.contains(&condition), "{own}");
-    let [quota] = begins("CREATE QUOTA OR REPLACE")[..] else { panic!("{read:?}") };
+    let [quota] = starting_with("CREATE QUOTA OR REPLACE")[..] else { panic!("{statements:?}") };
     assert!(quota.contains("FOR INTERVAL 1 hour MAX queries = 10000, execution_time = 3600"), "{quota}");
-    // Whatever it may read of the tables, a policy restricts.
-    let grants = begins("GRANT SELECT ON ");
+    // A policy restricts every readable table.
+    let grants = starting_with("GRANT SELECT ON ");
     let tables: Vec<_> = grants.iter().filter_map(|grant| grant.split_whitespace().nth(3)).collect();
     let (views, tables) = tables.split_last().unwrap();
     assert_eq!(*views, format!("{database}_public.*"));
     for table in tables {
         assert!(table.starts_with(&format!("{database}.")), "{table}");
-        assert!(everybody.contains(table) && own.contains(table), "{table}: {own}");
+        assert!(public.contains(table) && own.contains(table), "{table}: {own}");
     }
-    assert_eq!((tables.len(), read.len()), (6, 4 + 7), "{read:?}");
+    assert_eq!((tables.len(), statements.len()), (6, 4 + 7), "{statements:?}");
 
-    // What a user could set to get round a limit is held, and what limits a question may only be lowered.
-    for held in [
+    // Settings that would evade a limit are constant; limits can only be lowered.
+    for setting in [
         "max_untracked_memory = 4194304",
         "memory_profiler_step = 4194304",
         "memory_overcommit_ratio_denominator = 1073741824",
         "use_query_condition_cache = 0",
     ] {
-        assert!(account.contains(&format!(", {held} CONST")), "{held}: {account}");
+        assert!(account.contains(&format!(", {setting} CONST")), "{setting}: {account}");
     }
     for limit in ["max_threads = 8 MIN 1 MAX 8", "max_result_bytes = 4000000000 MIN 1 MAX 4000000000"] {
         assert!(account.contains(limit), "{limit}: {account}");
     }
 
-    // Every setting is one that the engine has.
+    // The engine has all settings.
     let (_, settings) = account.split_once(" SETTINGS ").unwrap();
     for setting in settings.split(", ").map(|setting| setting.split(" = ").next().unwrap()) {
-        let known = stack
+        let count = stack
             .databases
             .clickhouse
             .query_raw("SELECT count() FROM system.settings WHERE name = {name:String}");
-        assert_eq!(known.param("name", setting).fetch_one::<u64>().await.unwrap(), 1, "{setting}");
+        assert_eq!(count.param("name", setting).fetch_one::<u64>().await.unwrap(), 1, "{setting}");
     }
 }
 
 #[tokio::test]
-async fn statements_are_printed_for_others_to_run_and_the_password_apart() {
+async fn sql_option_prints_statements_without_the_password() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let org = organization.id.to_string();
     let output = run(&stack, &["create", "--org", &org, "--name", "bi-tool", "--sql"]);
-    let (out, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{told}");
+    let (out, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{stderr}");
     let user = format!("bi-tool_{}", organization.id.simple());
     let password =
-        told.lines().find_map(|line| line.strip_prefix(&format!("{user} "))).expect("the password");
+        stderr.lines().find_map(|line| line.strip_prefix(&format!("{user} "))).expect("the password");
     assert!(!out.contains(password) && out.lines().all(|line| line.ends_with(';')), "{out}");
     assert_eq!(
         out.lines().filter(|line| line.contains(&format!("`{user}`"))).count(),
@@ -117,15 +116,15 @@ async fn statements_are_printed_for_others_to_run_and_the_password_apart() {
     let output = run(&stack, &["drop", "--org", &org, "--name", "bi-tool", "--sql"]);
     let out = String::from_utf8_lossy(&output.stdout);
     for statement in out.lines() {
-        let read = understood(&stack, statement).await;
-        assert!(read.starts_with("DROP ") && read.contains(" IF EXISTS "), "{read}");
+        let formatted = format_statement(&stack, statement).await;
+        assert!(formatted.starts_with("DROP ") && formatted.contains(" IF EXISTS "), "{formatted}");
     }
-    // Without the user nobody reads what the policy no longer restricts.
+    // The user first: without its policy it would read all rows.
     assert!(out.starts_with(&format!("DROP USER IF EXISTS `{user}`;\n")), "{out}");
 }
 
 #[tokio::test]
-async fn the_embedded_engine_has_no_users_and_says_so() {
+async fn embedded_clickhouse_is_an_error() {
     let stack = Stack::shared();
     let org = stack.organization().await.id.to_string();
     for arguments in [
@@ -133,16 +132,16 @@ async fn the_embedded_engine_has_no_users_and_says_so() {
         &["drop", "--org", &org, "--name", "reports"],
         &["list", "--org", &org],
     ] {
-        let told = refused(&run(&stack, arguments));
+        let stderr = error(&run(&stack, arguments));
         assert!(
-            told.contains("the embedded engine has none") && told.contains("use a ClickHouse server"),
-            "{told}"
+            stderr.contains("the embedded engine has none") && stderr.contains("use a ClickHouse server"),
+            "{stderr}"
         );
     }
 }
 
 #[tokio::test]
-async fn the_engine_has_what_a_drop_looks_into() {
+async fn engine_has_the_system_columns_of_drop() {
     let stack = Stack::shared();
     let query = stack.databases.clickhouse.query_raw(
         "SELECT count() FROM system.columns WHERE database = 'system'
@@ -152,19 +151,19 @@ async fn the_engine_has_what_a_drop_looks_into() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_not_allowed_is_told_in_a_sentence() {
+async fn unknown_ids_and_invalid_names_are_one_sentence() {
     let stack = Stack::shared();
-    let nobody = Uuid::now_v7().to_string();
-    let told = refused(&run(&stack, &["create", "--org", &nobody, "--name", "reports", "--sql"]));
-    assert_eq!(told, "error: no such organization: see `tidemark org list`\n");
+    let unknown = Uuid::now_v7().to_string();
+    let stderr = error(&run(&stack, &["create", "--org", &unknown, "--name", "reports", "--sql"]));
+    assert_eq!(stderr, "error: no such organization: see `tidemark org list`\n");
     for name in ["", "1st", "a b", "a`b", "x'; DROP USER default", &"a".repeat(33), "é"] {
-        let output = run(&stack, &["create", "--org", &nobody, "--name", name]);
+        let output = run(&stack, &["create", "--org", &unknown, "--name", name]);
         assert_eq!(output.status.code(), Some(2), "{name}");
     }
     let org = stack.organization().await.id.to_string();
-    let mut away = stack.connection.command();
-    away.env("TIDEMARK_CLICKHOUSE_URL", "http://127.0.0.1:1");
+    let mut command = stack.connection.command();
+    command.env("TIDEMARK_CLICKHOUSE_URL", "http://127.0.0.1:1");
     let output =
-        away.args(["clickhouse-user", "create", "--org", &org, "--name", "reports"]).output().unwrap();
-    assert!(refused(&output).contains("clickhouse"));
+        command.args(["clickhouse-user", "create", "--org", &org, "--name", "reports"]).output().unwrap();
+    assert!(error(&output).contains("clickhouse"));
 }

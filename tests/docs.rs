@@ -1,4 +1,4 @@
-//! The commands of the documentation, run as a reader would: in bash, and in the plain shell of the system. And its links.
+//! Runs the commands of the documentation in bash and sh, and checks links between pages.
 
 mod harness;
 
@@ -9,16 +9,16 @@ use harness::{Organization, Stack};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The shells, told to end at the first failure.
+/// Exiting at the first failure.
 const SHELLS: [&[&str]; 2] = [&["bash", "-euo", "pipefail", "-c"], &["sh", "-eu", "-c"]];
 
-/// All commands of a page, in their order; the reader's two variables come from outside.
+/// The `sh` blocks of a page.
 fn commands(page: &str) -> String {
     let blocks = page.split("```sh\n").skip(1);
     blocks.filter_map(|block| block.split("```").next()).collect::<Vec<_>>().join("\n")
 }
 
-/// Runs commands as one script, none of which may complain, and returns what they print.
+/// Runs a script that must write nothing to standard error; returns its output.
 #[track_caller]
 fn run(shell: &[&str], script: &str, folder: &Path, organization: &Organization) -> String {
     let output = Command::new(shell[0])
@@ -30,13 +30,13 @@ fn run(shell: &[&str], script: &str, folder: &Path, organization: &Organization)
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let (out, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && told.is_empty(), "{shell:?}: {out}\n{told}");
-    out.into_owned()
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && stderr.is_empty(), "{shell:?}: {stdout}\n{stderr}");
+    stdout.into_owned()
 }
 
 #[tokio::test]
-async fn every_command_of_the_page_about_the_api_works() {
+async fn commands_of_api_md_work() {
     let script = commands(include_str!("../docs/api.md"));
     assert!(script.matches("api ").count() > 10, "{script}");
     for shell in SHELLS {
@@ -46,62 +46,62 @@ async fn every_command_of_the_page_about_the_api_works() {
     }
 }
 
-/// A folder with what a demo says of itself in it, as if it were the organization's.
-fn demo_of(organization: &Organization) -> TempDir {
-    let told = std::env::var("TIDEMARK_TEST_STACK").unwrap();
+/// A folder with the files of a demo, for the organization.
+fn demo_folder(organization: &Organization) -> TempDir {
+    let path = std::env::var("TIDEMARK_TEST_STACK").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let demo = folder.path().join(".tidemark");
     std::fs::create_dir(&demo).unwrap();
-    std::fs::copy(Path::new(&told).with_extension("env"), demo.join("demo.env")).unwrap();
-    let mut told: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
-    told["api_key"] = organization.key.as_str().into();
-    told["organization_id"] = organization.id.to_string().into();
-    std::fs::write(demo.join("demo.json"), serde_json::to_vec_pretty(&told).unwrap()).unwrap();
+    std::fs::copy(Path::new(&path).with_extension("env"), demo.join("demo.env")).unwrap();
+    let mut connection: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    connection["api_key"] = organization.key.as_str().into();
+    connection["organization_id"] = organization.id.to_string().into();
+    std::fs::write(demo.join("demo.json"), serde_json::to_vec_pretty(&connection).unwrap()).unwrap();
     folder
 }
 
 #[tokio::test]
-async fn data_teams_connect_to_a_demo_and_to_an_installation_as_the_page_says() {
+async fn commands_of_data_access_md_work() {
     let stack = Stack::shared();
     let state = std::env::var("TIDEMARK_TEST_STACK").unwrap();
     let credentials = Path::new(&state).with_file_name("clickhouse").join("credentials.json");
     for shell in SHELLS {
         let organization = stack.organization().await;
         let mut script = commands(include_str!("../docs/data-access.md"));
-        for (said, here) in [
+        for (original, replacement) in [
             ("/var/lib/tidemark/clickhouse/credentials.json", credentials.to_str().unwrap()),
             ("http://127.0.0.1:8123", &stack.connection.clickhouse_url),
             ("param_org=ID", &format!("param_org={}", organization.id)),
         ] {
-            assert_eq!(script.matches(said).count(), 1, "{said}: {script}");
-            script = script.replace(said, here);
+            assert_eq!(script.matches(original).count(), 1, "{original}: {script}");
+            script = script.replace(original, replacement);
         }
-        let folder = demo_of(&organization);
-        // Nothing was observed yet: the day of which ClickHouse says so.
+        let folder = demo_folder(&organization);
+        // ClickHouse's default for a date, as there are no observations.
         assert_eq!(run(shell, &script, folder.path(), &organization), "1970-01-01\n1970-01-01\n");
     }
 }
 
 #[tokio::test]
-async fn the_first_requests_of_the_readme_work_beside_a_demo() {
+async fn first_requests_of_readme_work() {
     let stack = Stack::shared();
     let section = include_str!("../README.md").split("## What to try next").nth(1).unwrap();
     let lines = section.lines().filter_map(|line| line.strip_prefix("    "));
     let script: Vec<_> = lines.take_while(|line| !line.starts_with("PATH=")).collect();
-    // What a reader fills in.
+    // The reader fills in the dots.
     let account = format!("\"{}\"", stack.sandbox_account("tiktok").username);
     let script = script.join("\n").replacen("\"…\"", &account, 1).replacen("\"…\"", "\"C9xYzAbCdEf\"", 1);
     assert!(script.matches("\napi ").count() == 5 && !script.contains('…'), "{script}");
     for shell in SHELLS {
         let organization = stack.organization().await;
-        let folder = demo_of(&organization);
+        let folder = demo_folder(&organization);
         let out = run(shell, &script, folder.path(), &organization);
         let (data, errors) = (out.matches("{\"data\":").count(), out.matches("urn:tidemark:error").count());
         assert!(data == 5 && errors == 0 && out.contains(&account), "{shell:?}: {out}");
     }
 }
 
-/// All Markdown files in a folder, and below it when `deep`.
+/// The Markdown files of a folder, recursively if `deep`.
 fn pages(folder: &Path, deep: bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
@@ -127,7 +127,7 @@ fn anchors(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn links_between_pages_lead_to_files_and_headings() {
+fn links_between_pages_resolve() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = pages(root, false);
     all.extend(["docs", "loadtest", "crates"].iter().flat_map(|folder| pages(&root.join(folder), true)));
@@ -141,9 +141,9 @@ fn links_between_pages_lead_to_files_and_headings() {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
             assert!(target.exists(), "{page:?} links to {link}");
-            let known = anchor.is_empty()
+            let resolves = anchor.is_empty()
                 || anchors(&std::fs::read_to_string(&target).unwrap()).contains(&anchor.into());
-            assert!(known, "{page:?} links to {link}, which is no heading");
+            assert!(resolves, "{page:?} links to {link}, which is no heading");
             links += 1;
         }
     }

@@ -1,5 +1,4 @@
-//! The rules for changing the schemas ("Changing the stores" in CONTRIBUTING.md): Squawk checks `migrations/`, and this file
-//! what Squawk does not see.
+//! The rules for migrations ("Change the schema" in CONTRIBUTING.md): Squawk checks those of Postgres, this file the rest.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +10,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// The last Postgres migration of the first version, to which the rules do not apply; .squawk.toml excludes the same files.
 const FIRST_VERSION: u32 = 6;
 
-/// The SQL files of a folder, in the order of their names.
+/// The SQL files of a folder, by name.
 fn sql_files(folder: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(Path::new(ROOT).join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> =
@@ -136,7 +135,7 @@ fn additive_postgres_migrations_pass() {
 }
 
 #[test]
-fn clickhouse_migrations_add_by_one_statement_each() {
+fn clickhouse_migrations_are_additive() {
     for (name, sql) in sql_files("schemas") {
         assert!(is_additive(&sql), "{name} has to be one CREATE TABLE or ADD COLUMN, IF NOT EXISTS");
     }
@@ -157,7 +156,7 @@ fn clickhouse_migrations_add_by_one_statement_each() {
 }
 
 #[test]
-fn versions_of_migrations_are_unique() {
+fn migration_versions_are_unique() {
     for folder in ["migrations", "schemas"] {
         let files = sql_files(folder);
         let versions: BTreeSet<_> = files.iter().map(|(name, _)| &name[..5]).collect();
@@ -165,9 +164,9 @@ fn versions_of_migrations_are_unique() {
     }
 }
 
-/// A view with the rights of its definer would show the rows of every organization.
+/// With the rights of the definer a view would show the rows of all organizations.
 #[test]
-fn views_run_with_the_rights_of_the_reader() {
+fn views_run_with_the_rights_of_the_invoker() {
     for (name, sql) in sql_files("schemas/views") {
         let code = code(&sql);
         let view =

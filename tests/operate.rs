@@ -1,4 +1,4 @@
-//! `tidemark up` as an operator meets it: starts, stops, kills, and everything that can be wrong before or while it runs.
+//! `tidemark up`: start, stop, crashes and errors.
 
 mod harness;
 
@@ -11,8 +11,8 @@ use chrono::Timelike;
 use harness::{IsolatedStack, Up, command, processes_in, send, wait_until};
 use serde_json::{Value, json};
 
-/// Runs `tidemark up` on a folder where it has to fail, and returns how it ended.
-fn up_fails(dir: &Path, options: &[&str], environment: &[(&str, &str)]) -> Output {
+/// Runs a `tidemark up` that has to fail.
+fn run_up(dir: &Path, options: &[&str], environment: &[(&str, &str)]) -> Output {
     command()
         .args(["up", "--dir"])
         .arg(dir)
@@ -23,18 +23,18 @@ fn up_fails(dir: &Path, options: &[&str], environment: &[(&str, &str)]) -> Outpu
         .expect("tidemark runs")
 }
 
-/// What was said on standard error, which has to be one sentence that begins with `error:`.
+/// The only `error:` line of standard error, which is its last.
 #[track_caller]
-fn sentence(output: &Output) -> String {
+fn error_line(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert_eq!(told.len(), 1, "{text}");
-    assert_eq!(text.trim_end().lines().last(), Some(told[0]), "{text}");
-    told[0].to_owned()
+    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 1, "{text}");
+    assert_eq!(text.trim_end().lines().last(), Some(errors[0]), "{text}");
+    errors[0].to_owned()
 }
 
 #[track_caller]
-fn nothing_runs_in(dir: &Path) {
+fn wait_for_processes(dir: &Path) {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let found = processes_in(dir);
@@ -47,7 +47,7 @@ fn nothing_runs_in(dir: &Path) {
 }
 
 #[test]
-fn a_wrong_option_ends_with_status_2() {
+fn invalid_options_exit_with_status_2() {
     for arguments in
         [["up", "--nonsense"].as_slice(), &["up", "--port", "x"], &["nonsense"], &["key", "set", "x"]]
     {
@@ -59,110 +59,110 @@ fn a_wrong_option_ends_with_status_2() {
 }
 
 #[test]
-fn a_port_in_use_is_told_before_anything_starts() {
+fn port_in_use_fails_before_anything_starts() {
     let dir = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
-    let output = up_fails(dir.path(), &["--port", &port], &[]);
+    let output = run_up(dir.path(), &["--port", &port], &[]);
     assert_eq!(output.status.code(), Some(1));
-    let told = sentence(&output);
-    assert!(told.contains(&format!("port {port} cannot be used")) && told.contains("--port"), "{told}");
+    let error = error_line(&output);
+    assert!(error.contains(&format!("port {port} cannot be used")) && error.contains("--port"), "{error}");
     assert!(!dir.path().join("postgres").exists(), "Postgres was prepared");
-    nothing_runs_in(dir.path());
+    wait_for_processes(dir.path());
 }
 
 #[test]
-fn a_missing_libchdb_is_told_with_what_to_do() {
+fn missing_libchdb_fails_with_advice() {
     let dir = tempfile::tempdir().unwrap();
-    let output = up_fails(dir.path(), &["--port", "0"], &[("TIDEMARK_LIBCHDB", "/nowhere/libchdb.so")]);
+    let output = run_up(dir.path(), &["--port", "0"], &[("TIDEMARK_LIBCHDB", "/nowhere/libchdb.so")]);
     assert_eq!(output.status.code(), Some(1));
-    let told = sentence(&output);
-    assert!(told.contains("/nowhere/libchdb.so") && told.contains("make libchdb"), "{told}");
-    nothing_runs_in(dir.path());
+    let error = error_line(&output);
+    assert!(error.contains("/nowhere/libchdb.so") && error.contains("make libchdb"), "{error}");
+    wait_for_processes(dir.path());
 }
 
 #[test]
-fn data_of_a_postgres_that_is_not_installed_is_left_alone() {
+fn data_of_another_postgres_version_is_not_touched() {
     let dir = tempfile::tempdir().unwrap();
     let version = dir.path().join("postgres/data/PG_VERSION");
     std::fs::create_dir_all(version.parent().unwrap()).unwrap();
     std::fs::write(&version, "8\n").unwrap();
-    let output = up_fails(dir.path(), &["--port", "0"], &[]);
+    let output = run_up(dir.path(), &["--port", "0"], &[]);
     assert_eq!(output.status.code(), Some(1));
-    let told = sentence(&output);
-    assert!(told.contains("was made by Postgres 8, which is not installed"), "{told}");
+    let error = error_line(&output);
+    assert!(error.contains("needs Postgres 8: install it"), "{error}");
     assert_eq!(std::fs::read_to_string(&version).unwrap(), "8\n");
-    nothing_runs_in(dir.path());
+    wait_for_processes(dir.path());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn own_stores_survive_a_kill_and_a_second_start_finds_them() {
-    let mut private = IsolatedStack::start().await;
-    let organization = private.organization().await;
+async fn isolated_data_survives_a_kill() {
+    let mut isolated = IsolatedStack::start().await;
+    let organization = isolated.organization().await;
     organization.get("/whoami").await.ok(200);
 
-    // A second one on the same folder is refused, and does not disturb the first.
-    let state = private.folder().join("state");
-    let output = up_fails(&state, &["--port", "0"], &[]);
+    // A second one on the same folder fails, and the first continues.
+    let state = isolated.folder().join("state");
+    let output = run_up(&state, &["--port", "0"], &[]);
     assert_eq!(output.status.code(), Some(1));
-    let told = sentence(&output);
-    assert!(told.contains("another tidemark up"), "{told}");
+    let error = error_line(&output);
+    assert!(error.contains("another tidemark up"), "{error}");
     organization.get("/whoami").await.ok(200);
 
-    private.kill();
-    nothing_runs_in(&state);
-    private.start_again().await;
-    let again = harness::Organization { stack: private.clone(), ..organization };
-    again.get("/whoami").await.ok(200);
-    assert_eq!(private.connection.base_url, again.stack.connection.base_url);
+    isolated.kill();
+    wait_for_processes(&state);
+    isolated.start_again().await;
+    let restarted = harness::Organization { stack: isolated.clone(), ..organization };
+    restarted.get("/whoami").await.ok(200);
+    assert_eq!(isolated.connection.base_url, restarted.stack.connection.base_url);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn own_stores_come_back_when_one_of_their_processes_is_killed() {
-    let private = IsolatedStack::start().await;
-    let organization = private.organization().await;
-    let api = |path: &str| format!("{}{path}", private.connection.base_url);
-    let clock = format!("{}/_clock", private.connection.sandbox_url);
-    let born = async || {
-        let began = sqlx::query_scalar("select pg_postmaster_start_time()::text");
-        began.fetch_one(&private.databases.pg).await.ok() as Option<String>
+async fn isolated_processes_are_restarted_after_a_kill() {
+    let isolated = IsolatedStack::start().await;
+    let organization = isolated.organization().await;
+    let api = |path: &str| format!("{}{path}", isolated.connection.base_url);
+    let clock = format!("{}/_clock", isolated.connection.sandbox_url);
+    let start_time = async || {
+        let query = sqlx::query_scalar("select pg_postmaster_start_time()::text");
+        query.fetch_one(&isolated.databases.pg).await.ok() as Option<String>
     };
-    let first = born().await.expect("Postgres answers");
-    for (word, url) in [
+    let first = start_time().await.expect("a start time");
+    for (subcommand, url) in [
         ("serve", api("/whoami")),
         ("clickhouse", api("/overview")),
         ("run-postgres", api("/accounts")),
         ("sandbox", clock),
     ] {
-        let ask = || private.client.get(&url).bearer_auth(&organization.key).send();
-        assert_eq!(ask().await.expect("it answers").status(), 200, "{url}");
-        private.kill_process(word);
-        if word == "run-postgres" {
-            // Postgres outlives its guard by a moment, in which it still answers.
-            wait_until("another Postgres is there", || async {
-                born().await.filter(|began| *began != first)
+        let get = || isolated.client.get(&url).bearer_auth(&organization.key).send();
+        assert_eq!(get().await.expect("a response").status(), 200, "{url}");
+        isolated.kill_process(subcommand);
+        if subcommand == "run-postgres" {
+            // The old Postgres still responds for a moment.
+            wait_until("Postgres has restarted", || async {
+                start_time().await.filter(|time| *time != first)
             })
             .await;
         }
-        wait_until(&format!("{url} works again after {word} was killed"), || async {
-            ask().await.ok()?.status().is_success().then_some(())
+        wait_until(&format!("{url} works again after {subcommand} was killed"), || async {
+            get().await.ok()?.status().is_success().then_some(())
         })
         .await;
     }
-    private.kill_process("track");
-    let account = private.connection.sandbox_accounts[0].clone();
+    isolated.kill_process("track");
+    let account = isolated.connection.sandbox_accounts[0].clone();
     organization.track(&account).await;
 }
 
-/// An older copy of ClickHouse's files under a tracker that goes on: it notices, and every total is as before.
+/// ClickHouse's files are replaced by an older copy while the tracker runs.
 #[tokio::test(flavor = "multi_thread")]
-async fn own_stores_bring_back_what_clickhouse_lost_with_its_files() {
-    let private = IsolatedStack::start().await;
-    let organization = private.organization().await;
-    let accounts = &private.connection.sandbox_accounts;
+async fn isolated_clickhouse_data_loss_is_repaired() {
+    let isolated = IsolatedStack::start().await;
+    let organization = isolated.organization().await;
+    let accounts = &isolated.connection.sandbox_accounts;
     let deleted = organization.track(&accounts[0]).await;
-    let older = private.folder().join("older");
-    private.with_clickhouse_stopped(|files| {
+    let older = isolated.folder().join("older");
+    isolated.with_clickhouse_stopped(|files| {
         let copied = std::process::Command::new("cp").arg("-a").args([files, &older]).status().unwrap();
         assert!(copied.success());
     });
@@ -170,41 +170,60 @@ async fn own_stores_bring_back_what_clickhouse_lost_with_its_files() {
         (organization.get("/overview").await.status == 200).then_some(())
     })
     .await;
-    let kept = organization.track(&accounts[1]).await;
+    let remaining = organization.track(&accounts[1]).await;
     organization.delete(&format!("/accounts/{}", deleted["id"].as_str().unwrap())).await.ok(204);
     organization.wait_applied().await;
-    let figures = async || {
-        let overview = organization.get("/overview").await;
-        (overview.status == 200).then(|| overview.json["data"].clone())
+    let overview = async || {
+        let response = organization.get("/overview").await;
+        (response.status == 200).then(|| response.json["data"].clone())
     };
-    let expected = figures().await.expect("ClickHouse answers");
-    assert_eq!(expected["followers"]["current"], kept["follower_count"]);
+    let expected = overview().await.expect("analytics work");
+    assert_eq!(expected["followers"]["current"], remaining["follower_count"]);
 
-    private.with_clickhouse_stopped(|files| {
+    isolated.with_clickhouse_stopped(|files| {
         std::fs::remove_dir_all(files).unwrap();
         std::fs::rename(&older, files).unwrap();
     });
     wait_until("the relay notices", || async {
-        let log = std::fs::read_to_string(private.folder().join("state/logs/track.log")).unwrap();
+        let log = std::fs::read_to_string(isolated.folder().join("state/logs/track.log")).unwrap();
         log.contains("clickhouse lacks deliveries").then_some(())
     })
     .await;
     organization.wait_applied().await;
-    assert_eq!(figures().await, Some(expected));
+    assert_eq!(overview().await, Some(expected));
 }
 
-/// An hour without ClickHouse: requests and scrapes go on, and afterwards every total has all of it, once.
+/// Everything but analytics works.
+async fn assert_degraded(organization: &harness::Organization, account: &str) {
+    wait_until("search finds the creator", async || {
+        let found = organization.get("/search?q=during+the").await.ok(200);
+        (found.list("/data/creators").len() == 1).then_some(())
+    })
+    .await;
+    for list in ["/accounts", "/account-videos", "/creators"] {
+        assert!(!organization.get(list).await.ok(200).list("/data").is_empty(), "{list}");
+    }
+    for path in ["/overview", "/analytics/timeseries", "/creators/top", &format!("{account}/analytics")] {
+        let rejected = organization.get(path).await.problem(503, "SERVICE_UNAVAILABLE");
+        assert!(!rejected.header("retry-after").is_empty(), "{path}");
+    }
+    let health = send(organization.stack.request(reqwest::Method::GET, "/health")).await.ok(200);
+    let shown = (health.text("/data/status"), health.text("/data/checks/clickhouse/status"));
+    assert_eq!(shown, ("degraded", "down"), "{health}");
+}
+
+/// Requests and scrapes continue without ClickHouse; afterwards every total counts them once.
 #[tokio::test(flavor = "multi_thread")]
-async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order() {
-    let private = IsolatedStack::start().await;
-    let stack = &private;
+async fn isolated_outage_of_clickhouse_is_caught_up_in_order() {
+    let isolated = IsolatedStack::start().await;
+    let stack = &isolated;
     let organization = stack.organization().await;
     let advance = async |hours: i32| stack.control_sandbox(json!({"op": "advance", "hours": hours})).await;
     let add = async |account: &harness::SandboxAccount| {
         let body =
             json!({"platform": account.platform, "username": account.username, "scrape_interval_hours": 6});
-        let made = organization.post("/accounts", body).await.ok(201);
-        format!("/accounts/{}", made.text("/data/id"))
+        let created = organization.post("/accounts", body).await.ok(201);
+        format!("/accounts/{}", created.text("/data/id"))
     };
     let scraped_after = async |path: &str, last: &Value| {
         wait_until("the account is scraped", async || {
@@ -214,7 +233,7 @@ async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order()
         .await
     };
     let views = async || organization.get("/overview?period=7d").await.ok(200).integer("/data/views/current");
-    // In the evening, so that the next scrape is one of another day.
+    // In the evening, so that the next scrape is on another day.
     advance((20 - stack.databases.clock.now().await.hour() as i32).rem_euclid(24)).await;
     let path = add(stack.sandbox_account("tiktok")).await;
     let tracked = scraped_after(&path, &Value::Null).await;
@@ -222,33 +241,19 @@ async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order()
     let before = views().await;
     advance(5).await;
 
-    private.stop_clickhouse();
+    isolated.stop_clickhouse();
     let added = add(stack.sandbox_account("instagram")).await;
     advance(1).await;
     let today = stack.databases.clock.now().await.date_naive().to_string();
     let first = scraped_after(&path, tracked.at("/data/last_scrape_time")).await;
     let second = scraped_after(&added, &Value::Null).await;
-    organization.post("/creators", json!({"name": "Of this hour"})).await.ok(201);
-    wait_until("search goes on", async || {
-        let found = organization.get("/search?q=of+this").await.ok(200);
-        (found.list("/data/creators").len() == 1).then_some(())
-    })
-    .await;
-    for list in ["/accounts", "/account-videos", "/creators"] {
-        assert!(!organization.get(list).await.ok(200).list("/data").is_empty(), "{list}");
-    }
-    for figures in ["/overview", "/analytics/timeseries", "/creators/top", &format!("{path}/analytics")] {
-        let refused = organization.get(figures).await.problem(503, "SERVICE_UNAVAILABLE");
-        assert!(!refused.header("retry-after").is_empty(), "{figures}");
-    }
-    let health = send(stack.request(reqwest::Method::GET, "/health")).await.ok(200);
-    let shown = (health.text("/data/status"), health.text("/data/checks/clickhouse/status"));
-    assert_eq!(shown, ("degraded", "down"), "{health}");
+    organization.post("/creators", json!({"name": "During the outage"})).await.ok(201);
+    assert_degraded(&organization, &path).await;
     let waiting = "select count(*) from outbox where organization_id = $1 and applied_at is null";
     let waiting: i64 = sqlx::query_scalar(waiting).bind(organization.id).fetch_one(stack.pg()).await.unwrap();
-    assert!(waiting >= 4, "two scrapes, an account and a creator wait, and not {waiting}");
+    assert!(waiting >= 4, "{waiting} rows wait, less than two scrapes, an account and a creator");
 
-    private.start_clickhouse();
+    isolated.start_clickhouse();
     organization.wait_applied().await;
     let in_order: bool = sqlx::query_scalar(
         "select bool_and(delivery >= before) from (
@@ -261,69 +266,68 @@ async fn own_stores_go_on_for_an_hour_without_clickhouse_and_catch_up_in_order()
     .await
     .unwrap();
     assert!(in_order, "the outbox was drained out of order");
-    let health = wait_until("everything is well again", async || {
+    let health = wait_until("health is ok", async || {
         let health = send(stack.request(reqwest::Method::GET, "/health")).await.ok(200);
         (health.text("/data/status") == "ok").then_some(health)
     })
     .await;
     assert_eq!(health.text("/data/checks/clickhouse/status"), "ok");
-    // What the first gained is what its counters rose by, new posts included; the second's history begins today.
+    // The first account gained the rise of its counters, new posts included; the second one's history begins today.
     let posts = organization.get(&format!("{added}/videos?limit=200")).await.ok(200);
     let of_today =
         posts.list("/data").iter().filter(|post| post["create_time"].as_str().unwrap() >= today.as_str());
-    let in_full: i64 = of_today.map(|post| post["view_count"].as_i64().unwrap()).sum();
-    let rose = first.integer("/data/view_count") - tracked.integer("/data/view_count");
-    assert!(rose > 0, "{first}");
-    assert_eq!(views().await - before, rose + in_full);
+    let new_posts: i64 = of_today.map(|post| post["view_count"].as_i64().unwrap()).sum();
+    let rise = first.integer("/data/view_count") - tracked.integer("/data/view_count");
+    assert!(rise > 0, "{first}");
+    assert_eq!(views().await - before, rise + new_posts);
     let followers = first.integer("/data/follower_count") + second.integer("/data/follower_count");
     let overview = organization.get("/overview").await.ok(200);
     assert_eq!(overview.integer("/data/followers/current"), followers);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn own_stores_that_are_damaged_end_the_start_with_a_sentence_and_nothing_runs() {
-    let mut private = IsolatedStack::start().await;
-    private.kill();
-    let state = private.folder().join("state");
-    nothing_runs_in(&state);
+async fn isolated_damaged_postgres_fails_the_start() {
+    let mut isolated = IsolatedStack::start().await;
+    isolated.kill();
+    let state = isolated.folder().join("state");
+    wait_for_processes(&state);
     let control = state.join("postgres/data/global/pg_control");
-    let whole = std::fs::read(&control).unwrap();
-    std::fs::write(&control, &whole[..100]).unwrap();
+    let original = std::fs::read(&control).unwrap();
+    std::fs::write(&control, &original[..100]).unwrap();
 
-    let output = up_fails(&state, &["--port", "0"], &[]);
+    let output = run_up(&state, &["--port", "0"], &[]);
     assert_eq!(output.status.code(), Some(1));
-    let told = sentence(&output);
-    assert!(told.contains("Postgres ended") && told.contains("postgres.log"), "{told}");
-    assert!(!state.join("demo.json").exists(), "demo.json says that all is ready");
-    nothing_runs_in(&state);
+    let error = error_line(&output);
+    assert!(error.contains("Postgres exited") && error.contains("postgres.log"), "{error}");
+    assert!(!state.join("demo.json").exists(), "demo.json exists");
+    wait_for_processes(&state);
 
-    std::fs::write(&control, whole).unwrap();
-    private.start_again().await;
+    std::fs::write(&control, original).unwrap();
+    isolated.start_again().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn own_stores_tell_nobody_else_their_secrets() {
+async fn isolated_secrets_are_isolated() {
     use std::os::unix::fs::PermissionsExt;
-    let private = IsolatedStack::start().await;
-    let state = private.folder().join("state");
+    let isolated = IsolatedStack::start().await;
+    let state = isolated.folder().join("state");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&state), 0o700);
     for name in ["demo.json", "demo.env", "clickhouse/credentials.json"] {
         assert_eq!(mode(&state.join(name)), 0o600, "{name}");
     }
-    let connection = &private.connection;
+    let connection = &isolated.connection;
     let password = connection.database_url.split(['/', '@']).nth(2).unwrap().split(':').nth(1).unwrap();
     for secret in [password, &connection.clickhouse_password, &connection.clickhouse_readonly_password] {
-        assert!(secret.len() >= 32, "a password that can be guessed");
+        assert!(secret.len() >= 32, "a short password");
         for (pid, command) in processes_in(&state) {
             assert!(!command.contains(secret), "process {pid} shows a password: {command}");
         }
     }
 }
 
-/// Accounts, creators and past views of the demo's organization, by the key that `demo.json` names. What the tracker adds
-/// meanwhile is of today.
-async fn demo_figures(stack: &harness::Stack) -> (i64, i64, i64) {
+/// Accounts, creators and views of the demo organization, without today, to which the tracker adds.
+async fn demo_totals(stack: &harness::Stack) -> (i64, i64, i64) {
     let key = stack.connection.api_key.clone().expect("a demo has a key");
     let id = stack.connection.organization_id.expect("a demo has an organization");
     let demo = harness::Organization { stack: stack.clone(), id, key };
@@ -331,20 +335,20 @@ async fn demo_figures(stack: &harness::Stack) -> (i64, i64, i64) {
     let (start, end) = (today - chrono::Days::new(100), today - chrono::Days::new(1));
     let window = format!("period=custom&start_date={start}&end_date={end}");
     let overview = demo.get(&format!("/overview?{window}")).await.ok(200);
-    let figure = |pointer: &str| overview.integer(pointer);
-    (figure("/data/totals/accounts"), figure("/data/totals/creators"), figure("/data/views/current"))
+    let total = |pointer: &str| overview.integer(pointer);
+    (total("/data/totals/accounts"), total("/data/totals/creators"), total("/data/views/current"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn own_stores_complete_a_first_load_that_was_killed() {
+async fn isolated_killed_demo_load_is_completed() {
     let options = ["--demo", "--demo-accounts", "40", "--demo-days", "120"];
-    let whole = IsolatedStack::start_with(&options).await;
-    let expected = demo_figures(&whole).await;
+    let complete = IsolatedStack::start_with(&options).await;
+    let expected = demo_totals(&complete).await;
     assert_eq!((expected.0, expected.1), (40, 8));
     assert!(expected.2 > 0, "the demo has no history");
-    drop(whole);
+    drop(complete);
 
-    // Killed as soon as the history begins to be loaded: files are written, rows are on their way.
+    // Kill it when the import begins.
     let dir = tempfile::tempdir().unwrap();
     let mut up = Up::start(dir.path(), &options);
     let history = dir.path().join("state/history/videos.csv");
@@ -353,13 +357,13 @@ async fn own_stores_complete_a_first_load_that_was_killed() {
     let state = dir.path().join("state");
     let before = std::fs::read_to_string(state.join("demo-state.json")).unwrap();
     assert!(before.contains("\"loaded\": false"), "{before}");
-    nothing_runs_in(&state);
+    wait_for_processes(&state);
 
     let mut up = Up::start(dir.path(), &options);
     let stack = up.wait_ready().await;
-    assert_eq!(demo_figures(&stack).await, expected);
+    assert_eq!(demo_totals(&stack).await, expected);
     assert!(before.contains(stack.connection.api_key.as_deref().unwrap()), "the key changed");
-    assert!(!history.exists(), "the files of the history stayed");
+    assert!(!history.exists(), "the history files remain");
     up.stop();
-    nothing_runs_in(&state);
+    wait_for_processes(&state);
 }

@@ -18,7 +18,7 @@ fn only_store_transaction_begins_transactions_and_copies() {
 #[test]
 fn only_tls_builds_http_clients() {
     assert_eq!(
-        occurrences(&["Client::builder(", "Client::new(", "ClientBuilder::new("]),
+        occurrences(&["Client::builder(", " Client::new(", "reqwest::Client::new(", "ClientBuilder::new("]),
         BTreeSet::from([("src/tls.rs".to_owned(), "Client::builder(")]),
         "use tls::client"
     );

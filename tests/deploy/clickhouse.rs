@@ -1,16 +1,15 @@
-//! What configures a ClickHouse server for the service: that the engine of the same release knows every setting, and that
-//! the embedded one has the same.
+//! deploy/clickhouse: libchdb of the same release knows all settings, and embedded ClickHouse uses the same.
 
 use std::path::Path;
 
 use roxmltree::{Document, Node};
 
-use crate::containers::{environment, services, stays};
+use crate::containers::{environment, is_in_volume, services};
 use crate::harness::Stack;
 use crate::text;
 
 fn child<'a, 'input>(node: Node<'a, 'input>, name: &str) -> Node<'a, 'input> {
-    node.children().find(|child| child.has_tag_name(name)).unwrap_or_else(|| panic!("there is no {name}"))
+    node.children().find(|child| child.has_tag_name(name)).unwrap_or_else(|| panic!("no {name}"))
 }
 
 /// The settings of a section with their values.
@@ -21,35 +20,35 @@ fn settings(section: Node<'_, '_>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether the engine has a setting, by the table that lists them.
-async fn knows(table: &str, name: &str) -> bool {
+/// Whether a system table lists a setting.
+async fn has_setting(table: &str, name: &str) -> bool {
     let client = &Stack::shared().databases.clickhouse;
     let query = client.query(&format!("select count() from system.{table} where name = ?")).bind(name);
     query.fetch_one::<u64>().await.unwrap() == 1
 }
 
 #[tokio::test]
-async fn the_engine_knows_every_setting() {
+async fn engine_has_all_settings() {
     let config = text("deploy/clickhouse/config.xml");
     let config = Document::parse(&config).unwrap();
     let root = config.root_element();
     for (name, _) in settings(child(root, "merge_tree")) {
-        assert!(knows("merge_tree_settings", &name).await, "{name}");
+        assert!(has_setting("merge_tree_settings", &name).await, "{name}");
     }
     let sections = ["logger", "merge_tree", "backups"];
     for node in root.children().filter(Node::is_element) {
         let name = node.tag_name().name();
         let is_log = name.ends_with("_log");
         if !is_log && !sections.contains(&name) {
-            assert!(knows("server_settings", name).await, "{name}");
+            assert!(has_setting("server_settings", name).await, "{name}");
         }
     }
     let users = text("deploy/clickhouse/users.xml");
     let users = Document::parse(&users).unwrap();
     let profile = child(child(users.root_element(), "profiles"), "tidemark");
     for (name, value) in settings(profile) {
-        assert!(knows("settings", &name).await, "{name}");
-        // The engine that all tests run on has the same.
+        assert!(has_setting("settings", &name).await, "{name}");
+        // The engine of the tests has the same value.
         let client = &Stack::shared().databases.clickhouse;
         let query = client.query("select value from system.settings where name = ?").bind(&name);
         assert_eq!(query.fetch_one::<String>().await.unwrap(), value, "{name}");
@@ -57,22 +56,22 @@ async fn the_engine_knows_every_setting() {
 }
 
 #[test]
-fn backups_have_a_folder_that_stays_and_the_page_names_it() {
+fn backup_folder_is_a_documented_volume() {
     let config = text("deploy/clickhouse/config.xml");
     let config = Document::parse(&config).unwrap();
     let allowed = settings(child(config.root_element(), "backups"));
     let [(name, folder)] = &allowed[..] else { panic!("{allowed:?}") };
     assert_eq!(name, "allowed_path");
-    assert!(stays(&services()["clickhouse"], folder), "{folder} is lost with the container");
+    assert!(is_in_volume(&services()["clickhouse"], folder), "{folder} is lost with the container");
     assert!(text("docs/backups.md").contains(&format!("--directory={}", folder.trim_end_matches('/'))));
 }
 
 #[tokio::test]
-async fn the_servers_own_logs_end_by_statements_that_the_engine_understands() {
+async fn server_logs_have_valid_ttls() {
     let config = text("deploy/clickhouse/config.xml");
     let config = Document::parse(&config).unwrap();
     let client = &Stack::shared().databases.clickhouse;
-    let mut kept = 0;
+    let mut logs = 0;
     for log in config.root_element().children().filter(|node| node.tag_name().name().ends_with("_log")) {
         let name = log.tag_name().name();
         let Some((kind, clause)) = settings(log).pop() else {
@@ -86,15 +85,15 @@ async fn the_servers_own_logs_end_by_statements_that_the_engine_understands() {
         let columns = "event_date Date, finish_date Date, finish_time_us UInt64";
         let statement = format!("explain ast create table t ({columns}) {clause}");
         let lines: Vec<String> = client.query_raw(&statement).fetch_all().await.unwrap();
-        assert!(lines.iter().any(|line| line.contains("TTLElement")), "{name} grows for ever: {lines:?}");
-        kept += 1;
+        assert!(lines.iter().any(|line| line.contains("TTLElement")), "{name} has no TTL: {lines:?}");
+        logs += 1;
     }
-    assert!(kept >= 3, "{kept}");
+    assert!(logs >= 3, "{logs}");
 }
 
 #[test]
-fn a_server_keeps_history_as_surely_as_the_embedded_engine() {
-    let stack = std::env::var("TIDEMARK_TEST_STACK").expect("no stores to test with: run `make test`");
+fn server_is_as_durable_as_embedded_clickhouse() {
+    let stack = std::env::var("TIDEMARK_TEST_STACK").expect("no databases to test with: run `make test`");
     let embedded = Path::new(&stack).parent().unwrap().join("clickhouse/engine.xml");
     let embedded = std::fs::read_to_string(embedded).unwrap();
     let (embedded, server) = (Document::parse(&embedded).unwrap(), text("deploy/clickhouse/config.xml"));
@@ -105,7 +104,7 @@ fn a_server_keeps_history_as_surely_as_the_embedded_engine() {
 }
 
 #[test]
-fn the_services_user_is_the_only_one_and_its_password_comes_from_outside() {
+fn only_user_is_tidemark_with_password_from_environment() {
     let services = services();
     let users = text("deploy/clickhouse/users.xml");
     let users = Document::parse(&users).unwrap();
@@ -114,12 +113,12 @@ fn the_services_user_is_the_only_one_and_its_password_comes_from_outside() {
     let names: Vec<_> = settings(list).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["default", "tidemark"]);
     let user = child(list, "tidemark");
-    let variable = child(user, "password").attribute("from_env").expect("the password comes from a variable");
+    let variable = child(user, "password").attribute("from_env").expect("a variable with the password");
     assert!(environment(&services["clickhouse"]).contains_key(variable), "{variable}");
     assert_eq!(child(user, "profile").text(), Some("tidemark"));
     for name in ["api", "tracker", "migrate"] {
         assert_eq!(environment(&services[name])["TIDEMARK_CLICKHOUSE_USER"], "tidemark");
     }
-    // The image would write a user of its own beside it, into a folder that cannot be written.
+    // The image would create another user, in a folder that is read-only.
     assert_eq!(environment(&services["clickhouse"])["CLICKHOUSE_SKIP_USER_SETUP"], "1");
 }

@@ -1,20 +1,20 @@
-//! docker-compose.yml as Docker Compose understands it.
+//! docker-compose.yml as Docker Compose parses it.
 
 use std::collections::BTreeMap;
 use std::process::Output;
 
 use serde_json::Value;
 
-use crate::{FOLDER, checker, told};
+use crate::{ROOT, checker, output_text};
 
-/// What stands in for the secrets; each is told apart from the others.
+/// Test values of the secrets, all different.
 pub const SECRETS: [(&str, &str); 3] = [
     ("POSTGRES_PASSWORD", "of-postgres"),
     ("CLICKHOUSE_PASSWORD", "of-clickhouse"),
     ("GRAFANA_PASSWORD", "of-grafana"),
 ];
 
-/// `docker compose config` with variables, in an environment without any others.
+/// Runs `docker compose config` with these variables only.
 pub fn config(variables: &[(&str, &str)], options: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("variables");
@@ -23,7 +23,7 @@ pub fn config(variables: &[(&str, &str)], options: &[&str]) -> Output {
     checker("docker-compose")
         .env_clear()
         .env("HOME", folder.path())
-        .current_dir(FOLDER)
+        .current_dir(ROOT)
         .arg("--env-file")
         .arg(&file)
         .args(["--profile", "*", "config", "--format", "json"])
@@ -32,14 +32,14 @@ pub fn config(variables: &[(&str, &str)], options: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The whole of docker-compose.yml, all profiles of it.
+/// docker-compose.yml with all profiles.
 pub fn compose(variables: &[(&str, &str)], options: &[&str]) -> Value {
     let output = config(variables, options);
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Its services by name, with the secrets filled in.
+/// The services by name, with test secrets.
 pub fn services() -> BTreeMap<String, Value> {
     let compose = compose(&SECRETS, &[]);
     serde_json::from_value(compose["services"].clone()).unwrap()
@@ -71,15 +71,15 @@ pub fn seconds(duration: &Value) -> u64 {
 
 /// Where a folder or a file of the project is mounted in a service.
 pub fn mounted(service: &Value, name: &str) -> String {
-    let source = format!("{FOLDER}/{name}");
+    let source = format!("{ROOT}/{name}");
     let volumes = service["volumes"].as_array().into_iter().flatten();
     let mut mounts = volumes.filter(|mount| mount["source"] == *source);
     let mount = mounts.next().unwrap_or_else(|| panic!("{name} is not mounted"));
     mount["target"].as_str().unwrap().to_owned()
 }
 
-/// Whether a path of a service is in a volume, and so stays.
-pub fn stays(service: &Value, path: &str) -> bool {
+/// Whether a path of a service is in a volume, and survives the container.
+pub fn is_in_volume(service: &Value, path: &str) -> bool {
     let mut volumes = service["volumes"].as_array().into_iter().flatten();
     volumes.any(|mount| {
         let target = mount["target"].as_str().unwrap();

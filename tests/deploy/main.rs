@@ -1,6 +1,5 @@
-//! What the service is installed with: docker-compose.yml and Dockerfile, the units of systemd, and everything under
-//! deploy/, held against the program's own options, ports and files. No container engine is needed; Docker Compose and
-//! hadolint only read.
+//! docker-compose.yml, the Dockerfile, the systemd units and deploy/, compared with the program's options, ports and files.
+//! Docker Compose and hadolint only parse: no container engine is needed.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -25,11 +24,10 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The folder of the project.
-const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 fn path(name: &str) -> PathBuf {
-    Path::new(FOLDER).join(name)
+    Path::new(ROOT).join(name)
 }
 
 fn text(name: &str) -> String {
@@ -40,21 +38,21 @@ fn yaml(name: &str) -> Value {
     yaml_serde::from_str(&text(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// One of the programs that read what makes containers.
+/// Docker Compose or hadolint.
 fn checker(program: &str) -> Command {
     let folder = std::env::var_os("TIDEMARK_TEST_CONTAINER_CHECKS")
         .expect("no TIDEMARK_TEST_CONTAINER_CHECKS to test with: run `make test`");
     Command::new(Path::new(&folder).join(program))
 }
 
-fn told(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// Variables with their values, in the order of a file.
+/// Variables and values.
 type Assignments = Vec<(String, String)>;
 
-/// The assignments of a file of variables, those that are commented out apart.
+/// The assignments of an environment file, and those that are commented out.
 fn variables(name: &str) -> (Assignments, Assignments) {
     let (mut set, mut suggested) = (Vec::new(), Vec::new());
     for line in text(name).lines() {
@@ -73,7 +71,6 @@ fn variables(name: &str) -> (Assignments, Assignments) {
     (set, suggested)
 }
 
-/// Whether a variable of this name holds what nobody may know.
 fn is_secret(name: &str) -> bool {
     ["PASSWORD", "SECRET", "TOKEN", "KEY", "DATABASE_URL"].iter().any(|word| name.contains(word))
 }

@@ -1,4 +1,4 @@
-//! Moving all history to another ClickHouse as docs/growing.md tells, with changes coming in meanwhile.
+//! Moves all history to another ClickHouse as in docs/growing.md, while changes arrive.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,11 +11,11 @@ use tidemark::store::records::accounts;
 use uuid::Uuid;
 
 use crate::harness::{Stack, command};
-use crate::{path, told};
+use crate::{output_text, path};
 
-/// An installation as commands see it: a Postgres database, and one in some ClickHouse.
+/// The databases that commands use.
 #[derive(Clone)]
-struct Place {
+struct Installation {
     database_url: String,
     database: String,
     url: String,
@@ -23,8 +23,8 @@ struct Place {
     password: String,
 }
 
-impl Place {
-    /// Runs a command that has to succeed, and returns what it answers.
+impl Installation {
+    /// Runs a command that has to succeed; returns its output.
     fn tidemark(&self, arguments: &[&str]) -> String {
         let output = command()
             .args(arguments)
@@ -36,18 +36,18 @@ impl Place {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+        assert!(output.status.success(), "{arguments:?}: {}", output_text(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
     fn organization(&self, name: &str) -> String {
-        let made: Value =
+        let created: Value =
             serde_json::from_str(&self.tidemark(&["org", "create", "--name", name, "--json"])).unwrap();
-        made["id"].as_str().unwrap().to_owned()
+        created["id"].as_str().unwrap().to_owned()
     }
 
-    /// Loads the sandbox's history up to a day.
-    fn load(&self, organization: &str, folder: &Path, days_ago: u64) {
+    /// Imports the sandbox's history up to a day.
+    fn import_history(&self, organization: &str, folder: &Path, days_ago: u64) {
         let until = (Utc::now().date_naive() - Days::new(days_ago)).to_string();
         let out = folder.join(&until).to_str().unwrap().to_owned();
         let size = ["--accounts", "2", "--days", "10", "--until", &until, "--out", &out];
@@ -56,15 +56,15 @@ impl Place {
         self.tidemark(&["import", "--org", organization, &accounts, &videos]);
     }
 
-    /// Loads an account's followers of today.
-    fn count(&self, organization: &str, folder: &Path, username: &str, followers: u32) {
+    /// Imports an account's follower count of today.
+    fn import_followers(&self, organization: &str, folder: &Path, username: &str, followers: u32) {
         let (row, today) = (folder.join("row.csv"), Utc::now().date_naive());
         let header = "platform,username,observed_at,follower_count";
         std::fs::write(&row, format!("{header}\ntiktok,{username},{today},{followers}\n")).unwrap();
         self.tidemark(&["import", "--org", organization, row.to_str().unwrap()]);
     }
 
-    /// Deletes the account of a name, as a request does.
+    /// Deletes an account as the API does.
     async fn delete(&self, organization: &str, username: &str) {
         let pg = sqlx::PgPool::connect(&self.database_url).await.unwrap();
         let account = sqlx::query_scalar("select id from accounts where username = $1").bind(username);
@@ -75,8 +75,8 @@ impl Place {
         pg.close().await;
     }
 
-    /// Everything that an organization has, as files.
-    fn exported(&self, organization: &str, folder: &Path) -> Vec<String> {
+    /// The exported files of an organization.
+    fn export(&self, organization: &str, folder: &Path) -> Vec<String> {
         let out = folder.join(Uuid::now_v7().to_string());
         self.tidemark(&[
             "export",
@@ -90,8 +90,8 @@ impl Place {
         ["accounts.csv", "videos.csv"].map(|name| std::fs::read_to_string(out.join(name)).unwrap()).into()
     }
 
-    /// The sums of the rollup, which requests read.
-    async fn sums(&self) -> (u64, i64, i64) {
+    /// Totals of the rollup.
+    async fn totals(&self) -> (u64, i64, i64) {
         let client = clickhouse::Client::default().with_url(&self.url).with_user(&self.user);
         let client = client.with_password(&self.password).with_database(&self.database);
         let sums =
@@ -102,11 +102,11 @@ impl Place {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_history_moves_to_another_clickhouse_and_what_came_in_meanwhile_follows() {
+async fn history_moves_to_another_clickhouse() {
     let connection = Stack::shared().connection;
     let database = format!("moving_{}", Uuid::now_v7().simple());
     let (server, _) = connection.database_url.rsplit_once('/').unwrap();
-    let old = Place {
+    let old = Installation {
         database_url: format!("{server}/{database}"),
         database,
         url: connection.clickhouse_url.clone(),
@@ -117,7 +117,7 @@ async fn all_history_moves_to_another_clickhouse_and_what_came_in_meanwhile_foll
     let mut target = ChildOptions::new(env!("CARGO_BIN_EXE_tidemark"), folder.path().join("clickhouse"));
     target.arguments = vec!["clickhouse".into()];
     let target = ChildServer::start(target).await.unwrap();
-    let new = Place {
+    let new = Installation {
         url: target.url.clone(),
         user: target.credentials.user.clone(),
         password: target.credentials.password.clone(),
@@ -125,11 +125,11 @@ async fn all_history_moves_to_another_clickhouse_and_what_came_in_meanwhile_foll
     };
     old.tidemark(&["migrate"]);
     let organization = old.organization("moves");
-    old.load(&organization, folder.path(), 9);
-    let loses = old.organization("loses an account");
-    old.count(&loses, folder.path(), "deleted", 7);
+    old.import_history(&organization, folder.path(), 9);
+    let with_deletion = old.organization("deletes an account");
+    old.import_followers(&with_deletion, folder.path(), "deleted", 7);
 
-    // The other one gets its tables, and the history.
+    // The new ClickHouse gets tables and history.
     new.tidemark(&["migrate"]);
     let copy = || {
         let output = Command::new(path("deploy/copy-clickhouse"))
@@ -143,39 +143,39 @@ async fn all_history_moves_to_another_clickhouse_and_what_came_in_meanwhile_foll
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        assert!(output.status.success(), "{}", told(&output));
-        told(&output)
+        assert!(output.status.success(), "{}", output_text(&output));
+        output_text(&output)
     };
-    let said = copy();
+    let output = copy();
     let tables: Vec<_> =
-        said.lines().filter_map(|line| line.split_once(": ")).map(|(table, _)| table).collect();
-    assert_eq!(tables[0], "relay_position", "{said}");
+        output.lines().filter_map(|line| line.split_once(": ")).map(|(table, _)| table).collect();
+    assert_eq!(tables[0], "relay_position", "{output}");
     for table in ["video_snapshots", "account_snapshots", "account_daily", "accounts", "videos"] {
-        assert!(tables.contains(&table), "{said}");
+        assert!(tables.contains(&table), "{output}");
     }
-    assert_eq!(new.sums().await, old.sums().await);
+    assert_eq!(new.totals().await, old.totals().await);
     copy();
-    assert_eq!(new.sums().await, old.sums().await, "copying again changed something");
+    assert_eq!(new.totals().await, old.totals().await, "a repeated copy changed something");
 
-    // What is deleted between two copies, with its traces, does not come back.
-    old.delete(&loses, "deleted").await;
-    old.count(&loses, folder.path(), "stays", 5);
+    // Data deleted between two copies does not come back.
+    old.delete(&with_deletion, "deleted").await;
+    old.import_followers(&with_deletion, folder.path(), "stays", 5);
     let erased: Value = serde_json::from_str(&old.tidemark(&["erase", "--json"])).unwrap();
     assert!(erased["history_rows"].as_u64().unwrap() > 0, "{erased}");
-    let said = copy();
-    assert!(!said.contains("relay_position"), "how far the relay was at the first copy is forgotten: {said}");
-    assert_ne!(new.sums().await, old.sums().await);
+    let output = copy();
+    assert!(!output.contains("relay_position"), "the relay position was copied again: {output}");
+    assert_ne!(new.totals().await, old.totals().await);
 
-    // What came in after the copy went to the old one alone, until the service speaks to the new one.
-    old.load(&organization, folder.path(), 4);
-    let (sums, files) = (old.sums().await, old.exported(&organization, folder.path()));
-    assert_ne!(new.sums().await, sums);
-    let other = new.organization("comes in afterwards");
-    new.count(&other, folder.path(), "afterwards", 0);
-    let (days, views, followers) = sums;
-    assert_eq!(new.sums().await, (days + 1, views, followers));
-    assert_eq!(new.exported(&organization, folder.path()), files);
-    for organization in [&organization, &loses, &other] {
+    // Changes after the copy are only in the old ClickHouse until the service uses the new one.
+    old.import_history(&organization, folder.path(), 4);
+    let (totals, files) = (old.totals().await, old.export(&organization, folder.path()));
+    assert_ne!(new.totals().await, totals);
+    let other = new.organization("created afterwards");
+    new.import_followers(&other, folder.path(), "afterwards", 0);
+    let (days, views, followers) = totals;
+    assert_eq!(new.totals().await, (days + 1, views, followers));
+    assert_eq!(new.export(&organization, folder.path()), files);
+    for organization in [&organization, &with_deletion, &other] {
         assert_eq!(new.tidemark(&["verify", "--org", organization]), "");
     }
     target.stop().await.unwrap();

@@ -1,5 +1,4 @@
-//! The Postgres of an installation: the role and the database that the service gets there, made as the image and the page about
-//! installing make them, and the room that its guard keeps.
+//! The role and the database in Postgres as the image and docs/install.md create them, and the limits of the disk guard.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,14 +12,14 @@ use uuid::Uuid;
 
 use crate::containers::{environment, mounted, services, words};
 use crate::harness::{IsolatedStores, Stack, http_client, wait_until};
-use crate::{path, text, told};
+use crate::{output_text, path, text};
 
-/// A name of a role and of databases on the server of the tests.
-fn unused() -> String {
+/// A new name for a role and a database.
+fn unique_name() -> String {
     format!("deploy_{}", Uuid::now_v7().simple())
 }
 
-/// The server of the tests, for a role and a database.
+/// The URL of the test server for a role and a database.
 fn url(role: &str, password: &str, database: &str) -> Url {
     let mut url = Url::parse(&Stack::shared().connection.database_url).unwrap();
     url.set_username(role).unwrap();
@@ -29,7 +28,7 @@ fn url(role: &str, password: &str, database: &str) -> Url {
     url
 }
 
-/// One of Postgres' programs that asks the server.
+/// A client program of Postgres.
 fn client_program(program: &str, url: &Url) -> Command {
     let mut command = Command::new(program);
     command.env("PGHOST", url.host_str().unwrap()).env("PGPORT", url.port().unwrap().to_string());
@@ -39,9 +38,9 @@ fn client_program(program: &str, url: &Url) -> Command {
 }
 
 #[track_caller]
-fn done(output: Output) -> String {
-    assert!(output.status.success(), "{}", told(&output));
-    told(&output)
+fn assert_success(output: Output) -> String {
+    assert!(output.status.success(), "{}", output_text(&output));
+    output_text(&output)
 }
 
 async fn run(connection: &mut PgConnection, statement: &str) {
@@ -49,8 +48,8 @@ async fn run(connection: &mut PgConnection, statement: &str) {
     query.execute(connection).await.unwrap_or_else(|error| panic!("{error}: {statement}"));
 }
 
-/// Whether a role is a superuser or may make itself one, other roles or databases.
-async fn is_mighty(connection: &mut PgConnection) -> bool {
+/// Whether the role is a superuser, or may create roles or databases.
+async fn is_privileged(connection: &mut PgConnection) -> bool {
     let rights = "select rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls
          or exists (select from pg_auth_members where member = pg_roles.oid and roleid <> 'pg_read_all_stats'::regrole)
          from pg_roles where rolname = current_user";
@@ -58,110 +57,125 @@ async fn is_mighty(connection: &mut PgConnection) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_role_that_the_image_makes_serves_and_is_no_superuser() {
+async fn role_of_the_image_serves_without_superuser_rights() {
     let stack = Stack::shared();
     let services = services();
     let script = mounted(&services["postgres"], "deploy/postgres/role.sql");
     assert!(script.starts_with("/docker-entrypoint-initdb.d/") && script.ends_with(".sql"), "{script}");
     let mut admin = PgConnection::connect(&stack.connection.database_url).await.unwrap();
-    let (role, superuser) = (unused(), unused());
+    let (role, superuser) = (unique_name(), unique_name());
     run(&mut admin, &format!("create role {superuser} superuser login password 'of-all'")).await;
     run(&mut admin, &format!("create database {role} owner {superuser}")).await;
 
-    // As the image runs what lies there, and with its variables.
-    let all = url(&superuser, "of-all", &role);
-    let mut init = client_program("psql", &all);
+    // As the entrypoint of the image runs it.
+    let superuser_url = url(&superuser, "of-all", &role);
+    let mut init = client_program("psql", &superuser_url);
     init.args(["-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc", "-f"]);
-    done(init.arg(path("deploy/postgres/role.sql")).env("POSTGRES_PASSWORD", "of-one").output().unwrap());
+    let init = init.arg(path("deploy/postgres/role.sql")).env("POSTGRES_PASSWORD", "of-one").output();
+    assert_success(init.unwrap());
+    let error = PgConnection::connect(superuser_url.as_str()).await.unwrap_err();
+    assert!(error.to_string().contains("password authentication failed"), "{error}");
 
-    let refused = PgConnection::connect(all.as_str()).await.unwrap_err();
-    assert!(refused.to_string().contains("password authentication failed"), "{refused}");
-    let own = url(&role, "of-one", &role);
-    let mut one = PgConnection::connect(own.as_str()).await.unwrap();
-    assert!(!is_mighty(&mut one).await);
+    let guard_database = &environment(&services["space"])["PGDATABASE"];
+    check_rights(&url(&role, "of-one", &role), &url(&role, "of-one", guard_database)).await;
+    check_service(&role).await;
+    check_restore(&mut admin, &role).await;
+
+    stack.databases.clickhouse.query_raw(&format!("drop database `{role}` sync")).execute().await.unwrap();
+    run(&mut admin, &format!("drop database {role} with (force)")).await;
+    let mut guard_url = Url::parse(&stack.connection.database_url).unwrap();
+    guard_url.set_path(guard_database);
+    let mut admin = PgConnection::connect(guard_url.as_str()).await.unwrap();
+    run(&mut admin, &format!("drop owned by {role}, {superuser}")).await;
+    run(&mut admin, &format!("drop role {role}, {superuser}")).await;
+}
+
+/// The role is not privileged, but may do what the disk guard does.
+async fn check_rights(role: &Url, guard: &Url) {
+    let mut connection = PgConnection::connect(role.as_str()).await.unwrap();
+    assert!(!is_privileged(&mut connection).await);
     for statement in ["alter system set max_connections = 5", "copy (select 1) to program 'true'"] {
-        let error = sqlx::query(statement).execute(&mut one).await.unwrap_err();
+        let error = sqlx::query(statement).execute(&mut connection).await.unwrap_err();
         let code = error.as_database_error().and_then(|error| error.code().map(|code| code.into_owned()));
         assert_eq!(code.as_deref(), Some("42501"), "{statement}");
     }
-    // What the guard of the disk does in its name, where it does it; `off` is what holds anyway.
-    let guards = url(&role, "of-one", &environment(&services["space"])["PGDATABASE"]);
-    let mut guard = PgConnection::connect(guards.as_str()).await.unwrap();
-    for statement in ["alter system set default_transaction_read_only = off", "select pg_reload_conf()"] {
-        run(&mut guard, statement).await;
+    connection.close().await.unwrap();
+    // `off` is the default.
+    let mut connection = PgConnection::connect(guard.as_str()).await.unwrap();
+    for statement in [
+        "alter system set default_transaction_read_only = off",
+        "select pg_reload_conf()",
+        "alter system reset default_transaction_read_only",
+    ] {
+        run(&mut connection, statement).await;
     }
-    run(&mut guard, "alter system reset default_transaction_read_only").await;
-    guard.close().await.unwrap();
+    connection.close().await.unwrap();
+}
 
-    // It makes the schema, serves, and finds nothing wrong with its rights.
-    let mut connection = stack.connection.clone();
-    connection.database_url = own.to_string();
-    connection.clickhouse_database.clone_from(&role);
+/// The role migrates and serves, and the doctor finds no problem.
+async fn check_service(role: &str) {
+    let mut connection = Stack::shared().connection;
+    connection.database_url = url(role, "of-one", role).to_string();
+    connection.clickhouse_database = role.to_owned();
     let databases = IsolatedStores::open(connection);
-    done(databases.command(&[]).arg("migrate").output().unwrap());
-    let made = |arguments: &[&str], field: &str| {
+    assert_success(databases.command(&[]).arg("migrate").output().unwrap());
+    let created = |arguments: &[&str], field: &str| {
         let output = databases.command(&[]).args(arguments).arg("--json").output().unwrap();
-        let made: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", told(&output)));
-        made[field].as_str().unwrap_or_else(|| panic!("{made}")).to_owned()
+        let record: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", output_text(&output)));
+        record[field].as_str().unwrap_or_else(|| panic!("{record}")).to_owned()
     };
-    let organization = made(&["org", "create", "--name", "of a plain role"], "id");
-    let key = made(&["key", "create", "--org", &organization, "--name", "test"], "key");
+    let organization = created(&["org", "create", "--name", "of a plain role"], "id");
+    let key = created(&["key", "create", "--org", &organization, "--name", "test"], "key");
     let (mut serve, base) = databases.serve(&[]);
     let request =
         http_client().post(format!("{base}/creators")).bearer_auth(&key).json(&json!({"name": "Plain"}));
     assert_eq!(request.send().await.unwrap().status(), 201);
     wait_until("search finds it", async || {
-        let answer =
+        let response =
             http_client().get(format!("{base}/search?q=plain")).bearer_auth(&key).send().await.unwrap();
-        let found: Value = answer.json().await.unwrap();
+        let found: Value = response.json().await.unwrap();
         (found["data"]["creators"].as_array()?.len() == 1).then_some(())
     })
     .await;
     let doctor = databases.command(&[]).args(["doctor", "--json"]).output().unwrap();
     let checks: Vec<Value> = serde_json::from_slice(&doctor.stdout).unwrap();
-    let of_postgres = checks.iter().filter(|check| check["check"].as_str().unwrap().starts_with("postgres"));
-    assert!(of_postgres.inspect(|check| assert_ne!(check["status"], "fail", "{check}")).count() > 5);
+    let postgres = checks.iter().filter(|check| check["check"].as_str().unwrap().starts_with("postgres"));
+    assert!(postgres.inspect(|check| assert_ne!(check["status"], "fail", "{check}")).count() > 5);
     let transactions = checks.iter().find(|check| check["check"] == "postgres-transactions").unwrap();
     assert!(!transactions["message"].as_str().unwrap().contains("pg_read_all_stats"), "{transactions}");
     serve.stop();
-
-    // A dump goes and comes back in its name, as docs/backups.md does it.
-    let folder = tempfile::tempdir().unwrap();
-    let dump = folder.path().join("dump");
-    let mut taken = client_program("pg_dump", &own);
-    done(taken.args(["--format=custom", "--file"]).arg(&dump).output().unwrap());
     databases.pg().close().await;
-    one.close().await.unwrap();
-    run(&mut admin, &format!("drop database {role} with (force)")).await;
-    run(&mut admin, &format!("create database {role} owner {role}")).await;
-    let mut restore = client_program("pg_restore", &own);
-    let options = ["--exit-on-error", "--single-transaction", "--no-owner", "--dbname", &role];
-    done(restore.args(options).arg(&dump).output().unwrap());
-    let mut one = PgConnection::connect(own.as_str()).await.unwrap();
-    let name: String =
-        sqlx::query_scalar("select name from organizations").fetch_one(&mut one).await.unwrap();
-    assert_eq!(name, "of a plain role");
-    one.close().await.unwrap();
-
-    stack.databases.clickhouse.query_raw(&format!("drop database `{role}` sync")).execute().await.unwrap();
-    run(&mut admin, &format!("drop database {role} with (force)")).await;
-    let mut there = Url::parse(&stack.connection.database_url).unwrap();
-    there.set_path(guards.path());
-    let mut admin = PgConnection::connect(there.as_str()).await.unwrap();
-    run(&mut admin, &format!("drop owned by {role}, {superuser}")).await;
-    run(&mut admin, &format!("drop role {role}, {superuser}")).await;
 }
 
-/// The commands of docs/install.md from one sentence up to another.
+/// The role dumps and restores its database as in docs/backups.md.
+async fn check_restore(admin: &mut PgConnection, role: &str) {
+    let database = url(role, "of-one", role);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump");
+    let mut dump = client_program("pg_dump", &database);
+    assert_success(dump.args(["--format=custom", "--file"]).arg(&file).output().unwrap());
+    run(admin, &format!("drop database {role} with (force)")).await;
+    run(admin, &format!("create database {role} owner {role}")).await;
+    let mut restore = client_program("pg_restore", &database);
+    let options = ["--exit-on-error", "--single-transaction", "--no-owner", "--dbname", role];
+    assert_success(restore.args(options).arg(&file).output().unwrap());
+    let mut connection = PgConnection::connect(database.as_str()).await.unwrap();
+    let name = sqlx::query_scalar("select name from organizations");
+    let name: String = name.fetch_one(&mut connection).await.unwrap();
+    assert_eq!(name, "of a plain role");
+    connection.close().await.unwrap();
+}
+
+/// The commands of docs/install.md between two sentences.
 fn commands(from: &str, to: &str) -> String {
     let page = text("docs/install.md");
     let part = page.split_once(from).expect(from).1.split_once(to).expect(to).0;
     part.lines().filter_map(|line| line.strip_prefix("    ")).map(|line| format!("{line}\n")).collect()
 }
 
-/// Puts a program before another of the same name, which notes what it was called with.
-fn overheard(folder: &Path, program: &str) {
+/// Creates a wrapper for a program that records its arguments.
+fn record_calls(folder: &Path, program: &str) {
     let script = format!(
         "#!/bin/sh\nprintf '%s\\n' \"$*\" >> {0}/called\nPATH=${{PATH#*:}} exec {program} \"$@\"\n",
         folder.display()
@@ -172,7 +186,7 @@ fn overheard(folder: &Path, program: &str) {
 }
 
 #[tokio::test]
-async fn the_page_makes_a_role_and_a_database_and_shows_nobody_a_password() {
+async fn install_page_creates_role_without_exposing_passwords() {
     let stack = Stack::shared();
     let folder = tempfile::tempdir().unwrap();
     let (file, credentials) = (folder.path().join("tidemark.env"), folder.path().join("credentials.json"));
@@ -180,9 +194,9 @@ async fn the_page_makes_a_role_and_a_database_and_shows_nobody_a_password() {
     std::fs::write(&credentials, "{\n  \"user\": \"tidemark\",\n  \"password\": \"of-the-engine\"\n}\n")
         .unwrap();
     for program in ["psql", "sed"] {
-        overheard(folder.path(), program);
+        record_calls(folder.path(), program);
     }
-    let name = unused();
+    let name = unique_name();
     let script = commands("Create a role and a database", "Add the platform credentials");
     let script = script.replace("/etc/tidemark/tidemark.env", file.to_str().unwrap());
     let script =
@@ -191,39 +205,41 @@ async fn the_page_makes_a_role_and_a_database_and_shows_nobody_a_password() {
     let script =
         script.replace("database tidemark owner tidemark ", &format!("database {name} owner {name} "));
     assert_eq!(script.matches(&name).count(), 3, "{script}");
-    // The server of the tests has this anyway; a cluster of Debian's may be in SQL_ASCII.
+    // The default of the test server; a Debian cluster may have SQL_ASCII.
     assert!(script.contains(" template template0 encoding 'UTF8' locale 'C.UTF-8';"), "{script}");
-    // Whoever the page becomes with `runuser -u postgres --`, the tests are on their server.
+    // Run as the current user.
     let script = format!("set -eu\nrunuser() {{ shift 3; \"$@\"; }}\nsystemctl() {{ :; }}\n{script}");
     let mut shell = client_program("bash", &Url::parse(&stack.connection.database_url).unwrap());
     let programs = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
-    done(shell.args(["-c", &script]).env("PATH", programs).env("PGDATABASE", "postgres").output().unwrap());
+    assert_success(
+        shell.args(["-c", &script]).env("PATH", programs).env("PGDATABASE", "postgres").output().unwrap(),
+    );
 
     let variables = std::fs::read_to_string(&file).unwrap();
     let value = |name: &str| {
         let line = variables.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
         line.unwrap_or_else(|| panic!("{variables}")).to_owned()
     };
-    let said = Url::parse(&value("TIDEMARK_DATABASE_URL")).unwrap();
-    let password = said.password().unwrap();
+    let url_in_file = Url::parse(&value("TIDEMARK_DATABASE_URL")).unwrap();
+    let password = url_in_file.password().unwrap();
     assert!(password.len() == 48 && value("TIDEMARK_CLICKHOUSE_PASSWORD") == "of-the-engine", "{variables}");
     let called = std::fs::read_to_string(folder.path().join("called")).unwrap();
     assert_eq!(called.lines().count(), 4, "{called}");
     for secret in [password, "of-the-engine"] {
-        assert!(!called.contains(secret), "seen by whoever lists processes: {called}");
+        assert!(!called.contains(secret), "visible in the list of processes: {called}");
     }
 
     let mut one = PgConnection::connect(url(&name, password, &name).as_str()).await.unwrap();
-    assert!(!is_mighty(&mut one).await);
+    assert!(!is_privileged(&mut one).await);
     assert!(diagnosis::fetch_server(&mut one).await.unwrap().sees_all_sessions);
-    let made: (String, String, bool) = sqlx::query_as(
+    let created: (String, String, bool) = sqlx::query_as(
         "select pg_encoding_to_char(encoding)::text, datcollate::text, pg_get_userbyid(datdba) = current_user
          from pg_database where datname = current_database()",
     )
     .fetch_one(&mut one)
     .await
     .unwrap();
-    assert_eq!(made, ("UTF8".to_owned(), "C.UTF-8".to_owned(), true));
+    assert_eq!(created, ("UTF8".to_owned(), "C.UTF-8".to_owned(), true));
     one.close().await.unwrap();
     let mut admin = PgConnection::connect(&stack.connection.database_url).await.unwrap();
     run(&mut admin, &format!("drop database {name} with (force)")).await;
@@ -231,13 +247,13 @@ async fn the_page_makes_a_role_and_a_database_and_shows_nobody_a_password() {
 }
 
 #[tokio::test]
-async fn the_guard_leaves_the_room_that_postgres_log_may_take() {
+async fn disk_guard_leaves_space_for_the_wal() {
     const GIB: i64 = 1024;
     let services = services();
     let command = words(&services["postgres"]["command"]);
-    let most = command.iter().find_map(|option| option.strip_prefix("--max_wal_size=")).unwrap();
-    let most = most.strip_suffix("GB").expect("whole gigabytes").parse::<i64>().unwrap() * GIB;
-    let unset: i64 = sqlx::query_scalar(
+    let max_wal = command.iter().find_map(|option| option.strip_prefix("--max_wal_size=")).unwrap();
+    let max_wal = max_wal.strip_suffix("GB").expect("whole gigabytes").parse::<i64>().unwrap() * GIB;
+    let default: i64 = sqlx::query_scalar(
         "select boot_val::bigint from pg_settings where name = 'max_wal_size' and unit = 'MB'",
     )
     .fetch_one(&Stack::shared().databases.pg)
@@ -245,19 +261,19 @@ async fn the_guard_leaves_the_room_that_postgres_log_may_take() {
     .unwrap();
     let space = environment(&services["space"]);
     let unit = text("deploy/systemd/tidemark-space.service");
-    let of_unit = |name: &str| {
+    let variable = |name: &str| {
         let words = unit.lines().find_map(|line| line.strip_prefix("Environment=")).unwrap().split(' ');
-        words.filter_map(|word| word.split_once('=')).find(|(known, _)| *known == name).unwrap().1.to_owned()
+        words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name).unwrap().1.to_owned()
     };
     let (low, high) = ("SPACE_LOW_MIB", "SPACE_HIGH_MIB");
     let in_containers = [space[low].clone(), space[high].clone()];
-    let bounds = [(most, in_containers), (unset, [of_unit(low), of_unit(high)])];
-    let bounds = bounds.map(|(log, bounds)| (log, bounds.map(|bound| bound.parse::<i64>().unwrap())));
-    for (log, [low, high]) in bounds {
-        assert!(low >= log + GIB, "with {low} MiB left the log may take {log}");
+    let bounds = [(max_wal, in_containers), (default, [variable(low), variable(high)])];
+    let bounds = bounds.map(|(wal, bounds)| (wal, bounds.map(|bound| bound.parse::<i64>().unwrap())));
+    for (wal, [low, high]) in bounds {
+        assert!(low >= wal + GIB, "{low} MiB for a WAL of {wal} MiB");
         assert_eq!(high, low + GIB);
     }
     let [containers, units] = bounds.map(|(_, [low, _])| low / GIB);
-    let said = format!("Below {units} GiB, in containers {containers} (`{low}`)");
-    assert!(text("docs/operating.md").contains(&said), "docs/operating.md does not say: {said}");
+    let expected = format!("Below {units} GiB, in containers {containers} (`{low}`)");
+    assert!(text("docs/operating.md").contains(&expected), "docs/operating.md lacks: {expected}");
 }

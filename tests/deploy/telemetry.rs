@@ -1,14 +1,14 @@
-//! The collector, Tempo, Prometheus and Grafana: that each reads what the others write, where they write it.
+//! The collector, Tempo, Prometheus and Grafana: ports, endpoints and data sources match each other.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use serde_json::Value;
 
-use crate::containers::{environment, mounted, services, stays};
+use crate::containers::{environment, is_in_volume, mounted, services};
 use crate::{path, yaml};
 
-/// Every pair of host and port that Prometheus reads, by job.
+/// Job, host and port of everything that Prometheus scrapes.
 fn targets() -> Vec<(String, String, u64)> {
     let config = yaml("deploy/prometheus.yml");
     let mut found = Vec::new();
@@ -32,7 +32,7 @@ fn targets() -> Vec<(String, String, u64)> {
 }
 
 #[test]
-fn prometheus_reads_what_answers_it() {
+fn prometheus_scrapes_all_metrics_endpoints() {
     let services = services();
     let collector = yaml("deploy/otel-collector.yaml");
     let collector =
@@ -53,20 +53,20 @@ fn prometheus_reads_what_answers_it() {
             }
         };
         assert_eq!(port, expected, "{job}");
-        assert!(jobs.insert(job), "a job is there twice");
+        assert!(jobs.insert(job), "a job is listed twice");
     }
-    // Each process that has metrics is read.
+    // Every process with metrics is scraped.
     for (name, service) in &services {
-        let told = environment(service).contains_key("TIDEMARK_METRICS_LISTEN");
-        assert_eq!(told, jobs.contains(&format!("tidemark-{name}")), "{name}");
+        let has_metrics = environment(service).contains_key("TIDEMARK_METRICS_LISTEN");
+        assert_eq!(has_metrics, jobs.contains(&format!("tidemark-{name}")), "{name}");
     }
 }
 
 #[test]
-fn the_collector_hands_traces_to_tempo() {
+fn collector_sends_traces_to_tempo() {
     let config = yaml("deploy/otel-collector.yaml");
     let pipelines = config["service"]["pipelines"].as_object().unwrap();
-    assert_eq!(pipelines.keys().collect::<Vec<_>>(), ["traces"], "the program sends traces alone");
+    assert_eq!(pipelines.keys().collect::<Vec<_>>(), ["traces"], "the program exports traces only");
     for (kind, list) in pipelines["traces"].as_object().unwrap() {
         for name in list.as_array().unwrap() {
             assert!(!config[kind][name.as_str().unwrap()].is_null(), "there is no {name} among the {kind}");
@@ -78,36 +78,39 @@ fn the_collector_hands_traces_to_tempo() {
         tempo["distributor"]["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"].as_str().unwrap();
     let (_, port) = listens.rsplit_once(':').unwrap();
     assert_eq!(config["exporters"][used]["endpoint"], format!("tempo:{port}"));
-    // It refuses before its container's limit ends it.
+    // Below the container's limit.
     let limit = services()["otel-collector"]["deploy"]["resources"]["limits"]["memory"].clone();
     let limit: u64 = limit.as_str().unwrap().parse().unwrap();
     assert!(config["processors"]["memory_limiter"]["limit_mib"].as_u64().unwrap() << 20 < limit);
     for folder in [&tempo["storage"]["trace"]["local"]["path"], &tempo["storage"]["trace"]["wal"]["path"]] {
-        assert!(stays(&services()["tempo"], folder.as_str().unwrap()), "{folder} is lost with the container");
+        assert!(
+            is_in_volume(&services()["tempo"], folder.as_str().unwrap()),
+            "{folder} is lost with the container"
+        );
     }
 }
 
-/// Every value under a key, however deep.
-fn under<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a Value>) {
+/// All values of a key, recursively.
+fn values_of<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a Value>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
                 if name == key {
                     found.push(field);
                 }
-                under(field, key, found);
+                values_of(field, key, found);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| under(item, key, found)),
+        Value::Array(items) => items.iter().for_each(|item| values_of(item, key, found)),
         _ => {}
     }
 }
 
 #[test]
-fn grafana_finds_its_dashboards_and_they_their_data() {
+fn grafana_has_dashboards_and_data_sources() {
     let services = services();
     let grafana = &services["grafana"];
-    let set = environment(grafana);
+    let variables = environment(grafana);
     let mut types = BTreeSet::new();
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(path("deploy/grafana/provisioning/datasources")).unwrap() {
@@ -115,9 +118,9 @@ fn grafana_finds_its_dashboards_and_they_their_data() {
         let config = yaml(&format!("deploy/grafana/provisioning/datasources/{name}"));
         for source in config["datasources"].as_array().unwrap() {
             let variable = source["url"].as_str().unwrap().strip_prefix('$').unwrap();
-            let url = url::Url::parse(&set[variable]).unwrap();
+            let url = url::Url::parse(&variables[variable]).unwrap();
             let host = url.host_str().unwrap();
-            assert!(services.contains_key(host), "{variable} leads to {host}");
+            assert!(services.contains_key(host), "{variable}: no service {host}");
             let port = match host {
                 "tempo" => yaml("deploy/tempo.yaml")["server"]["http_listen_port"].as_u64().unwrap(),
                 _ => targets().iter().find(|(job, ..)| job == host).unwrap().2,
@@ -125,9 +128,9 @@ fn grafana_finds_its_dashboards_and_they_their_data() {
             assert_eq!(url.port().map(u64::from), Some(port), "{variable}");
             let kind = source["type"].as_str().unwrap().to_owned();
             if source["isDefault"] == true {
-                assert_eq!(kind, "prometheus", "dashboards take the default");
+                assert_eq!(kind, "prometheus", "the default data source");
             }
-            assert!(names.insert(source["uid"].as_str().unwrap().to_owned()), "a uid is there twice");
+            assert!(names.insert(source["uid"].as_str().unwrap().to_owned()), "a uid is listed twice");
             types.insert(kind);
         }
     }
@@ -140,20 +143,23 @@ fn grafana_finds_its_dashboards_and_they_their_data() {
     for entry in std::fs::read_dir(path("deploy/grafana/dashboards")).unwrap() {
         let file = entry.unwrap().path();
         let dashboard: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-        let mut asked = Vec::new();
-        under(&dashboard["panels"], "expr", &mut asked);
-        expressions.extend(asked.into_iter().map(|expression| expression.as_str().unwrap().to_owned()));
+        let mut values = Vec::new();
+        values_of(&dashboard["panels"], "expr", &mut values);
+        expressions.extend(values.into_iter().map(|expression| expression.as_str().unwrap().to_owned()));
         let mut sources = Vec::new();
-        under(&dashboard, "datasource", &mut sources);
+        values_of(&dashboard, "datasource", &mut sources);
         for source in sources {
             let uid = source["uid"].as_str().unwrap();
-            // The variable takes any Prometheus that is there.
+            // The variable selects any Prometheus.
             let is_known = uid == "${datasource}" && source["type"] == "prometheus" || names.contains(uid);
-            assert!(is_known, "{file:?} asks {source}");
+            assert!(is_known, "{file:?} uses {source}");
             panels += 1;
         }
     }
     assert!(panels > 10, "{panels}");
-    // Whatever Prometheus reads: by this those are watched that have no health check.
-    assert!(expressions.iter().any(|expression| expression == "min by (job) (up)"), "nobody sees who is out");
+    // Shows services without a health check.
+    assert!(
+        expressions.iter().any(|expression| expression == "min by (job) (up)"),
+        "no panel shows failed jobs"
+    );
 }
