@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chdb_http::{EngineError, LIBCHDB_VERSION, ServerError, ServerOptions};
 
-use super::CommandError;
+use super::error::CommandError;
 
 /// Run embedded ClickHouse: libchdb behind ClickHouse's HTTP interface
 ///

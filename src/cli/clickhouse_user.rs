@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::{self, OutputArgs};
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store::Error;

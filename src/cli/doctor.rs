@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::OutputArgs;
 use crate::doctor::{self, Status};
 

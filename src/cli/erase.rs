@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::OutputArgs;
 use crate::app::Databases;
 use crate::config::StoreArgs;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use uuid::Uuid;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::OutputArgs;
 use crate::app::Databases;
 use crate::config::StoreArgs;

@@ -4,8 +4,9 @@ use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Utc};
 use clap::Subcommand;
 use uuid::Uuid;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::OutputArgs;
+use super::parsers::{one_of, parse_name};
 use crate::config::PostgresArgs;
 use crate::model::organization::{KeyStatus, Scope};
 use crate::store::postgres::pool;
@@ -27,11 +28,11 @@ enum KeyCommand {
         #[arg(long, value_name = "ID")]
         org: Uuid,
         /// Name, as in "dashboard"
-        #[arg(long, value_name = "NAME", value_parser = super::parse_name)]
+        #[arg(long, value_name = "NAME", value_parser = parse_name)]
         name: String,
         /// Scopes, comma-separated: read, write, admin
         #[arg(long, value_name = "SCOPES", value_delimiter = ',', default_value = "read,write,admin",
-              value_parser = super::one_of::<Scope>(["read", "write", "admin"]))]
+              value_parser = one_of::<Scope>(["read", "write", "admin"]))]
         scopes: Vec<Scope>,
         /// Requests per minute; default: the organization's limit
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
@@ -57,7 +58,7 @@ enum KeyCommand {
         id: Uuid,
         /// active, inactive or disabled
         #[arg(long, value_name = "STATUS",
-              value_parser = super::one_of::<KeyStatus>(["active", "inactive", "disabled"]))]
+              value_parser = one_of::<KeyStatus>(["active", "inactive", "disabled"]))]
         status: KeyStatus,
         #[command(flatten)]
         shared: Shared,

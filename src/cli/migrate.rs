@@ -3,7 +3,7 @@
 use crate::config::{ClickhouseArgs, PostgresArgs};
 use crate::store;
 
-use super::CommandError;
+use super::error::CommandError;
 
 /// Migrate Postgres and ClickHouse to this version's schema
 ///

@@ -7,6 +7,7 @@ mod clickhouse;
 mod clickhouse_user;
 mod doctor;
 mod erase;
+mod error;
 mod export;
 mod import;
 mod key;
@@ -14,6 +15,7 @@ mod migrate;
 mod org;
 mod output;
 mod parent_liveness;
+mod parsers;
 mod probe;
 mod rebuild;
 mod reindex;
@@ -22,16 +24,14 @@ mod track;
 mod up;
 mod verify;
 
-use std::error::Error;
-use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use self::error::CommandError;
 use crate::sandbox::{self, SandboxArgs};
 use crate::server::{self, ServeArgs};
-use crate::store;
 use crate::telemetry::{self, ExportConfig, LogArgs};
 
 /// Tracks social creators on Instagram and TikTok and serves exact analytics about them.
@@ -91,61 +91,6 @@ impl Command {
             _ => return None,
         };
         Some(ExportConfig { service_name, metrics_listen: metrics.metrics_listen })
-    }
-}
-
-/// An error as one sentence.
-#[derive(Debug)]
-pub struct CommandError(String);
-
-impl CommandError {
-    pub fn new(sentence: impl Into<String>) -> Self {
-        CommandError(sentence.into())
-    }
-}
-
-impl fmt::Display for CommandError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl<E: Error + 'static> From<E> for CommandError {
-    /// Joins an error and its causes, each once, and adds advice for an unknown organization.
-    fn from(error: E) -> Self {
-        let mut sentence = error.to_string();
-        let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !sentence.contains(&text) {
-                sentence = format!("{sentence}: {text}");
-            }
-            if let Some(store::Error::NotFound("organization")) = error.downcast_ref() {
-                sentence.push_str(": see `tidemark org list`");
-            }
-            cause = error.source();
-        }
-        CommandError(sentence)
-    }
-}
-
-/// A parser for an option with a list of values, which help and errors show.
-fn one_of<T>(
-    values: impl Into<clap::builder::PossibleValuesParser>,
-) -> impl clap::builder::TypedValueParser<Value = T>
-where
-    T: std::str::FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
-{
-    use clap::builder::TypedValueParser;
-    values.into().try_map(|value| value.parse::<T>())
-}
-
-/// Parses a name with the rules of the API.
-fn parse_name(text: &str) -> Result<String, String> {
-    let name = text.trim();
-    match name.chars().count() {
-        1..=255 if !name.contains(char::is_control) => Ok(name.to_owned()),
-        _ => Err("a name has 1 to 255 characters and no control characters".to_owned()),
     }
 }
 
@@ -232,14 +177,5 @@ mod tests {
             }
         }
         assert!(seen > 5, "the commands have options");
-    }
-
-    #[test]
-    fn error_names_each_cause_once() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("the database is down")]
-        struct Outer(#[source] std::io::Error);
-        let error = CommandError::from(Outer(std::io::Error::other("connection refused")));
-        assert_eq!(error.to_string(), "the database is down: connection refused");
     }
 }

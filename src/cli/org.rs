@@ -9,8 +9,9 @@ use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::OutputArgs;
+use super::parsers::{one_of, parse_name};
 use crate::app::Databases;
 use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::organization::{Organization, Subscription};
@@ -31,7 +32,7 @@ enum OrgCommand {
     /// Create an organization
     Create {
         /// Name
-        #[arg(long, value_name = "NAME", value_parser = super::parse_name)]
+        #[arg(long, value_name = "NAME", value_parser = parse_name)]
         name: String,
         #[command(flatten)]
         options: OrgOptions,
@@ -49,10 +50,10 @@ enum OrgCommand {
         #[arg(value_name = "ID")]
         id: Uuid,
         /// Name
-        #[arg(long, value_name = "NAME", value_parser = super::parse_name)]
+        #[arg(long, value_name = "NAME", value_parser = parse_name)]
         name: Option<String>,
         /// active or inactive; keys work while it is active
-        #[arg(long, value_name = "STATE", value_parser = super::one_of::<Subscription>(["active", "inactive"]))]
+        #[arg(long, value_name = "STATE", value_parser = one_of::<Subscription>(["active", "inactive"]))]
         subscription: Option<Subscription>,
         #[command(flatten)]
         options: OrgOptions,
@@ -176,7 +177,7 @@ pub(super) async fn run(args: OrgArgs) -> Result<(), CommandError> {
 #[derive(Serialize)]
 struct Deleted {
     #[serde(flatten)]
-    belongings: OrganizationUsage,
+    usage: OrganizationUsage,
     /// Whether all its data is erased.
     erased: bool,
 }
@@ -193,22 +194,22 @@ async fn delete(
     args: &StoreArgs,
 ) -> Result<(), CommandError> {
     let stores = Databases::connect(args)?;
-    let belongings = organizations::fetch_usage(&stores.pg, id).await?;
+    let usage = organizations::fetch_usage(&stores.pg, id).await?;
     if !yes {
-        confirm(&belongings)?;
+        confirm(&usage)?;
     }
     organizations::delete(&stores.pg, id).await?;
     eprintln!("organization {id} is deleted: its keys no longer work");
     let erased = !no_wait && erase(&stores, args.postgres.database_url.reveal(), id).await?;
     output.print(
-        &Deleted { belongings, erased },
+        &Deleted { usage, erased },
         &["id", "name", "keys", "creators", "accounts", "videos", "erased"],
     )
 }
 
 /// Asks for the organization's name on the terminal.
-fn confirm(belongings: &OrganizationUsage) -> Result<(), CommandError> {
-    let OrganizationUsage { name, keys, creators, accounts, videos, .. } = belongings;
+fn confirm(usage: &OrganizationUsage) -> Result<(), CommandError> {
+    let OrganizationUsage { name, keys, creators, accounts, videos, .. } = usage;
     if !io::stdin().is_terminal() {
         return Err(CommandError::new("standard input is no terminal: confirm with --yes"));
     }

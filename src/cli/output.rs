@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::CommandError;
+use super::error::CommandError;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct OutputArgs {

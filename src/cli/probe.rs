@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use reqwest::redirect::Policy;
 use url::Url;
 
-use super::CommandError;
+use super::error::CommandError;
 use crate::tls;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);

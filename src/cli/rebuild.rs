@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use uuid::Uuid;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::OutputArgs;
 use crate::app::Databases;
 use crate::config::StoreArgs;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::CommandError;
+use super::error::CommandError;
 use crate::config::PostgresArgs;
 use crate::store::postgres::pool;
 use crate::store::search::changes;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use url::Url;
 
+use super::error::CommandError;
 use super::output::OutputArgs;
-use super::{CommandError, one_of};
+use super::parsers::one_of;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 use crate::platforms::args::parse_source_url;

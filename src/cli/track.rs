@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::CommandError;
+use super::error::CommandError;
 use super::output::OutputArgs;
 use crate::app::Databases;
 use crate::platforms::{RequestBudget, Sources};

@@ -18,7 +18,7 @@ struct State {
     done: AtomicBool,
 }
 
-/// The executing side: learns of a disconnect; marks the statement as ended when dropped.
+/// The executing side: detects a disconnect, and marks the statement as ended when dropped.
 pub(crate) struct Cancellation(Arc<State>);
 
 impl Cancellation {

@@ -114,7 +114,7 @@ impl Handler {
         self.execute(statement, permit, compress).await
     }
 
-    /// Waits for the request's session. Sessions of the read-only user have no state, so none is kept.
+    /// Waits for the request's session. Sessions of the read-only user have no state, so they get none.
     async fn session(&self, request: &mut QueryRequest, role: Role) -> Result<Option<Session>, Exception> {
         let Some(name) = request.session.take().filter(|_| role == Role::Admin) else { return Ok(None) };
         let session = self.sessions.acquire(&name.id, name.timeout, name.must_exist).await;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::connection::write_private;
 use crate::app::Databases;
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::import;
 use crate::sandbox::history::{HistoryOptions, InstagramCounters, write_history};
 use crate::sandbox::population::Population;

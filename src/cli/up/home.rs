@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::{CommandError, parent_liveness};
+use crate::cli::error::CommandError;
+use crate::cli::parent_liveness;
 
 /// How long children of an earlier run may take to exit after their parent.
 const CHILD_EXIT_TIMEOUT: Duration = Duration::from_secs(45);

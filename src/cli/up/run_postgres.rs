@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use tokio::process::Command;
 
 use super::postgres::stop_orphan;
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::shutdown::ShutdownSignal;
 
 /// Run Postgres as a child of `tidemark up`

@@ -11,7 +11,7 @@ use super::connection::{Connection, SandboxAccount};
 use super::demo::Demo;
 use super::postgres::Cluster;
 use super::supervisor::Service;
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
 use crate::model::secret::Secret;
 use crate::sandbox::population::{Population, SimulatedAccount};

@@ -14,7 +14,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::cli::CommandError;
+use crate::cli::error::CommandError;
 
 /// A larger log is rotated when its process starts.
 const MAX_LOG_BYTES: u64 = 32 * 1024 * 1024;
