@@ -1,22 +1,22 @@
-//! Videos that were found on tracked accounts.
+//! Account-discovered videos.
 
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::accounts::video;
+use super::accounts::insert_video;
 use crate::harness::TestApi;
 
-fn ids(answer: &Value) -> Vec<&str> {
-    answer["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect()
+fn ids(list: &Value) -> Vec<&str> {
+    list["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect()
 }
 
 #[tokio::test]
-async fn a_discovered_video_shows_its_account_and_its_accounts_tracking() {
+async fn discovered_video_shows_account_and_its_tracking() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "Ann"})).await;
     let body = json!({"platform": "tiktok", "username": "one", "creator_id": creator});
     let account = api.create("/v2/accounts", body).await;
-    let (id, internal_id) = video(&api, &account, "42", false, None).await;
+    let (id, internal_id) = insert_video(&api, &account, "42", false, None).await;
     let shown = api.get(&format!("/v2/account-videos/{id}")).await.json["data"].clone();
     let tracking = api.get(&format!("/v2/accounts/{account}")).await.json["data"]["tracking"].clone();
     assert_eq!(
@@ -44,7 +44,7 @@ async fn a_discovered_video_shows_its_account_and_its_accounts_tracking() {
 }
 
 #[tokio::test]
-async fn the_stream_is_newest_first_filtered_and_paged() {
+async fn discovered_videos_are_sorted_filtered_and_paged() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "Ann"})).await;
     let one = api
@@ -52,30 +52,30 @@ async fn the_stream_is_newest_first_filtered_and_paged() {
         .await;
     let two = api.create("/v2/accounts", json!({"platform": "instagram", "username": "two"})).await;
     let now = Utc::now();
-    let mut known = Vec::new();
+    let mut created = Vec::new();
     for (account, caption, hours) in
         [(&one, "a%b", Some(1)), (&two, "A_B", Some(3)), (&one, "undated", None), (&two, "late", Some(0))]
     {
         let posted = hours.map(|hours| now - TimeDelta::hours(hours));
-        known.push(video(&api, account, caption, false, posted).await.0.to_string());
+        created.push(insert_video(&api, account, caption, false, posted).await.0.to_string());
     }
-    let in_order = [&known[3], &known[0], &known[1], &known[2]];
+    let sorted = [&created[3], &created[0], &created[1], &created[2]];
     let all = api.get("/v2/account-videos?include_total=true").await.json;
     assert_eq!(
         (ids(&all), &all["pagination"]["total_count"]),
-        (in_order.map(String::as_str).to_vec(), &json!(4))
+        (sorted.map(String::as_str).to_vec(), &json!(4))
     );
-    let mut walked = Vec::new();
+    let mut paged = Vec::new();
     let mut cursor = String::new();
     loop {
         let page = api.get(&format!("/v2/account-videos?limit=1{cursor}")).await.json;
-        walked.extend(ids(&page).into_iter().map(str::to_owned));
+        paged.extend(ids(&page).into_iter().map(str::to_owned));
         match page["pagination"]["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
         }
     }
-    assert_eq!(walked.iter().collect::<Vec<_>>(), in_order);
+    assert_eq!(paged.iter().collect::<Vec<_>>(), sorted);
     for (query, expected) in [
         ("platform=tiktok".to_owned(), vec![0, 2]),
         (format!("account_id={two}"), vec![3, 1]),
@@ -86,13 +86,14 @@ async fn the_stream_is_newest_first_filtered_and_paged() {
         ("is_active=false".to_owned(), vec![]),
     ] {
         let found = api.get(&format!("/v2/account-videos?{query}")).await.json;
-        let expected: Vec<_> = expected.into_iter().map(|place: usize| known[place].as_str()).collect();
+        let expected: Vec<_> = expected.into_iter().map(|index: usize| created[index].as_str()).collect();
         assert_eq!(ids(&found), expected, "{query}");
     }
-    let of_two = api.get(&format!("/v2/accounts/{two}/videos?sort=create_time&platform=tiktok")).await.json;
-    assert_eq!(ids(&of_two), [known[1].as_str(), known[3].as_str()]);
+    let by_account =
+        api.get(&format!("/v2/accounts/{two}/videos?sort=create_time&platform=tiktok")).await.json;
+    assert_eq!(ids(&by_account), [created[1].as_str(), created[3].as_str()]);
     assert_eq!(
-        of_two["filters"],
+        by_account["filters"],
         json!({"account_id": two, "order_by": "create_time", "order_direction": "asc"})
     );
     assert_eq!(api.get("/v2/accounts/@two/videos?limit=0").await.fields(), ["account_id", "limit"]);

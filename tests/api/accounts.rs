@@ -1,4 +1,4 @@
-//! Tracked accounts.
+//! Accounts.
 
 use chrono::{Days, Utc};
 use futures_util::future::join_all;
@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 use crate::harness::{TestApi, create_organization};
 
-pub(super) fn id_of(text: &str) -> Uuid {
+pub(super) fn parse_id(text: &str) -> Uuid {
     text.parse().unwrap()
 }
 
-/// What the organization's units of work told ClickHouse, oldest first.
-pub(super) async fn events(api: &TestApi) -> Vec<Event> {
+/// The organization's events in the outbox, oldest first.
+pub(super) async fn outbox_events(api: &TestApi) -> Vec<Event> {
     let rows: Vec<Vec<u8>> =
         sqlx::query_scalar("select events from outbox where organization_id = $1 order by position")
             .bind(api.organization.id)
@@ -24,17 +24,17 @@ pub(super) async fn events(api: &TestApi) -> Vec<Event> {
     rows.iter().flat_map(|row| event::decode(row).unwrap()).collect()
 }
 
-/// Whether the tracker collects it.
-pub(super) async fn enabled(api: &TestApi, id: &str) -> bool {
+/// Whether the scrape target is enabled.
+pub(super) async fn is_enabled(api: &TestApi, id: &str) -> bool {
     sqlx::query_scalar("select enabled from scrape_targets where id = $1")
-        .bind(id_of(id))
+        .bind(parse_id(id))
         .fetch_one(api.pg())
         .await
         .unwrap()
 }
 
 #[tokio::test]
-async fn an_account_is_whole_from_the_start() {
+async fn created_account_has_all_fields() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "Ann"})).await;
     let body = json!({
@@ -75,30 +75,30 @@ async fn an_account_is_whole_from_the_start() {
     );
     let due: bool =
         sqlx::query_scalar("select enabled and next_attempt_at <= now() from scrape_targets where id = $1")
-            .bind(id_of(&id))
+            .bind(parse_id(&id))
             .fetch_one(api.pg())
             .await
             .unwrap();
     assert!(due);
-    assert!(events(&api).await.contains(&Event::AccountsChanged(vec![id_of(&id)])));
+    assert!(outbox_events(&api).await.contains(&Event::AccountsChanged(vec![parse_id(&id)])));
 }
 
 #[tokio::test]
-async fn a_name_is_tracked_once_and_the_refusal_names_the_account() {
+async fn duplicate_username_is_409_naming_the_account() {
     let api = TestApi::start().await;
     let create =
         |username: &str| api.post("/v2/accounts", json!({"platform": "tiktok", "username": username}));
-    let answers = join_all((0..8).map(|_| create("@Twice"))).await;
-    let created: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
+    let responses = join_all((0..8).map(|_| create("@Twice"))).await;
+    let created: Vec<_> = responses.iter().filter(|response| response.status == 201).collect();
     assert_eq!(created.len(), 1);
     let id = created[0].json["data"]["id"].as_str().unwrap().to_owned();
-    for refused in answers.iter().filter(|answer| answer.status != 201) {
-        assert_eq!((refused.status, refused.json["code"].as_str()), (409, Some("CONFLICT")));
-        assert!(refused.json["detail"].as_str().unwrap().contains(&id));
+    for rejected in responses.iter().filter(|response| response.status != 201) {
+        assert_eq!((rejected.status, rejected.json["code"].as_str()), (409, Some("CONFLICT")));
+        assert!(rejected.json["detail"].as_str().unwrap().contains(&id));
     }
     assert_eq!(create("x").await.fields(), ["username"]);
     assert_eq!(create("https://www.instagram.com/twice").await.fields(), ["username"]);
-    // The other platform, and another organization, are others' names.
+    // Usernames are unique per platform and organization.
     assert_eq!(
         api.post("/v2/accounts", json!({"platform": "instagram", "username": "twice"})).await.status,
         201
@@ -110,19 +110,19 @@ async fn a_name_is_tracked_once_and_the_refusal_names_the_account() {
 }
 
 #[tokio::test]
-async fn the_cap_holds_under_concurrency_and_frees_up() {
+async fn account_cap_holds_under_concurrency() {
     let api = TestApi::start().await;
     let cap = |cap| OrganizationChange { account_cap: Some(cap), ..Default::default() };
     organizations::update(api.pg(), api.organization.id, &cap(Some(3))).await.unwrap();
     let create =
         |n: usize| api.post("/v2/accounts", json!({"platform": "tiktok", "username": format!("user{n}")}));
-    let answers = join_all((0..10).map(create)).await;
-    let created: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
+    let responses = join_all((0..10).map(create)).await;
+    let created: Vec<_> = responses.iter().filter(|response| response.status == 201).collect();
     assert_eq!(created.len(), 3);
-    for refused in answers.iter().filter(|answer| answer.status != 201) {
-        assert_eq!((refused.status, refused.json["code"].as_str()), (403, Some("QUOTA_EXCEEDED")));
+    for rejected in responses.iter().filter(|response| response.status != 201) {
+        assert_eq!((rejected.status, rejected.json["code"].as_str()), (403, Some("QUOTA_EXCEEDED")));
     }
-    // A name that is tracked already is told as such first.
+    // A duplicate is reported before the cap.
     let taken = created[0].json["data"]["username"].as_str().unwrap().to_owned();
     assert_eq!(api.post("/v2/accounts", json!({"platform": "tiktok", "username": taken})).await.status, 409);
     assert_eq!(api.delete(&format!("/v2/accounts/@{taken}")).await.status, 204);
@@ -133,18 +133,18 @@ async fn the_cap_holds_under_concurrency_and_frees_up() {
 }
 
 #[tokio::test]
-async fn lists_filter_by_everything_at_once() {
+async fn account_filters_combine() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "c"})).await;
-    let make = |platform: &str, username: &str, more: Value| {
+    let create = |platform: &str, username: &str, more: Value| {
         let mut body = json!({"platform": platform, "username": username});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let api = &api;
         async move { api.create("/v2/accounts", body).await }
     };
-    make("tiktok", "one_a", json!({"category": "Sport", "creator_id": creator})).await;
-    make("tiktok", "oneXa", json!({"category": "sport", "is_active": false})).await;
-    make("instagram", "one_a", json!({"creator_id": creator})).await;
+    create("tiktok", "one_a", json!({"category": "Sport", "creator_id": creator})).await;
+    create("tiktok", "oneXa", json!({"category": "sport", "is_active": false})).await;
+    create("instagram", "one_a", json!({"creator_id": creator})).await;
     for (query, count) in [
         ("", 3),
         ("platform=tiktok", 2),
@@ -160,8 +160,8 @@ async fn lists_filter_by_everything_at_once() {
         assert_eq!(found["pagination"]["total_count"], count, "{query}");
         assert_eq!(found["data"].as_array().unwrap().len(), count, "{query}");
     }
-    let of_creator = api.get(&format!("/v2/accounts?creator_id={creator}")).await.json;
-    assert_eq!(of_creator["data"].as_array().unwrap().len(), 2);
+    let by_creator = api.get(&format!("/v2/accounts?creator_id={creator}")).await.json;
+    assert_eq!(by_creator["data"].as_array().unwrap().len(), 2);
     assert_eq!(api.get(&format!("/v2/accounts?creator_id={}", Uuid::now_v7())).await.status, 404);
     let ambiguous = api.get("/v2/accounts/@one_a").await;
     assert_eq!(ambiguous.status, 409);
@@ -171,7 +171,7 @@ async fn lists_filter_by_everything_at_once() {
 }
 
 #[tokio::test]
-async fn a_patch_changes_what_it_names_alone() {
+async fn patch_changes_only_sent_fields() {
     let api = TestApi::start().await;
     let id = api
         .create(
@@ -198,17 +198,17 @@ async fn a_patch_changes_what_it_names_alone() {
         (json!({"creator_id": creator}), "creator_name", json!("c")),
         (json!({"creator_id": null}), "creator_id", Value::Null),
     ] {
-        let answer = api.patch("/v2/accounts/@one", change.clone()).await;
-        assert_eq!(answer.status, 200, "{change} {answer}");
-        assert_eq!(answer.json["data"][field], value, "{change}");
-        assert_eq!(api.get(&path).await.json["data"], answer.json["data"]);
+        let response = api.patch("/v2/accounts/@one", change.clone()).await;
+        assert_eq!(response.status, 200, "{change} {response}");
+        assert_eq!(response.json["data"][field], value, "{change}");
+        assert_eq!(api.get(&path).await.json["data"], response.json["data"]);
     }
     assert_eq!(api.patch(&path, json!({"creator_id": Uuid::now_v7()})).await.status, 404);
     assert_eq!(api.patch(&format!("/v2/accounts/{}", Uuid::now_v7()), json!({})).await.status, 404);
 }
 
 #[tokio::test]
-async fn tracking_says_which_switch_pauses() {
+async fn tracking_status_follows_account_and_creator() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "c"})).await;
     let body = json!({"platform": "tiktok", "username": "one", "creator_id": creator});
@@ -218,7 +218,7 @@ async fn tracking_says_which_switch_pauses() {
         let tracking = api.get(&account).await.json["data"]["tracking"].clone();
         let status = tracking["status"].as_str().unwrap().to_owned();
         assert_eq!(tracking["next_attempt_at"].is_null(), status.starts_with("paused"), "{tracking}");
-        (status, enabled(&api, &id).await)
+        (status, is_enabled(&api, &id).await)
     };
     let expect = |status: &str, enabled: bool| (status.to_owned(), enabled);
     assert_eq!(state().await, expect("pending", true));
@@ -239,7 +239,7 @@ async fn tracking_says_which_switch_pauses() {
     api.delete(&owner).await;
     assert_eq!(state().await, expect("pending", true));
     let attempt = |failures: i32| {
-        let (pg, id) = (api.pg().clone(), id_of(&id));
+        let (pg, id) = (api.pg().clone(), parse_id(&id));
         async move {
             sqlx::query("update scrape_targets set failures = $2, last_error = 'x', last_attempt_at = now() where id = $1")
                 .bind(id)
@@ -253,7 +253,7 @@ async fn tracking_says_which_switch_pauses() {
     assert_eq!(state().await, expect("failing", true));
     attempt(0).await;
     sqlx::query("update accounts set last_scrape_time = now() where id = $1")
-        .bind(id_of(&id))
+        .bind(parse_id(&id))
         .execute(api.pg())
         .await
         .unwrap();
@@ -261,49 +261,49 @@ async fn tracking_says_which_switch_pauses() {
 }
 
 #[tokio::test]
-async fn the_interval_counts_from_the_last_attempt() {
+async fn next_attempt_is_interval_after_last_attempt() {
     let api = TestApi::start().await;
     let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;
     sqlx::query("update scrape_targets set last_attempt_at = '2026-01-01T00:00:00Z', next_attempt_at = '2026-01-02T00:00:00Z' where id = $1")
-        .bind(id_of(&id))
+        .bind(parse_id(&id))
         .execute(api.pg())
         .await
         .unwrap();
-    let answer = api.patch("/v2/accounts/@one", json!({"scrape_interval_hours": 6})).await.json;
-    assert_eq!(answer["data"]["tracking"]["next_attempt_at"], "2026-01-01T06:00:00Z");
+    let response = api.patch("/v2/accounts/@one", json!({"scrape_interval_hours": 6})).await.json;
+    assert_eq!(response["data"]["tracking"]["next_attempt_at"], "2026-01-01T06:00:00Z");
 }
 
 #[tokio::test]
-async fn an_unavailable_account_can_be_given_its_new_name() {
+async fn unavailable_account_can_be_renamed() {
     let api = TestApi::start().await;
     let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "old"})).await;
     api.create("/v2/accounts", json!({"platform": "tiktok", "username": "taken"})).await;
     let path = format!("/v2/accounts/{id}");
-    // Mistyped, and never read: it can be corrected at once.
+    // Never scraped: a mistyped username can be corrected.
     let corrected = api.patch(&path, json!({"username": "oldd"})).await.json["data"]["username"].clone();
     assert_eq!(corrected, "oldd");
     assert_eq!(api.patch(&path, json!({"username": "taken"})).await.status, 409);
     assert_eq!(api.patch(&path, json!({"username": "old"})).await.status, 200);
     sqlx::query("update accounts set first_scrape_time = now() where id = $1")
-        .bind(id_of(&id))
+        .bind(parse_id(&id))
         .execute(api.pg())
         .await
         .unwrap();
     assert_eq!(
         api.patch(&path, json!({"username": "new"})).await.status,
         409,
-        "it is read under its own name"
+        "it is scraped under its current name"
     );
     assert_eq!(api.patch(&path, json!({"username": "OLD"})).await.status, 200);
     sqlx::query("update accounts set is_unavailable = true, holds_username = false where id = $1")
-        .bind(id_of(&id))
+        .bind(parse_id(&id))
         .execute(api.pg())
         .await
         .unwrap();
     assert_eq!(api.get("/v2/accounts/@old").await.status, 404);
     assert_eq!(api.patch(&path, json!({"username": "taken"})).await.status, 409);
     assert_eq!(
-        api.patch(&path, json!({"username": "no name", "category": "kept out"})).await.fields(),
+        api.patch(&path, json!({"username": "no name", "category": "not stored"})).await.fields(),
         ["username"]
     );
     let renamed = api.patch(&path, json!({"username": "@New"})).await.json["data"].clone();
@@ -312,8 +312,8 @@ async fn an_unavailable_account_can_be_given_its_new_name() {
     assert_eq!(api.get("/v2/accounts/@new").await.json["data"]["id"], id.as_str());
 }
 
-/// Puts a video into an account as the tracker would.
-pub(super) async fn video(
+/// Inserts an account-discovered video as the tracker would.
+pub(super) async fn insert_video(
     api: &TestApi,
     account: &str,
     external_id: &str,
@@ -330,7 +330,7 @@ pub(super) async fn video(
          returning internal_id",
     )
     .bind(id)
-    .bind(id_of(account))
+    .bind(parse_id(account))
     .bind(external_id)
     .bind(tracked)
     .bind(posted)
@@ -341,13 +341,13 @@ pub(super) async fn video(
 }
 
 #[tokio::test]
-async fn deleting_takes_what_was_discovered_and_leaves_what_was_added() {
+async fn account_delete_keeps_individually_tracked_videos() {
     let api = TestApi::start().await;
     let id = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;
-    let (found, found_internal) = video(&api, &id, "1", false, None).await;
-    let (added, added_internal) = video(&api, &id, "2", true, None).await;
+    let (found, found_internal) = insert_video(&api, &id, "1", false, None).await;
+    let (added, added_internal) = insert_video(&api, &id, "2", true, None).await;
     let subject: i64 = sqlx::query_scalar("select internal_id from accounts where id = $1")
-        .bind(id_of(&id))
+        .bind(parse_id(&id))
         .fetch_one(api.pg())
         .await
         .unwrap();
@@ -361,20 +361,20 @@ async fn deleting_takes_what_was_discovered_and_leaves_what_was_added() {
             .fetch_all(api.pg())
             .await
             .unwrap();
-    let [(left_id, None, place)] = left[..] else { panic!("{left:?}") };
-    assert!(left_id == added && place != subject);
-    let events = events(&api).await;
+    let [(left_id, None, new_subject)] = left[..] else { panic!("{left:?}") };
+    assert!(left_id == added && new_subject != subject);
+    let events = outbox_events(&api).await;
     let moved = Event::VideoMoved {
         from: event::SubjectVideo { subject_id: subject, video_id: added_internal },
-        to: event::SubjectVideo { subject_id: place, video_id: added_internal },
+        to: event::SubjectVideo { subject_id: new_subject, video_id: added_internal },
     };
     let removed = Event::SubjectRemoved {
         subject_id: subject,
-        account: Some(id_of(&id)),
+        account: Some(parse_id(&id)),
         videos: vec![event::RemovedVideo { id: found, video_id: found_internal }],
     };
-    let place_of = |wanted: &Event| events.iter().position(|event| event == wanted).unwrap();
-    assert!(place_of(&moved) < place_of(&removed));
+    let position = |wanted: &Event| events.iter().position(|event| event == wanted).unwrap();
+    assert!(position(&moved) < position(&removed));
     let gone: i64 = sqlx::query_scalar(
         "select count(*) from removed_subjects where organization_id = $1 and subject_id = $2",
     )
@@ -387,7 +387,7 @@ async fn deleting_takes_what_was_discovered_and_leaves_what_was_added() {
 }
 
 #[tokio::test]
-async fn stats_count_the_posts_of_seven_utc_days() {
+async fn account_stats_count_posts_of_seven_utc_days() {
     let api = TestApi::start().await;
     let busy = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "busy"})).await;
     let quiet = api
@@ -396,10 +396,10 @@ async fn stats_count_the_posts_of_seven_utc_days() {
     let today = Utc::now().date_naive();
     let at = |days: u64, hour: u32| (today - Days::new(days)).and_hms_opt(hour, 0, 0).unwrap().and_utc();
     for (n, (days, hour)) in [(0, 0), (0, 23), (6, 0), (6, 23), (7, 23), (3, 12)].into_iter().enumerate() {
-        video(&api, &busy, &n.to_string(), n == 0, Some(at(days, hour))).await;
+        insert_video(&api, &busy, &n.to_string(), n == 0, Some(at(days, hour))).await;
     }
     sqlx::query("update accounts set total_post_count = 6 where id = $1")
-        .bind(id_of(&busy))
+        .bind(parse_id(&busy))
         .execute(api.pg())
         .await
         .unwrap();
@@ -416,18 +416,18 @@ async fn stats_count_the_posts_of_seven_utc_days() {
 }
 
 #[tokio::test]
-async fn nothing_of_another_organization_can_be_reached() {
+async fn other_organizations_data_is_404() {
     let api = TestApi::start().await;
     let other = TestApi::start().await;
-    let theirs = other.create("/v2/accounts", json!({"platform": "tiktok", "username": "theirs"})).await;
+    let foreign = other.create("/v2/accounts", json!({"platform": "tiktok", "username": "theirs"})).await;
     let creator = other.create("/v2/creators", json!({"name": "theirs"})).await;
     let own = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "own"})).await;
     for path in [
-        format!("/v2/accounts/{theirs}"),
+        format!("/v2/accounts/{foreign}"),
         "/v2/accounts/@theirs".to_owned(),
         format!("/v2/creators/{creator}"),
-        format!("/v2/accounts/{theirs}/videos"),
-        format!("/v2/account-videos?account_id={theirs}"),
+        format!("/v2/accounts/{foreign}/videos"),
+        format!("/v2/account-videos?account_id={foreign}"),
         format!("/v2/account-videos?creator_id={creator}"),
         format!("/v2/accounts?creator_id={creator}"),
     ] {
@@ -435,9 +435,9 @@ async fn nothing_of_another_organization_can_be_reached() {
     }
     assert_eq!(api.patch(&format!("/v2/accounts/{own}"), json!({"creator_id": creator})).await.status, 404);
     assert_eq!(api.put(&format!("/v2/creators/{creator}/accounts/{own}")).await.status, 404);
-    assert_eq!(api.delete(&format!("/v2/accounts/{theirs}")).await.status, 404);
+    assert_eq!(api.delete(&format!("/v2/accounts/{foreign}")).await.status, 404);
     let body = json!({"platform": "tiktok", "username": "x1", "creator_id": creator});
     assert_eq!(api.post("/v2/accounts", body).await.status, 404);
     assert_eq!(api.get("/v2/accounts").await.json["data"].as_array().unwrap().len(), 1);
-    assert_eq!(other.get(&format!("/v2/accounts/{theirs}")).await.status, 200);
+    assert_eq!(other.get(&format!("/v2/accounts/{foreign}")).await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! Keys: which ones work, and what they may do.
+//! Authentication with API keys, and their scopes.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(crate) async fn whoami(api: &TestApi, authorization: &str) -> Response {
 }
 
 #[tokio::test]
-async fn a_key_tells_whose_it_is_and_what_it_may() {
+async fn whoami_returns_organization_scopes_and_limit() {
     let api = TestApi::start().await;
     let who = api.get("/v2/whoami").await;
     assert_eq!(
@@ -33,7 +33,7 @@ async fn a_key_tells_whose_it_is_and_what_it_may() {
 }
 
 #[tokio::test]
-async fn whatever_is_wrong_with_a_key_the_answer_is_the_same() {
+async fn every_invalid_key_gets_the_same_401() {
     let api = TestApi::start().await;
     let unknown = ApiKey::generate().unwrap().reveal().to_owned();
     let expired = NewKey { expires_at: Some(Utc::now() - TimeDelta::hours(1)), ..NewKey::named("old") };
@@ -49,19 +49,19 @@ async fn whatever_is_wrong_with_a_key_the_answer_is_the_same() {
         format!("Bearer {unknown}"),
         format!("Bearer {expired}"),
     ] {
-        let answer = whoami(&api, &authorization).await;
-        assert_eq!(answer.status, 401, "{authorization}");
-        assert_eq!(answer.header("www-authenticate"), "Bearer");
-        assert_eq!(answer.json["code"], "UNAUTHORIZED");
-        assert_eq!(answer.header("x-ratelimit-limit"), "");
-        details.push(answer.json["detail"].as_str().unwrap().to_owned());
+        let response = whoami(&api, &authorization).await;
+        assert_eq!(response.status, 401, "{authorization}");
+        assert_eq!(response.header("www-authenticate"), "Bearer");
+        assert_eq!(response.json["code"], "UNAUTHORIZED");
+        assert_eq!(response.header("x-ratelimit-limit"), "");
+        details.push(response.json["detail"].as_str().unwrap().to_owned());
     }
     details.dedup();
     assert_eq!(details.len(), 1, "{details:?}");
 }
 
 #[tokio::test]
-async fn inactive_keys_and_subscriptions_are_forbidden_soon_and_not_counted() {
+async fn inactive_key_or_subscription_is_403_within_5s() {
     let api = TestApi::start().await;
     let key = keys::create(api.pg(), api.organization.id, &NewKey::named("switched")).await.unwrap();
     let authorization = format!("Bearer {}", key.key);
@@ -69,30 +69,30 @@ async fn inactive_keys_and_subscriptions_are_forbidden_soon_and_not_counted() {
     for status in [KeyStatus::Inactive, KeyStatus::Disabled, KeyStatus::Active] {
         keys::set_status(api.pg(), key.record.id, status).await.unwrap();
         let expected = if status == KeyStatus::Active { 200 } else { 403 };
-        let answer = soon(&api, &authorization, expected).await;
-        assert_eq!(answer.header("x-ratelimit-limit").is_empty(), expected == 403);
+        let response = wait_for_status(&api, &authorization, expected).await;
+        assert_eq!(response.header("x-ratelimit-limit").is_empty(), expected == 403);
     }
     let change = |subscription| OrganizationChange { subscription: Some(subscription), ..Default::default() };
     organizations::update(api.pg(), api.organization.id, &change(Subscription::Inactive)).await.unwrap();
-    let answer = soon(&api, &authorization, 403).await;
-    assert_eq!(answer.json["code"], "FORBIDDEN");
+    let response = wait_for_status(&api, &authorization, 403).await;
+    assert_eq!(response.json["code"], "FORBIDDEN");
 }
 
-/// Waits for the five seconds within which a change shows (`http::middleware::authenticate`), and for a machine that has others to serve.
-async fn soon(api: &TestApi, authorization: &str, expected: u16) -> Response {
+/// Polls until a change of a key takes effect: within 5 s (`http::middleware::authenticate`), more on a busy machine.
+async fn wait_for_status(api: &TestApi, authorization: &str, expected: u16) -> Response {
     let started = Instant::now();
     loop {
-        let answer = whoami(api, authorization).await;
-        if answer.status == expected {
-            return answer;
+        let response = whoami(api, authorization).await;
+        if response.status == expected {
+            return response;
         }
-        assert!(started.elapsed() < Duration::from_secs(10), "still {}", answer.status);
+        assert!(started.elapsed() < Duration::from_secs(10), "still {}", response.status);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
 #[tokio::test]
-async fn a_key_without_write_changes_nothing() {
+async fn read_only_key_cannot_write() {
     let api = TestApi::start().await;
     let reader = NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") };
     let reader = api.create_key(reader).await;
@@ -109,10 +109,10 @@ async fn a_key_without_write_changes_nothing() {
     ] {
         let request =
             api.stack.client.request(method.clone(), format!("{}{path}", api.url())).bearer_auth(&reader);
-        let answer = send(request).await;
-        assert_eq!(answer.status, 403, "{method} {path}");
-        assert_eq!(answer.json["code"], "INSUFFICIENT_SCOPE");
-        assert_ne!(answer.header("x-ratelimit-remaining"), "");
+        let response = send(request).await;
+        assert_eq!(response.status, 403, "{method} {path}");
+        assert_eq!(response.json["code"], "INSUFFICIENT_SCOPE");
+        assert_ne!(response.header("x-ratelimit-remaining"), "");
     }
     let read = send(api.stack.client.get(format!("{}/v2/accounts", api.url())).bearer_auth(&reader)).await;
     assert_eq!(read.status, 200);

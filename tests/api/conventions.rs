@@ -1,4 +1,4 @@
-//! What every request meets, in the order in which it meets it.
+//! What all endpoints share: error form, request ids, body limits and CORS.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use uuid::Uuid;
 
 use crate::harness::{Response, TestApi, send};
 
-/// Asserts that an answer is a problem with every field that one has.
-fn assert_problem(answer: &Response, status: u16, code: &str, path: &str) {
-    assert_eq!(answer.status, status, "{answer}");
-    assert_eq!(answer.header("content-type"), "application/problem+json");
-    assert_eq!(answer.header("cache-control"), "no-store");
-    let problem = &answer.json;
+/// Asserts a complete problem document.
+fn assert_problem(response: &Response, status: u16, code: &str, path: &str) {
+    assert_eq!(response.status, status, "{response}");
+    assert_eq!(response.header("content-type"), "application/problem+json");
+    assert_eq!(response.header("cache-control"), "no-store");
+    let problem = &response.json;
     let status_text = StatusCode::from_u16(status).unwrap().canonical_reason().unwrap();
     assert_eq!(problem["title"], status_text);
     assert_eq!(problem["status"], status);
     assert_eq!(problem["code"], code);
     assert_eq!(problem["instance"], path);
-    assert_eq!(problem["request_id"], answer.header("x-request-id"));
+    assert_eq!(problem["request_id"], response.header("x-request-id"));
     let name = code.to_lowercase().replace('_', "-");
     assert_eq!(problem["type"], format!("urn:tidemark:error:{name}"));
     assert!(!problem["detail"].as_str().unwrap().is_empty());
@@ -34,41 +34,41 @@ fn assert_problem(answer: &Response, status: u16, code: &str, path: &str) {
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_told_without_a_key() {
+async fn unknown_path_or_method_needs_no_key() {
     let api = TestApi::start().await;
-    let ask = |method: Method, path: &'static str| {
+    let fetch = |method: Method, path: &'static str| {
         send(api.stack.client.request(method, format!("{}{path}", api.url())))
     };
     for path in ["/", "/v2", "/v2/nothing", "/v2/accounts/a/b/c", "/v3/accounts"] {
-        assert_problem(&ask(Method::GET, path).await, 404, "NOT_FOUND", path);
+        assert_problem(&fetch(Method::GET, path).await, 404, "NOT_FOUND", path);
     }
     for (method, path, allow) in [
         (Method::DELETE, "/v2/accounts", "GET, HEAD, POST"),
         (Method::PUT, "/v2/accounts/x", "DELETE, GET, HEAD, PATCH"),
         (Method::POST, "/v2/health", "GET, HEAD"),
         (Method::POST, "/v2/creators/x/accounts/y", "DELETE, GET, HEAD, PUT"),
-        // A literal segment is no id, whatever the method.
+        // A literal segment is not an id, with any method.
         (Method::DELETE, "/v2/accounts/stats", "GET, HEAD"),
         (Method::PATCH, "/v2/accounts/stats", "GET, HEAD"),
         (Method::OPTIONS, "/v2/accounts", "GET, HEAD, POST"),
     ] {
-        let answer = ask(method.clone(), path).await;
-        assert_problem(&answer, 405, "METHOD_NOT_ALLOWED", path);
-        assert_eq!(answer.header("allow"), allow, "{method} {path}");
+        let response = fetch(method.clone(), path).await;
+        assert_problem(&response, 405, "METHOD_NOT_ALLOWED", path);
+        assert_eq!(response.header("allow"), allow, "{method} {path}");
     }
 }
 
 #[tokio::test]
-async fn every_answer_carries_a_request_id() {
+async fn every_response_has_a_request_id() {
     let api = TestApi::start().await;
-    let ask = |path: &str, id: &str| {
+    let fetch = |path: &str, id: &str| {
         let request = api.request(Method::GET, path);
         send(if id.is_empty() { request } else { request.header("X-Request-ID", id) })
     };
     for path in ["/v2/health", "/v2/accounts", "/v2/nothing", "/v2/accounts/x"] {
-        assert_eq!(ask(path, "Mine-1._:/").await.header("x-request-id"), "Mine-1._:/");
+        assert_eq!(fetch(path, "Mine-1._:/").await.header("x-request-id"), "Mine-1._:/");
         for id in ["", "with space", &"x".repeat(129), "quote\""] {
-            let given = ask(path, id).await.header("x-request-id").to_owned();
+            let given = fetch(path, id).await.header("x-request-id").to_owned();
             assert!(
                 given != id && Uuid::try_parse(&given).is_ok_and(|id| id.get_version_num() == 7),
                 "{given}"
@@ -77,60 +77,60 @@ async fn every_answer_carries_a_request_id() {
     }
     for path in ["/v2/health", "/v2/accounts", "/v2/nothing", "/docs", "/docs/swagger-ui.css", "/v1/nothing"]
     {
-        let answer = ask(path, "").await;
+        let response = fetch(path, "").await;
         assert_eq!(
-            (answer.header("x-content-type-options"), answer.header("server")),
+            (response.header("x-content-type-options"), response.header("server")),
             ("nosniff", ""),
             "{path}"
         );
     }
-    let tag = ask("/v2/accounts", "").await.header("etag").to_owned();
-    let known = send(api.request(Method::GET, "/v2/accounts").header("If-None-Match", tag)).await;
-    assert_eq!(known.status, 304);
-    assert!(Uuid::try_parse(known.header("x-request-id")).is_ok());
+    let tag = fetch("/v2/accounts", "").await.header("etag").to_owned();
+    let cached = send(api.request(Method::GET, "/v2/accounts").header("If-None-Match", tag)).await;
+    assert_eq!(cached.status, 304);
+    assert!(Uuid::try_parse(cached.header("x-request-id")).is_ok());
 }
 
-/// A request with everything wrong, mended step by step: each step's answer shows which check comes next.
+/// Sends a request with everything wrong, and corrects what each response reports.
 #[tokio::test]
-async fn checks_come_in_the_order_of_the_contract() {
+async fn request_checks_follow_the_documented_order() {
     let api = TestApi::start().await;
     let reader = api.create_key(NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") }).await;
     let spent = api
         .create_key(NewKey { rate_limit: Some(1), scopes: vec![Scope::Read], ..NewKey::named("spent") })
         .await;
     send(api.stack.client.get(format!("{}/v2/whoami", api.url())).bearer_auth(&spent)).await;
-    let ask = |key: &str, accept: &str, kind: &str, body: Vec<u8>, query: &str| {
+    let fetch = |key: &str, accept: &str, kind: &str, body: Vec<u8>, query: &str| {
         let request = api.stack.client.post(format!("{}/v2/accounts{query}", api.url()));
         let request = request.header("Authorization", format!("Bearer {key}")).header("Accept", accept);
         send(request.header("Content-Type", kind).header("Idempotency-Key", "ключ".as_bytes()).body(body))
     };
     let long = || vec![b'{'; 1024 * 1024 + 1];
     let good = &api.key;
-    for (answer, status, code) in [
-        (ask("none", "text/html", "text/plain", long(), "?x=%ff").await, 401, "UNAUTHORIZED"),
-        (ask(&spent, "text/html", "text/plain", long(), "?x=%ff").await, 429, "RATE_LIMITED"),
-        (ask(&reader, "text/html", "text/plain", long(), "?x=%ff").await, 403, "INSUFFICIENT_SCOPE"),
-        (ask(good, "text/html", "text/plain", long(), "?x=%ff").await, 406, "NOT_ACCEPTABLE"),
-        (ask(good, "*/*", "text/plain", long(), "?x=%ff").await, 415, "UNSUPPORTED_MEDIA_TYPE"),
-        (ask(good, "*/*", "application/json", long(), "?x=%ff").await, 413, "PAYLOAD_TOO_LARGE"),
-        (ask(good, "*/*", "application/json", b"{".to_vec(), "?x=%ff").await, 400, "BAD_REQUEST"),
-        (ask(good, "*/*", "application/json", b"{}".to_vec(), "?x=%ff").await, 400, "BAD_REQUEST"),
-        (ask(good, "*/*", "application/json", b"{}".to_vec(), "").await, 422, "VALIDATION_ERROR"),
+    for (response, status, code) in [
+        (fetch("none", "text/html", "text/plain", long(), "?x=%ff").await, 401, "UNAUTHORIZED"),
+        (fetch(&spent, "text/html", "text/plain", long(), "?x=%ff").await, 429, "RATE_LIMITED"),
+        (fetch(&reader, "text/html", "text/plain", long(), "?x=%ff").await, 403, "INSUFFICIENT_SCOPE"),
+        (fetch(good, "text/html", "text/plain", long(), "?x=%ff").await, 406, "NOT_ACCEPTABLE"),
+        (fetch(good, "*/*", "text/plain", long(), "?x=%ff").await, 415, "UNSUPPORTED_MEDIA_TYPE"),
+        (fetch(good, "*/*", "application/json", long(), "?x=%ff").await, 413, "PAYLOAD_TOO_LARGE"),
+        (fetch(good, "*/*", "application/json", b"{".to_vec(), "?x=%ff").await, 400, "BAD_REQUEST"),
+        (fetch(good, "*/*", "application/json", b"{}".to_vec(), "?x=%ff").await, 400, "BAD_REQUEST"),
+        (fetch(good, "*/*", "application/json", b"{}".to_vec(), "").await, 422, "VALIDATION_ERROR"),
     ] {
-        assert_problem(&answer, status, code, "/v2/accounts");
+        assert_problem(&response, status, code, "/v2/accounts");
     }
 }
 
 #[tokio::test]
-async fn one_answer_names_everything_that_is_wrong() {
+async fn response_lists_all_violations() {
     let api = TestApi::start().await;
-    let lists = api
+    let list = api
         .get(
             "/v2/accounts?limit=0&cursor=!&include_total=1&order_by=x&order_direction=up&sort=-y&platform=x\
                          &is_active=&q=a&q=b&creator_id=1&category=&unknown=",
         )
         .await;
-    let mut fields = lists.fields();
+    let mut fields = list.fields();
     fields.sort_unstable();
     assert_eq!(
         fields,
@@ -153,7 +153,7 @@ async fn one_answer_names_everything_that_is_wrong() {
         "max_recent_posts_per_account": 49.5, "post_lookback_days": 1e30, "color": 1, "platform": "tiktok",
         "metadata": {"team": 7, "long": long, "nul": "\u{0}", "": "x", long.as_str(): "x"},
     });
-    let mut fields = api.patch("/v2/accounts/nobody?platform=x", body).await.fields();
+    let mut fields = api.patch("/v2/accounts/invalid?platform=x", body).await.fields();
     fields.sort_unstable();
     let long_key = format!("metadata.{long}");
     let mut expected = vec![
@@ -185,7 +185,7 @@ async fn one_answer_names_everything_that_is_wrong() {
 }
 
 #[tokio::test]
-async fn bodies_are_json_of_a_bounded_size_and_puts_take_none() {
+async fn body_must_be_json_of_bounded_size() {
     let api = TestApi::start().await;
     let post = |kind: &str, body: Vec<u8>| {
         send(api.request(Method::POST, "/v2/creators").header("Content-Type", kind).body(body))
@@ -214,7 +214,7 @@ async fn bodies_are_json_of_a_bounded_size_and_puts_take_none() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_long_is_answered_however_it_comes() {
+async fn too_long_body_is_413_with_any_transfer_encoding() {
     let api = TestApi::start().await;
     let host = api.url().strip_prefix("http://").unwrap().to_owned();
     let head = format!(
@@ -229,10 +229,10 @@ async fn a_body_that_is_too_long_is_answered_however_it_comes() {
     for request in [declared, chunked] {
         let mut connection = tokio::net::TcpStream::connect(&host).await.unwrap();
         connection.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-        assert!(answer.contains("\"title\":\"Payload Too Large\""), "{answer}");
+        let mut response = String::new();
+        connection.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
+        assert!(response.contains("\"title\":\"Payload Too Large\""), "{response}");
     }
     let name = "x".repeat(1024 * 1024 - 11);
     let just_fits = format!("{{\"name\":\"{name}\"}}");
@@ -241,9 +241,9 @@ async fn a_body_that_is_too_long_is_answered_however_it_comes() {
     assert_eq!(send(request.body(just_fits)).await.fields(), ["name"]);
 }
 
-/// A client that writes its whole request before it reads meets no reset, whichever check refuses it.
+/// A client that sends all of a request before it reads gets the response instead of a connection reset.
 #[tokio::test]
-async fn a_long_body_is_read_whatever_the_request_is_refused_for() {
+async fn rejected_request_is_drained() {
     let api = TestApi::start().await;
     let host = api.url().strip_prefix("http://").unwrap();
     let size = 16 * 1024 * 1024;
@@ -261,47 +261,47 @@ async fn a_long_body_is_read_whatever_the_request_is_refused_for() {
         let mut connection = tokio::net::TcpStream::connect(host).await.unwrap();
         connection.write_all(head.as_bytes()).await.unwrap();
         connection.write_all(body.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line}: {answer}");
+        let mut response = String::new();
+        connection.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{line}: {response}");
     }
 }
 
 #[handler]
-async fn take() -> &'static str {
-    "taken"
+async fn accept_body() -> &'static str {
+    "accepted"
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_arrive_in_time_is_told_so_and_the_connection_ends() {
+async fn slow_body_is_400_and_closes_the_connection() {
     let api = TestApi::start().await;
-    let hurried = ParseRequest { body_timeout: Duration::from_millis(50) };
+    let impatient = ParseRequest { body_timeout: Duration::from_millis(50) };
     let routes = Router::new()
-        .push(Router::with_path("slow").hoop(hurried).post(take))
-        .push(Router::with_path("whole").hoop(ParseRequest::default()).post(take));
+        .push(Router::with_path("slow").hoop(impatient).post(accept_body))
+        .push(Router::with_path("normal").hoop(ParseRequest::default()).post(accept_body));
     let url = serve_routes(&api, routes).await;
     let host = url.strip_prefix("http://").unwrap();
     let head = format!("POST /slow HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n");
-    for begun in [
+    for request in [
         format!("{head}Content-Length: 9\r\n\r\n{{"),
         format!("{head}Transfer-Encoding: chunked\r\n\r\n1\r\n{{\r\n"),
     ] {
         let mut connection = tokio::net::TcpStream::connect(host).await.unwrap();
-        connection.write_all(begun.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).await.unwrap();
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        connection.read_to_string(&mut response).await.unwrap();
         assert!(
-            answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"code\":\"BAD_REQUEST\""),
-            "{answer}"
+            response.starts_with("HTTP/1.1 400 ") && response.contains("\"code\":\"BAD_REQUEST\""),
+            "{response}"
         );
-        assert!(answer.contains("did not arrive") && answer.contains("connection: close"), "{answer}");
+        assert!(response.contains("did not arrive") && response.contains("connection: close"), "{response}");
     }
-    let whole = api.stack.client.post(format!("{url}/whole")).json(&json!({}));
-    assert_eq!(send(whole).await.body_text(), "taken");
+    let complete = api.stack.client.post(format!("{url}/normal")).json(&json!({}));
+    assert_eq!(send(complete).await.body_text(), "accepted");
 }
 
 #[tokio::test]
-async fn a_change_of_nothing_changes_nothing() {
+async fn empty_patch_changes_nothing() {
     let api = TestApi::start().await;
     let creator = format!("/v2/creators/{}", api.create("/v2/creators", json!({"name": "one"})).await);
     let account = json!({"platform": "tiktok", "username": "one"});
@@ -313,20 +313,20 @@ async fn a_change_of_nothing_changes_nothing() {
         assert_eq!(api.get(&path).await.header("etag"), before.header("etag"));
     }
     for path in ["/v2/creators", "/v2/accounts"] {
-        let nobody = format!("{path}/{}", Uuid::now_v7());
-        assert_eq!(api.patch(&nobody, json!({})).await.status, 404);
+        let unknown = format!("{path}/{}", Uuid::now_v7());
+        assert_eq!(api.patch(&unknown, json!({})).await.status, 404);
     }
 }
 
 #[tokio::test]
-async fn pages_may_read_answers_only_from_listed_origins() {
+async fn cors_allows_only_listed_origins() {
     let api = TestApi::start().await;
     let with_origin = |api: &TestApi, method: Method, path: &str| {
         let request = api.stack.client.request(method, format!("{}{path}", api.url()));
         send(request.header("Origin", "https://app.example").header("Access-Control-Request-Method", "GET"))
     };
-    let closed = with_origin(&api, Method::OPTIONS, "/v2/accounts").await;
-    assert_eq!((closed.status, closed.header("access-control-allow-origin")), (405, ""));
+    let rejected = with_origin(&api, Method::OPTIONS, "/v2/accounts").await;
+    assert_eq!((rejected.status, rejected.header("access-control-allow-origin")), (405, ""));
     let origins = vec!["https://other.example".to_owned(), "https://app.example".to_owned()];
     let api = TestApi::start_with(Settings { cors_origins: origins, ..Settings::default() }).await;
     let preflight = with_origin(&api, Method::OPTIONS, "/v2/accounts").await;
@@ -334,16 +334,16 @@ async fn pages_may_read_answers_only_from_listed_origins() {
     assert_eq!(preflight.header("access-control-allow-origin"), "https://app.example");
     assert!(preflight.header("access-control-allow-headers").to_lowercase().contains("authorization"));
     for path in ["/v2/meta", "/v2/accounts", "/v2/nothing"] {
-        let answer = with_origin(&api, Method::GET, path).await;
-        assert_eq!(answer.header("access-control-allow-origin"), "https://app.example", "{path}");
-        let exposed = answer.header("access-control-expose-headers").to_lowercase();
+        let response = with_origin(&api, Method::GET, path).await;
+        assert_eq!(response.header("access-control-allow-origin"), "https://app.example", "{path}");
+        let exposed = response.header("access-control-expose-headers").to_lowercase();
         for name in ["x-request-id", "x-ratelimit-reset", "etag", "link", "location", "retry-after"] {
             assert!(exposed.contains(name), "{path} {exposed}");
         }
     }
 }
 
-/// Serves other routes with what every request meets.
+/// Serves routes of a test with the middleware of the API.
 pub(crate) async fn serve_routes(api: &TestApi, routes: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -358,22 +358,22 @@ pub(crate) async fn explode() -> &'static str {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_answer_that_tells_nothing() {
+async fn panic_is_500_without_details() {
     let api = TestApi::start().await;
     let url = format!("{}/boom", serve_routes(&api, Router::with_path("boom").get(explode)).await);
-    let answer = send(api.stack.client.get(url).header("X-Request-ID", "boom-1")).await;
-    assert_problem(&answer, 500, "INTERNAL_ERROR", "/boom");
-    assert_eq!(answer.header("x-request-id"), "boom-1");
-    assert!(!answer.body_text().contains("secret"), "{answer}");
+    let response = send(api.stack.client.get(url).header("X-Request-ID", "boom-1")).await;
+    assert_problem(&response, 500, "INTERNAL_ERROR", "/boom");
+    assert_eq!(response.header("x-request-id"), "boom-1");
+    assert!(!response.body_text().contains("secret"), "{response}");
 }
 
 #[tokio::test]
-async fn a_list_that_is_too_long_is_told_so_once() {
+async fn too_long_id_list_is_one_violation() {
     let api = TestApi::start().await;
-    let most = vec!["x"; 100].join(",");
-    let answer = api.get(&format!("/v2/videos/metrics?video_ids={most}")).await;
-    assert_eq!(answer.fields().len(), 100);
-    let answer = api.get(&format!("/v2/videos/metrics?video_ids={most}{}", ",x".repeat(20_000))).await;
-    assert!(answer.body_text().len() < 1000, "{} bytes", answer.body_text().len());
-    assert_eq!(answer.fields(), ["video_ids"]);
+    let full = vec!["x"; 100].join(",");
+    let response = api.get(&format!("/v2/videos/metrics?video_ids={full}")).await;
+    assert_eq!(response.fields().len(), 100);
+    let response = api.get(&format!("/v2/videos/metrics?video_ids={full}{}", ",x".repeat(20_000))).await;
+    assert!(response.body_text().len() < 1000, "{} bytes", response.body_text().len());
+    assert_eq!(response.fields(), ["video_ids"]);
 }

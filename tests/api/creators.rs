@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::harness::TestApi;
 
 #[tokio::test]
-async fn a_creator_is_made_read_changed_and_deleted() {
+async fn creator_can_be_created_read_updated_deleted() {
     let api = TestApi::start().await;
     let created =
         api.post("/v2/creators", json!({"name": "Ann", "metadata": {"k": "v"}, "is_active": false})).await;
@@ -42,7 +42,7 @@ async fn a_creator_is_made_read_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn links_are_made_once_kept_and_taken() {
+async fn creator_link_is_created_once_and_deleted() {
     let api = TestApi::start().await;
     let ann = api.create("/v2/creators", json!({"name": "Ann"})).await;
     let bob = api.create("/v2/creators", json!({"name": "Bob"})).await;
@@ -61,21 +61,21 @@ async fn links_are_made_once_kept_and_taken() {
     let again = api.put(&path).await;
     assert_eq!((again.status, again.header("location"), &again.json["data"]), (200, "", &link));
     assert_eq!(api.get(&path).await.json["data"], link);
-    let refused = api.put(&other).await;
-    assert_eq!((refused.status, refused.json["code"].as_str()), (409, Some("CONFLICT")));
+    let rejected = api.put(&other).await;
+    assert_eq!((rejected.status, rejected.json["code"].as_str()), (409, Some("CONFLICT")));
     assert_eq!(api.delete(&other).await.status, 404);
-    // A change of the account itself moves it, as the states say.
+    // `creator_id` of the account links it to another creator.
     assert_eq!(api.patch(&format!("/v2/accounts/{account}"), json!({"creator_id": bob})).await.status, 200);
     assert_eq!(api.get(&path).await.status, 404);
     assert_eq!(api.delete(&other).await.status, 204);
     assert_eq!(api.get(&format!("/v2/accounts/{account}")).await.json["data"]["creator_id"], json!(null));
-    let nobody = Uuid::now_v7();
-    assert_eq!(api.put(&format!("/v2/creators/{nobody}/accounts/{account}")).await.status, 404);
-    assert_eq!(api.put(&format!("/v2/creators/{ann}/accounts/{nobody}")).await.status, 404);
+    let unknown = Uuid::now_v7();
+    assert_eq!(api.put(&format!("/v2/creators/{unknown}/accounts/{account}")).await.status, 404);
+    assert_eq!(api.put(&format!("/v2/creators/{ann}/accounts/{unknown}")).await.status, 404);
 }
 
 #[tokio::test]
-async fn of_many_at_once_one_creator_gets_the_account() {
+async fn concurrent_links_give_the_account_to_one_creator() {
     let api = TestApi::start().await;
     let account = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "one"})).await;
     let mut paths = Vec::new();
@@ -83,14 +83,14 @@ async fn of_many_at_once_one_creator_gets_the_account() {
         let creator = api.create("/v2/creators", json!({"name": n.to_string()})).await;
         paths.push(format!("/v2/creators/{creator}/accounts/{account}"));
     }
-    let answers = futures_util::future::join_all(paths.iter().map(|path| api.put(path))).await;
-    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+    let responses = futures_util::future::join_all(paths.iter().map(|path| api.put(path))).await;
+    let mut statuses: Vec<_> = responses.iter().map(|response| response.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409, 409, 409]);
 }
 
 #[tokio::test]
-async fn the_summary_counts_accounts_and_followers() {
+async fn creator_summary_counts_accounts_and_followers() {
     let api = TestApi::start().await;
     let creator = api.create("/v2/creators", json!({"name": "Ann"})).await;
     for (platform, username, followers) in

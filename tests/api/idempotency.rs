@@ -1,4 +1,4 @@
-//! Retries of creates under an `Idempotency-Key`.
+//! Creates with an `Idempotency-Key`.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -15,7 +15,7 @@ async fn create(api: &TestApi, path: &str, key: &str, body: Value) -> Response {
 }
 
 #[tokio::test]
-async fn a_retry_gets_the_first_answer_byte_for_byte() {
+async fn retry_gets_the_first_response_byte_for_byte() {
     let api = TestApi::start().await;
     let body = json!({"platform": "tiktok", "username": "one", "metadata": {"a": "1", "b": "2"}});
     let first = create(&api, "/v2/accounts", "k-1", body).await;
@@ -29,19 +29,19 @@ async fn a_retry_gets_the_first_answer_byte_for_byte() {
     assert_eq!(retry.header("idempotent-replayed"), "true");
     let other = create(&api, "/v2/accounts", "k-1", json!({"platform": "tiktok", "username": "two"})).await;
     assert_eq!(other.fields(), ["Idempotency-Key"]);
-    // Another spelling of the path is the same request; another path and another organization are others.
+    // Another spelling of the path is the same request; another path or organization is not.
     let spelled =
         create(&api, "/v2//%61ccounts/", "k-1", json!({"platform": "tiktok", "username": "two"})).await;
     assert_eq!(spelled.fields(), ["Idempotency-Key"]);
     assert_eq!(create(&api, "/v2/creators", "k-1", json!({"name": "one"})).await.status, 201);
     let foreign = TestApi::start().await;
-    let theirs =
+    let other =
         create(&foreign, "/v2/accounts", "k-1", json!({"platform": "tiktok", "username": "two"})).await;
-    assert_eq!(theirs.status, 201);
+    assert_eq!(other.status, 201);
 }
 
 #[tokio::test]
-async fn only_what_was_done_is_kept() {
+async fn failed_request_stores_no_response() {
     let api = TestApi::start().await;
     let wrong = create(&api, "/v2/creators", "k", json!({"name": ""})).await;
     assert_eq!(wrong.fields(), ["name"]);
@@ -62,18 +62,23 @@ async fn only_what_was_done_is_kept() {
 }
 
 #[tokio::test]
-async fn of_many_at_once_one_creates_and_none_doubles() {
+async fn concurrent_retries_create_one_resource() {
     let api = TestApi::start().await;
-    let answers =
+    let responses =
         join_all((0..10).map(|_| create(&api, "/v2/creators", "same", json!({"name": "one"})))).await;
-    assert!(answers.iter().all(|answer| [201, 409].contains(&answer.status)));
-    let first = answers.iter().find(|answer| answer.status == 201).unwrap();
-    assert!(answers.iter().filter(|answer| answer.status == 201).all(|answer| answer.body == first.body));
+    assert!(responses.iter().all(|response| [201, 409].contains(&response.status)));
+    let first = responses.iter().find(|response| response.status == 201).unwrap();
+    assert!(
+        responses
+            .iter()
+            .filter(|response| response.status == 201)
+            .all(|response| response.body == first.body)
+    );
     assert_eq!(api.get("/v2/creators").await.json["data"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn while_the_first_is_in_flight_a_retry_is_told_so_and_a_crash_leaves_nothing() {
+async fn retry_during_the_first_request_is_409() {
     let api = TestApi::start().await;
     let mut first = Write::begin(api.pg(), api.organization.id).await.unwrap();
     let name = IdempotentRequest {
@@ -98,7 +103,7 @@ async fn while_the_first_is_in_flight_a_retry_is_told_so_and_a_crash_leaves_noth
 }
 
 #[tokio::test]
-async fn after_a_day_a_key_is_free_again() {
+async fn idempotency_key_is_free_after_a_day() {
     let api = TestApi::start().await;
     create(&api, "/v2/creators", "old", json!({"name": "one"})).await;
     sqlx::query("update idempotency_keys set created_at = created_at - interval '24 hours' where organization_id = $1")
@@ -113,7 +118,7 @@ async fn after_a_day_a_key_is_free_again() {
 }
 
 #[tokio::test]
-async fn keys_are_removed_after_a_day_and_not_before() {
+async fn idempotency_keys_are_removed_after_a_day() {
     let api = TestApi::start().await;
     create(&api, "/v2/creators", "old", json!({"name": "one"})).await;
     create(&api, "/v2/creators", "young", json!({"name": "two"})).await;
@@ -128,14 +133,14 @@ async fn keys_are_removed_after_a_day_and_not_before() {
     }
     let stop = CancellationToken::new();
     let housekeeping = tokio::spawn(housekeeping::run(api.pg().clone(), stop.clone()));
-    wait_until("only the young key is left", async || {
-        let kept: Vec<String> =
+    wait_until("only the young key remains", async || {
+        let keys: Vec<String> =
             sqlx::query_scalar("select key from idempotency_keys where organization_id = $1")
                 .bind(api.organization.id)
                 .fetch_all(api.pg())
                 .await
                 .unwrap();
-        (kept == ["young"]).then_some(())
+        (keys == ["young"]).then_some(())
     })
     .await;
     stop.cancel();

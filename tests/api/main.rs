@@ -1,4 +1,4 @@
-//! The API over HTTP, against a real Postgres: what every endpoint shares, then resource by resource.
+//! The API over HTTP on a real Postgres database: common behaviour and each resource.
 
 #![recursion_limit = "256"]
 

@@ -1,4 +1,4 @@
-//! Paging by key: every row once, whatever ties, is null, comes or goes.
+//! Keyset paging: no gaps or duplicates with ties, nulls, inserts and deletes.
 
 use chrono::{TimeDelta, Utc};
 use reqwest::Method;
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestApi, send};
 
-/// Walks a list to its end by cursors and returns the ids in order.
-async fn walk(api: &TestApi, path: &str, limit: usize) -> Vec<String> {
+/// Pages through a list by cursor and returns all ids.
+async fn fetch_all(api: &TestApi, path: &str, limit: usize) -> Vec<String> {
     let (mut ids, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = api.get(&format!("{path}limit={limit}{cursor}")).await.ok(200);
@@ -27,7 +27,7 @@ async fn walk(api: &TestApi, path: &str, limit: usize) -> Vec<String> {
     }
 }
 
-async fn accounts(api: &TestApi, count: usize) -> Vec<String> {
+async fn create_accounts(api: &TestApi, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for n in 0..count {
         ids.push(
@@ -39,22 +39,25 @@ async fn accounts(api: &TestApi, count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn ties_break_on_the_id_in_the_direction_of_the_sort() {
+async fn ties_are_ordered_by_id_in_sort_direction() {
     let api = TestApi::start().await;
-    let ids = accounts(&api, 11).await;
+    let ids = create_accounts(&api, 11).await;
     let reversed: Vec<_> = ids.iter().rev().cloned().collect();
     for limit in [1, 2, 3, 10, 11, 200] {
-        assert_eq!(walk(&api, "/v2/accounts?order_by=view_count&order_direction=asc&", limit).await, ids);
-        assert_eq!(walk(&api, "/v2/accounts?order_by=view_count&", limit).await, reversed);
-        assert_eq!(walk(&api, "/v2/accounts?sort=-follower_count&", limit).await, reversed);
+        assert_eq!(
+            fetch_all(&api, "/v2/accounts?order_by=view_count&order_direction=asc&", limit).await,
+            ids
+        );
+        assert_eq!(fetch_all(&api, "/v2/accounts?order_by=view_count&", limit).await, reversed);
+        assert_eq!(fetch_all(&api, "/v2/accounts?sort=-follower_count&", limit).await, reversed);
     }
 }
 
 #[tokio::test]
-async fn rows_without_a_value_come_last_in_both_directions() {
+async fn null_values_come_last_in_both_directions() {
     let api = TestApi::start().await;
-    let ids = accounts(&api, 9).await;
-    // The first five have a time, two of them the same one; the last four have none.
+    let ids = create_accounts(&api, 9).await;
+    // Five have a time, two of them the same; four have none.
     for (id, hours) in ids.iter().zip([3, 1, 2, 2, 5]) {
         sqlx::query("update accounts set last_scrape_time = $2 where id = $1")
             .bind(id.parse::<uuid::Uuid>().unwrap())
@@ -69,22 +72,22 @@ async fn rows_without_a_value_come_last_in_both_directions() {
         .execute(api.pg())
         .await
         .unwrap();
-    let pick = |places: [usize; 9]| places.map(|place| ids[place].clone()).to_vec();
+    let pick = |indexes: [usize; 9]| indexes.map(|index| ids[index].clone()).to_vec();
     for limit in 1..=9 {
-        let ascending = walk(&api, "/v2/accounts?sort=last_scrape_time&", limit).await;
+        let ascending = fetch_all(&api, "/v2/accounts?sort=last_scrape_time&", limit).await;
         assert_eq!(ascending, pick([4, 0, 2, 3, 1, 5, 6, 7, 8]), "{limit}");
-        let descending = walk(&api, "/v2/accounts?sort=-last_scrape_time&", limit).await;
+        let descending = fetch_all(&api, "/v2/accounts?sort=-last_scrape_time&", limit).await;
         assert_eq!(descending, pick([1, 3, 2, 0, 4, 8, 7, 6, 5]), "{limit}");
     }
 }
 
 #[tokio::test]
-async fn rows_that_come_and_go_disturb_no_others() {
+async fn inserts_and_deletes_cause_no_gaps_or_duplicates() {
     let api = TestApi::start().await;
-    let ids = accounts(&api, 6).await;
+    let ids = create_accounts(&api, 6).await;
     let first = api.get("/v2/accounts?order_by=username&order_direction=asc&limit=3").await.json;
     let cursor = first["pagination"]["next_cursor"].as_str().unwrap().to_owned();
-    // Gone: one that was seen, the very one at which the page ended, and one to come. New: one behind, one ahead.
+    // Deletes a row of the page, its last row and a later row; inserts one before and one after its end.
     for id in [&ids[0], &ids[2], &ids[4]] {
         assert_eq!(api.delete(&format!("/v2/accounts/{id}")).await.status, 204);
     }
@@ -98,26 +101,26 @@ async fn rows_that_come_and_go_disturb_no_others() {
 }
 
 #[tokio::test]
-async fn rows_whose_sort_value_changes_disturb_no_others() {
+async fn changing_sort_values_do_not_affect_other_rows() {
     let api = TestApi::start().await;
-    let ids = accounts(&api, 7).await;
-    let views = async |place: usize, count: i64| {
+    let ids = create_accounts(&api, 7).await;
+    let set_views = async |index: usize, count: i64| {
         sqlx::query("update accounts set view_count = $2 where id = $1")
-            .bind(ids[place].parse::<uuid::Uuid>().unwrap())
+            .bind(ids[index].parse::<uuid::Uuid>().unwrap())
             .bind(count)
             .execute(api.pg())
             .await
             .unwrap();
     };
-    for (place, count) in [70, 60, 50, 40, 30, 20, 10].into_iter().enumerate() {
-        views(place, count).await;
+    for (index, count) in [70, 60, 50, 40, 30, 20, 10].into_iter().enumerate() {
+        set_views(index, count).await;
     }
     let first = api.get("/v2/accounts?order_by=view_count&limit=3").await.json;
-    assert!(first["pagination"].get("total_count").is_none(), "nobody asked to count");
+    assert!(first["pagination"].get("total_count").is_none(), "total_count is opt-in");
     let cursor = first["pagination"]["next_cursor"].as_str().unwrap().to_owned();
-    // The one at which the page ended grows, one that was seen falls behind all, one to come grows past the page.
-    for (place, count) in [(2, 90), (0, 5), (4, 80)] {
-        views(place, count).await;
+    // The last row of the page gains, a row of the page drops to the end, a later row gains beyond the page.
+    for (index, count) in [(2, 90), (0, 5), (4, 80)] {
+        set_views(index, count).await;
     }
     let rest = api.get(&format!("/v2/accounts?order_by=view_count&limit=3&cursor={cursor}")).await.json;
     let more = rest["pagination"]["next_cursor"].as_str().unwrap().to_owned();
@@ -128,9 +131,9 @@ async fn rows_whose_sort_value_changes_disturb_no_others() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_list_filters_and_sort_in_any_spelling() {
+async fn cursor_is_bound_to_list_filters_and_sort() {
     let api = TestApi::start().await;
-    accounts(&api, 3).await;
+    create_accounts(&api, 3).await;
     for n in 0..2 {
         api.create("/v2/creators", json!({"name": format!("c{n}")})).await;
     }
@@ -147,9 +150,9 @@ async fn a_cursor_is_good_for_its_list_filters_and_sort_in_any_spelling() {
         "order_by=username&platform=tiktok&q=%20USER%20&category",
     ] {
         let same = same.strip_suffix("&category").unwrap_or(same);
-        let answer = with(same, cursor).await;
-        assert_eq!(answer.status, 200, "{same} {answer}");
-        assert_eq!(answer.json["data"][0]["username"], "user01");
+        let response = with(same, cursor).await;
+        assert_eq!(response.status, 200, "{same} {response}");
+        assert_eq!(response.json["data"][0]["username"], "user01");
     }
     for other in [
         "sort=username&platform=tiktok&q=USER",
@@ -160,7 +163,7 @@ async fn a_cursor_is_good_for_its_list_filters_and_sort_in_any_spelling() {
     ] {
         assert_eq!(with(other, cursor).await.fields(), ["cursor"], "{other}");
     }
-    let own = "sort=-username&platform=tiktok&q=USER";
+    let same = "sort=-username&platform=tiktok&q=USER";
     for garbage in [
         &cursor[..cursor.len() - 1],
         &cursor[1..],
@@ -170,15 +173,15 @@ async fn a_cursor_is_good_for_its_list_filters_and_sort_in_any_spelling() {
         "AAAA",
         &format!("{cursor}{cursor}"),
     ] {
-        assert_eq!(with(own, garbage).await.fields(), ["cursor"], "{garbage}");
+        assert_eq!(with(same, garbage).await.fields(), ["cursor"], "{garbage}");
     }
     let foreign = TestApi::start().await;
-    assert_eq!(foreign.get(&format!("/v2/accounts?{own}&cursor={cursor}")).await.fields(), ["cursor"]);
+    assert_eq!(foreign.get(&format!("/v2/accounts?{same}&cursor={cursor}")).await.fields(), ["cursor"]);
     assert_eq!(api.get(&format!("/v2/creators?q=USER&cursor={cursor}")).await.fields(), ["cursor"]);
 }
 
 #[tokio::test]
-async fn sorts_and_defaults_are_resolved_and_echoed() {
+async fn sort_and_filters_in_effect_are_echoed() {
     let api = TestApi::start().await;
     for (query, order_by, direction) in [
         ("", "added_at", "desc"),
@@ -204,13 +207,13 @@ async fn sorts_and_defaults_are_resolved_and_echoed() {
 }
 
 #[tokio::test]
-async fn links_lead_through_the_list_and_keep_every_parameter() {
+async fn link_header_pages_through_the_list() {
     let api = TestApi::start().await;
-    accounts(&api, 3).await;
-    let page = api.get("/v2/accounts?limit=2&include_total=true&q=user&mine=a%26b").await;
+    create_accounts(&api, 3).await;
+    let page = api.get("/v2/accounts?limit=2&include_total=true&q=user&custom=a%26b").await;
     assert_eq!(page.json["pagination"]["total_count"], 3);
     let links: Vec<_> = page.header("link").split(", ").map(str::to_owned).collect();
-    let base = format!("<{}/v2/accounts?limit=2&include_total=true&q=user&mine=a%26b", api.url());
+    let base = format!("<{}/v2/accounts?limit=2&include_total=true&q=user&custom=a%26b", api.url());
     assert_eq!(links[0], format!("{base}>; rel=\"first\""));
     assert!(
         links[1].starts_with(&format!("{base}&cursor=")) && links[1].ends_with(">; rel=\"next\""),
@@ -230,7 +233,7 @@ async fn links_lead_through_the_list_and_keep_every_parameter() {
 }
 
 #[tokio::test]
-async fn text_sorts_by_code_point_of_its_lower_case() {
+async fn text_is_sorted_by_lower_case_code_points() {
     let api = TestApi::start().await;
     let names = ["zebra", "Äpfel", "apfel", "Zoo", "_x", "ä", "B", "É1", "é0"];
     for name in names {
@@ -239,17 +242,17 @@ async fn text_sorts_by_code_point_of_its_lower_case() {
     let mut expected: Vec<_> = names.to_vec();
     expected.sort_by_key(|name| name.to_lowercase());
     for limit in [1, 4] {
-        let ids = walk(&api, "/v2/creators?", limit).await;
-        let mut walked = Vec::new();
+        let ids = fetch_all(&api, "/v2/creators?", limit).await;
+        let mut names_found = Vec::new();
         for id in ids {
-            walked.push(
+            names_found.push(
                 api.get(&format!("/v2/creators/{id}")).await.json["data"]["name"]
                     .as_str()
                     .unwrap()
                     .to_owned(),
             );
         }
-        assert_eq!(walked, expected);
+        assert_eq!(names_found, expected);
     }
     let found = api.get("/v2/creators?q=%C3%89").await.json;
     let found: Vec<_> =

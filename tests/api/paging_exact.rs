@@ -1,5 +1,5 @@
-//! Pages against filtering and sorting by hand: random records with ties and nulls, every sort, direction and filter,
-//! from any place on, while captions change and records come and go.
+//! Compares pages with a model that filters and sorts in memory: random records with ties and nulls, every sort, direction
+//! and filter, from random positions, with inserts, updates and deletes in between.
 
 use std::cmp::Ordering;
 
@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use crate::harness::TestApi;
 
-/// Captions are made of these; some fold into others, some are wildcards elsewhere, A separates captions in the store.
+/// Parts of captions: some fold to others, some are wildcards in SQL, `A` separates captions in the store.
 const PIECES: [&str; 14] = ["a", "A", "b", " ", "É", "é", "%", "_", "\\", "ß", "😀", "ไทย", "İ", "\n"];
 
-/// Numbers that look random and are the same in every run.
-struct Dice(u64);
+/// A pseudorandom generator with a fixed seed.
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -27,7 +27,7 @@ impl Dice {
         usize::try_from(self.0 % end as u64).unwrap()
     }
 
-    fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 
@@ -35,7 +35,7 @@ impl Dice {
         match self.below(12) {
             0 => None,
             1 => Some(String::new()),
-            _ => Some((0..1 + self.below(12)).map(|_| *self.one(&PIECES)).collect()),
+            _ => Some((0..1 + self.below(12)).map(|_| *self.pick(&PIECES)).collect()),
         }
     }
 }
@@ -86,7 +86,7 @@ impl Row {
     }
 }
 
-fn order(sort: VideoSort, direction: SortDirection) -> impl Fn(&Row, &Row) -> Ordering {
+fn compare_rows(sort: VideoSort, direction: SortDirection) -> impl Fn(&Row, &Row) -> Ordering {
     move |a, b| {
         let (left, right) = (a.key(sort), b.key(sort));
         let ascending = (left, a.id).cmp(&(right, b.id));
@@ -95,7 +95,7 @@ fn order(sort: VideoSort, direction: SortDirection) -> impl Fn(&Row, &Row) -> Or
     }
 }
 
-async fn stored(pg: &PgPool, organization: Uuid) -> Vec<Row> {
+async fn fetch_rows(pg: &PgPool, organization: Uuid) -> Vec<Row> {
     sqlx::query_as(
         "select v.id, v.account_id, a.creator_id, v.is_tracked, v.is_active, v.description, v.create_time,
              v.view_count, v.like_count, v.play_count
@@ -107,9 +107,9 @@ async fn stored(pg: &PgPool, organization: Uuid) -> Vec<Row> {
     .unwrap()
 }
 
-/// Two creators with two accounts each, and one account of nobody.
-async fn accounts(pg: &PgPool, organization: Uuid) -> Vec<(Uuid, Option<Uuid>)> {
-    let mut made = Vec::new();
+/// Creates two creators with two accounts each, and an account without a creator.
+async fn create_accounts(pg: &PgPool, organization: Uuid) -> Vec<(Uuid, Option<Uuid>)> {
+    let mut created = Vec::new();
     for creator in [Some(Uuid::now_v7()), Some(Uuid::now_v7()), None] {
         sqlx::query(
             "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
@@ -132,27 +132,28 @@ async fn accounts(pg: &PgPool, organization: Uuid) -> Vec<(Uuid, Option<Uuid>)> 
             .execute(pg)
             .await
             .unwrap();
-            made.push((id, creator));
+            created.push((id, creator));
         }
     }
-    made
+    created
 }
 
 async fn add_videos(
     pg: &PgPool,
     organization: Uuid,
-    dice: &mut Dice,
+    random: &mut Random,
     accounts: &[(Uuid, Option<Uuid>)],
     count: usize,
 ) {
-    let captions: Vec<_> = (0..count).map(|_| dice.caption()).collect();
+    let captions: Vec<_> = (0..count).map(|_| random.caption()).collect();
     let keys: Vec<_> = captions.iter().map(|caption| caption.as_deref().map(fold_case)).collect();
-    let homes: Vec<_> = (0..count).map(|_| (dice.below(6) > 0).then(|| dice.one(accounts).0)).collect();
+    let account_ids: Vec<_> =
+        (0..count).map(|_| (random.below(6) > 0).then(|| random.pick(accounts).0)).collect();
     let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
     let times: Vec<_> = (0..count)
-        .map(|_| (dice.below(4) > 0).then(|| start + TimeDelta::hours(dice.below(60) as i64)))
+        .map(|_| (random.below(4) > 0).then(|| start + TimeDelta::hours(random.below(60) as i64)))
         .collect();
-    let numbers: Vec<_> = (0..count).map(|_| dice.below(9_000) as i64).collect();
+    let numbers: Vec<_> = (0..count).map(|_| random.below(9_000) as i64).collect();
     sqlx::query(
         "insert into videos (id, subject_id, organization_id, platform, external_id, account_id, is_tracked, is_active,
              description, description_key, create_time, added_at, tracked_at, updated_at, view_count, like_count,
@@ -166,7 +167,7 @@ async fn add_videos(
     .bind(organization)
     .bind(captions)
     .bind(keys)
-    .bind(homes)
+    .bind(account_ids)
     .bind(times)
     .bind(numbers)
     .execute(pg)
@@ -174,41 +175,41 @@ async fn add_videos(
     .unwrap();
 }
 
-/// Compares pages from random places of random lists with what they have to be.
-async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>)], times: usize) {
-    let rows = stored(api.pg(), api.organization.id).await;
+/// Compares pages from random positions of random lists with the model.
+async fn compare(api: &TestApi, random: &mut Random, accounts: &[(Uuid, Option<Uuid>)], times: usize) {
+    let rows = fetch_rows(api.pg(), api.organization.id).await;
     for _ in 0..times {
-        let view = *dice.one(&[VideoType::AccountVideo, VideoType::AccountVideo, VideoType::Video]);
-        let (account, creator) = *dice.one(accounts);
+        let view = *random.pick(&[VideoType::AccountVideo, VideoType::AccountVideo, VideoType::Video]);
+        let (account, creator) = *random.pick(accounts);
         let mut filter = VideoFilter::default();
-        match dice.below(4) {
+        match random.below(4) {
             0 => filter.account_id = Some(account),
             1 => filter.creator_id = creator,
             _ => {}
         }
-        filter.is_active = *dice.one(&[None, None, Some(true), Some(false)]);
-        filter.q = (dice.below(3) > 0).then(|| {
+        filter.is_active = *random.pick(&[None, None, Some(true), Some(false)]);
+        filter.q = (random.below(3) > 0).then(|| {
             let text: Vec<char> =
-                dice.one(&rows).description.as_deref().unwrap_or("absent").chars().collect();
-            let start = dice.below(text.len().max(1));
-            let q: String = text.iter().skip(start).take(1 + dice.below(6)).collect();
+                random.pick(&rows).description.as_deref().unwrap_or("absent").chars().collect();
+            let start = random.below(text.len().max(1));
+            let q: String = text.iter().skip(start).take(1 + random.below(6)).collect();
             if q.is_empty() { "absent".to_owned() } else { q }
         });
-        let sort = *dice.one(&[
+        let sort = *random.pick(&[
             VideoSort::CreateTime,
             VideoSort::CreateTime,
             VideoSort::ViewCount,
             VideoSort::LikeCount,
             VideoSort::PlayCount,
         ]);
-        let direction = *dice.one(&[SortDirection::Asc, SortDirection::Desc]);
-        let limit = *dice.one(&[1, 2, 7, 50, 200]);
+        let direction = *random.pick(&[SortDirection::Asc, SortDirection::Desc]);
+        let limit = *random.pick(&[1, 2, 7, 50, 200]);
         let mut expected: Vec<_> = rows.iter().filter(|row| row.matches(view, &filter)).cloned().collect();
-        expected.sort_by(order(sort, direction));
-        // From the beginning, after a row of the list, or after one that is no longer in it.
-        let after = (dice.below(4) > 0).then(|| dice.one(&rows).clone());
+        expected.sort_by(compare_rows(sort, direction));
+        // The first page, or one after a row that may not match the filter.
+        let after = (random.below(4) > 0).then(|| random.pick(&rows).clone());
         if let Some(after) = &after {
-            let is_after = order(sort, direction);
+            let is_after = compare_rows(sort, direction);
             expected.retain(|row| is_after(row, after) == Ordering::Greater);
         }
         let page = PageRequest {
@@ -217,14 +218,14 @@ async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>
             after: after.map(|row| row.position(sort)),
             offset: 0,
             limit,
-            include_total: dice.below(8) == 0,
+            include_total: random.below(8) == 0,
         };
         let readable = &api.app.readable;
         let slice =
             videos::list(api.pg(), api.organization.id, view, readable, &filter, &page).await.unwrap();
         let found: Vec<_> = slice.items.iter().map(|video| video.id).collect();
-        let wanted: Vec<_> = expected.iter().map(|row| row.id).take(page.limit as usize).collect();
-        assert_eq!(found, wanted, "{view:?} {filter:?} {page:?}");
+        let expected_ids: Vec<_> = expected.iter().map(|row| row.id).take(page.limit as usize).collect();
+        assert_eq!(found, expected_ids, "{view:?} {filter:?} {page:?}");
         let next = expected.get(page.limit as usize).and(expected.get(page.limit as usize - 1));
         assert_eq!(slice.next, next.map(|row| row.position(sort)), "{view:?} {filter:?} {page:?}");
         if let Some(total) = slice.total {
@@ -235,39 +236,39 @@ async fn compare(api: &TestApi, dice: &mut Dice, accounts: &[(Uuid, Option<Uuid>
 }
 
 #[tokio::test]
-async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
+async fn pages_match_a_model_of_filters_and_sorts() {
     let api = TestApi::start().await;
     let (pg, organization) = (api.pg(), api.organization.id);
-    let mut dice = Dice(0x7469_6465_6d61_726b);
-    let accounts = accounts(pg, organization).await;
-    // More than the beginning of a range, so that captions are looked for in their blocks too.
+    let mut random = Random(0x7469_6465_6d61_726b);
+    let accounts = create_accounts(pg, organization).await;
+    // More rows than the scanned start of a range, so that caption blocks are searched too.
     for _ in 0..10 {
-        add_videos(pg, organization, &mut dice, &accounts, 300).await;
+        add_videos(pg, organization, &mut random, &accounts, 300).await;
     }
-    compare(&api, &mut dice, &accounts, 120).await;
+    compare(&api, &mut random, &accounts, 120).await;
 
-    // Captions change, come and go; videos and a whole account with its videos are deleted; others are made.
-    let rows = stored(pg, organization).await;
+    // Updates captions, deletes videos and an account, and inserts videos.
+    let rows = fetch_rows(pg, organization).await;
     for _ in 0..150 {
-        let caption = dice.caption();
+        let caption = random.caption();
         sqlx::query("update videos set description = $2, description_key = $3 where id = $1")
-            .bind(dice.one(&rows).id)
+            .bind(random.pick(&rows).id)
             .bind(&caption)
             .bind(caption.as_deref().map(fold_case))
             .execute(pg)
             .await
             .unwrap();
     }
-    let gone: Vec<_> = (0..200).map(|_| dice.one(&rows).id).collect();
-    sqlx::query("delete from videos where id = any($1)").bind(gone).execute(pg).await.unwrap();
+    let deleted: Vec<_> = (0..200).map(|_| random.pick(&rows).id).collect();
+    sqlx::query("delete from videos where id = any($1)").bind(deleted).execute(pg).await.unwrap();
     sqlx::query("delete from accounts where id = $1").bind(accounts[0].0).execute(pg).await.unwrap();
     let accounts = &accounts[1..];
     for _ in 0..20 {
-        add_videos(pg, organization, &mut dice, accounts, 3).await;
+        add_videos(pg, organization, &mut random, accounts, 3).await;
     }
-    compare(&api, &mut dice, accounts, 120).await;
+    compare(&api, &mut random, accounts, 120).await;
 
-    // Nothing is left of a caption that is gone.
+    // Deleted captions leave nothing.
     sqlx::query("delete from videos where organization_id = $1")
         .bind(organization)
         .execute(pg)
@@ -282,18 +283,18 @@ async fn pages_are_what_filtering_and_sorting_by_hand_gives() {
 }
 
 #[tokio::test]
-async fn captions_of_one_block_change_at_the_same_time_without_waiting() {
+async fn concurrent_caption_updates_do_not_block() {
     let api = TestApi::start().await;
     let (pg, organization) = (api.pg(), api.organization.id);
-    // Many, because other tests take ids of the same sequence meanwhile.
+    // Many, because concurrent tests take ids from the same sequence.
     let blocks: Vec<(i64, Vec<Uuid>)> = sqlx::query_as(
-        "with made as (
+        "with created as (
              insert into videos (id, subject_id, organization_id, platform, external_id, is_tracked, added_at, tracked_at,
                  updated_at, description, description_key)
              select gen_random_uuid(), 0, $1, 'tiktok', n::text, true, now(), now(), now(), 'before', 'before'
              from generate_series(1, 400) n
              returning id, internal_id)
-         select internal_id / 16, array_agg(id) from made group by 1 having count(*) > 1",
+         select internal_id / 16, array_agg(id) from created group by 1 having count(*) > 1",
     )
     .bind(organization)
     .fetch_all(pg)
@@ -321,7 +322,7 @@ async fn captions_of_one_block_change_at_the_same_time_without_waiting() {
     .await
     .unwrap();
     assert!(
-        ["one", "other"].iter().all(|caption| captions.iter().any(|kept| kept == caption)),
+        ["one", "other"].iter().all(|caption| captions.iter().any(|stored| stored == caption)),
         "{captions:?}"
     );
 }

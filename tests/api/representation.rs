@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::{TestApi, send};
 
 #[tokio::test]
-async fn what_the_client_has_is_not_sent_again() {
+async fn matching_etag_is_304() {
     let api = TestApi::start().await;
     for path in [
         "/v2/meta",
@@ -23,9 +23,9 @@ async fn what_the_client_has_is_not_sent_again() {
         assert!(tag.starts_with('"') && tag.len() > 10, "{path} {tag}");
         assert_eq!(full.header("cache-control"), "private, no-cache");
         assert_eq!(full.header("vary"), "Accept-Encoding, Authorization");
-        for known in [tag.to_owned(), format!("W/{tag}"), format!("\"a,b\", {tag}"), "*".to_owned()] {
-            let again = send(api.request(Method::GET, path).header("If-None-Match", &known)).await;
-            assert_eq!((again.status, again.body_text()), (304, ""), "{path} {known}");
+        for sent in [tag.to_owned(), format!("W/{tag}"), format!("\"a,b\", {tag}"), "*".to_owned()] {
+            let again = send(api.request(Method::GET, path).header("If-None-Match", &sent)).await;
+            assert_eq!((again.status, again.body_text()), (304, ""), "{path} {sent}");
             for name in ["etag", "cache-control", "link", "x-ratelimit-limit", "vary"] {
                 assert_eq!(again.header(name), full.header(name), "{path} {name}");
             }
@@ -40,7 +40,7 @@ async fn what_the_client_has_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn long_answers_are_compressed_under_a_tag_of_their_own() {
+async fn compressed_responses_have_their_own_etag() {
     let api = TestApi::start().await;
     for n in 0..10 {
         api.create("/v2/creators", json!({"name": format!("creator {n}")})).await;
@@ -90,6 +90,6 @@ async fn head_is_get_without_a_body() {
             assert_eq!(head.header("content-length"), get.body_text().len().to_string(), "{path}");
         }
     }
-    let missing = send(api.request(Method::HEAD, "/v2/accounts/@nobody")).await;
+    let missing = send(api.request(Method::HEAD, "/v2/accounts/@missing")).await;
     assert_eq!((missing.status, missing.body_text()), (404, ""));
 }

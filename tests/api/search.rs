@@ -1,4 +1,4 @@
-//! Search over HTTP: what it makes of any query, and that the lists' `q` finds the same.
+//! Search over HTTP, and that `q` of the lists finds the same records.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::harness::{TestApi, WAIT_TIMEOUT, send, wait_until};
 
 #[tokio::test]
-async fn what_was_written_is_found() {
+async fn written_records_are_found() {
     let api = TestApi::start().await;
     let account = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "needle_1"})).await;
     let creator = api.create("/v2/creators", json!({"name": "A Needle"})).await;
@@ -30,13 +30,13 @@ async fn what_was_written_is_found() {
 }
 
 #[tokio::test]
-async fn an_empty_query_finds_nothing_and_limits_are_checked() {
+async fn empty_query_finds_nothing() {
     let api = TestApi::start().await;
     for path in ["/v2/search", "/v2/search?q=", "/v2/search?q=%20%20"] {
-        let answer = api.get(path).await.json;
-        assert_eq!(answer["data"], json!({"accounts": [], "creators": [], "videos": []}));
-        assert_eq!(answer["meta"]["query"], "");
-        assert_eq!(answer["meta"]["limit_per_section"], 10);
+        let response = api.get(path).await.json;
+        assert_eq!(response["data"], json!({"accounts": [], "creators": [], "videos": []}));
+        assert_eq!(response["meta"]["query"], "");
+        assert_eq!(response["meta"]["limit_per_section"], 10);
     }
     let short = api.get("/v2/search?q=ab&limit=25").await.json;
     assert_eq!(short["meta"]["effective_caps"], json!({"accounts": 25, "creators": 25, "videos": 10}));
@@ -45,9 +45,9 @@ async fn an_empty_query_finds_nothing_and_limits_are_checked() {
 }
 
 #[tokio::test]
-async fn strange_queries_are_answered() {
+async fn unusual_queries_are_accepted() {
     let api = TestApi::start().await;
-    let most = "🌊".repeat(128);
+    let longest = "🌊".repeat(128);
     let lists = ["search", "accounts", "account-videos", "videos", "creators"];
     for list in lists {
         for (q, status) in [
@@ -59,21 +59,21 @@ async fn strange_queries_are_answered() {
             ("%E2%80%8D", 200),
             ("%5Cud800", 200),
             ("%5C%25_%27%22%24%7B1%7D", 200),
-            (most.as_str(), 200),
-            (&format!("%20{most}%20"), 200),
-            (&format!("{most}x"), 422),
-            // A lone surrogate, a character cut off, and an escape of nothing.
+            (longest.as_str(), 200),
+            (&format!("%20{longest}%20"), 200),
+            (&format!("{longest}x"), 422),
+            // A lone surrogate, an incomplete character, and an invalid escape.
             ("%ED%A0%80", 400),
             ("%F0%9F", 400),
             ("%zz", 400),
         ] {
-            let answer = api.get(&format!("/v2/{list}?q={q}")).await;
-            assert_eq!(answer.status, status, "{list} {q}: {answer}");
+            let response = api.get(&format!("/v2/{list}?q={q}")).await;
+            assert_eq!(response.status, status, "{list} {q}: {response}");
         }
     }
 }
 
-/// Names and captions are made of these.
+/// Parts of names and captions.
 const PIECES: [&str; 34] = [
     "a",
     "A",
@@ -111,8 +111,8 @@ const PIECES: [&str; 34] = [
     "ǅ",
 ];
 
-/// What has to be found, in order: those that contain the query, whole ones first, then beginnings, then by size.
-fn naive<'a>(records: &'a [(String, String, i64)], query: &str) -> Vec<&'a str> {
+/// The expected matches: exact ones first, then prefixes, then by size.
+fn expected_matches<'a>(records: &'a [Record], query: &str) -> Vec<&'a str> {
     let query = fold_case(query.trim());
     let mut found: Vec<_> = records
         .iter()
@@ -124,22 +124,46 @@ fn naive<'a>(records: &'a [(String, String, i64)], query: &str) -> Vec<&'a str> 
     found.into_iter().map(|(.., id)| id).collect()
 }
 
-/// The ids of a list in an answer.
 fn ids(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect()
 }
 
-async fn filters_agree(seed: u64, cases: usize) {
-    let api = TestApi::start().await;
-    let mut dice = seed;
-    let mut below = |bound: usize| {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        (dice % bound as u64) as usize
-    };
+/// A pseudorandom generator with a fixed seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+
+    /// One or more pieces, up to a number.
+    fn text(&mut self, max_pieces: usize) -> String {
+        (0..=self.below(max_pieces)).map(|_| PIECES[self.below(PIECES.len())]).collect()
+    }
+
+    /// Random pieces, or a part of a record's text.
+    fn query(&mut self, records: &[Record]) -> String {
+        let text: Vec<char> = records[self.below(records.len())].1.chars().collect();
+        let start = self.below(text.len());
+        let part = &text[start..start + 1 + self.below((text.len() - start).min(6))];
+        match self.below(4) {
+            0 => self.text(3),
+            1 => part.iter().flat_map(|letter| letter.to_uppercase()).collect(),
+            _ => part.iter().collect(),
+        }
+    }
+}
+
+/// Id, text and size.
+type Record = (String, String, i64);
+
+/// Inserts random accounts, creators and videos.
+async fn insert_records(api: &TestApi, random: &mut Random) -> [Vec<Record>; 3] {
     let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
-    // Before the first request: limits are remembered for a while.
+    // Before the first request, because limits are cached.
     sqlx::query("update organizations set rate_limit = 1000000 where id = $1")
         .bind(api.organization.id)
         .execute(write.connection())
@@ -147,13 +171,11 @@ async fn filters_agree(seed: u64, cases: usize) {
         .unwrap();
     let [mut accounts, mut creators, mut videos] = [Vec::new(), Vec::new(), Vec::new()];
     for number in 0..60 {
-        let mut text =
-            |most: usize| (0..=below(most)).map(|_| PIECES[below(PIECES.len())]).collect::<String>();
         let (account, creator, video) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
         let username = format!("{}{number}", ["a_b", "ab.", "k", "i", "_"][number % 5]);
-        // A creator's name has no white space around it.
-        let (name, caption) = (format!("n{}n", text(6)), text(14));
-        let size = below(20) as i64;
+        // Creator names have no surrounding white space.
+        let (name, caption) = (format!("n{}n", random.text(6)), random.text(14));
+        let size = random.below(20) as i64;
         sqlx::query(
             "with creator as (
                  insert into creators (id, organization_id, name, name_key, added_at, updated_at)
@@ -191,57 +213,57 @@ async fn filters_agree(seed: u64, cases: usize) {
         .await
         .unwrap();
     tokio::time::timeout(WAIT_TIMEOUT, api.app.search.wait_applied(next - 1)).await.unwrap();
+    [accounts, creators, videos]
+}
 
-    let mut found = 0;
-    for _ in 0..cases {
-        let from = [&accounts, &creators, &videos][below(3)];
-        let text: Vec<char> = from[below(from.len())].1.chars().collect();
-        let start = below(text.len());
-        let length = 1 + below((text.len() - start).min(6));
-        let query: String = match below(4) {
-            0 => (0..=below(3)).map(|_| PIECES[below(PIECES.len())]).collect(),
-            1 => text[start..start + length].iter().flat_map(|letter| letter.to_uppercase()).collect(),
-            _ => text[start..start + length].iter().collect(),
-        };
+/// Compares search and the filter `q` with the expected matches of random queries.
+async fn compare_search_and_filters(seed: u64, queries: usize) {
+    let api = TestApi::start().await;
+    let mut random = Random(seed);
+    let records = insert_records(&api, &mut random).await;
+    let [accounts, creators, videos] = &records;
+    let mut matches = 0;
+    for _ in 0..queries {
+        let source = random.below(3);
+        let query = random.query(&records[source]);
         if query.trim().is_empty() {
             continue;
         }
-        let ask = |path: &str| {
+        let fetch = |path: &str| {
             let request = api.request(Method::GET, path).query(&[("q", query.as_str())]);
             async move { send(request).await.json }
         };
-        let search = ask("/v2/search?limit=25").await;
+        let search = fetch("/v2/search?limit=25").await;
         let cap = search["meta"]["effective_caps"]["videos"].as_u64().unwrap() as usize;
         assert_eq!(cap, if query.trim().chars().count() < 3 { 10 } else { 25 }, "{query:?}");
         for (section, list, records, cap) in [
-            ("accounts", "accounts", &accounts, 25),
-            ("creators", "creators", &creators, 25),
-            ("videos", "account-videos", &videos, cap),
+            ("accounts", "accounts", accounts, 25),
+            ("creators", "creators", creators, 25),
+            ("videos", "account-videos", videos, cap),
         ] {
-            let expected = naive(records, &query);
-            found += expected.len();
+            let mut expected = expected_matches(records, &query);
+            matches += expected.len();
             let best = &expected[..cap.min(expected.len())];
             assert_eq!(ids(&search["data"][section]), best, "{section} of {query:?}");
-            let answer = ask(&format!("/v2/{list}?limit=200")).await;
-            let mut listed = ids(&answer["data"]);
+            let page = fetch(&format!("/v2/{list}?limit=200")).await;
+            let mut listed = ids(&page["data"]);
             listed.sort_unstable();
-            let mut expected = expected;
             expected.sort_unstable();
             assert_eq!(listed, expected, "{list} with {query:?}");
         }
     }
-    assert!(found > cases, "the queries find something");
+    assert!(matches > queries, "the queries have matches");
 }
 
 #[tokio::test]
-async fn filters_find_what_search_finds() {
-    filters_agree(0x1234_5678_9abc, 120).await;
+async fn filters_match_search() {
+    compare_search_and_filters(0x1234_5678_9abc, 120).await;
 }
 
 #[tokio::test]
 #[ignore = "many cases: make test-deep"]
-async fn filters_find_what_search_finds_in_very_many_cases() {
+async fn filters_match_search_in_many_random_cases() {
     for seed in 1..=8 {
-        filters_agree(seed * 0x9e37_79b9, 400).await;
+        compare_search_and_filters(seed * 0x9e37_79b9, 400).await;
     }
 }

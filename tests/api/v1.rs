@@ -1,4 +1,4 @@
-//! The retired first version: its form, the headers that say that it goes, and that it does what the second does.
+//! The deprecated v1: its response form, its deprecation headers, and that it does what v2 does.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use reqwest::Method;
@@ -12,36 +12,40 @@ use uuid::Uuid;
 use crate::conventions::{explode, serve_routes};
 use crate::harness::{Response, TestApi, send};
 
-/// Asserts the headers that every response has.
-fn assert_retiring(answer: &Response) {
-    assert_eq!(answer.header("deprecation"), "@1767225600", "{answer:?}");
-    assert_eq!(answer.header("sunset"), "Sat, 01 Jan 2028 00:00:00 GMT");
-    assert!(answer.header("link").ends_with("/v2>; rel=\"successor-version\""), "{answer:?}");
-    assert!(answer.header("link").starts_with("<http://127.0.0.1:"), "{answer:?}");
+/// Asserts the deprecation headers.
+fn assert_deprecated(response: &Response) {
+    assert_eq!(response.header("deprecation"), "@1767225600", "{response:?}");
+    assert_eq!(response.header("sunset"), "Sat, 01 Jan 2028 00:00:00 GMT");
+    assert!(response.header("link").ends_with("/v2>; rel=\"successor-version\""), "{response:?}");
+    assert!(response.header("link").starts_with("<http://127.0.0.1:"), "{response:?}");
 }
 
-/// Asserts a success and returns what it is about.
-fn succeeded(answer: &Response, name: &str) -> Value {
-    assert_retiring(answer);
-    assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"), "{answer:?}");
-    let body = answer.json.clone();
+/// Asserts a success and returns its value.
+fn succeeded(response: &Response, name: &str) -> Value {
+    assert_deprecated(response);
+    assert_eq!((response.status, response.header("content-type")), (200, "application/json"), "{response:?}");
+    let body = response.json.clone();
     assert_eq!((&body["success"], body.as_object().unwrap().len()), (&json!(true), 2), "{body}");
     body[name].clone()
 }
 
-/// Asserts a failure and returns its text.
-fn failed(answer: &Response, status: u16) -> String {
-    assert_retiring(answer);
-    assert_eq!((answer.status, answer.header("content-type")), (status, "application/json"), "{answer:?}");
-    assert_eq!(answer.header("cache-control"), "no-store");
-    assert_ne!(answer.header("x-request-id"), "");
-    let body = answer.json.clone();
+/// Asserts an error and returns its text.
+fn failed(response: &Response, status: u16) -> String {
+    assert_deprecated(response);
+    assert_eq!(
+        (response.status, response.header("content-type")),
+        (status, "application/json"),
+        "{response:?}"
+    );
+    assert_eq!(response.header("cache-control"), "no-store");
+    assert_ne!(response.header("x-request-id"), "");
+    let body = response.json.clone();
     assert_eq!((&body["success"], body.as_object().unwrap().len()), (&json!(false), 2), "{body}");
     body["error"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn accounts_are_added_paused_resumed_and_listed_as_in_the_second_version() {
+async fn v1_accounts_match_v2() {
     let api = TestApi::start().await;
     let added = api.post("/v1/addAccount", json!({"platform": "tiktok", "username": "@One"})).await;
     let account = succeeded(&added, "account");
@@ -74,11 +78,11 @@ async fn accounts_are_added_paused_resumed_and_listed_as_in_the_second_version()
 }
 
 #[tokio::test]
-async fn videos_are_added_paused_resumed_and_listed_as_in_the_second_version() {
+async fn v1_videos_match_v2() {
     let api = TestApi::start().await;
     let instagram = "https://www.instagram.com/someone/reel/Cbb22_-/?igsh=1";
     let tiktok = "https://m.tiktok.com/@someone/video/7301234567890123456";
-    for (verb, body, named, name) in [
+    for (verb, body, field, value) in [
         ("addInstagramPost", json!({"shortcode": "Caa11_-"}), "shortcode", "Caa11_-"),
         ("addInstagramPost", json!({"url": instagram}), "shortcode", "Cbb22_-"),
         ("addTiktokVideo", json!({"video_id": "7301234567890123455"}), "external_id", "7301234567890123455"),
@@ -86,7 +90,7 @@ async fn videos_are_added_paused_resumed_and_listed_as_in_the_second_version() {
     ] {
         let path = format!("/v1/{verb}");
         let video = succeeded(&api.post(&path, body.clone()).await, "video");
-        assert_eq!((&video[named], &video["is_active"]), (&json!(name), &json!(true)), "{body}");
+        assert_eq!((&video[field], &video["is_active"]), (&json!(value), &json!(true)), "{body}");
         assert_eq!(
             api.get(&format!("/v2/videos/{}", video["id"].as_str().unwrap())).await.json["data"],
             video
@@ -106,7 +110,7 @@ async fn videos_are_added_paused_resumed_and_listed_as_in_the_second_version() {
             assert_eq!((&video["id"], &video["is_active"]), (&all[0]["id"], &json!(active)));
         }
     }
-    for (verb, body, wrong) in [
+    for (verb, body, expected) in [
         ("addInstagramPost", json!({}), "shortcode is required, or else url"),
         (
             "addInstagramPost",
@@ -119,22 +123,23 @@ async fn videos_are_added_paused_resumed_and_listed_as_in_the_second_version() {
         ("addTiktokVideo", json!({"video_id": "x"}), "video_id "),
         ("activateVideo", json!({"video_id": "7301234567890123456"}), "video_id must be a UUID"),
     ] {
-        let told = failed(&api.post(&format!("/v1/{verb}"), body.clone()).await, 422);
-        assert!(told.contains(wrong), "{body} {told}");
+        let error = failed(&api.post(&format!("/v1/{verb}"), body.clone()).await, 422);
+        assert!(error.contains(expected), "{body} {error}");
     }
     failed(&api.post("/v1/activateVideo", json!({"video_id": Uuid::now_v7()})).await, 404);
 }
 
 #[tokio::test]
-async fn what_is_refused_is_refused_as_in_the_second_version() {
+async fn v1_errors_match_v2() {
     let api = TestApi::start().await;
     let account = json!({"platform": "tiktok", "username": "one"});
     succeeded(&api.post("/v1/addAccount", account.clone()).await, "account");
     assert!(failed(&api.post("/v1/addAccount", account).await, 409).contains("already tracked"));
-    let several = failed(&api.post("/v1/addAccount", json!({"platform": "x", "color": 1})).await, 422);
-    for wrong in ["username is required", "platform must be one of instagram, tiktok", "color is not a field"]
+    let error = failed(&api.post("/v1/addAccount", json!({"platform": "x", "color": 1})).await, 422);
+    for violation in
+        ["username is required", "platform must be one of instagram, tiktok", "color is not a field"]
     {
-        assert!(several.contains(wrong), "{several}");
+        assert!(error.contains(violation), "{error}");
     }
     for query in ["limit=0", "limit=201", "limit=", "offset=-1", "offset=x", "limit=1&limit=1"] {
         failed(&api.get(&format!("/v1/getAccounts?{query}")).await, 422);
@@ -153,18 +158,18 @@ async fn what_is_refused_is_refused_as_in_the_second_version() {
 }
 
 #[tokio::test]
-async fn every_check_before_the_handlers_answers_in_the_same_form() {
+async fn v1_middleware_errors_have_v1_form() {
     let api = TestApi::start().await;
     let url = format!("{}/v1/addAccount", api.url());
-    let nobody = failed(&send(api.stack.client.post(&url)).await, 401);
-    assert!(nobody.contains("API key"), "{nobody}");
+    let error = failed(&send(api.stack.client.post(&url)).await, 401);
+    assert!(error.contains("API key"), "{error}");
     let reader = api.create_key(NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") }).await;
-    let refused = send(api.stack.client.post(&url).bearer_auth(&reader)).await;
-    assert_ne!(refused.header("x-ratelimit-limit"), "");
-    failed(&refused, 403);
-    let off = keys::create(api.pg(), api.organization.id, &NewKey::named("off")).await.unwrap();
-    keys::set_status(api.pg(), off.record.id, KeyStatus::Disabled).await.unwrap();
-    failed(&send(api.stack.client.post(&url).bearer_auth(&off.key)).await, 403);
+    let rejected = send(api.stack.client.post(&url).bearer_auth(&reader)).await;
+    assert_ne!(rejected.header("x-ratelimit-limit"), "");
+    failed(&rejected, 403);
+    let disabled = keys::create(api.pg(), api.organization.id, &NewKey::named("off")).await.unwrap();
+    keys::set_status(api.pg(), disabled.record.id, KeyStatus::Disabled).await.unwrap();
+    failed(&send(api.stack.client.post(&url).bearer_auth(&disabled.key)).await, 403);
     failed(&send(api.request(Method::GET, "/v1/getAccounts").header("Accept", "text/html")).await, 406);
     failed(&send(api.request(Method::POST, "/v1/addAccount").body("x")).await, 415);
     let json = || api.request(Method::POST, "/v1/addAccount").header("Content-Type", "application/json");
@@ -177,29 +182,29 @@ async fn every_check_before_the_handlers_answers_in_the_same_form() {
     assert_eq!(wrong_method.header("allow"), "POST");
     failed(&wrong_method, 405);
     let panicking = serve_routes(&api, salvo::Router::with_path("v1/boom").get(explode)).await;
-    let told = failed(&send(api.stack.client.get(format!("{panicking}/v1/boom"))).await, 500);
-    assert!(!told.contains("secret"), "{told}");
+    let error = failed(&send(api.stack.client.get(format!("{panicking}/v1/boom"))).await, 500);
+    assert!(!error.contains("secret"), "{error}");
     let head = send(api.request(Method::HEAD, "/v1/nothing")).await;
-    assert_retiring(&head);
+    assert_deprecated(&head);
     assert_eq!((head.status, head.body_text()), (404, ""));
 }
 
 #[tokio::test]
-async fn keys_count_over_both_versions_together() {
+async fn rate_limit_is_shared_by_both_versions() {
     let api = TestApi::start().await;
     let key = api.create_key(NewKey { rate_limit: Some(5), ..NewKey::named("limited") }).await;
-    let ask = |version: &str| {
+    let list = |version: &str| {
         let path = if version == "v1" { "getAccounts" } else { "accounts" };
         send(api.stack.client.get(format!("{}/{version}/{path}", api.url())).bearer_auth(&key))
     };
     let mut windows = std::collections::BTreeMap::<String, Vec<u16>>::new();
     for n in 0..12 {
-        let answer = ask(["v1", "v2"][n % 2]).await;
-        if answer.status == 429 && n % 2 == 0 {
-            failed(&answer, 429);
-            assert_ne!(answer.header("retry-after"), "");
+        let response = list(["v1", "v2"][n % 2]).await;
+        if response.status == 429 && n % 2 == 0 {
+            failed(&response, 429);
+            assert_ne!(response.header("retry-after"), "");
         }
-        windows.entry(answer.header("x-ratelimit-reset").to_owned()).or_default().push(answer.status);
+        windows.entry(response.header("x-ratelimit-reset").to_owned()).or_default().push(response.status);
     }
     for statuses in windows.values() {
         let passed = statuses.iter().filter(|status| **status == 200).count();
@@ -208,18 +213,18 @@ async fn keys_count_over_both_versions_together() {
 }
 
 #[tokio::test]
-async fn the_form_of_answers_is_the_form_of_all() {
+async fn v1_success_has_v1_form() {
     let api = TestApi::start().await;
     let full = api.get("/v1/getAccounts").await;
     assert_eq!(full.header("cache-control"), "private, no-cache");
     let again = api.request(Method::GET, "/v1/getAccounts").header("If-None-Match", full.header("etag"));
     let again = send(again).await;
-    assert_retiring(&again);
+    assert_deprecated(&again);
     assert_eq!((again.status, again.header("etag")), (304, full.header("etag")));
     let head = send(api.request(Method::HEAD, "/v1/getAccounts")).await;
-    assert_retiring(&head);
+    assert_deprecated(&head);
     assert_eq!((head.status, head.header("etag")), (200, full.header("etag")));
-    // Nothing outside of the first version says that it goes.
+    // Only v1 is deprecated.
     for path in ["/v2/accounts", "/v2/v1", "/"] {
         assert_eq!(api.get(path).await.header("deprecation"), "");
     }
@@ -230,16 +235,16 @@ async fn the_form_of_answers_is_the_form_of_all() {
 }
 
 #[tokio::test]
-async fn meta_tells_without_a_key_when_the_version_goes() {
+async fn v1_meta_has_sunset_and_needs_no_key() {
     let api = TestApi::start().await;
-    let answer = send(api.stack.client.get(format!("{}/v1/meta", api.url()))).await;
-    let meta = succeeded(&answer, "meta");
+    let response = send(api.stack.client.get(format!("{}/v1/meta", api.url()))).await;
+    let meta = succeeded(&response, "meta");
     assert_eq!((&meta["api_version"], &meta["status"]), (&json!("v1"), &json!("deprecated")));
     let date = |name: &str| meta[name].as_str().unwrap().parse::<NaiveDate>().unwrap();
-    let since = answer.header("deprecation").trim_start_matches('@').parse().unwrap();
+    let since = response.header("deprecation").trim_start_matches('@').parse().unwrap();
     assert_eq!(date("deprecation"), DateTime::<Utc>::from_timestamp(since, 0).unwrap().date_naive());
-    let until = DateTime::parse_from_rfc2822(answer.header("sunset")).unwrap();
+    let until = DateTime::parse_from_rfc2822(response.header("sunset")).unwrap();
     assert_eq!(date("sunset"), until.date_naive());
-    assert_eq!(answer.header("x-ratelimit-limit"), "");
-    assert!(answer.header("etag").starts_with('"'));
+    assert_eq!(response.header("x-ratelimit-limit"), "");
+    assert!(response.header("etag").starts_with('"'));
 }

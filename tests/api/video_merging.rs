@@ -1,5 +1,5 @@
-//! A video that was added by its shortcode and the one that was found by its id turn out to be the same: one row stays,
-//! whichever came first, with everything that both were.
+//! Merging of two rows that turn out to be one video: one added by shortcode, one discovered by id. The older row stays,
+//! with the data of both.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,24 @@ use tidemark::store::observations::{AccountRef, FoundOn, Merged, ObservedVideo, 
 use tidemark::store::tracking::targets::{self, Attempt, DeepReads};
 use uuid::Uuid;
 
-use super::accounts::{enabled, id_of};
+use super::accounts::{is_enabled, parse_id};
 use crate::harness::TestApi;
 
 const ID: &str = "17976197140599116";
 const CODE: &str = "CfUjwr8vyv2";
 
-fn by(identifier: &str) -> Value {
+fn body(identifier: &str) -> Value {
     json!({"platform": "instagram", "identifier": identifier, "is_active": false, "metadata": {"by": identifier},
            "scrape_interval_hours": 48})
 }
 
-/// A look at the video, with the names that the source told.
-fn seen(found_on: FoundOn, external_id: Option<&str>, shortcode: Option<&str>, views: i64) -> ObservedVideo {
+/// An observation of the video with the identifiers that the source returned.
+fn observed(
+    found_on: FoundOn,
+    external_id: Option<&str>,
+    shortcode: Option<&str>,
+    views: i64,
+) -> ObservedVideo {
     let now = Utc::now();
     let counters = Counters { view_count: Some(views), ..Counters::default() };
     let mut latest = VideoLatest::default();
@@ -48,20 +53,20 @@ async fn observe(api: &TestApi, video: ObservedVideo) -> Merged {
     merged
 }
 
-/// An account of the organization that a post can be found on.
-async fn account(api: &TestApi) -> (String, FoundOn) {
+/// Creates an account on which posts can be found.
+async fn create_account(api: &TestApi) -> (String, FoundOn) {
     let id = api.create("/v2/accounts", json!({"platform": "instagram", "username": "one"})).await;
     let subject_id = sqlx::query_scalar("select internal_id from accounts where id = $1")
-        .bind(id_of(&id))
+        .bind(parse_id(&id))
         .fetch_one(api.pg())
         .await
         .unwrap();
-    let found_on = FoundOn::Account(AccountRef { id: id_of(&id), subject_id });
+    let found_on = FoundOn::Account(AccountRef { id: parse_id(&id), subject_id });
     (id, found_on)
 }
 
-/// The one video of both lists.
-async fn the_only_one(api: &TestApi) -> Value {
+/// Asserts that both lists have the same single video, and returns it.
+async fn only_video(api: &TestApi) -> Value {
     let tracked = api.get("/v2/videos").await.json["data"].clone();
     let discovered = api.get("/v2/account-videos").await.json["data"].clone();
     assert_eq!((tracked.as_array().unwrap().len(), discovered.as_array().unwrap().len()), (1, 1));
@@ -72,13 +77,13 @@ async fn the_only_one(api: &TestApi) -> Value {
 const SCRAPED: FoundOn = FoundOn::Itself { active: true };
 
 #[tokio::test]
-async fn added_first_and_found_with_its_shortcode_it_joins_the_account() {
+async fn added_video_found_by_shortcode_joins_account() {
     let api = TestApi::start().await;
-    let added = api.create("/v2/videos", by(CODE)).await;
-    let (account, on_account) = account(&api).await;
-    let merged = observe(&api, seen(on_account, Some(ID), Some(CODE), 5)).await;
-    assert!(merged.is_empty(), "there was one row all the time");
-    let video = the_only_one(&api).await;
+    let added = api.create("/v2/videos", body(CODE)).await;
+    let (account, on_account) = create_account(&api).await;
+    let merged = observe(&api, observed(on_account, Some(ID), Some(CODE), 5)).await;
+    assert!(merged.is_empty(), "there was only one row");
+    let video = only_video(&api).await;
     assert_eq!((&video["id"], &video["account_id"]), (&json!(added), &json!(account)));
     assert_eq!((&video["external_id"], &video["shortcode"]), (&json!(ID), &json!(CODE)));
     assert_eq!((&video["is_active"], &video["metadata"]), (&json!(false), &json!({"by": CODE})));
@@ -86,41 +91,41 @@ async fn added_first_and_found_with_its_shortcode_it_joins_the_account() {
 }
 
 #[tokio::test]
-async fn the_older_row_stays_when_a_scrape_reveals_that_two_are_one() {
+async fn merging_two_rows_keeps_the_older() {
     for added_first in [true, false] {
         let api = TestApi::start().await;
-        let (account, on_account) = account(&api).await;
+        let (account, on_account) = create_account(&api).await;
         let mut added = String::new();
         if added_first {
-            added = api.create("/v2/videos", by(CODE)).await;
+            added = api.create("/v2/videos", body(CODE)).await;
         }
-        observe(&api, seen(on_account, Some(ID), None, 5)).await;
+        observe(&api, observed(on_account, Some(ID), None, 5)).await;
         let discovered =
             api.get("/v2/account-videos").await.json["data"][0]["id"].as_str().unwrap().to_owned();
         if !added_first {
-            added = api.create("/v2/videos", by(CODE)).await;
+            added = api.create("/v2/videos", body(CODE)).await;
         }
         let tracked_at = api.get(&format!("/v2/videos/{added}")).await.json["data"]["added_at"].clone();
         assert_ne!(added, discovered);
-        let (kept, lost) = if added_first { (&added, &discovered) } else { (&discovered, &added) };
+        let (kept, removed) = if added_first { (&added, &discovered) } else { (&discovered, &added) };
 
-        let merged = observe(&api, seen(SCRAPED, Some(ID), Some(CODE), 7)).await;
-        assert_eq!(merged, HashMap::from([(id_of(lost), id_of(kept))]));
-        let video = the_only_one(&api).await;
+        let merged = observe(&api, observed(SCRAPED, Some(ID), Some(CODE), 7)).await;
+        assert_eq!(merged, HashMap::from([(parse_id(removed), parse_id(kept))]));
+        let video = only_video(&api).await;
         assert_eq!((&video["id"], &video["account_id"]), (&json!(kept), &json!(account)), "{added_first}");
         assert_eq!((&video["external_id"], &video["shortcode"]), (&json!(ID), &json!(CODE)));
         assert_eq!((&video["view_count"], &video["added_at"]), (&json!(7), &tracked_at));
-        // The individual tracking is that of the request, whichever row stayed.
+        // The settings of individual tracking survive in both cases.
         assert_eq!((&video["is_active"], &video["metadata"]), (&json!(false), &json!({"by": CODE})));
         assert_eq!(
             (&video["scrape_interval_hours"], &video["tracking"]["status"]),
             (&json!(48), &json!("paused"))
         );
-        assert!(!enabled(&api, kept).await);
-        assert_eq!(api.get(&format!("/v2/videos/{lost}")).await.status, 404);
+        assert!(!is_enabled(&api, kept).await);
+        assert_eq!(api.get(&format!("/v2/videos/{removed}")).await.status, 404);
         let sums = api.get("/v2/accounts/@one").await.json["data"].clone();
         assert_eq!((&sums["total_post_count"], &sums["view_count"]), (&json!(1), &json!(7)));
-        assert_eq!(targets(&api).await, sorted([id_of(kept), id_of(&account)]));
+        assert_eq!(fetch_targets(&api).await, sorted([parse_id(kept), parse_id(&account)]));
     }
 }
 
@@ -129,8 +134,8 @@ fn sorted(mut ids: [Uuid; 2]) -> Vec<Uuid> {
     ids.to_vec()
 }
 
-/// What the organization's tracker reads.
-async fn targets(api: &TestApi) -> Vec<Uuid> {
+/// The scrape targets of the organization.
+async fn fetch_targets(api: &TestApi) -> Vec<Uuid> {
     sqlx::query_scalar("select id from scrape_targets where organization_id = $1 order by id")
         .bind(api.organization.id)
         .fetch_all(api.pg())
@@ -138,19 +143,19 @@ async fn targets(api: &TestApi) -> Vec<Uuid> {
         .unwrap()
 }
 
-/// Puts a target into the hands of a tracker.
+/// Leases a target to a tracker.
 async fn lease(api: &TestApi, id: &str, owner: Uuid) {
     sqlx::query(
         "update scrape_targets set lease_owner = $2, lease_until = now() + interval '45 s' where id = $1",
     )
-    .bind(id_of(id))
+    .bind(parse_id(id))
     .bind(owner)
     .execute(api.pg())
     .await
     .unwrap();
 }
 
-/// Ends an attempt as the tracker does, in the unit of work of what was observed.
+/// Finishes an attempt as the tracker does, in the transaction that stores the observation.
 async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) -> bool {
     let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
     let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
@@ -170,44 +175,44 @@ async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) 
 }
 
 #[tokio::test]
-async fn the_scrape_that_reveals_it_ends_on_the_row_that_stays() {
+async fn scrape_that_merges_rows_ends_on_the_kept_row() {
     for both_added in [false, true] {
         let api = TestApi::start().await;
         if both_added {
-            api.create("/v2/videos", by(ID)).await;
+            api.create("/v2/videos", body(ID)).await;
         } else {
-            let (_, on_account) = account(&api).await;
-            observe(&api, seen(on_account, Some(ID), None, 5)).await;
+            let (_, on_account) = create_account(&api).await;
+            observe(&api, observed(on_account, Some(ID), None, 5)).await;
         }
-        let newer = api.create("/v2/videos", by(CODE)).await;
+        let newer = api.create("/v2/videos", body(CODE)).await;
         let owner = Uuid::now_v7();
         lease(&api, &newer, owner).await;
         assert!(
-            scrape(&api, owner, id_of(&newer), seen(SCRAPED, Some(ID), Some(CODE), 7)).await,
+            scrape(&api, owner, parse_id(&newer), observed(SCRAPED, Some(ID), Some(CODE), 7)).await,
             "{both_added}"
         );
         let videos = api.get("/v2/videos").await.json["data"].clone();
         assert_eq!(videos.as_array().unwrap().len(), 1);
         let video = &videos[0];
         assert_ne!(video["id"], newer.as_str());
-        let by = if both_added { ID } else { CODE };
-        assert_eq!(video["metadata"], json!({"by": by}), "what was tracked before keeps its tracking");
+        let expected = if both_added { ID } else { CODE };
+        assert_eq!(video["metadata"], json!({"by": expected}), "the older row keeps its settings");
         assert!(video["tracking"]["last_attempt_at"].is_string(), "{video}");
     }
 }
 
 #[tokio::test]
-async fn a_target_that_somebody_else_has_in_hand_stays_there() {
+async fn leased_target_is_not_moved() {
     let api = TestApi::start().await;
-    let older = api.create("/v2/videos", by(ID)).await;
-    let newer = api.create("/v2/videos", by(CODE)).await;
+    let older = api.create("/v2/videos", body(ID)).await;
+    let newer = api.create("/v2/videos", body(CODE)).await;
     let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
     lease(&api, &older, one).await;
     lease(&api, &newer, other).await;
-    let revealed = || seen(SCRAPED, Some(ID), Some(CODE), 7);
+    let observation = || observed(SCRAPED, Some(ID), Some(CODE), 7);
     assert!(
-        !scrape(&api, other, id_of(&newer), revealed()).await,
-        "the lease of the row that stays is not theirs"
+        !scrape(&api, other, parse_id(&newer), observation()).await,
+        "another tracker has leased the row that stays"
     );
-    assert!(scrape(&api, one, id_of(&older), revealed()).await);
+    assert!(scrape(&api, one, parse_id(&older), observation()).await);
 }
