@@ -12,116 +12,116 @@ use super::tracking::Tracking;
 /// Key/value tags of an account, a creator or a video.
 pub type Metadata = std::collections::BTreeMap<String, String>;
 
-/// An account with the sums of its discovered videos' latest counters.
+/// An account, with the latest counters of its discovered videos summed up.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Account {
-    /// The id of the account in this service.
+    /// Account id.
     pub id: Uuid,
     /// Always `account`.
     #[sqlx(skip)]
     pub r#type: AccountType,
-    /// Where the account is.
+    /// Platform of the account.
     pub platform: Platform,
-    /// The username on the platform, in lower case, without `@`.
+    /// Username on the platform, in lower case, without `@`.
     #[schemars(example = &"salt.and.tide")]
     pub username: String,
-    /// The name that the profile shows; null before the first scrape, and where there is none.
+    /// Display name; null before the first scrape, or if there is none.
     #[schemars(example = &"Salt & Tide")]
     pub name: Option<String>,
-    /// What the profile says about itself.
+    /// Profile description.
     #[schemars(example = &"Cold water, warm people. Surf school in Ericeira.")]
     pub description: Option<String>,
-    /// The profile's picture: our stable copy where one is kept, else the platform's URL.
+    /// Profile picture: a stable copy if there is one, otherwise the platform's URL.
     #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
     pub profile_pic_url: Option<String>,
-    /// The platform's own URL of the profile's picture; such URLs expire.
+    /// Profile picture at the platform; the URL expires.
     #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
     pub profile_pic_url_original: Option<String>,
-    /// Whether the platform has verified the account.
+    /// Whether the account is verified by the platform.
     #[schemars(example = true)]
     pub is_verified: bool,
-    /// False while tracking is paused.
+    /// Whether tracking is active; `false` if paused.
     #[schemars(example = true)]
     pub is_active: bool,
-    /// Whether the platform no longer shows the account under this username.
+    /// Whether the platform no longer shows an account of this username.
     #[schemars(example = false)]
     pub is_unavailable: bool,
-    /// The link that the profile gives.
+    /// Link in the profile.
     #[schemars(example = &"https://saltandtide.example")]
     pub link_in_bio: Option<String>,
-    /// The creator that the account belongs to; null without one.
+    /// Creator of the account; null if it has none.
     pub creator_id: Option<Uuid>,
-    /// The name of that creator.
+    /// Name of the creator.
     #[schemars(example = &"Marta Soares")]
     pub creator_name: Option<String>,
-    /// A label of your own.
+    /// Your own label.
     #[schemars(example = &"surf")]
     pub category: Option<String>,
-    /// Tags of your own, text by text.
+    /// Your own tags.
     #[schemars(example = example::metadata())]
     #[sqlx(json)]
     pub metadata: Metadata,
-    /// When tracking was asked for.
+    /// Time at which the account was added.
     pub added_at: DateTime<Utc>,
-    /// When the account was read for the first time; null before.
+    /// Time of the first scrape; null before it.
     pub first_scrape_time: Option<DateTime<Utc>>,
-    /// When the account was read for the last time; null before the first.
+    /// Time of the latest scrape; null before the first.
     pub last_scrape_time: Option<DateTime<Utc>>,
-    /// Hours from one scrape to the next.
+    /// Hours between scrapes.
     #[schemars(example = 24)]
     pub scrape_interval_hours: i32,
-    /// Followers, by the last scrape.
+    /// Followers at the latest scrape.
     #[schemars(example = 48_210)]
     pub follower_count: i64,
-    /// Accounts that it follows, by the last scrape.
+    /// Followed accounts at the latest scrape.
     #[schemars(example = 312)]
     pub following_count: i64,
-    /// How many posts the platform's profile says there are.
+    /// Number of posts according to the profile.
     #[schemars(example = 420)]
     pub profile_post_count: i64,
-    /// How many of its posts were discovered.
+    /// Number of discovered posts.
     #[schemars(example = 365)]
     pub total_post_count: i64,
-    /// Views of its discovered posts, together.
+    /// Views of all discovered posts.
     #[schemars(example = 12_843_000)]
     pub view_count: i64,
-    /// Likes of its discovered posts, together.
+    /// Likes of all discovered posts.
     #[schemars(example = 964_100)]
     pub like_count: i64,
-    /// Comments on its discovered posts, together.
+    /// Comments on all discovered posts.
     #[schemars(example = 21_350)]
     pub comment_count: i64,
-    /// Shares of its discovered posts, together.
+    /// Shares of all discovered posts.
     #[schemars(example = 18_700)]
     pub share_count: i64,
-    /// Plays of its discovered posts, together; on TikTok the views.
+    /// Plays of all discovered posts; on TikTok a play is a view.
     #[schemars(example = 15_120_000)]
     pub play_count: i64,
-    /// How often its discovered posts were saved, together; null when the platform never said.
+    /// Saves of all discovered posts; null if the platform never reported it.
     #[schemars(example = 30_240)]
     pub saved_count: Option<i64>,
-    /// Plays on Facebook of its discovered posts, together; null when the platform never said.
+    /// Facebook plays of all discovered posts; null if the platform never reported it.
     #[schemars(example = 410_000)]
     pub fb_play_count: Option<i64>,
-    /// Plays on Instagram of its discovered posts, together; null when the platform never said.
+    /// Instagram plays of all discovered posts; null if the platform never reported it.
     #[schemars(example = 14_710_000)]
     pub ig_play_count: Option<i64>,
-    /// Likes on Facebook of its discovered posts, together; null when the platform never said.
+    /// Facebook likes of all discovered posts; null if the platform never reported it.
     #[schemars(example = 8_300)]
     pub fb_like_count: Option<i64>,
-    /// How many posts the first scrape reads; null takes the organization's default.
+    /// Maximum number of posts that the first scrape reads; null for the organization's default.
     #[schemars(example = None::<()>)]
     pub max_recent_posts_per_account: Option<i32>,
-    /// How many days back the first scrape reads; null takes the organization's default.
+    /// Number of days that the first scrape goes back; null for the organization's default.
     #[schemars(example = None::<()>)]
     pub post_lookback_days: Option<i32>,
-    /// How many posts the first scrape reads in effect.
+    /// Maximum number of posts that the first scrape reads, with the default applied.
     #[schemars(example = 500)]
     pub effective_max_recent_posts_per_account: i32,
-    /// How many days back the first scrape reads in effect.
+    /// Number of days that the first scrape goes back, with the default applied.
     #[schemars(example = 365)]
     pub effective_post_lookback_days: i32,
-    /// Whether it is being updated, and why not.
+    /// Tracking status.
     #[sqlx(flatten)]
     pub tracking: Tracking,
 }
@@ -135,15 +135,15 @@ pub enum AccountType {
     Account,
 }
 
-/// How much an account posted lately.
+/// Recent posting activity of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AccountStats {
-    /// The account.
+    /// Account id.
     pub account_id: Uuid,
-    /// How many of its posts were discovered.
+    /// Number of discovered posts.
     #[schemars(example = 365)]
     pub account_videos_count: i64,
-    /// Posts by the UTC day on which they were posted: oldest day first, the last one is today.
+    /// Number of posts per UTC day, oldest day first; the last day is today.
     #[schemars(example = [1, 0, 2, 0, 0, 1, 1])]
     pub posts_per_day_7d: [i64; 7],
 }

@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A figure of a window and of the one before it.
+/// A value of the window compared with the previous window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Change<T> {
-    /// Of the window; null when it is not known.
+    /// Value of the window; null if unknown.
     #[schemars(example = 54_000)]
     pub current: T,
-    /// Of the window before; null when it is not known.
+    /// Value of the previous window; null if unknown.
     #[schemars(example = 48_000)]
     pub previous: T,
-    /// The difference; null when one of them is not known.
+    /// `current` minus `previous`; null if one is unknown.
     #[schemars(example = 6_000)]
     pub change: T,
-    /// The difference in percent of the previous figure, with one decimal; null when that is zero or not known.
+    /// `change` in percent of `previous`, with one decimal; null if `previous` is 0 or unknown.
     #[schemars(example = 12.5)]
     pub change_percent: Option<f64>,
 }

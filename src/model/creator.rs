@@ -8,30 +8,30 @@ use uuid::Uuid;
 use super::account::Metadata;
 use super::example;
 
-/// A creator with a summary of the accounts linked to it now.
+/// A creator, with a summary of the accounts that are linked now.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct Creator {
-    /// The id of the creator.
+    /// Creator id.
     pub id: Uuid,
     /// Always `creator`.
     #[sqlx(skip)]
     pub r#type: CreatorType,
-    /// What the creator is called; names need not be unique.
+    /// Name; need not be unique.
     #[schemars(example = &"Marta Soares")]
     pub name: String,
-    /// False while the collecting of all its accounts is paused.
+    /// Whether its accounts are tracked; `false` pauses all of them.
     #[schemars(example = true)]
     pub is_active: bool,
-    /// Tags of your own, text by text.
+    /// Your own tags.
     #[schemars(example = example::metadata())]
     #[sqlx(json)]
     pub metadata: Metadata,
     /// The accounts that are linked now.
     #[sqlx(flatten)]
     pub accounts_summary: AccountsSummary,
-    /// When it was made.
+    /// Time at which the creator was created.
     pub added_at: DateTime<Utc>,
-    /// When the record was written for the last time.
+    /// Time of the latest change of the record.
     pub updated_at: DateTime<Utc>,
 }
 
@@ -44,23 +44,23 @@ pub enum CreatorType {
     Creator,
 }
 
-/// How many accounts a creator has, and how many follow them.
+/// Number of accounts of a creator, and their followers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct AccountsSummary {
-    /// How many accounts there are.
+    /// Number of accounts.
     #[schemars(example = 3)]
     #[sqlx(rename = "summary_total")]
     pub total: i64,
-    /// How many of them are on each platform.
+    /// Number of accounts by platform.
     #[sqlx(flatten)]
     pub platforms: AccountsByPlatform,
-    /// Followers of all of them, together.
+    /// Followers of all accounts.
     #[schemars(example = 141_900)]
     #[sqlx(rename = "summary_total_followers")]
     pub total_followers: i64,
 }
 
-/// How many accounts there are on each platform.
+/// Number of accounts by platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct AccountsByPlatform {
     /// Accounts on Instagram.
@@ -73,17 +73,17 @@ pub struct AccountsByPlatform {
     pub tiktok: i64,
 }
 
-/// The record of an account that belongs to a creator.
+/// The link between a creator and one of its accounts.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct CreatorAccountLink {
     /// Always `creator_account_link`.
     #[sqlx(skip)]
     pub r#type: CreatorAccountLinkType,
-    /// The creator.
+    /// Creator id.
     pub creator_id: Uuid,
-    /// The account.
+    /// Account id.
     pub account_id: Uuid,
-    /// When the account was linked.
+    /// Time at which the account was linked.
     pub linked_at: DateTime<Utc>,
 }
 

@@ -5,20 +5,20 @@ use std::ops::AddAssign;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Gains of a video, an account, or any number of them. Platforms correct counters, so a gain may be negative.
+/// Gains of one or more videos. Platforms correct counters, so a gain may be negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gains {
-    /// Gain in views.
+    /// Views gained.
     pub views: i64,
-    /// Gain in plays; on TikTok a play is a view.
+    /// Plays gained; on TikTok a play is a view.
     pub plays: i64,
-    /// Gain in likes.
+    /// Likes gained.
     pub likes: i64,
-    /// Gain in comments.
+    /// Comments gained.
     pub comments: i64,
-    /// Gain in shares.
+    /// Shares gained.
     pub shares: i64,
-    /// Likes, comments and shares together.
+    /// Likes, comments and shares gained.
     pub engagement: i64,
 }
 

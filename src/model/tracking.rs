@@ -6,37 +6,37 @@ use serde::Serialize;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
 
-/// The state of collecting, the first that holds in this order.
+/// The first of these that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrackingStatus {
-    /// No configured source can read it.
+    /// No configured source can scrape it.
     Unsupported,
     /// The platform no longer shows it.
     Unavailable,
-    /// Its own flag `is_active` is false.
+    /// Its own `is_active` is false.
     Paused,
-    /// Its creator's flag `is_active` is false.
+    /// Its creator's `is_active` is false.
     PausedByCreator,
-    /// The last attempt failed; the next one is on its way.
+    /// The latest attempt failed; it is retried.
     Failing,
-    /// Never scraped yet.
+    /// Not scraped yet.
     Pending,
-    /// It is read at its interval.
+    /// Scraped at its interval.
     Active,
 }
 
-/// The answer to "why is this not updating?".
+/// Whether a record is updated, and why not.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Tracking {
-    /// The state of collecting.
+    /// Status of tracking.
     #[schemars(example = TrackingStatus::Active)]
     pub status: TrackingStatus,
-    /// When reading was tried for the last time, in vain or not; null before the first try.
+    /// Time of the latest attempt, successful or not; null before the first.
     pub last_attempt_at: Option<DateTime<Utc>>,
-    /// When it will be tried next; null while nothing will be attempted.
+    /// Time of the next attempt; null if none is planned.
     pub next_attempt_at: Option<DateTime<Utc>>,
-    /// Why the last try failed; null when it did not.
+    /// Error of the latest attempt; null if it succeeded.
     #[schemars(example = None::<()>)]
     pub last_error: Option<String>,
 }

@@ -9,25 +9,25 @@ use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::Error;
 
-/// How much of everything an organization has.
+/// Number of records of an organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct RecordCounts {
-    /// Tracked accounts, paused ones too.
+    /// Accounts, including paused ones.
     #[schemars(example = 128)]
     pub accounts: i64,
     /// Accounts whose own `is_active` is true.
     #[schemars(example = 121)]
     pub active_accounts: i64,
-    /// Creators; with `platform`, those with an account there.
+    /// Creators; with `platform`, those with an account on it.
     #[schemars(example = 64)]
     pub creators: i64,
-    /// Videos of either kind, each once.
+    /// Account-discovered and individually tracked videos, each counted once.
     #[schemars(example = 18_420)]
     pub videos: i64,
-    /// Videos that were found on accounts.
+    /// Account-discovered videos.
     #[schemars(example = 18_377)]
     pub account_videos: i64,
-    /// Videos that are tracked on their own.
+    /// Individually tracked videos.
     #[schemars(example = 96)]
     pub individual_videos: i64,
 }

@@ -40,26 +40,26 @@ const SHORT_QUERY_VIDEO_CAP: usize = 10;
 /// What a search found, best first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sections {
-    /// Accounts, by their usernames.
+    /// Accounts whose username matches.
     pub accounts: Vec<AccountHit>,
-    /// Creators, by their names.
+    /// Creators whose name matches.
     pub creators: Vec<CreatorHit>,
-    /// Videos of either kind, by their captions.
+    /// Videos whose caption matches, account-discovered or individually tracked.
     pub videos: Vec<VideoHit>,
     #[serde(skip)]
     pub effective_caps: EffectiveCaps,
 }
 
-/// The number of matches per section that was actually applied.
+/// Maximum number of matches per section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EffectiveCaps {
-    /// Accounts at most.
+    /// Maximum number of accounts.
     #[schemars(example = 10)]
     pub accounts: usize,
-    /// Creators at most.
+    /// Maximum number of creators.
     #[schemars(example = 10)]
     pub creators: usize,
-    /// Videos at most; fewer when the query is shorter than three characters.
+    /// Maximum number of videos; lower if the query has fewer than three characters.
     #[schemars(example = 10)]
     pub videos: usize,
 }

@@ -16,44 +16,44 @@ use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::write::Entity;
 
-/// An account whose username was found.
+/// An account whose username matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct AccountHit {
-    /// The id of the account.
+    /// Account id.
     pub id: Uuid,
-    /// Where the account is.
+    /// Platform of the account.
     pub platform: Platform,
-    /// The username on the platform.
+    /// Username on the platform.
     #[schemars(example = &"salt.and.tide")]
     pub username: String,
-    /// The name that the profile shows.
+    /// Display name.
     #[schemars(example = &"Salt & Tide")]
     pub display_name: Option<String>,
 }
 
-/// A creator whose name was found.
+/// A creator whose name matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct CreatorHit {
-    /// The id of the creator.
+    /// Creator id.
     pub id: Uuid,
-    /// What the creator is called.
+    /// Name of the creator.
     #[schemars(example = &"Marta Soares")]
     pub name: String,
 }
 
-/// A video whose caption was found.
+/// A video whose caption matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, sqlx::FromRow)]
 pub struct VideoHit {
-    /// The id of the video.
+    /// Video id.
     pub id: Uuid,
-    /// Where the video is.
+    /// Platform of the video.
     pub platform: Platform,
-    /// The caption.
+    /// Caption.
     #[schemars(example = &"First swell of the season. Sound on 🌊")]
     pub caption: Option<String>,
-    /// The tracked account that it was found on; null without one.
+    /// Tracked account on which the video was discovered; null if none.
     pub account_id: Option<Uuid>,
-    /// The username of who posted it.
+    /// Username of the account that posted it.
     #[schemars(example = &"salt.and.tide")]
     pub account_username: Option<String>,
 }
