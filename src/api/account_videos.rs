@@ -1,4 +1,4 @@
-//! Videos that were found on tracked accounts.
+//! Account-discovered videos.
 
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
@@ -14,7 +14,7 @@ use crate::model::video::{Video, VideoType};
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::{self, VideoFilter, VideoSort};
 
-/// Segments beside `{video_id}` that are no videos.
+/// Path segments next to `{video_id}` that are not videos.
 const LITERALS: &[&str] = &["metrics"];
 
 pub(super) fn router() -> Router {
@@ -37,24 +37,24 @@ impl ListSort for VideoSort {
     const DEFAULT: (Self, SortDirection) = (VideoSort::CreateTime, SortDirection::Desc);
 }
 
-/// The list of one account: its filter is the path.
-pub(super) struct OfAccountQuery {
+/// The page of one account's list, which is filtered by the path.
+pub(super) struct AccountVideosQuery {
     filter: VideoFilter,
     params: ListParams<VideoSort>,
 }
 
-impl FromQuery for OfAccountQuery {
+impl FromQuery for AccountVideosQuery {
     fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         let account = parts.request.params().get("account_id").and_then(|text| parse_uuid(text).ok());
         let filter =
             VideoFilter { account_id: Some(account.unwrap_or(Uuid::nil())), ..VideoFilter::default() };
-        OfAccountQuery { params: ListParams::read(query, parts, &filter), filter }
+        AccountVideosQuery { params: ListParams::read(query, parts, &filter), filter }
     }
 }
 
-/// Lists the videos that were found on tracked accounts.
+/// List account-discovered videos
 ///
-/// Those of all accounts together, newest first unless asked otherwise.
+/// Of all accounts; by default, the newest video comes first.
 #[endpoint(operation_id = "listAccountVideos")]
 async fn list(
     app: App,
@@ -67,24 +67,24 @@ async fn list(
     params.into_response(found)
 }
 
-/// Lists the videos that were found on one account.
+/// List an account's videos
 ///
-/// Newest first, unless asked otherwise. `account_id` is an id here, not a username.
+/// Its account-discovered videos; by default, the newest video comes first. `account_id` must be an id, not a username.
 #[endpoint(operation_id = "listVideosOfAccount")]
-pub(super) async fn list_of_account(
+pub(super) async fn list_by_account(
     app: App,
     caller: Caller,
-    args: Args<(Path<AccountIdPath>, Query<OfAccountQuery>)>,
+    args: Args<(Path<AccountIdPath>, Query<AccountVideosQuery>)>,
 ) -> Result<Collection<Video>, Problem> {
-    let Args((_, Query(OfAccountQuery { filter, params }))) = args;
+    let Args((_, Query(AccountVideosQuery { filter, params }))) = args;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
     params.into_response(found)
 }
 
-/// Reads one video that was found on a tracked account.
+/// Get an account-discovered video
 ///
-/// In the shape of the lists. A video that was only added on its own is found under `/videos`.
+/// A video that is only tracked individually is under `/videos`.
 #[endpoint(operation_id = "getAccountVideo")]
 async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
     let (organization, view) = (caller.organization, VideoType::AccountVideo);

@@ -1,4 +1,4 @@
-//! Tracked accounts.
+//! Accounts.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -30,12 +30,12 @@ use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
 use crate::store::records::accounts::{self, AccountFilter, AccountIdentifier, AccountSort};
 
-/// Segments beside `{account_id}` that are no accounts.
+/// Path segments next to `{account_id}` that are not accounts.
 const LITERALS: &[&str] = &["stats", "metrics"];
-/// How long a deletion waits for the history of the videos that stay, so that who asks next has it in every total.
-const MOVING: Duration = Duration::from_secs(2);
-/// Long enough for every profile URL.
-const USERNAME: RangeInclusive<usize> = 1..=500;
+/// How long a deletion waits until totals include the history of videos that remain tracked individually.
+const HISTORY_MOVE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Bounds of a username or profile URL.
+const USERNAME_CHARACTERS: RangeInclusive<usize> = 1..=500;
 
 pub(super) fn router() -> Router {
     Router::with_path("accounts")
@@ -48,7 +48,7 @@ pub(super) fn router() -> Router {
                 .push(get_or_head(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
-                .push(Router::with_path("videos").push(get_or_head(account_videos::list_of_account)))
+                .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
                 .push(Router::with_path("analytics").push(get_or_head(daily::get_account))),
         )
 }
@@ -78,37 +78,36 @@ impl FromQuery for ListQuery {
     fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         let filter = AccountFilter {
             platform: query.describe(ON_PLATFORM).variant("platform"),
-            is_active: query
-                .describe("Only those that are tracked, or only paused ones.")
-                .boolean("is_active"),
-            q: query.describe("A part of the username, in any case.").search_text("q"),
-            category: query.describe("Exactly this category.").text("category", MAX_CATEGORY_CHARS),
-            creator_id: query.describe("Only the accounts of this creator.").uuid("creator_id"),
+            is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
+            q: query.describe("Filter by a substring of the username, ignoring case.").search_text("q"),
+            category: query
+                .describe("Filter by category (exact match).")
+                .text("category", MAX_CATEGORY_CHARS),
+            creator_id: query.describe("Filter by creator.").uuid("creator_id"),
         };
         ListQuery { params: ListParams::read(query, parts, &filter), filter }
     }
 }
 
-/// An id, or a username behind an `@`.
-const ACCOUNT_NAME: &str = "^(?:@[A-Za-z0-9._]{1,30}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$";
-/// When a username does not tell which account is meant, or which one may have it.
-const AMBIGUOUS: &str = "The username is tracked on both platforms: say which by `platform`.";
+const ACCOUNT_NAME_PATTERN: &str =
+    "^(?:@[A-Za-z0-9._]{1,30}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$";
+const AMBIGUOUS: &str = "The username is tracked on both platforms: send `platform`.";
 
-/// `{account_id}`: an id, or a username behind an `@`.
+/// `{account_id}`: an id, or a username with a leading `@`.
 struct AccountPath {
     name: AccountIdentifier,
 }
 
 impl FromPath for AccountPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        path.describe("The id of the account, or its username behind an `@`.");
-        let text = path.text("account_id", || json!({"type": "string", "pattern": ACCOUNT_NAME}));
+        path.describe("Account id, or username with a leading `@`.");
+        let text = path.text("account_id", || json!({"type": "string", "pattern": ACCOUNT_NAME_PATTERN}));
         let name = match text.strip_prefix('@') {
             Some(username) => AccountIdentifier::Username(username.to_lowercase()),
             None => match parse_uuid(text) {
                 Ok(id) => AccountIdentifier::Id(id),
                 Err(_) => {
-                    path.add_violation("account_id", "must be a UUID, or a username with @ before it");
+                    path.add_violation("account_id", "must be a UUID, or a username with a leading @");
                     AccountIdentifier::Username(String::new())
                 }
             },
@@ -117,43 +116,44 @@ impl FromPath for AccountPath {
     }
 }
 
-/// Which platform's account of that name.
-struct OnPlatform {
+struct PlatformQuery {
     platform: Option<Platform>,
 }
 
-impl FromQuery for OnPlatform {
+impl FromQuery for PlatformQuery {
     fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
-        query.describe("Which account of that username, where it is tracked on both platforms.");
-        OnPlatform { platform: query.variant("platform") }
+        query.describe("Platform of the username, if it is tracked on both.");
+        PlatformQuery { platform: query.variant("platform") }
     }
 }
 
-/// The fields that a create and a change share.
+/// Reads the fields that creates and updates share.
 fn read_change(body: &mut BodyFields<'_>) -> AccountChange {
     AccountChange {
-        is_active: body.describe("False pauses tracking, true resumes it.").boolean("is_active"),
+        is_active: body.describe("`false` pauses tracking, `true` resumes it.").boolean("is_active"),
         category: body
-            .describe("A label of your own; null removes it.")
+            .describe("Your own label; null removes it.")
             .nullable("category", |body, name| body.text(name, &(0..=MAX_CATEGORY_CHARS))),
         metadata: body.describe(TAGS).metadata("metadata"),
         scrape_interval_hours: body
-            .describe("Hours from one scrape to the next.")
+            .describe("Hours between scrapes.")
             .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
         creator_id: body
-            .describe("The creator that the account belongs to; null unlinks it.")
+            .describe("Creator of the account; null unlinks it.")
             .nullable("creator_id", BodyFields::uuid),
         max_recent_posts_per_account: body
-            .describe("How many posts the first scrape reads; null takes the organization's default.")
+            .describe(
+                "Maximum number of posts that the first scrape reads; null for the organization's default.",
+            )
             .nullable("max_recent_posts_per_account", |body, name| body.integer(name, &MAX_RECENT_POSTS)),
         post_lookback_days: body
-            .describe("How many days back the first scrape reads; null takes the organization's default.")
+            .describe("Number of days that the first scrape goes back; null for the organization's default.")
             .nullable("post_lookback_days", |body, name| body.integer(name, &POST_LOOKBACK_DAYS)),
     }
 }
 
 struct CreateBody {
-    /// Absent only from bodies that are refused.
+    /// `None` only if the body is invalid.
     new: Option<NewAccount>,
 }
 
@@ -163,19 +163,20 @@ impl FromBody for CreateBody {
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        let named = read_named(body);
+        let username = read_username(body);
         let change = read_change(body);
-        CreateBody { new: named.map(|(platform, username)| NewAccount { platform, username, change }) }
+        CreateBody { new: username.map(|(platform, username)| NewAccount { platform, username, change }) }
     }
 }
 
-/// Reads which account of which platform is meant.
-pub(super) fn read_named(body: &mut BodyFields<'_>) -> Option<(Platform, Username)> {
+/// Reads `platform` and `username`.
+pub(super) fn read_username(body: &mut BodyFields<'_>) -> Option<(Platform, Username)> {
     body.require("platform");
     body.require("username");
-    let platform = body.describe("Where the account is.").variant::<Platform>("platform");
-    let text =
-        body.describe("The username, with or without `@`, or the profile's URL.").text("username", &USERNAME);
+    let platform = body.describe("Platform of the account.").variant::<Platform>("platform");
+    let text = body
+        .describe("Username, with or without `@`, or profile URL.")
+        .text("username", &USERNAME_CHARACTERS);
     body.one_of_schemas(|| by_platform("username", Username::pattern));
     let (platform, text) = platform.zip(text)?;
     match Username::parse(platform, &text) {
@@ -188,7 +189,7 @@ pub(super) fn read_named(body: &mut BodyFields<'_>) -> Option<(Platform, Usernam
 }
 
 /// Matches the usernames of all platforms.
-fn any_username() -> String {
+fn username_pattern() -> String {
     Platform::ALL.map(Username::pattern).join("|")
 }
 
@@ -204,23 +205,23 @@ impl FromBody for PatchBody {
 
     fn read(body: &mut BodyFields<'_>) -> Self {
         let change = read_change(body);
-        body.describe("The new username of an account that was renamed on its platform, or the right one of an account that could \
-             never be read; or its profile's URL.");
-        let username = body.text_parsed("username", &USERNAME, any_username, |text| {
+        body.describe("New username or profile URL, if the account was renamed on its platform or could never be scraped under the \
+             current one.");
+        let username = body.text_parsed("username", &USERNAME_CHARACTERS, username_pattern, |text| {
             let read = Platform::ALL.map(|platform| Username::parse(platform, &text));
             if read.iter().any(Result::is_ok) {
                 Ok(text)
             } else {
-                Err("is no username of any platform".to_owned())
+                Err("is not a username of any platform".to_owned())
             }
         });
         PatchBody { change, username }
     }
 }
 
-/// Lists the tracked accounts.
+/// List accounts
 ///
-/// Those that were added last come first, unless asked otherwise.
+/// By default, the latest added account comes first.
 #[endpoint(operation_id = "listAccounts")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Account>, Problem> {
     let ListQuery { filter, params } = query.0;
@@ -228,10 +229,10 @@ async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Colle
     params.into_response(found)
 }
 
-/// Tracks an account.
+/// Track an account
 ///
-/// It is there at once; its first scrape follows within seconds. `409` names the account when the organization
-/// tracks it already.
+/// Returns at once; the first scrape follows within seconds. If the account is already tracked, the response is 409 and
+/// `detail` names it.
 #[endpoint(operation_id = "createAccount")]
 async fn create(
     app: App,
@@ -239,7 +240,7 @@ async fn create(
     args: Args<(Body<CreateBody>, IdempotencyKey)>,
 ) -> Result<Created<Account>, Problem> {
     let Args((Body(CreateBody { new }), idempotency)) = args;
-    let new = new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
+    let new = new.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -256,14 +257,14 @@ async fn create(
     .await
 }
 
-/// Reads one account.
+/// Get an account
 ///
-/// `account_id` is an id, or a username behind an `@`.
+/// By id, or by username with a leading `@`.
 #[endpoint(operation_id = "getAccount", responses((status_code = 409, description = AMBIGUOUS)))]
 async fn get(
     app: App,
     caller: Caller,
-    args: Args<(Path<AccountPath>, Query<OnPlatform>)>,
+    args: Args<(Path<AccountPath>, Query<PlatformQuery>)>,
 ) -> Result<Data<Account>, Problem> {
     let Args((Path(path), Query(query))) = args;
     let id = accounts::find(&app.pg, caller.organization, &path.name, query.platform).await?;
@@ -271,21 +272,21 @@ async fn get(
     Ok(Data { data })
 }
 
-/// Changes an account: only the fields that are sent.
+/// Update an account
 ///
-/// `account_id` is an id, or a username behind an `@`.
+/// Changes only the fields that are sent. The account is named by id, or by username with a leading `@`.
 #[endpoint(
     operation_id = "updateAccount",
     responses((
         status_code = 409,
-        description = "The username in the path is tracked on both platforms, or the account cannot take the new one: \
-                       it is another account's, or this account is read under its own and not known to be gone.",
+        description = "The username in the path is tracked on both platforms, or the new one is rejected: another account \
+                       has it, or the account is still available under its current one.",
     ))
 )]
 async fn patch(
     app: App,
     caller: Caller,
-    args: Args<(Path<AccountPath>, Query<OnPlatform>, Body<PatchBody>)>,
+    args: Args<(Path<AccountPath>, Query<PlatformQuery>, Body<PatchBody>)>,
 ) -> Result<Data<Account>, Problem> {
     let Args((Path(path), Query(query), Body(body))) = args;
     let now = app.clock.now().await;
@@ -303,41 +304,41 @@ async fn patch(
     .await
 }
 
-/// Stops tracking an account and deletes it.
+/// Delete an account
 ///
-/// Its discovered videos and their history go with it; those that are also tracked individually stay.
+/// Also deletes its discovered videos and their history. Videos that are also tracked individually remain.
 #[endpoint(operation_id = "deleteAccount", responses((status_code = 409, description = AMBIGUOUS)))]
 async fn delete(
     app: App,
     caller: Caller,
-    args: Args<(Path<AccountPath>, Query<OnPlatform>)>,
+    args: Args<(Path<AccountPath>, Query<PlatformQuery>)>,
 ) -> Result<NoContent, Problem> {
     let Args((Path(path), Query(query))) = args;
-    let moves = in_transaction(|| async {
+    let deletion = in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
-        let some_stay = change::delete(&mut write, id).await?;
+        let some_remain = change::delete(&mut write, id).await?;
         let committed = write.commit().await?;
-        Ok(committed.outbox_position.filter(|_| some_stay))
+        Ok(committed.outbox_position.filter(|_| some_remain))
     });
-    if let Some(position) = moves.await? {
-        let moved = visibility::wait_for_position(&app.pg, caller.organization, position);
-        // The deletion is done however long that takes.
-        let _ = tokio::time::timeout(MOVING, moved).await;
+    if let Some(position) = deletion.await? {
+        let history_moved = visibility::wait_for_position(&app.pg, caller.organization, position);
+        // The account is deleted, whether or not this times out.
+        let _ = tokio::time::timeout(HISTORY_MOVE_TIMEOUT, history_moved).await;
     }
     Ok(NoContent)
 }
 
-/// Which days the numbers of posts are of.
+/// The days of the post counts.
 #[derive(Debug, Serialize, JsonSchema)]
 struct StatsMeta {
-    /// Oldest day first; the last one is today, in UTC.
+    /// UTC days, oldest first; the last one is today.
     days: [chrono::NaiveDate; 7],
 }
 
-/// Tells how much every account posted in the last seven days.
+/// List post counts of accounts
 ///
-/// Every account is told, paused ones too, in the order of their ids.
+/// Posts per day over the last seven days, of all accounts including paused ones, in the order of their ids.
 #[endpoint(operation_id = "listAccountStats")]
 async fn stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
     let today = app.clock.now().await.date_naive();

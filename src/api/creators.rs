@@ -19,7 +19,7 @@ use crate::store::Write;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
 
-/// Segments beside `{creator_id}` that are no creators.
+/// Path segments next to `{creator_id}` that are not creators.
 const LITERALS: &[&str] = &["top"];
 
 pub(super) fn router() -> Router {
@@ -58,15 +58,15 @@ struct ListQuery {
 impl FromQuery for ListQuery {
     fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         let filter = CreatorFilter {
-            q: query.describe("A part of the name, in any case.").search_text("q"),
-            is_active: query.describe("Only active creators, or only paused ones.").boolean("is_active"),
+            q: query.describe("Filter by a substring of the name, ignoring case.").search_text("q"),
+            is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
         };
         ListQuery { params: ListParams::read(query, parts, &filter), filter }
     }
 }
 
-const NAME: &str = "What the creator is called; names need not be unique.";
-const IS_ACTIVE: &str = "False pauses the collecting of all its accounts.";
+const NAME: &str = "Name; need not be unique.";
+const IS_ACTIVE: &str = "`false` pauses tracking of all its accounts.";
 
 struct CreateBody(NewCreator);
 
@@ -101,9 +101,9 @@ impl FromBody for PatchBody {
     }
 }
 
-/// Lists the creators.
+/// List creators
 ///
-/// By name, unless asked otherwise. `accounts_summary` tells what is linked to each of them now.
+/// By default, sorted by name. `accounts_summary` is about the accounts that are linked now.
 #[endpoint(operation_id = "listCreators")]
 async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Creator>, Problem> {
     let ListQuery { filter, params } = query.0;
@@ -111,9 +111,9 @@ async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Colle
     params.into_response(found)
 }
 
-/// Makes a creator.
+/// Create a creator
 ///
-/// Accounts come to it by `PUT /creators/{creator_id}/accounts/{account_id}`, or by their own `creator_id`.
+/// Link accounts with `PUT /creators/{creator_id}/accounts/{account_id}`, or with the account field `creator_id`.
 #[endpoint(operation_id = "createCreator")]
 async fn create(
     app: App,
@@ -136,18 +136,19 @@ async fn create(
     .await
 }
 
-/// Reads one creator.
+/// Get a creator
 ///
-/// With a summary of the accounts that are linked to it now.
+/// `accounts_summary` is about the accounts that are linked now.
 #[endpoint(operation_id = "getCreator")]
 async fn get(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<Data<Creator>, Problem> {
     let data = creators::get(&app.pg, caller.organization, path.0.creator_id).await?;
     Ok(Data { data })
 }
 
-/// Changes a creator: only the fields that are sent.
+/// Update a creator
 ///
-/// Pausing it pauses the collecting of all its accounts; their own `is_active` stays as it is.
+/// Changes only the fields that are sent. Pausing a creator pauses tracking of all its accounts; their own `is_active`
+/// does not change.
 #[endpoint(operation_id = "updateCreator")]
 async fn patch(
     app: App,
@@ -165,9 +166,9 @@ async fn patch(
     .await
 }
 
-/// Deletes a creator.
+/// Delete a creator
 ///
-/// Its accounts stay and are linked to nobody.
+/// Its accounts remain, without a creator.
 #[endpoint(operation_id = "deleteCreator")]
 async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent, Problem> {
     in_transaction(|| async {

@@ -1,4 +1,4 @@
-//! Fields and words that several resources share.
+//! Parameters and fields that several resources share.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -13,16 +13,16 @@ use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::records::videos::VideoFilter;
 
-pub(super) const ON_PLATFORM: &str = "Only this platform.";
-pub(super) const VIDEO_IDS: &str = "Ids of videos, discovered and individually tracked ones alike.";
-pub(super) const TAGS: &str = "Tags of your own, text by text; they replace those that are there.";
+pub(super) const ON_PLATFORM: &str = "Filter by platform.";
+pub(super) const VIDEO_IDS: &str = "Ids of account-discovered or individually tracked videos.";
+pub(super) const TAGS: &str = "Your own tags, replacing all existing ones.";
 
 impl ApiEnum for Platform {
     const VARIANTS: &'static [(&'static str, Self)] =
         &[("instagram", Platform::Instagram), ("tiktok", Platform::Tiktok)];
 }
 
-/// What the platforms' own rules of a text make of a body that names the platform beside it.
+/// Schemas of a text whose pattern depends on the `platform` of the same body.
 pub(super) fn by_platform(name: &'static str, pattern: fn(Platform) -> String) -> Vec<Value> {
     let case = |(word, platform): &(&str, Platform)| json!({"properties": {"platform": {"const": word}, name: {"pattern": pattern(*platform)}}});
     Platform::VARIANTS.iter().map(case).collect()
@@ -36,7 +36,7 @@ pub(super) struct CreatorPath {
 
 impl FromPath for CreatorPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        CreatorPath { creator_id: path.describe("The id of the creator.").uuid("creator_id") }
+        CreatorPath { creator_id: path.describe("Creator id.").uuid("creator_id") }
     }
 }
 
@@ -48,11 +48,11 @@ pub(super) struct VideoPath {
 
 impl FromPath for VideoPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        VideoPath { video_id: path.describe("The id of the video.").uuid("video_id") }
+        VideoPath { video_id: path.describe("Video id.").uuid("video_id") }
     }
 }
 
-/// The filters and the page of a list of videos.
+/// Filters and page of a list of videos.
 pub(super) struct VideosQuery<S> {
     pub(super) filter: VideoFilter,
     pub(super) params: ListParams<S>,
@@ -62,10 +62,10 @@ impl<S: ListSort> FromQuery for VideosQuery<S> {
     fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
         let filter = VideoFilter {
             platform: query.describe(ON_PLATFORM).variant("platform"),
-            account_id: query.describe("Only the videos of this account.").uuid("account_id"),
-            creator_id: query.describe("Only the videos of this creator's accounts.").uuid("creator_id"),
-            is_active: query.describe("Only those with this value of `is_active`.").boolean("is_active"),
-            q: query.describe("A part of the caption, in any case.").search_text("q"),
+            account_id: query.describe("Filter by account.").uuid("account_id"),
+            creator_id: query.describe("Filter by the creator of the account.").uuid("creator_id"),
+            is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
+            q: query.describe("Filter by a substring of the caption, ignoring case.").search_text("q"),
         };
         VideosQuery { params: ListParams::read(query, parts, &filter), filter }
     }
@@ -79,7 +79,7 @@ pub(super) struct AccountIdPath {
 
 impl FromPath for AccountIdPath {
     fn read(path: &mut PathParams<'_>) -> Self {
-        AccountIdPath { account_id: path.describe("The id of the account.").uuid("account_id") }
+        AccountIdPath { account_id: path.describe("Account id.").uuid("account_id") }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which accounts are a creator's.
+//! Links between creators and accounts.
 
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
@@ -28,15 +28,15 @@ struct LinkPath {
 impl FromPath for LinkPath {
     fn read(path: &mut PathParams<'_>) -> Self {
         LinkPath {
-            creator_id: path.describe("The id of the creator.").uuid("creator_id"),
-            account_id: path.describe("The id of the account.").uuid("account_id"),
+            creator_id: path.describe("Creator id.").uuid("creator_id"),
+            account_id: path.describe("Account id.").uuid("account_id"),
         }
     }
 }
 
-/// Reads the link between a creator and an account.
+/// Get a creator link
 ///
-/// It answers where `Location` led when the account was linked.
+/// 404 if the account is not linked to this creator.
 #[endpoint(operation_id = "getCreatorAccount")]
 async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<CreatorAccountLink>, Problem> {
     let LinkPath { creator_id, account_id } = path.0;
@@ -44,12 +44,12 @@ async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<Crea
     Ok(Data { data })
 }
 
-/// Links an account to a creator.
+/// Create a creator link
 ///
-/// An account belongs to one creator at most: `409` when it is another one's.
+/// Links an account to a creator. An account has at most one creator; if it has another one, the response is 409.
 #[endpoint(
     operation_id = "linkCreatorAccount",
-    responses((status_code = 409, description = "The account belongs to another creator."))
+    responses((status_code = 409, description = "The account is linked to another creator."))
 )]
 async fn put(
     app: App,
@@ -69,9 +69,9 @@ async fn put(
     .await
 }
 
-/// Takes an account from a creator.
+/// Delete a creator link
 ///
-/// The account stays tracked, and its whole history leaves the creator's numbers.
+/// The account remains tracked. Its history no longer counts for the creator.
 #[endpoint(operation_id = "unlinkCreatorAccount")]
 async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent, Problem> {
     let LinkPath { creator_id, account_id } = path.0;

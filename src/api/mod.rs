@@ -1,4 +1,4 @@
-//! The endpoints, one file per group of the specification: parameters, bodies and handlers, no SQL.
+//! The endpoints, one file per resource: parameters, handlers and responses. No SQL.
 
 mod account_videos;
 mod accounts;
@@ -6,6 +6,7 @@ mod creators;
 mod daily;
 mod deltas;
 mod fields;
+mod health;
 mod links;
 mod metrics;
 mod openapi;
@@ -24,21 +25,21 @@ pub use v1::DeprecationHeaders;
 
 use crate::http;
 
-/// Every route of the service.
+/// All routes of the service.
 pub fn routes() -> Router {
     let public = http::public()
         .push(Router::with_path("v2").push(public()))
         .push(Router::with_path("v1").push(v1::public()));
-    // Both versions know the same keys and count together.
+    // Both versions share keys and rate limits.
     let private = http::private()
         .push(Router::with_path("v2").push(private()))
         .push(Router::with_path("v1").push(v1::private()));
     Router::new().push(public).push(private).push(openapi::docs())
 }
 
-/// What needs no key and is not rate limited.
+/// Routes without authentication and rate limit.
 fn public() -> Router {
-    Router::new().oapi_tag("System").push(system::public()).push(openapi::router())
+    Router::new().oapi_tag("System").push(health::router()).push(system::public()).push(openapi::router())
 }
 
 fn private() -> Router {

@@ -1,4 +1,4 @@
-//! The document of the API, and the pages that show it to people. Everything they need is served from here.
+//! The OpenAPI document, and the documentation page that shows it without loading anything from other hosts.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::http::forwarded::base_url;
 use crate::http::openapi::{self, ApiInfo, build_document};
 use crate::http::route::get_or_head;
 
-/// Stands in the kept document where the service's address comes.
+/// Placeholder for the base URL of the service.
 const BASE_URL: &str = "{base_url}";
 
 const INFO: ApiInfo = ApiInfo {
@@ -23,12 +23,12 @@ const INFO: ApiInfo = ApiInfo {
     description: include_str!("openapi.md"),
     tags: &[
         ("Accounts", "Tracked social accounts."),
-        ("Account videos", "Videos that were found on tracked accounts."),
-        ("Videos", "Videos that are tracked individually, and the history of any video."),
-        ("Creators", "People behind accounts, and which accounts are theirs."),
-        ("Analytics", "What was gained over windows of time."),
-        ("Search", "Usernames, names and captions at once."),
-        ("System", "The service itself."),
+        ("Account videos", "Videos discovered on tracked accounts."),
+        ("Videos", "Individually tracked videos, and analytics of all videos."),
+        ("Creators", "Creators and the accounts linked to them."),
+        ("Analytics", "Gains of the organization over windows of days."),
+        ("Search", "Search in usernames, creator names and captions."),
+        ("System", "Health, versions and the API key."),
     ],
     server: "{base_url}/v2",
 };
@@ -37,25 +37,24 @@ static DOCUMENT: LazyLock<String> =
     LazyLock::new(|| build_document(&super::public(), &super::private(), &INFO).to_string());
 
 const PAGE: &str = include_str!("docs.html");
-/// What the page loads, of all that its library brings.
+/// The files of Swagger UI that the page loads.
 const FILES: &[&str] = &["swagger-ui.css", "swagger-ui-bundle.js"];
-/// The page needs nothing from any other host.
-const POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:; \
+const CONTENT_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:; \
                       style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'";
 
 pub(super) fn router() -> Router {
     Router::with_path("openapi.json").push(get_or_head(read_openapi))
 }
 
-/// Beside the versions of the API.
+/// The documentation page, outside the API versions.
 pub(super) fn docs() -> Router {
     let files = Router::with_path("{**file}").push(get_or_head(Files(SwaggerUi::new(""))));
     Router::with_path("docs").push(get_or_head(read_docs)).push(files)
 }
 
-/// Reads this document.
+/// Get the OpenAPI document
 ///
-/// It is made from the code that serves it. People read it at `/docs`.
+/// `/docs` shows it as a page.
 #[endpoint(operation_id = "getOpenApi")]
 async fn read_openapi(req: &mut Request, depot: &mut Depot) -> Document {
     Document(DOCUMENT.replacen(BASE_URL, &base_url(req, depot), 1))
@@ -65,7 +64,7 @@ struct Document(String);
 
 impl EndpointOutRegister for Document {
     fn register(_components: &mut Components, operation: &mut Operation) {
-        openapi::add_success::<Map<String, Value>>(operation, "200", "The document.");
+        openapi::add_success::<Map<String, Value>>(operation, "200", "The OpenAPI document.");
     }
 }
 
@@ -77,25 +76,24 @@ impl Writer for Document {
     }
 }
 
-/// Shows the document to people.
 #[handler]
 async fn read_docs(req: &mut Request, res: &mut Response) {
-    // The page stands beside the folder of its files, whichever way its address is spelled.
+    // Relative to the page, with or without a trailing slash.
     let root = if req.uri().path().ends_with('/') { "../" } else { "" };
     let headers = res.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
     res.body(ResBody::Once(PAGE.replace("{root}", root).into()));
 }
 
-/// The files of the page.
+/// Serves the files of the page and no others of Swagger UI.
 struct Files(SwaggerUi);
 
 #[async_trait]
 impl Handler for Files {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let known = req.params().tail().is_some_and(|file| FILES.contains(&file));
-        if known {
+        let is_used = req.params().tail().is_some_and(|file| FILES.contains(&file));
+        if is_used {
             self.0.handle(req, depot, res, ctrl).await;
         } else {
             Problem::not_found("no route matches this path").write(req, depot, res).await;

@@ -1,4 +1,4 @@
-//! Search over usernames, creator names and captions at once.
+//! Full-text search over usernames, creator names and captions.
 
 use std::time::Instant;
 
@@ -29,10 +29,10 @@ impl FromQuery for SearchQuery {
     fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
         SearchQuery {
             q: query
-                .describe("What to look for; nothing is found by nothing.")
+                .describe("Text to find; an empty one finds nothing.")
                 .search_text("q")
                 .unwrap_or_default(),
-            limit: query.describe("The most matches of each kind.").integer_or(
+            limit: query.describe("Maximum number of matches per section.").integer_or(
                 "limit",
                 &SHORT_LIST_SIZE,
                 DEFAULT_SHORT_LIST_SIZE,
@@ -41,22 +41,22 @@ impl FromQuery for SearchQuery {
     }
 }
 
-/// What was searched for, and how many matches each section may have.
+/// The query, and the limits of its sections.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SearchMeta {
-    /// The query as it was understood: trimmed.
+    /// The query, trimmed.
     #[schemars(example = &"tide")]
     query: String,
-    /// The `limit` that was asked for.
+    /// The requested `limit`.
     #[schemars(example = 10)]
     limit_per_section: i64,
-    /// How many matches each section may have in effect.
+    /// Limits in effect.
     effective_caps: EffectiveCaps,
 }
 
-/// Searches usernames, creator names and captions at once.
+/// Search names and captions
 ///
-/// Finds every text that contains the query, in any case, best matches first.
+/// Finds usernames, creator names and captions that contain the query, ignoring case. Best matches come first.
 #[endpoint(operation_id = "search")]
 async fn search(
     app: App,
@@ -64,19 +64,19 @@ async fn search(
     query: Query<SearchQuery>,
 ) -> Result<WithMeta<Sections, SearchMeta>, Problem> {
     let SearchQuery { q, limit } = query.0;
-    let most = usize::try_from(limit).unwrap_or_default();
-    let data = watched(app.search.search(&app.pg, caller.organization, &q, most)).await?;
+    let cap = usize::try_from(limit).unwrap_or_default();
+    let data = measured(app.search.search(&app.pg, caller.organization, &q, cap)).await?;
     let meta = SearchMeta { query: q, limit_per_section: limit, effective_caps: data.effective_caps };
     Ok(WithMeta { data, meta })
 }
 
-/// Does a search so that traces and metrics see how long it takes, and nothing of what is sought.
-async fn watched<T>(work: impl Future<Output = T>) -> T {
-    let began = Instant::now();
+/// Records a span and the duration, without the query.
+async fn measured<T>(query: impl Future<Output = T>) -> T {
+    let started = Instant::now();
     let span = crate::traced!("search", http.route = trace::current_route().as_deref());
-    let done = work.instrument(span).await;
+    let found = query.instrument(span).await;
     if let Some(metrics) = metrics::instruments() {
-        metrics::record_duration(&metrics.search_duration, began.elapsed(), &[]);
+        metrics::record_duration(&metrics.search_duration, started.elapsed(), &[]);
     }
-    done
+    found
 }

@@ -1,4 +1,4 @@
-//! Videos that are tracked on their own.
+//! Individually tracked videos.
 
 use std::ops::RangeInclusive;
 
@@ -25,10 +25,10 @@ use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoChange};
 use crate::store::records::videos::{self, TrackedVideoSort, VideoSort};
 
-/// Segments beside `{video_id}` that are no videos.
+/// Path segments next to `{video_id}` that are not videos.
 const LITERALS: &[&str] = &["metrics", "deltas"];
-/// Long enough for every URL of a video with its tracking parameters.
-pub(super) const IDENTIFIER: RangeInclusive<usize> = 1..=2048;
+/// Bounds of an identifier; URLs may have long tracking parameters.
+pub(super) const IDENTIFIER_CHARACTERS: RangeInclusive<usize> = 1..=2048;
 
 pub(super) fn router() -> Router {
     Router::with_path("videos")
@@ -59,13 +59,12 @@ impl ListSort for TrackedVideoSort {
     const DEFAULT: (Self, SortDirection) = (TrackedVideoSort::AddedAt, SortDirection::Desc);
 }
 
-const IS_ACTIVE: &str = "False pauses tracking, true resumes it.";
-const INTERVAL: &str = "Hours from one scrape to the next.";
+const IS_ACTIVE: &str = "`false` pauses tracking, `true` resumes it.";
+const INTERVAL: &str = "Hours between scrapes.";
 
-/// A video to be tracked: its platform and whatever names it there.
 struct CreateBody {
-    /// Absent only from bodies that are refused.
-    named: Option<(Platform, VideoIdentifier)>,
+    /// `None` only if the body is invalid.
+    video: Option<(Platform, VideoIdentifier)>,
     tracking: NewTracking,
 }
 
@@ -78,32 +77,27 @@ impl FromBody for CreateBody {
     fn read(body: &mut BodyFields<'_>) -> Self {
         body.require("platform");
         body.require("identifier");
-        let platform = body.describe("Where the video is.").variant::<Platform>("platform");
+        let platform = body.describe("Platform of the video.").variant::<Platform>("platform");
         let text = body
-            .describe(
-                "The video's URL, an Instagram shortcode, the platform's id, or a short link of TikTok.",
-            )
-            .text("identifier", &IDENTIFIER);
+            .describe("Video URL, TikTok short link, Instagram shortcode, or id on the platform.")
+            .text("identifier", &IDENTIFIER_CHARACTERS);
         body.one_of_schemas(|| by_platform("identifier", VideoIdentifier::pattern));
         let tracking = NewTracking {
-            is_active: body.describe("False adds it paused.").boolean_or("is_active", true),
-            metadata: body
-                .describe("Tags of your own, text by text.")
-                .metadata("metadata")
-                .unwrap_or_default(),
+            is_active: body.describe("`false` adds the video paused.").boolean_or("is_active", true),
+            metadata: body.describe("Your own tags.").metadata("metadata").unwrap_or_default(),
             scrape_interval_hours: body.describe(INTERVAL).integer_or(
                 "scrape_interval_hours",
                 &SCRAPE_INTERVAL_HOURS,
                 DEFAULT_SCRAPE_INTERVAL_HOURS,
             ),
         };
-        let named = platform.zip(text).and_then(|(platform, text)| {
+        let video = platform.zip(text).and_then(|(platform, text)| {
             VideoIdentifier::parse(platform, &text)
                 .map(|identifier| (platform, identifier))
                 .map_err(|error| body.violations.add("identifier", error.to_string()))
                 .ok()
         });
-        CreateBody { named, tracking }
+        CreateBody { video, tracking }
     }
 }
 
@@ -128,9 +122,9 @@ impl FromBody for PatchBody {
     }
 }
 
-/// Lists the videos that are tracked individually.
+/// List individually tracked videos
 ///
-/// Those that were added last come first, unless asked otherwise. What was only found on a tracked account is listed under
+/// By default, the latest added video comes first. Videos that were only discovered on an account are listed under
 /// `/account-videos`.
 #[endpoint(operation_id = "listVideos")]
 async fn list(
@@ -144,14 +138,14 @@ async fn list(
     params.into_response(found)
 }
 
-/// Tracks a video on its own.
+/// Track a video
 ///
-/// It is there at once; its first scrape follows within seconds. One that was found on a tracked account keeps its id
-/// and is in both lists from then on. `409` names the video when the organization tracks it individually already. A
-/// short link is resolved by asking TikTok, which may take up to ten seconds.
+/// Returns at once; the first scrape follows within seconds. A video that was discovered on an account keeps its id and is
+/// in both lists. If the video is already tracked individually, the response is 409 and `detail` names it. A short link is
+/// resolved by a request to TikTok, which may take up to 10 seconds.
 #[endpoint(
     operation_id = "createVideo",
-    responses((status_code = 502, description = "TikTok did not say where the short link leads."))
+    responses((status_code = 502, description = "TikTok did not resolve the short link."))
 )]
 async fn create(
     app: App,
@@ -159,17 +153,17 @@ async fn create(
     deadline: Deadline,
     args: Args<(Body<CreateBody>, IdempotencyKey)>,
 ) -> Result<Created<Video>, Problem> {
-    let Args((Body(CreateBody { named, tracking }), idempotency)) = args;
+    let Args((Body(CreateBody { video, tracking }), idempotency)) = args;
     let (platform, identifier) =
-        named.ok_or_else(|| Problem::internal("a body without a video was taken for valid"))?;
-    refuse_unreadable(&app, "identifier", platform, &identifier)?;
+        video.ok_or_else(|| Problem::internal("a create body without a video passed validation"))?;
+    require_readable(&app, "identifier", platform, &identifier)?;
     let video = match identifier {
         VideoIdentifier::Video(video) => video,
         VideoIdentifier::ShortLink(link) => {
             if let Some(first) = idempotency.stored_response(&app.pg, caller.organization).await? {
                 return Ok(first);
             }
-            follow(&app, &deadline, "identifier", link).await?
+            resolve_short_link(&app, &deadline, "identifier", link).await?
         }
     };
     let now = app.clock.now().await;
@@ -180,7 +174,7 @@ async fn create(
             return Ok(first);
         }
         let id = change::create(&mut write, &new, now).await?;
-        let video = read_one(&app, &mut write, id).await?;
+        let video = fetch(&app, &mut write, id).await?;
         let created = Created::at(format!("/v2/videos/{id}"), &video)?;
         idempotency.store(&mut write, &created).await?;
         write.commit().await?;
@@ -189,8 +183,8 @@ async fn create(
     .await
 }
 
-/// Refuses a video that would wait for ever, because no configured source reads one by such a name.
-pub(super) fn refuse_unreadable(
+/// Rejects a video that no configured source can scrape by this identifier.
+pub(super) fn require_readable(
     app: &App,
     field: &'static str,
     platform: Platform,
@@ -209,13 +203,13 @@ pub(super) fn refuse_unreadable(
         return Ok(());
     }
     let message = format!(
-        "names a video that no configured source can read: none looks up a video of {platform} by {by}; track its account instead"
+        "cannot be scraped: no configured source finds a {platform} video by {by}; track its account instead"
     );
     Err(Problem::invalid_field(field, message))
 }
 
-/// Asks the platform which video a short link leads to.
-pub(super) async fn follow(
+/// Resolves a short link by a request to the platform.
+pub(super) async fn resolve_short_link(
     app: &App,
     deadline: &Deadline,
     field: &'static str,
@@ -223,29 +217,29 @@ pub(super) async fn follow(
 ) -> Result<VideoReference, Problem> {
     let failed = |cause: &str| {
         Problem::upstream(
-            "the platform did not say where the short link leads: try again, or send the video's own URL",
+            "the platform did not resolve the short link: try again, or send the video URL",
             cause,
         )
     };
-    let asked = short_links::resolve(link, app.settings.short_link_url.as_ref());
-    match deadline.await_external(short_links::RESOLVE_TIMEOUT, asked).await {
+    let resolve = short_links::resolve(link, app.settings.short_link_url.as_ref());
+    match deadline.await_external(short_links::RESOLVE_TIMEOUT, resolve).await {
         Ok(Ok(video)) => Ok(video),
         Ok(Err(error @ ShortLinkError::NoVideo)) => {
-            Err(Problem::invalid_field(field, format!("names no video: {error}")))
+            Err(Problem::invalid_field(field, format!("is not a video: {error}")))
         }
         Ok(Err(ShortLinkError::Failed(cause))) => Err(failed(&cause)),
-        Err(ExternalTimeout) => Err(failed("no answer in time")),
+        Err(ExternalTimeout) => Err(failed("timed out")),
     }
 }
 
-async fn read_one(app: &App, write: &mut Write, id: uuid::Uuid) -> Result<Video, Problem> {
+async fn fetch(app: &App, write: &mut Write, id: uuid::Uuid) -> Result<Video, Problem> {
     let (organization, view) = (write.organization(), VideoType::Video);
     Ok(videos::get(write.connection(), organization, view, &app.readable, id).await?)
 }
 
-/// Reads one individually tracked video.
+/// Get an individually tracked video
 ///
-/// A video that was only found on a tracked account is found under `/account-videos`.
+/// A video that was only discovered on an account is under `/account-videos`.
 #[endpoint(operation_id = "getVideo")]
 async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
     let (organization, view) = (caller.organization, VideoType::Video);
@@ -253,9 +247,10 @@ async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Vid
     Ok(Data { data })
 }
 
-/// Changes how a video is tracked: only the fields that are sent.
+/// Update a video
 ///
-/// They are about its tracking on its own: where it was found on an account as well, it goes on being collected there.
+/// Changes only the fields that are sent. They affect individual tracking only: a video that was also discovered on an
+/// account is still updated with that account.
 #[endpoint(operation_id = "updateVideo")]
 async fn patch(
     app: App,
@@ -266,16 +261,16 @@ async fn patch(
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         change::update(&mut write, path.video_id, &body.change).await?;
-        let data = read_one(&app, &mut write, path.video_id).await?;
+        let data = fetch(&app, &mut write, path.video_id).await?;
         write.commit().await?;
         Ok(Data { data })
     })
     .await
 }
 
-/// Stops tracking a video on its own.
+/// Stop tracking a video
 ///
-/// It is deleted with its history, unless it was found on a tracked account: then it stays there.
+/// Deletes the video and its history, unless it was also discovered on a tracked account.
 #[endpoint(operation_id = "deleteVideo")]
 async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent, Problem> {
     in_transaction(|| async {

@@ -181,7 +181,7 @@ async fn rejected_credentials_pause_the_source() {
     let health = tracker.health().await;
     assert_eq!(health["status"], "degraded");
     assert!(
-        health["detail"].as_str().is_some_and(|detail| detail.starts_with("instagram refused")),
+        health["detail"].as_str().is_some_and(|detail| detail.starts_with("instagram rejected")),
         "{health}"
     );
     let requests = tracker.request_count(Platform::Instagram);

@@ -110,7 +110,7 @@ async fn targets_are_late_only_some_time_after_a_pause() {
     pause(&tracker, Platform::Tiktok, "tiktok-research", PauseCause::RateLimit, 60).await;
     let health = tracker.health().await;
     assert_eq!(health["status"], "ok", "{health}");
-    assert!(health["detail"].as_str().unwrap().contains("rests until"), "{health}");
+    assert!(health["detail"].as_str().unwrap().contains("paused until"), "{health}");
     tracker.sandbox.world.advance(1.1).unwrap();
     assert_eq!(tracker.health().await["status"], "ok");
     tracker.sandbox.world.advance(0.2).unwrap();

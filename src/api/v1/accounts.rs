@@ -1,4 +1,4 @@
-//! Tracked accounts, as the first version speaks of them.
+//! Accounts in v1.
 
 use salvo::{Router, Writer, handler};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::PageQuery;
 use super::format::Success;
-use crate::api::accounts::read_named;
+use crate::api::accounts::read_username;
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};
 use crate::http::route::get_or_head;
@@ -25,7 +25,7 @@ pub(super) fn router() -> Router {
 }
 
 struct AddBody {
-    /// Absent only from bodies that are refused.
+    /// `None` only if the body is invalid.
     new: Option<NewAccount>,
 }
 
@@ -35,7 +35,7 @@ impl FromBody for AddBody {
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        let new = read_named(body).map(|(platform, username)| NewAccount {
+        let new = read_username(body).map(|(platform, username)| NewAccount {
             platform,
             username,
             change: AccountChange::default(),
@@ -59,7 +59,6 @@ impl FromBody for AccountBody {
     }
 }
 
-/// Lists every account, the latest added first.
 #[handler]
 async fn get_accounts(
     app: App,
@@ -71,10 +70,10 @@ async fn get_accounts(
     Ok(Success { name: "accounts", value: found.items })
 }
 
-/// Tracks an account: its first scrape follows within seconds.
 #[handler]
 async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>, Problem> {
-    let new = body.0.new.ok_or_else(|| Problem::internal("a body without an account was taken for valid"))?;
+    let new =
+        body.0.new.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -84,7 +83,6 @@ async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Su
     .await
 }
 
-/// Resumes an account.
 #[handler]
 async fn activate_account(
     app: App,
@@ -94,7 +92,6 @@ async fn activate_account(
     set_active(&app, &caller, body.0.account_id, true).await
 }
 
-/// Pauses an account.
 #[handler]
 async fn deactivate_account(
     app: App,
@@ -119,7 +116,7 @@ async fn set_active(
     .await
 }
 
-/// Commits what was done to an account and answers with it.
+/// Commits, and returns the account.
 async fn commit(app: &App, mut write: Write, id: Uuid) -> Result<Success<Account>, Problem> {
     let organization = write.organization();
     let value = accounts::get(write.connection(), organization, &app.readable, id).await?;

@@ -24,7 +24,6 @@ pub(super) fn private() -> Router {
     Router::new().push(accounts::router()).push(videos::router())
 }
 
-/// Which part of a list is asked for.
 struct PageQuery {
     limit: i64,
     offset: i64,
@@ -40,7 +39,7 @@ impl FromQuery for PageQuery {
 }
 
 impl PageQuery {
-    /// The part in the order in which the second version lists by default.
+    /// The page in the default order of v2.
     fn page<S: ListSort>(&self) -> PageRequest<S> {
         let (sort, direction) = S::DEFAULT;
         PageRequest {
@@ -54,7 +53,6 @@ impl PageQuery {
     }
 }
 
-/// Says that this version goes, and when.
 #[handler]
 async fn read_meta(req: &mut Request, depot: &mut Depot) -> Success<Meta> {
     let value = Meta::deprecated(&base_url(req, depot), "v1", deprecated_on(), sunset_on());

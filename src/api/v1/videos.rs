@@ -1,4 +1,4 @@
-//! Videos that are tracked on their own, as the first version speaks of them: platform by platform.
+//! Individually tracked videos in v1, by platform.
 
 use salvo::{Router, Writer, handler};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::PageQuery;
 use super::format::Success;
-use crate::api::videos::{IDENTIFIER, follow, refuse_unreadable};
+use crate::api::videos::{IDENTIFIER_CHARACTERS, require_readable, resolve_short_link};
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};
 use crate::http::route::get_or_head;
@@ -30,16 +30,17 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("deactivateVideo").post(deactivate_video))
 }
 
-/// A video to be tracked, by its name or its URL.
-struct Added {
-    /// The member of the body that named it.
+/// The video of a create.
+struct NamedVideo {
+    /// The body field that names it.
     field: &'static str,
     identifier: VideoIdentifier,
 }
 
-/// Reads the one of two members that names a video.
-fn read_added(body: &mut BodyFields<'_>, platform: Platform, name: &'static str) -> Option<Added> {
-    let (by_name, by_url) = (body.text(name, &IDENTIFIER), body.text("url", &IDENTIFIER));
+/// Reads `url` or the field `name`, exactly one of which names the video.
+fn read_video(body: &mut BodyFields<'_>, platform: Platform, name: &'static str) -> Option<NamedVideo> {
+    let (by_name, by_url) =
+        (body.text(name, &IDENTIFIER_CHARACTERS), body.text("url", &IDENTIFIER_CHARACTERS));
     let (field, text) = match (by_name, by_url) {
         (Some(text), None) => (name, text),
         (None, Some(text)) => ("url", text),
@@ -48,7 +49,7 @@ fn read_added(body: &mut BodyFields<'_>, platform: Platform, name: &'static str)
             return None;
         }
         (None, None) => {
-            // What is there and wrong is told already.
+            // An invalid field is reported already.
             if !body.violations.contains_field(name) && !body.violations.contains_field("url") {
                 body.violations.add(name, "is required, or else url");
             }
@@ -56,7 +57,7 @@ fn read_added(body: &mut BodyFields<'_>, platform: Platform, name: &'static str)
         }
     };
     match VideoIdentifier::parse(platform, &text) {
-        Ok(identifier) => Some(Added { field, identifier }),
+        Ok(identifier) => Some(NamedVideo { field, identifier }),
         Err(error) => {
             body.violations.add(field, error.to_string());
             None
@@ -64,8 +65,8 @@ fn read_added(body: &mut BodyFields<'_>, platform: Platform, name: &'static str)
     }
 }
 
-/// `{shortcode}` or `{url}`
-struct PostBody(Option<Added>);
+/// `{"shortcode": …}` or `{"url": …}`
+struct PostBody(Option<NamedVideo>);
 
 impl FromBody for PostBody {
     fn example() -> Value {
@@ -73,12 +74,12 @@ impl FromBody for PostBody {
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        PostBody(read_added(body, Platform::Instagram, "shortcode"))
+        PostBody(read_video(body, Platform::Instagram, "shortcode"))
     }
 }
 
-/// `{video_id}` or `{url}`; the id is the platform's.
-struct TiktokBody(Option<Added>);
+/// `{"video_id": …}` or `{"url": …}`, with the id on the platform.
+struct TiktokBody(Option<NamedVideo>);
 
 impl FromBody for TiktokBody {
     fn example() -> Value {
@@ -86,11 +87,11 @@ impl FromBody for TiktokBody {
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        TiktokBody(read_added(body, Platform::Tiktok, "video_id"))
+        TiktokBody(read_video(body, Platform::Tiktok, "video_id"))
     }
 }
 
-/// `{video_id}`, which is ours here.
+/// `{"video_id": …}`, with the id in this service.
 struct VideoBody {
     video_id: Uuid,
 }
@@ -106,8 +107,6 @@ impl FromBody for VideoBody {
     }
 }
 
-/// Lists the individually tracked posts of Instagram, the latest added first: what the second version unified under
-/// `/videos`.
 #[handler]
 async fn get_instagram_posts(
     app: App,
@@ -118,8 +117,6 @@ async fn get_instagram_posts(
     Ok(Success { name: "posts", value })
 }
 
-/// Lists the individually tracked videos of TikTok, the latest added first: what the second version unified under
-/// `/videos`.
 #[handler]
 async fn get_tiktok_videos(
     app: App,
@@ -142,7 +139,6 @@ async fn list(
     Ok(found.items)
 }
 
-/// Tracks a post of Instagram on its own: its first scrape follows within seconds.
 #[handler]
 async fn add_instagram_post(
     app: App,
@@ -153,7 +149,6 @@ async fn add_instagram_post(
     add(&app, &caller, &deadline, Platform::Instagram, body.0.0).await
 }
 
-/// Tracks a video of TikTok on its own: its first scrape follows within seconds.
 #[handler]
 async fn add_tiktok_video(
     app: App,
@@ -169,14 +164,14 @@ async fn add(
     caller: &Caller,
     deadline: &Deadline,
     platform: Platform,
-    added: Option<Added>,
+    video: Option<NamedVideo>,
 ) -> Result<Success<Video>, Problem> {
-    let Added { field, identifier } =
-        added.ok_or_else(|| Problem::internal("a body without a video was taken for valid"))?;
-    refuse_unreadable(app, field, platform, &identifier)?;
+    let NamedVideo { field, identifier } =
+        video.ok_or_else(|| Problem::internal("a create body without a video passed validation"))?;
+    require_readable(app, field, platform, &identifier)?;
     let video = match identifier {
         VideoIdentifier::Video(video) => video,
-        VideoIdentifier::ShortLink(link) => follow(app, deadline, field, link).await?,
+        VideoIdentifier::ShortLink(link) => resolve_short_link(app, deadline, field, link).await?,
     };
     let tracking = NewTracking {
         is_active: true,
@@ -193,13 +188,11 @@ async fn add(
     .await
 }
 
-/// Resumes a video.
 #[handler]
 async fn activate_video(app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>, Problem> {
     set_active(&app, &caller, body.0.video_id, true).await
 }
 
-/// Pauses a video.
 #[handler]
 async fn deactivate_video(
     app: App,
@@ -224,7 +217,7 @@ async fn set_active(
     .await
 }
 
-/// Commits what was done to a video and answers with it.
+/// Commits, and returns the video.
 async fn commit(app: &App, mut write: Write, id: Uuid) -> Result<Success<Video>, Problem> {
     let (organization, view) = (write.organization(), VideoType::Video);
     let value = videos::get(write.connection(), organization, view, &app.readable, id).await?;

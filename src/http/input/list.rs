@@ -12,7 +12,7 @@ use crate::http::output::problem::Problem;
 use crate::model::limits;
 use crate::store::postgres::keyset::{KeysetPosition, ListPage, PageRequest, Sort, SortDirection};
 
-const LIMIT: &str = "PageRequest size.";
+const LIMIT: &str = "Page size.";
 const CURSOR: &str = "Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters \
                       and sort. Omit it for the first page.";
 const INCLUDE_TOTAL: &str = "Whether to count all entries of the list, as `pagination.total_count`.";

@@ -1,0 +1,189 @@
+//! The health of the service and of its parts.
+
+use std::time::{Duration, Instant};
+
+use chrono::SecondsFormat;
+use salvo::http::header::CACHE_CONTROL;
+use salvo::http::{HeaderValue, StatusCode};
+use salvo::{Depot, Request, Response, Router, Writer, async_trait};
+use salvo_oapi::{Components, EndpointOutRegister, Operation, endpoint};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::http::Data;
+use crate::http::openapi::add_success;
+use crate::http::route::get_or_head;
+use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
+use crate::store::{self, health, outbox};
+
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The lag of the search index from which it is degraded.
+const MAX_SEARCH_LAG: Duration = Duration::from_secs(10);
+
+pub(super) fn router() -> Router {
+    Router::with_path("health").push(get_or_head(get))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "HealthStatus")]
+enum Status {
+    /// Works.
+    Ok,
+    /// Works in part, or is late.
+    Degraded,
+    /// Does not respond.
+    Down,
+}
+
+/// The result of a check.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Check {
+    /// Status of the part.
+    status: Status,
+    /// Duration of the check in milliseconds.
+    #[schemars(example = 3)]
+    latency_ms: u64,
+    /// What is wrong and what to do, or which source is paused; absent if there is nothing to report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Checks {
+    /// Database of records.
+    postgres: Check,
+    /// Database of history.
+    clickhouse: Check,
+    /// Search index, and whether it is up to date.
+    search: Check,
+    /// Process that scrapes, and whether it is on time.
+    tracker: Check,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Health {
+    /// Always `health`.
+    #[schemars(example = &"health")]
+    r#type: &'static str,
+    /// Status of the service.
+    status: Status,
+    /// Version of the service.
+    #[schemars(example = &"0.1.0")]
+    version: &'static str,
+    /// Status of each part.
+    checks: Checks,
+}
+
+/// The status of a part that responded, and a detail.
+type Finding = (Status, Option<String>);
+
+async fn run(check: impl Future<Output = Result<Finding, store::Error>>) -> Check {
+    let started = Instant::now();
+    let (status, detail) = match tokio::time::timeout(CHECK_TIMEOUT, check).await {
+        Ok(Ok(finding)) => finding,
+        Err(_) => (Status::Down, None),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a health check failed");
+            (Status::Down, None)
+        }
+    };
+    Check { status, latency_ms: started.elapsed().as_millis() as u64, detail }
+}
+
+async fn check_postgres(app: &App) -> Result<Finding, store::Error> {
+    health::check_postgres(&app.pg, &app.schema).await?;
+    Ok((Status::Ok, None))
+}
+
+/// Checks that ClickHouse responds and has all delivered history. Postgres records the latter; if it is down, only its
+/// own check reports that.
+async fn check_clickhouse(app: &App) -> Result<Finding, store::Error> {
+    let missing = tokio::time::timeout(CHECK_TIMEOUT / 2, outbox::fetch_missing_history(&app.pg));
+    let (ping, missing) = tokio::join!(app.history.ping(), missing);
+    ping?;
+    let missing = missing.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default();
+    let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    Ok(if missing.is_empty() { (Status::Ok, None) } else { (Status::Degraded, Some(missing.join("; "))) })
+}
+
+/// Checks that scrapes are on time, and reports paused sources.
+async fn check_tracker(app: &App) -> Result<Finding, store::Error> {
+    let now = app.clock.now().await;
+    let (mut rejected, mut rate_limited) = (Vec::new(), Vec::new());
+    for pause in source_pauses::fetch_all(&app.pg).await? {
+        let SourcePause { platform, source, until, cause, .. } = pause;
+        match cause {
+            PauseCause::Credentials => {
+                rejected.push(format!("{platform} rejected the credentials of {source}: replace them"))
+            }
+            PauseCause::RateLimit if until > now => {
+                let until = until.to_rfc3339_opts(SecondsFormat::Secs, true);
+                rate_limited.push(format!("{platform} rate limits {source}: paused until {until}"));
+            }
+            PauseCause::RateLimit => {}
+        }
+    }
+    let is_on_time = health::is_tracker_on_time(&app.pg, now).await?;
+    let is_ok = is_on_time && rejected.is_empty();
+    let details: Vec<_> = rejected.into_iter().chain(rate_limited).collect();
+    let status = if is_ok { Status::Ok } else { Status::Degraded };
+    Ok((status, Some(details.join("; ")).filter(|detail| !detail.is_empty())))
+}
+
+/// Checks that the search index is up to date.
+fn check_search(app: &App) -> Finding {
+    let detail = match app.search.lag() {
+        Some(lag) if lag < MAX_SEARCH_LAG => return (Status::Ok, None),
+        Some(lag) => {
+            format!("the search index is {} s behind: newer changes are not found yet", lag.as_secs())
+        }
+        None => {
+            let count = app.search.document_count();
+            format!("the search index is being built: {count} records are found so far")
+        }
+    };
+    (Status::Degraded, Some(detail))
+}
+
+/// Check the health
+///
+/// `degraded` if a part is down or late that only some requests need. 503 if Postgres is down. Requires no key.
+#[endpoint(operation_id = "getHealth")]
+async fn get(app: App) -> HealthResponse {
+    let (postgres, clickhouse, search, tracker) = tokio::join!(
+        run(check_postgres(&app)),
+        run(check_clickhouse(&app)),
+        run(async { Ok(check_search(&app)) }),
+        run(check_tracker(&app)),
+    );
+    let checks = Checks { postgres, clickhouse, search, tracker };
+    let all = [&checks.postgres, &checks.clickhouse, &checks.search, &checks.tracker];
+    let status =
+        if all.iter().all(|check| check.status == Status::Ok) { Status::Ok } else { Status::Degraded };
+    HealthResponse(Health { r#type: "health", status, version: env!("CARGO_PKG_VERSION"), checks })
+}
+
+struct HealthResponse(Health);
+
+impl EndpointOutRegister for HealthResponse {
+    fn register(_components: &mut Components, operation: &mut Operation) {
+        add_success::<Data<Health>>(operation, "200", "The service works, at least in part.");
+        add_success::<Data<Health>>(operation, "503", "Postgres is down. No other request works.");
+    }
+}
+
+#[async_trait]
+impl Writer for HealthResponse {
+    async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        let is_down = self.0.checks.postgres.status != Status::Ok;
+        Data { data: self.0 }.write(req, depot, res).await;
+        if is_down {
+            res.status_code(StatusCode::SERVICE_UNAVAILABLE);
+            let headers = res.headers_mut();
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            headers.insert("retry-after", HeaderValue::from_static("1"));
+        }
+    }
+}
