@@ -4,8 +4,8 @@ use salvo::{Router, Writer, handler};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::PageQuery;
 use super::format::Success;
+use super::page::PageQuery;
 use crate::api::accounts::read_username;
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};
