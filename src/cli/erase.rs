@@ -33,23 +33,24 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(900);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(args: EraseArgs) -> Result<(), CommandError> {
-    let stores = Databases::connect(&args.stores)?;
+    let databases = Databases::connect(&args.stores)?;
     if let Some(organization) = args.org {
-        organizations::require(&stores.pg, organization).await?;
+        organizations::require(&databases.pg, organization).await?;
     }
     let database_url = args.stores.postgres.database_url.reveal();
-    let erased = relay::run_during(&stores, database_url, erase(&stores, database_url, args.org)).await?;
+    let erased =
+        relay::run_during(&databases, database_url, erase(&databases, database_url, args.org)).await?;
     args.output.print(&erased, &["outbox_rows", "history_rows"])
 }
 
 async fn erase(
-    stores: &Databases,
+    databases: &Databases,
     database_url: &str,
     organization: Option<Uuid>,
 ) -> Result<ErasedRows, CommandError> {
     let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
-        if let Some(erased) = erasure::run_once(stores, database_url, organization).await? {
+        if let Some(erased) = erasure::run_once(databases, database_url, organization).await? {
             return Ok(erased);
         }
         if Instant::now() >= deadline {

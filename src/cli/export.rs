@@ -37,16 +37,15 @@ pub(super) struct ExportArgs {
 const COLUMNS: [&str; 6] = ["accounts", "videos", "account_rows", "video_rows", "left_out", "files"];
 
 pub(super) async fn run(args: ExportArgs) -> Result<ExitCode, CommandError> {
-    let stores = Databases::connect(&args.stores)?;
+    let databases = Databases::connect(&args.stores)?;
     let options = export::Options {
         format: args.format,
         output: args.output,
         progress: std::io::stderr().is_terminal(),
     };
     let database_url = args.stores.postgres.database_url.reveal();
-    let work = export::write(&stores, args.org, &options);
-    let summary = relay::run_during(&stores, database_url, work).await;
-    let summary = summary?;
+    let task = export::write(&databases, args.org, &options);
+    let summary = relay::run_during(&databases, database_url, task).await?;
     args.print.print(&summary, &COLUMNS)?;
     if summary.left_out == 0 {
         return Ok(ExitCode::SUCCESS);

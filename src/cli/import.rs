@@ -40,13 +40,12 @@ pub(super) struct ImportArgs {
 const COLUMNS: [&str; 6] = ["rows_read", "accounts", "videos", "snapshots_written", "refused", "report_file"];
 
 pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, CommandError> {
-    let stores = Databases::connect(&args.stores)?;
+    let databases = Databases::connect(&args.stores)?;
     let options =
         import::Options { track: args.track, report: args.report, progress: std::io::stderr().is_terminal() };
     let database_url = args.stores.postgres.database_url.reveal();
-    let work = import::load(&stores, args.org, args.files, &options);
-    let summary = relay::run_during(&stores, database_url, work).await;
-    let summary = summary?;
+    let task = import::load(&databases, args.org, args.files, &options);
+    let summary = relay::run_during(&databases, database_url, task).await?;
     args.output.print(&summary, &COLUMNS)?;
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -193,14 +193,14 @@ async fn delete(
     output: OutputArgs,
     args: &StoreArgs,
 ) -> Result<(), CommandError> {
-    let stores = Databases::connect(args)?;
-    let usage = organizations::fetch_usage(&stores.pg, id).await?;
+    let databases = Databases::connect(args)?;
+    let usage = organizations::fetch_usage(&databases.pg, id).await?;
     if !yes {
         confirm(&usage)?;
     }
-    organizations::delete(&stores.pg, id).await?;
+    organizations::delete(&databases.pg, id).await?;
     eprintln!("organization {id} is deleted: its keys no longer work");
-    let erased = !no_wait && erase(&stores, args.postgres.database_url.reveal(), id).await?;
+    let erased = !no_wait && erase(&databases, args.postgres.database_url.reveal(), id).await?;
     output.print(
         &Deleted { usage, erased },
         &["id", "name", "keys", "creators", "accounts", "videos", "erased"],
@@ -223,10 +223,10 @@ fn confirm(usage: &OrganizationUsage) -> Result<(), CommandError> {
 }
 
 /// Erases the data of a deleted organization. Returns false if a tracker has to do it.
-async fn erase(stores: &Databases, database_url: &str, id: Uuid) -> Result<bool, CommandError> {
+async fn erase(databases: &Databases, database_url: &str, id: Uuid) -> Result<bool, CommandError> {
     let deadline = Instant::now() + ERASURE_TIMEOUT;
     loop {
-        let progress = erasure::erase_organization(stores, database_url, id).await.map_err(|error| {
+        let progress = erasure::erase_organization(databases, database_url, id).await.map_err(|error| {
             CommandError::new(format!(
                 "the organization is deleted, but its data is not erased yet: {error}; a running tracker retries, or repeat \
                  this command"

@@ -28,13 +28,15 @@ pub(super) struct RebuildArgs {
 }
 
 pub(super) async fn run(args: RebuildArgs) -> Result<(), CommandError> {
-    let stores = Databases::connect(&args.stores)?;
+    let databases = Databases::connect(&args.stores)?;
     let organizations = match args.org {
         Some(organization) => vec![organization],
-        None => organizations::list(&stores.pg).await?.iter().map(|organization| organization.id).collect(),
+        None => {
+            organizations::list(&databases.pg).await?.iter().map(|organization| organization.id).collect()
+        }
     };
     let database_url = args.stores.postgres.database_url.reveal();
-    let work = rebuild::rebuild(&stores, &organizations, std::io::stderr().is_terminal());
-    let summary = relay::run_during(&stores, database_url, work).await;
+    let task = rebuild::rebuild(&databases, &organizations, std::io::stderr().is_terminal());
+    let summary = relay::run_during(&databases, database_url, task).await;
     args.output.print(&summary?, &["organizations", "subjects"])
 }

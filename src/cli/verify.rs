@@ -27,8 +27,8 @@ pub(super) struct VerifyArgs {
 }
 
 pub(super) async fn run(args: VerifyArgs) -> Result<ExitCode, CommandError> {
-    let stores = Databases::connect(&args.stores)?;
-    let report = verify::verify(&stores, args.org, std::io::stderr().is_terminal()).await?;
+    let databases = Databases::connect(&args.stores)?;
+    let report = verify::verify(&databases, args.org, std::io::stderr().is_terminal()).await?;
     if args.output.json {
         args.output.print(&report, &[])?;
     } else {
