@@ -20,7 +20,7 @@ const LITERALS: &[&str] = &["metrics"];
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
         .push(get_or_head(list))
-        .push(metrics::of_account_videos())
+        .push(metrics::account_videos_router())
         .push(parameter_except("{video_id}", LITERALS).push(get_or_head(get)))
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fields::{ON_PLATFORM, TAGS, by_platform};
+use super::fields::{ON_PLATFORM, TAGS, schemas_by_platform};
 use super::{account_videos, daily, metrics};
 use crate::app::App;
 use crate::http::input::{
@@ -41,8 +41,8 @@ pub(super) fn router() -> Router {
     Router::with_path("accounts")
         .push(get_or_head(list))
         .push(Router::new().post(create))
-        .push(Router::with_path("stats").push(get_or_head(stats)))
-        .push(metrics::of_accounts())
+        .push(Router::with_path("stats").push(get_or_head(list_stats)))
+        .push(metrics::accounts_router())
         .push(
             parameter_except("{account_id}", LITERALS)
                 .push(get_or_head(get))
@@ -177,7 +177,7 @@ pub(super) fn read_username(body: &mut BodyFields<'_>) -> Option<(Platform, User
     let text = body
         .describe("Username, with or without `@`, or profile URL.")
         .text("username", &USERNAME_CHARACTERS);
-    body.one_of_schemas(|| by_platform("username", Username::pattern));
+    body.one_of_schemas(|| schemas_by_platform("username", Username::pattern));
     let (platform, text) = platform.zip(text)?;
     match Username::parse(platform, &text) {
         Ok(username) => Some((platform, username)),
@@ -340,7 +340,7 @@ struct StatsMeta {
 ///
 /// Posts per day over the last seven days, of all accounts including paused ones, in the order of their ids.
 #[endpoint(operation_id = "listAccountStats")]
-async fn stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
+async fn list_stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
     let today = app.clock.now().await.date_naive();
     let data = accounts::fetch_stats(&app.pg, caller.organization, today).await?;
     Ok(WithMeta { data, meta: StatsMeta { days: AccountStats::days(today) } })

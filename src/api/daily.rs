@@ -99,7 +99,7 @@ pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached
     let response = async {
         let video = videos::get(&request.pg, request.organization, id).await?;
         let days = days::fetch_video(&request.history, request.organization, video, request.window).await?;
-        Ok(daily(&request, id, &days, VideoDay::new))
+        Ok(build_response(&request, id, &days, VideoDay::new))
     };
     request.cached(Records::Videos, response).await
 }
@@ -115,7 +115,7 @@ pub(super) async fn get_account(
     let Args((Path(AccountIdPath { account_id: id }), _)) = request.args;
     let response = async {
         let days = fetch_accounts(&request, Some(id), None).await?;
-        Ok(daily(&request, id, &days, AccountDay::new))
+        Ok(build_response(&request, id, &days, AccountDay::new))
     };
     request.cached(Records::Accounts, response).await
 }
@@ -131,7 +131,7 @@ pub(super) async fn get_creator(
     let Args((Path(CreatorPath { creator_id: id }), _)) = request.args;
     let response = async {
         let days = fetch_accounts(&request, None, Some(id)).await?;
-        Ok(daily(&request, id, &days, VideoDay::new))
+        Ok(build_response(&request, id, &days, VideoDay::new))
     };
     request.cached(Records::Accounts, response).await
 }
@@ -148,7 +148,7 @@ async fn fetch_accounts<P>(
     Ok(days::fetch_subjects(&request.history, &scope, request.window).await?)
 }
 
-fn daily<P, Day>(
+fn build_response<P, Day>(
     request: &DailyRequest<P>,
     id: Uuid,
     history: &DailyHistory,

@@ -23,7 +23,7 @@ impl ApiEnum for Platform {
 }
 
 /// Schemas of a text whose pattern depends on the `platform` of the same body.
-pub(super) fn by_platform(name: &'static str, pattern: fn(Platform) -> String) -> Vec<Value> {
+pub(super) fn schemas_by_platform(name: &'static str, pattern: fn(Platform) -> String) -> Vec<Value> {
     let case = |(word, platform): &(&str, Platform)| json!({"properties": {"platform": {"const": word}, name: {"pattern": pattern(*platform)}}});
     Platform::VARIANTS.iter().map(case).collect()
 }

@@ -26,17 +26,17 @@ use crate::store::analytics::{SubjectScope, accounts};
 const INTERNAL_IDS: &str = "Internal ids (`internal_id`) of account-discovered videos of this platform.";
 
 /// Below `accounts`.
-pub(super) fn of_accounts() -> Router {
+pub(super) fn accounts_router() -> Router {
     Router::with_path("metrics").push(get_or_head(get_accounts)).push(Router::new().post(post_accounts))
 }
 
 /// Below `videos`.
-pub(super) fn of_videos() -> Router {
+pub(super) fn videos_router() -> Router {
     Router::with_path("metrics").push(get_or_head(get_videos)).push(Router::new().post(post_videos))
 }
 
 /// Below `account-videos`.
-pub(super) fn of_account_videos() -> Router {
+pub(super) fn account_videos_router() -> Router {
     Router::with_path("metrics")
         .push(get_or_head(get_account_videos))
         .push(Router::new().post(post_account_videos))
@@ -55,7 +55,7 @@ struct BatchMeta<Id> {
 /// Totals by id.
 type Totals<Id, T> = WithMeta<BTreeMap<Id, T>, BatchMeta<Id>>;
 
-fn batch<A, Id: Ord + Hash + Copy, T>(
+fn build_response<A, Id: Ord + Hash + Copy, T>(
     request: &WindowedRequest<A>,
     ids: impl IntoIterator<Item = Id>,
     data: BTreeMap<Id, T>,
@@ -105,7 +105,7 @@ struct AccountTotals {
 async fn post_accounts(
     request: WindowedRequest<Body<Accounts>>,
 ) -> Result<Totals<Uuid, AccountTotals>, Problem> {
-    account_totals(&request, &request.args.0.ids).await
+    fetch_account_totals(&request, &request.args.0.ids).await
 }
 
 /// Get metrics of accounts
@@ -115,10 +115,10 @@ async fn post_accounts(
 async fn get_accounts(
     request: WindowedRequest<Query<Accounts>>,
 ) -> Result<Cached<Totals<Uuid, AccountTotals>>, Problem> {
-    request.cached(Records::Accounts, account_totals(&request, &request.args.0.ids)).await
+    request.cached(Records::Accounts, fetch_account_totals(&request, &request.args.0.ids)).await
 }
 
-async fn account_totals<A>(
+async fn fetch_account_totals<A>(
     request: &WindowedRequest<A>,
     ids: &[Uuid],
 ) -> Result<Totals<Uuid, AccountTotals>, Problem> {
@@ -135,7 +135,7 @@ async fn account_totals<A>(
         let gains = totals.map_or_else(Gains::default, |totals| totals.gains());
         (account.id, AccountTotals { gains, followers: totals.map_or(0, |totals| totals.followers()) })
     });
-    Ok(batch(request, ids.iter().copied(), data.collect(), data_as_of))
+    Ok(build_response(request, ids.iter().copied(), data.collect(), data_as_of))
 }
 
 #[derive(Serialize)]
@@ -166,7 +166,7 @@ impl Windowed for Videos {
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoMetrics")]
 async fn post_videos(request: WindowedRequest<Body<Videos>>) -> Result<Totals<Uuid, Gains>, Problem> {
-    video_totals(&request, &request.args.0.ids).await
+    fetch_video_totals(&request, &request.args.0.ids).await
 }
 
 /// Get metrics of videos
@@ -175,14 +175,17 @@ async fn post_videos(request: WindowedRequest<Body<Videos>>) -> Result<Totals<Uu
 /// 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getVideoMetrics")]
 async fn get_videos(request: WindowedRequest<Query<Videos>>) -> Result<Cached<Totals<Uuid, Gains>>, Problem> {
-    request.cached(Records::Videos, video_totals(&request, &request.args.0.ids)).await
+    request.cached(Records::Videos, fetch_video_totals(&request, &request.args.0.ids)).await
 }
 
-async fn video_totals<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> Result<Totals<Uuid, Gains>, Problem> {
+async fn fetch_video_totals<A>(
+    request: &WindowedRequest<A>,
+    ids: &[Uuid],
+) -> Result<Totals<Uuid, Gains>, Problem> {
     let WindowedRequest { pg, history, organization, window, .. } = request;
     let found = videos::find(pg, *organization, ids).await?;
     let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
-    Ok(batch(request, ids.iter().copied(), key_by(&found, &gains, |video| video.id), gains.as_of))
+    Ok(build_response(request, ids.iter().copied(), key_by(&found, &gains, |video| video.id), gains.as_of))
 }
 
 /// Account-discovered videos by their internal ids.
@@ -227,7 +230,7 @@ impl Windowed for AccountVideos {
 async fn post_account_videos(
     request: WindowedRequest<Body<AccountVideos>>,
 ) -> Result<Totals<i64, Gains>, Problem> {
-    account_video_totals(&request, &request.args.0).await
+    fetch_account_video_totals(&request, &request.args.0).await
 }
 
 /// Get metrics of account videos
@@ -238,10 +241,10 @@ async fn post_account_videos(
 async fn get_account_videos(
     request: WindowedRequest<Query<AccountVideos>>,
 ) -> Result<Cached<Totals<i64, Gains>>, Problem> {
-    request.cached(Records::Videos, account_video_totals(&request, &request.args.0)).await
+    request.cached(Records::Videos, fetch_account_video_totals(&request, &request.args.0)).await
 }
 
-async fn account_video_totals<A>(
+async fn fetch_account_video_totals<A>(
     request: &WindowedRequest<A>,
     AccountVideos { instagram, tiktok, .. }: &AccountVideos,
 ) -> Result<Totals<i64, Gains>, Problem> {
@@ -253,7 +256,7 @@ async fn account_video_totals<A>(
     found.extend(on_tiktok);
     let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
     let ids = instagram.iter().chain(tiktok).copied();
-    Ok(batch(request, ids, key_by(&found, &gains, |video| video.internal_id), gains.as_of))
+    Ok(build_response(request, ids, key_by(&found, &gains, |video| video.internal_id), gains.as_of))
 }
 
 /// Keys gains by one of the videos' ids; a video that was not observed gained nothing.

@@ -93,13 +93,13 @@ async fn get(
             previous_start_date: previous.start,
             previous_end_date: previous.end,
         };
-        Ok(WithMeta { data: compare(window, totals, new_posts, &days, &levels), meta })
+        Ok(WithMeta { data: build_overview(window, totals, new_posts, &days, &levels), meta })
     };
     request.cached(Records::Videos, response).await
 }
 
-/// Compares the days of the window with those before it.
-fn compare(
+/// Compares the days of the window with those of the previous one.
+fn build_overview(
     window: Window,
     totals: RecordCounts,
     (new_posts, previous_posts): (i64, i64),

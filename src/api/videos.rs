@@ -6,7 +6,7 @@ use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
 use serde_json::{Value, json};
 
-use super::fields::{TAGS, VideoPath, VideosQuery, by_platform};
+use super::fields::{TAGS, VideoPath, VideosQuery, schemas_by_platform};
 use super::{daily, deltas, metrics};
 use crate::app::App;
 use crate::http::input::{ApiEnum, BodyFields, FromBody, ListSort};
@@ -34,7 +34,7 @@ pub(super) fn router() -> Router {
     Router::with_path("videos")
         .push(get_or_head(list))
         .push(Router::new().post(create))
-        .push(metrics::of_videos())
+        .push(metrics::videos_router())
         .push(deltas::router())
         .push(
             parameter_except("{video_id}", LITERALS)
@@ -81,7 +81,7 @@ impl FromBody for CreateBody {
         let text = body
             .describe("Video URL, TikTok short link, Instagram shortcode, or id on the platform.")
             .text("identifier", &IDENTIFIER_CHARACTERS);
-        body.one_of_schemas(|| by_platform("identifier", VideoIdentifier::pattern));
+        body.one_of_schemas(|| schemas_by_platform("identifier", VideoIdentifier::pattern));
         let tracking = NewTracking {
             is_active: body.describe("`false` adds the video paused.").boolean_or("is_active", true),
             metadata: body.describe("Your own tags.").metadata("metadata").unwrap_or_default(),
