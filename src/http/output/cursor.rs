@@ -1,5 +1,5 @@
-//! Cursors: the position where a page ended, opaque, and bound to the list, organization, filters and sort. A cursor
-//! needs no secret: whoever forges one only moves within their own list.
+//! Cursors: the position where a page ended, opaque, and bound to the list, organization, filters and sort. They are not
+//! signed, because a forged cursor only moves within the same list.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
