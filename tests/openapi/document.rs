@@ -1,4 +1,4 @@
-//! The API's document: complete, told by the code, and every change of it seen in a review.
+//! The document is complete, and every change of it is reviewed.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::harness::{TestApi, send};
 
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
 
-async fn document(api: &TestApi) -> Value {
-    let answer = send(api.stack.client.get(format!("{}/v2/openapi.json", api.url()))).await;
-    assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
-    answer.json
+async fn fetch_document(api: &TestApi) -> Value {
+    let response = send(api.stack.client.get(format!("{}/v2/openapi.json", api.url()))).await;
+    assert_eq!((response.status, response.header("content-type")), (200, "application/json"));
+    response.json
 }
 
-/// Every operation with its method and path.
+/// Returns the method and path of every operation, with its operation object.
 fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     let mut operations = Vec::new();
@@ -32,47 +32,44 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 #[tokio::test]
 async fn openapi_document_matches_docs() {
     let api = TestApi::start().await;
-    let mut document = document(&api).await;
+    let mut document = fetch_document(&api).await;
     assert_eq!(document["servers"][0]["url"], format!("{}/v2", api.url()));
     document["servers"][0]["url"] = "https://api.example/v2".into();
     let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
     if std::env::var_os("TIDEMARK_TEST_ACCEPT").is_some() {
         std::fs::write(SNAPSHOT, &text).unwrap();
     }
-    let reviewed = std::fs::read_to_string(SNAPSHOT).unwrap_or_default();
-    let differs = text.lines().zip(reviewed.lines()).enumerate().find(|(_, (new, old))| new != old);
+    let snapshot = std::fs::read_to_string(SNAPSHOT).unwrap_or_default();
+    let difference = text.lines().zip(snapshot.lines()).enumerate().find(|(_, (new, old))| new != old);
     assert!(
-        text == reviewed,
-        "the API's document changed, first at line {}: run `make openapi` and review what it changes in docs/openapi.json",
-        differs.map_or(0, |(line, _)| line + 1)
+        text == snapshot,
+        "the document differs from docs/openapi.json at line {}: run `make openapi` and review the diff",
+        difference.map_or(0, |(line, _)| line + 1)
     );
 }
 
 #[tokio::test]
-async fn every_operation_says_what_it_is_what_it_takes_and_how_it_can_fail() {
+async fn every_operation_is_completely_described() {
     let api = TestApi::start().await;
-    let document = document(&api).await;
+    let document = fetch_document(&api).await;
     let tags: BTreeSet<_> =
         document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
     let mut ids = BTreeSet::new();
     for (method, path, operation) in operations(&document) {
-        let what = format!("{method} {path}");
+        let name = format!("{method} {path}");
         let id = operation["operationId"].as_str().unwrap_or_default();
-        assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !id.is_empty(), "{what}: {id}");
-        assert!(ids.insert(id), "{what}: {id} names two operations");
-        assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{what}");
+        assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !id.is_empty(), "{name}: {id}");
+        assert!(ids.insert(id), "{name}: {id} is not unique");
+        assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{name}");
         let own: Vec<_> = operation["tags"].as_array().unwrap().iter().collect();
-        assert!(own.len() == 1 && tags.contains(own[0].as_str().unwrap()), "{what}: {own:?}");
+        assert!(own.len() == 1 && tags.contains(own[0].as_str().unwrap()), "{name}: {own:?}");
         for parameter in operation["parameters"].as_array().unwrap() {
-            assert!(
-                parameter.get("$ref").is_some()
-                    || !parameter["description"].as_str().unwrap_or_default().is_empty(),
-                "{what}: {parameter}"
-            );
+            let is_described = !parameter["description"].as_str().unwrap_or_default().is_empty();
+            assert!(parameter.get("$ref").is_some() || is_described, "{name}: {parameter}");
         }
-        let properties = operation.pointer("/requestBody/content/application~1json/schema/properties");
-        for (name, property) in properties.and_then(Value::as_object).into_iter().flatten() {
-            assert!(property["description"].is_string(), "{what}: the body's {name}");
+        let fields = operation.pointer("/requestBody/content/application~1json/schema/properties");
+        for (field, schema) in fields.and_then(Value::as_object).into_iter().flatten() {
+            assert!(schema["description"].is_string(), "{name}: body field {field}");
         }
         let statuses: BTreeSet<_> =
             operation["responses"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -82,46 +79,47 @@ async fn every_operation_says_what_it_is_what_it_takes_and_how_it_can_fail() {
         }
         expected.extend(if method == "get" { vec!["304"] } else { vec!["413", "415"] });
         for status in expected {
-            assert!(statuses.contains(status), "{what}: {status}");
+            assert!(statuses.contains(status), "{name}: {status}");
         }
-        assert!(statuses.iter().any(|status| status.starts_with('2')), "{what}");
+        assert!(statuses.iter().any(|status| status.starts_with('2')), "{name}");
     }
 }
 
-/// The members of objects below a schema that say nothing of what they are.
-fn unexplained(place: &str, schema: &Value, document: &Value, found: &mut Vec<String>) {
-    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-        let target = member["$ref"].as_str().and_then(|reference| document.pointer(&reference[1..]));
-        let says = |schema: &Value| schema["description"].as_str().is_some_and(|text| !text.is_empty());
-        if !says(member) && !target.is_some_and(says) {
-            found.push(format!("{place}.{name}"));
+/// Collects the fields of a schema that have no description.
+fn collect_undescribed(path: &str, schema: &Value, document: &Value, found: &mut Vec<String>) {
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let target = field["$ref"].as_str().and_then(|reference| document.pointer(&reference[1..]));
+        let has_description =
+            |schema: &Value| schema["description"].as_str().is_some_and(|text| !text.is_empty());
+        if !has_description(field) && !target.is_some_and(has_description) {
+            found.push(format!("{path}.{name}"));
         }
-        unexplained(&format!("{place}.{name}"), member, document, found);
+        collect_undescribed(&format!("{path}.{name}"), field, document, found);
     }
-    for part in ["items", "additionalProperties"].iter().filter_map(|part| schema.get(part)) {
-        unexplained(place, part, document, found);
+    for inner in ["items", "additionalProperties"].iter().filter_map(|keyword| schema.get(keyword)) {
+        collect_undescribed(path, inner, document, found);
     }
 }
 
 #[tokio::test]
-async fn every_field_of_every_answer_says_what_it_is() {
+async fn every_response_field_has_a_description() {
     let api = TestApi::start().await;
-    let document = document(&api).await;
+    let document = fetch_document(&api).await;
     let mut found = Vec::new();
     for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
-        unexplained(name, schema, &document, &mut found);
+        collect_undescribed(name, schema, &document, &mut found);
     }
     for (method, path, operation) in operations(&document) {
         for response in operation["responses"].as_object().unwrap().values() {
             let schema = &response["content"]["application/json"]["schema"];
-            unexplained(&format!("{method} {path}"), schema, &document, &mut found);
+            collect_undescribed(&format!("{method} {path}"), schema, &document, &mut found);
         }
     }
     assert_eq!(found, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn the_reference_needs_nothing_from_elsewhere() {
+async fn docs_page_loads_only_own_files() {
     let api = TestApi::start().await;
     let get =
         |path: &str| send(api.stack.client.get(format!("{}{path}", api.url())).header("accept", "text/html"));
@@ -140,6 +138,6 @@ async fn the_reference_needs_nothing_from_elsewhere() {
         }
     }
     assert_eq!(get("/docs/other.js").await.json["code"], "NOT_FOUND");
-    let posted = send(api.stack.client.request(Method::POST, format!("{}/docs", api.url()))).await;
-    assert_eq!(posted.status, 405);
+    let post = send(api.stack.client.request(Method::POST, format!("{}/docs", api.url()))).await;
+    assert_eq!(post.status, 405);
 }

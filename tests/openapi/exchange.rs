@@ -1,5 +1,4 @@
-//! What must be true of every answer, whatever was asked: the form of a problem, the headers that come with it, and,
-//! for all of them together, that they are what the document says.
+//! Checks of every response: the form of problems, the rate limit headers, and conformance to the document.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,76 +8,72 @@ use serde_json::{Value, json};
 use crate::harness::Response;
 use crate::operation::Operation;
 
-const RATE: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+const RATE_LIMIT_HEADERS: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 const VALIDATOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/openapi/validate.py");
 
-/// Who asked.
+/// How a request is authenticated.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// A key that is counted.
+pub enum Auth {
     Key,
-    /// Nobody, or a key that is none.
-    Nobody,
+    /// Without a key, or with an invalid one.
+    None,
 }
 
-/// Every answer that an operation gave, to be held against the document.
+/// The responses of all operations, for validation against the document.
 #[derive(Default)]
-pub struct Told(Vec<Value>);
+pub struct Responses(Vec<Value>);
 
-impl Told {
-    /// Notes an answer of an operation, after checking what all of them have in common.
+impl Responses {
+    /// Checks and records a response.
     #[track_caller]
-    pub fn note(&mut self, operation: &Operation, by: By, answer: Response) -> Response {
-        let limited = by == By::Key && !operation.is_public();
-        for name in RATE {
-            let number = answer.header(name).parse::<i64>();
-            assert_eq!(number.is_ok(), limited, "{name}: {answer}");
+    pub fn record(&mut self, operation: &Operation, auth: Auth, response: Response) -> Response {
+        let is_limited = auth == Auth::Key && !operation.is_public();
+        for name in RATE_LIMIT_HEADERS {
+            let number = response.header(name).parse::<i64>();
+            assert_eq!(number.is_ok(), is_limited, "{name}: {response}");
         }
-        if answer.status >= 400 {
-            check_problem(&answer);
+        if response.status >= 400 {
+            check_problem(&response);
         }
-        let headers: Vec<_> = answer.headers.keys().map(|name| name.as_str()).collect();
+        let headers: Vec<_> = response.headers.keys().map(|name| name.as_str()).collect();
         self.0.push(json!({
             "operation": [operation.path, operation.method.as_str().to_lowercase()],
-            "status": answer.status.to_string(),
-            "type": answer.headers.get("content-type").map(|value| value.to_str().unwrap()),
+            "status": response.status.to_string(),
+            "type": response.headers.get("content-type").map(|value| value.to_str().unwrap()),
             "headers": headers,
-            "text": String::from_utf8(answer.body.clone()).unwrap(),
+            "text": String::from_utf8(response.body.clone()).unwrap(),
         }));
-        answer
+        response
     }
 
-    /// Asserts that the document says so of all of them.
-    pub fn hold_against(self, document: &Value) {
+    /// Asserts that all responses conform to the document.
+    pub fn validate(self, document: &Value) {
         let python =
             std::env::var_os("TIDEMARK_TEST_PYTHON").expect("no Python to test with: run `make test`");
         let mut check =
             Command::new(python).arg(VALIDATOR).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let told = json!({"document": document, "answers": self.0}).to_string();
-        check.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
-        let checked = check.wait_with_output().unwrap();
-        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+        let input = json!({"document": document, "responses": self.0}).to_string();
+        check.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = check.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
 }
 
-/// Asserts that an answer has the one form of problems.
 #[track_caller]
-fn check_problem(answer: &Response) {
-    let code = answer.text("/code");
-    let status = reqwest::StatusCode::from_u16(answer.status).unwrap();
-    assert_eq!(answer.header("content-type"), "application/problem+json", "{answer}");
-    assert_eq!(answer.header("cache-control"), "no-store", "{answer}");
-    assert_eq!(answer.headers.get("etag"), None, "{answer}");
-    assert_eq!(answer.text("/type"), format!("urn:tidemark:error:{}", code.to_lowercase().replace('_', "-")));
-    assert_eq!(answer.text("/title"), status.canonical_reason().unwrap(), "{answer}");
-    assert_eq!(answer.integer("/status"), i64::from(answer.status), "{answer}");
-    assert!(!answer.text("/detail").is_empty(), "{answer}");
-    assert!(answer.text("/instance").starts_with("/v2/"), "{answer}");
-    assert_eq!(answer.text("/request_id"), answer.header("x-request-id"), "{answer}");
-    assert_eq!(answer.json.get("errors").is_some(), answer.status == 422, "{answer}");
-    assert_eq!(
-        answer.header("www-authenticate"),
-        if answer.status == 401 { "Bearer" } else { "" },
-        "{answer}"
-    );
+fn check_problem(response: &Response) {
+    let code = response.text("/code");
+    let status = reqwest::StatusCode::from_u16(response.status).unwrap();
+    assert_eq!(response.header("content-type"), "application/problem+json", "{response}");
+    assert_eq!(response.header("cache-control"), "no-store", "{response}");
+    assert_eq!(response.headers.get("etag"), None, "{response}");
+    let urn = format!("urn:tidemark:error:{}", code.to_lowercase().replace('_', "-"));
+    assert_eq!(response.text("/type"), urn, "{response}");
+    assert_eq!(response.text("/title"), status.canonical_reason().unwrap(), "{response}");
+    assert_eq!(response.integer("/status"), i64::from(response.status), "{response}");
+    assert!(!response.text("/detail").is_empty(), "{response}");
+    assert!(response.text("/instance").starts_with("/v2/"), "{response}");
+    assert_eq!(response.text("/request_id"), response.header("x-request-id"), "{response}");
+    assert_eq!(response.json.get("errors").is_some(), response.status == 422, "{response}");
+    let challenge = if response.status == 401 { "Bearer" } else { "" };
+    assert_eq!(response.header("www-authenticate"), challenge, "{response}");
 }

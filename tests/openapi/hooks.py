@@ -1,10 +1,11 @@
-"""Gives the requests that schemathesis makes up something to find: where an operation takes an id and the made-up value
-has the form of one, a real one takes its place, four times out of five. What else a client knows and no schema can say
-goes the same way: a new name for every request, and days of which there is history. Values that are meant to be wrong stay.
+"""Hooks of schemathesis: replace most generated values by values that a client would know and no schema can express.
 
-TIDEMARK_TEST_IDS names a file with the ids, as JSON: accounts and their usernames, creators, links (a creator and its
-account), videos and internal_ids. What is taken away is taken from their ends and only once; everything else uses their
-beginnings."""
+Valid ids become ids of the tenant, names become new ones, and dates become days with history, four times out of five.
+Values that are meant to be invalid stay.
+
+TIDEMARK_TEST_IDS is the path of a JSON file with the ids: accounts and their usernames, creators, links (a creator and its
+account), videos and internal_ids. The first quarter of each list is for all operations except deletes; each other id is
+deleted once."""
 
 import copy
 import datetime
@@ -22,10 +23,10 @@ from schemathesis.generation.modes import GenerationMode
 with open(os.environ["TIDEMARK_TEST_IDS"], encoding="utf-8") as file:
     IDS = json.load(file)
 USERNAMES = dict(zip(IDS["accounts"], IDS.pop("usernames")))
-LASTING = {kind: ids[: len(ids) // 4] for kind, ids in IDS.items()}
-FLEETING = {kind: ids[len(ids) // 4 :] for kind, ids in IDS.items()}
+STABLE = {kind: ids[: len(ids) // 4] for kind, ids in IDS.items()}
+DELETABLE = {kind: ids[len(ids) // 4 :] for kind, ids in IDS.items()}
 
-KINDS = {
+ID_PARAMETERS = {
     "account_id": "accounts",
     "account_ids": "accounts",
     "creator_id": "creators",
@@ -37,15 +38,14 @@ KINDS = {
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 NUMBER = re.compile(r"[0-9]{1,18}")
 SHORT_LINK = re.compile(r"//v[mt]\.|^\s*v[mt]\.|tiktok\.com/t/")
-NAME = re.compile(r"[!-~]{1,255}")
-# As a path has it.
-USERNAME = re.compile(r"(?:@|%40)[A-Za-z0-9._]{1,30}")
+IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
+USERNAME_IN_PATH = re.compile(r"(?:@|%40)[A-Za-z0-9._]{1,30}")
 count = itertools.count()
-chance = random.Random(1)
+random_source = random.Random(1)
 
 
 def mostly():
-    return chance.random() < 0.8
+    return random_source.random() < 0.8
 
 
 def is_id(kind, value):
@@ -54,19 +54,19 @@ def is_id(kind, value):
     return isinstance(value, str) and UUID.fullmatch(value)
 
 
-def pick(kind, method):
-    if method == "DELETE" and FLEETING[kind]:
-        return FLEETING[kind].pop()
-    return LASTING[kind][next(count) % len(LASTING[kind])]
+def pick_id(kind, method):
+    if method == "DELETE" and DELETABLE[kind]:
+        return DELETABLE[kind].pop()
+    return STABLE[kind][next(count) % len(STABLE[kind])]
 
 
-def known(kind, value, method):
+def replace_ids(kind, value, method):
     if isinstance(value, list):
-        return [known(kind, item, method) for item in value]
+        return [replace_ids(kind, item, method) for item in value]
     if isinstance(value, str) and "," in value:
-        return ",".join(known(kind, item, method) for item in value.split(","))
+        return ",".join(replace_ids(kind, item, method) for item in value.split(","))
     if is_id(kind, value) and mostly():
-        return str(pick(kind, method)) if isinstance(value, str) else pick(kind, method)
+        return str(pick_id(kind, method)) if isinstance(value, str) else pick_id(kind, method)
     return value
 
 
@@ -77,8 +77,8 @@ def is_day(value):
         return False
 
 
-def settle_window(values):
-    """Makes two days a window of days that there are, and leaves them out where the period has a name."""
+def set_window(values):
+    """Sets the dates of a window to days with history, or removes them if the period is not custom."""
     if not all(is_day(values.get(name, "2000-01-01")) for name in ("start_date", "end_date")):
         return
     if values.get("period") in ("7d", "30d", "90d"):
@@ -90,12 +90,11 @@ def settle_window(values):
         values["end_date"] = str(today)
 
 
-def name_anew(body):
-    """Names an account or a video that is not tracked yet, most times. A short link that is made up leads nowhere, which
-    only the platform knows: there is always something else in its place."""
+def set_new_name(body):
+    """Names an account or video that is not tracked yet. Short links are always replaced: generated ones do not resolve."""
     platform, identifier = body.get("platform"), body.get("identifier")
     if "username" in body and mostly():
-        body["username"] = f"tide.{next(count)}.anew"
+        body["username"] = f"tide.{next(count)}.new"
     if platform == "instagram" and identifier and mostly():
         body["identifier"] = f"Tide{next(count):07}"
     if platform == "tiktok" and identifier and (mostly() or SHORT_LINK.search(identifier)):
@@ -104,56 +103,55 @@ def name_anew(body):
 
 @schemathesis.hook
 def filter_case(context, case):
-    """Leaves out values of a path that are meant to be wrong and come out right on the wire: escapes are sent as they are."""
+    """Removes invalid path values that become valid on the wire, because escapes are sent unchanged."""
     account = (case.path_parameters or {}).get("account_id")
-    wrong = case.meta is not None and case.meta.generation.mode == GenerationMode.NEGATIVE
-    return not (wrong and isinstance(account, str) and "%40" in account)
+    is_invalid = case.meta is not None and case.meta.generation.mode == GenerationMode.NEGATIVE
+    return not (is_invalid and isinstance(account, str) and "%40" in account)
 
 
 @schemathesis.hook
 def map_case(context, case):
-    positive = case.meta.generation.mode == GenerationMode.POSITIVE
-    # Cases share their parts with others that are yet to come.
+    is_valid = case.meta.generation.mode == GenerationMode.POSITIVE
+    # Cases share their parts with later cases.
     path, query, body = map(copy.copy, (case.path_parameters, case.query, case.body))
-    # What follows on an answer may take from it what is null there.
-    for name, kind in KINDS.items():
-        if path and positive and str(path.get(name)) == "None" and name in path:
-            path[name] = pick(kind, case.method)
+    # Stateful requests may take a null from a response.
+    for name, kind in ID_PARAMETERS.items():
+        if path and is_valid and str(path.get(name)) == "None" and name in path:
+            path[name] = pick_id(kind, case.method)
     if path and {"creator_id", "account_id"} <= set(path) and all(is_id("links", path[name]) for name in path):
         if mostly():
-            path["creator_id"], path["account_id"] = pick("links", case.method)
+            path["creator_id"], path["account_id"] = pick_id("links", case.method)
     elif path:
-        for name, kind in KINDS.items():
+        for name, kind in ID_PARAMETERS.items():
             if name in path:
-                path[name] = known(kind, path[name], case.method)
-        if USERNAME.fullmatch(str(path.get("account_id"))) and mostly():
-            path["account_id"] = "@" + USERNAMES[pick("accounts", case.method)]
+                path[name] = replace_ids(kind, path[name], case.method)
+        if USERNAME_IN_PATH.fullmatch(str(path.get("account_id"))) and mostly():
+            path["account_id"] = "@" + USERNAMES[pick_id("accounts", case.method)]
     for values in (query, body):
         if isinstance(values, dict):
-            for name, kind in KINDS.items():
-                # A list may be meant to be too long, and known ids repeat themselves.
-                fits = positive or not name.endswith("_ids")
-                if name in values and fits:
-                    values[name] = known(kind, values[name], "GET")
+            for name, kind in ID_PARAMETERS.items():
+                # A list may be meant to be too long, and replaced ids repeat.
+                if name in values and (is_valid or not name.endswith("_ids")):
+                    values[name] = replace_ids(kind, values[name], "GET")
             if mostly() and (query is not values or "start_date" in values or "period" in values):
-                settle_window(values)
-            if case.method == "POST" and positive:
-                name_anew(values)
-    # One of two lists has to be there.
+                set_window(values)
+            if case.method == "POST" and is_valid:
+                set_new_name(values)
+    # One of two lists is required.
     lists = {"instagram_post_ids", "tiktok_video_ids"}
     if lists <= {parameter.name for parameter in case.operation.query}:
-        if positive and not lists & set(query or {}):
-            query = {**(query or {}), "instagram_post_ids": str(pick("internal_ids", case.method))}
-    # A cursor is what an answer said; no made-up one is good.
+        if is_valid and not lists & set(query or {}):
+            query = {**(query or {}), "instagram_post_ids": str(pick_id("internal_ids", case.method))}
+    # Generated cursors are invalid.
     if isinstance(query, dict) and isinstance(query.get("cursor"), str) and query["cursor"]:
         if mostly():
             del query["cursor"]
-    if path and positive:
-        # What is assigned is judged by the document again, for which an escaped value is wrong. None of it needs escapes.
+    if path and is_valid:
+        # The assigned values are validated again, and escaped ones are invalid. None of them needs escapes.
         path = {name: unquote(value) if isinstance(value, str) else value for name, value in path.items()}
     case.path_parameters, case.query, case.body = path, query, body
     if case.headers:
-        name = case.headers.get("Idempotency-Key")
-        if isinstance(name, str) and NAME.fullmatch(name):
+        key = case.headers.get("Idempotency-Key")
+        if isinstance(key, str) and IDEMPOTENCY_KEY.fullmatch(key):
             case.headers["Idempotency-Key"] = str(uuid.uuid4())
     return case

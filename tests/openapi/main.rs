@@ -1,5 +1,4 @@
-//! The API's document (OpenAPI) and whether the service keeps it: its form, judged by programs of others, and every
-//! operation of it, tried from outside.
+//! The OpenAPI document: its form, checked by a validator and a linter, and whether the service conforms to it.
 
 #![recursion_limit = "256"]
 
@@ -11,5 +10,5 @@ mod document;
 mod exchange;
 mod fuzzing;
 mod operation;
-mod programs;
 mod tenant;
+mod validators;

@@ -1,4 +1,4 @@
-//! The operations of the served document, and requests to them made from nothing but the document and real ids.
+//! The operations of the served document, and requests built from the document and a tenant's ids.
 
 use std::collections::BTreeSet;
 
@@ -8,53 +8,52 @@ use serde_json::{Value, json};
 use crate::harness::{Organization, Stack, send};
 use crate::tenant::Tenant;
 
-/// What one method of one path says about itself.
 #[derive(Clone)]
 pub struct Operation {
     pub method: Method,
     pub path: String,
-    pub said: Value,
+    /// The operation object of the document.
+    pub spec: Value,
 }
 
-/// The parts of a request that name things.
+/// The parts of a request that name records.
 #[derive(Clone)]
-pub struct Ask {
+pub struct RequestParts {
     pub path: String,
     pub query: Vec<(String, String)>,
     pub body: Option<Value>,
 }
 
-/// Every path with its operations.
-pub async fn served(stack: &Stack) -> (Value, Vec<Operation>) {
+pub async fn fetch_document(stack: &Stack) -> (Value, Vec<Operation>) {
     let document = send(stack.request(Method::GET, "/openapi.json")).await.ok(200).json;
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
-        for (method, said) in item.as_object().unwrap() {
+        for (method, spec) in item.as_object().unwrap() {
             let method = method.to_uppercase().parse().unwrap();
-            let mut said = said.clone();
-            for parameter in said["parameters"].as_array_mut().into_iter().flatten() {
+            let mut spec = spec.clone();
+            for parameter in spec["parameters"].as_array_mut().into_iter().flatten() {
                 if let Some(reference) = parameter["$ref"].as_str() {
                     *parameter = document.pointer(&reference[1..]).unwrap().clone();
                 }
             }
-            operations.push(Operation { method, path: path.clone(), said });
+            operations.push(Operation { method, path: path.clone(), spec });
         }
     }
     (document, operations)
 }
 
 impl Operation {
-    pub fn reads(&self) -> bool {
+    pub fn is_get(&self) -> bool {
         self.method == Method::GET
     }
 
-    /// Whether it answers without a key.
     pub fn is_public(&self) -> bool {
-        self.said["security"] == json!([])
+        self.spec["security"] == json!([])
     }
 
-    pub fn parameters(&self, place: &str) -> Vec<&Value> {
-        self.said["parameters"].as_array().unwrap().iter().filter(|one| one["in"] == place).collect()
+    pub fn parameters(&self, location: &str) -> Vec<&Value> {
+        let parameters = self.spec["parameters"].as_array().unwrap().iter();
+        parameters.filter(|parameter| parameter["in"] == location).collect()
     }
 
     pub fn takes_body(&self) -> bool {
@@ -62,97 +61,99 @@ impl Operation {
     }
 
     fn body(&self) -> &Value {
-        &self.said["requestBody"]["content"]["application/json"]
+        &self.spec["requestBody"]["content"]["application/json"]
     }
 
-    /// The members of the body that name one thing of the organization, or a list of them.
-    pub fn body_ids(&self, list: bool) -> Vec<String> {
-        let members = self.body()["schema"]["properties"].as_object().into_iter().flatten();
-        members.filter(|(name, schema)| names(name, schema, list)).map(|(name, _)| name.clone()).collect()
+    /// The body fields that hold ids.
+    fn body_ids(&self, kind: Ids) -> Vec<String> {
+        let fields = self.body()["schema"]["properties"].as_object().into_iter().flatten();
+        fields.filter(|(name, schema)| holds_ids(name, schema, kind)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// The filters that name one thing of the organization, or a list of them.
-    pub fn query_ids(&self, list: bool) -> Vec<String> {
-        let query = self.parameters("query").into_iter();
-        let named = query.map(|parameter| (parameter["name"].as_str().unwrap(), &parameter["schema"]));
-        named.filter(|(name, schema)| names(name, schema, list)).map(|(name, _)| name.to_owned()).collect()
+    /// The query parameters that hold ids.
+    fn query_ids(&self, kind: Ids) -> Vec<String> {
+        let parameters = self.parameters("query").into_iter();
+        let parameters =
+            parameters.map(|parameter| (parameter["name"].as_str().unwrap(), &parameter["schema"]));
+        let parameters = parameters.filter(|(name, schema)| holds_ids(name, schema, kind));
+        parameters.map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// A request that should succeed for a tenant: its ids, the body's example, and what is required besides.
-    pub fn ask(&self, tenant: &Tenant) -> Ask {
-        let mut ask = Ask { path: self.path.clone(), query: Vec::new(), body: None };
+    /// Builds a request that should succeed: the tenant's ids, the example of the body, and required parameters.
+    pub fn valid_request(&self, tenant: &Tenant) -> RequestParts {
+        let mut parts = RequestParts { path: self.path.clone(), query: Vec::new(), body: None };
         for parameter in self.parameters("path") {
             let name = parameter["name"].as_str().unwrap();
-            ask.path = ask.path.replace(&format!("{{{name}}}"), &id(name, tenant, self));
+            parts.path = parts.path.replace(&format!("{{{name}}}"), &text_value(name, tenant, self));
         }
-        let required = self.parameters("query").into_iter().filter(|one| one["required"] == true);
-        let required = required.map(|one| one["name"].as_str().unwrap().to_owned());
-        let names: BTreeSet<_> = required.chain(self.query_ids(true)).collect();
-        ask.query = names.into_iter().map(|name| (name.clone(), id(&name, tenant, self))).collect();
+        let required = self.parameters("query").into_iter().filter(|parameter| parameter["required"] == true);
+        let required = required.map(|parameter| parameter["name"].as_str().unwrap().to_owned());
+        let names: BTreeSet<_> = required.chain(self.query_ids(Ids::List)).collect();
+        let value = |name: String| (name.clone(), text_value(&name, tenant, self));
+        parts.query = names.into_iter().map(value).collect();
         if self.takes_body() {
             let mut body = self.body()["example"].clone();
-            for name in self.body_ids(true) {
+            for name in self.body_ids(Ids::List) {
                 if body.get(&name).is_some() {
-                    body[&name] = json!([value(&name, tenant, self)]);
+                    body[&name] = json!([value_of(&name, tenant, self)]);
                 }
             }
-            ask.body = Some(body);
+            parts.body = Some(body);
         }
-        ask
+        parts
     }
 
-    /// Requests that differ from a good one in what they name: each thing in turn is another organization's.
-    pub fn ask_for_what_is_of(&self, tenant: &Tenant, other: &Tenant) -> Vec<Ask> {
-        let good = self.ask(tenant);
-        let mut asks = Vec::new();
+    /// Builds valid requests in which one single id is another organization's.
+    pub fn requests_with_foreign_id(&self, tenant: &Tenant, other: &Tenant) -> Vec<RequestParts> {
+        let valid = self.valid_request(tenant);
+        let mut requests = Vec::new();
         for parameter in self.parameters("path") {
             let name = parameter["name"].as_str().unwrap();
-            let path = good.path.replace(&id(name, tenant, self), &id(name, other, self));
-            asks.push(Ask { path, ..good.clone() });
+            let path = valid.path.replace(&text_value(name, tenant, self), &text_value(name, other, self));
+            requests.push(RequestParts { path, ..valid.clone() });
         }
-        for name in self.query_ids(false) {
-            let mut ask = good.clone();
-            ask.query.push((name.clone(), id(&name, other, self)));
-            asks.push(ask);
+        for name in self.query_ids(Ids::Single) {
+            let mut parts = valid.clone();
+            parts.query.push((name.clone(), text_value(&name, other, self)));
+            requests.push(parts);
         }
-        for name in self.body_ids(false) {
-            let mut ask = good.clone();
-            ask.body.as_mut().unwrap()[&name] = value(&name, other, self);
-            asks.push(ask);
+        for name in self.body_ids(Ids::Single) {
+            let mut parts = valid.clone();
+            parts.body.as_mut().unwrap()[&name] = value_of(&name, other, self);
+            requests.push(parts);
         }
-        asks
+        requests
     }
 
-    /// Requests for several things of which one is another organization's, and what names that one.
-    pub fn ask_for_some_that_are_of(&self, tenant: &Tenant, other: &Tenant) -> Vec<(Value, Ask)> {
-        let mut asks = Vec::new();
-        for name in self.query_ids(true) {
-            let mut ask = self.ask(tenant);
-            ask.query.retain(|(known, _)| *known != name);
-            ask.query.push((name.clone(), id(&name, other, self)));
-            asks.push((value(&name, other, self), ask));
+    /// Builds batch requests in which one id is another organization's, with that id.
+    pub fn batches_with_foreign_id(&self, tenant: &Tenant, other: &Tenant) -> Vec<(Value, RequestParts)> {
+        let mut requests = Vec::new();
+        for name in self.query_ids(Ids::List) {
+            let mut parts = self.valid_request(tenant);
+            parts.query.retain(|(own, _)| *own != name);
+            parts.query.push((name.clone(), text_value(&name, other, self)));
+            requests.push((value_of(&name, other, self), parts));
         }
-        for name in self.body_ids(true) {
-            let mut ask = self.ask(tenant);
-            let foreign = value(&name, other, self);
-            ask.body.as_mut().unwrap()[&name] = json!([foreign]);
-            asks.push((foreign, ask));
+        for name in self.body_ids(Ids::List) {
+            let mut parts = self.valid_request(tenant);
+            let foreign = value_of(&name, other, self);
+            parts.body.as_mut().unwrap()[&name] = json!([foreign]);
+            requests.push((foreign, parts));
         }
-        asks
+        requests
     }
 
-    /// Begins a request.
-    pub fn request(&self, stack: &Stack, ask: &Ask) -> RequestBuilder {
-        let request = stack.request(self.method.clone(), &ask.path).query(&ask.query);
-        match &ask.body {
+    /// Builds a request without a key.
+    pub fn request(&self, stack: &Stack, parts: &RequestParts) -> RequestBuilder {
+        let request = stack.request(self.method.clone(), &parts.path).query(&parts.query);
+        match &parts.body {
             Some(body) => request.json(body),
             None => request,
         }
     }
 
-    /// Begins a request with an organization's key.
-    pub fn request_of(&self, organization: &Organization, ask: &Ask) -> RequestBuilder {
-        self.request(&organization.stack, ask).bearer_auth(&organization.key)
+    pub fn authorized_request(&self, organization: &Organization, parts: &RequestParts) -> RequestBuilder {
+        self.request(&organization.stack, parts).bearer_auth(&organization.key)
     }
 }
 
@@ -162,15 +163,22 @@ impl std::fmt::Display for Operation {
     }
 }
 
-/// Whether a value names one thing of the organization, or a list of them.
-fn names(name: &str, schema: &Value, list: bool) -> bool {
-    let is_id = name.ends_with("_id") && schema["format"] == "uuid";
-    if list { name.ends_with("_ids") && schema["type"] == "array" } else { is_id }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    Single,
+    List,
 }
 
-/// What a parameter or member of that name is to be.
-fn value(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
-    // What is changed or taken away is nothing that others ask about.
+fn holds_ids(name: &str, schema: &Value, kind: Ids) -> bool {
+    match kind {
+        Ids::Single => name.ends_with("_id") && schema["format"] == "uuid",
+        Ids::List => name.ends_with("_ids") && schema["type"] == "array",
+    }
+}
+
+/// Returns a value of the tenant for a parameter or field.
+fn value_of(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
+    // Records that are changed or deleted are not the ones that other operations read.
     let changes = [Method::PATCH, Method::DELETE].contains(&operation.method);
     let (creator, account) = if changes && !operation.path.contains("{creator_id}/accounts/{account_id}") {
         (&tenant.creators[0], &tenant.accounts[0])
@@ -183,12 +191,12 @@ fn value(name: &str, tenant: &Tenant, operation: &Operation) -> Value {
         "video_id" | "video_ids" => json!(tenant.videos[0]),
         "windows" => json!(7),
         "instagram_post_ids" | "tiktok_video_ids" => json!(tenant.internal_ids[0]),
-        _ => panic!("{operation} asks for {name}: say here what that can be"),
+        _ => panic!("{operation} has the parameter {name}: add a value for it here"),
     }
 }
 
-fn id(name: &str, tenant: &Tenant, operation: &Operation) -> String {
-    match value(name, tenant, operation) {
+fn text_value(name: &str, tenant: &Tenant, operation: &Operation) -> String {
+    match value_of(name, tenant, operation) {
         Value::String(text) => text,
         other => other.to_string(),
     }

@@ -1,5 +1,5 @@
-//! Organizations with something of everything that an operation may ask for: accounts, creators, links between them,
-//! videos of both kinds and their history. Loaded, so that they are paused and nothing changes them behind a test.
+//! Organizations with every kind of record that an operation may name: accounts, creators, links, and videos of both
+//! kinds with history. They are imported, so they are paused and do not change during a test.
 
 use std::fmt::Write;
 
@@ -11,50 +11,49 @@ use tidemark::store::records::organizations::OrganizationChange;
 
 use crate::harness::{Organization, Stack};
 
-/// What belongs to a tenant.
 pub struct Tenant {
     pub organization: Organization,
-    /// Accounts that are linked to nobody.
+    /// Accounts without a creator.
     pub accounts: Vec<String>,
-    /// Their usernames, in the same order.
+    /// Usernames of `accounts`, in the same order.
     pub usernames: Vec<String>,
     /// Creators without accounts.
     pub creators: Vec<String>,
-    /// A creator and an account that is linked to it.
+    /// Creators with their account.
     pub links: Vec<(String, String)>,
-    /// Videos that are both discovered and tracked on their own, so that every path takes them.
+    /// Videos that are both discovered and tracked individually, so that every path accepts them.
     pub videos: Vec<String>,
     pub internal_ids: Vec<i64>,
 }
 
 impl Tenant {
-    /// Makes an organization with so many of each.
-    pub async fn with(stack: &Stack, size: usize) -> Self {
+    /// Creates an organization with `size` records of each kind.
+    pub async fn create(stack: &Stack, size: usize) -> Self {
         let unlimited =
             OrganizationChange { rate_limit: Some(Some(i32::MAX)), ..OrganizationChange::default() };
         let organization = stack.organization_with(unlimited, NewKey::named("test")).await;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.csv");
-        std::fs::write(&file, history(stack, size).await).unwrap();
-        let loaded =
+        std::fs::write(&file, history_csv(stack, size).await).unwrap();
+        let imported =
             import::load(&stack.databases, organization.id, vec![file], &import::Options::default()).await;
-        assert_eq!(loaded.unwrap().refused, 0);
+        assert_eq!(imported.unwrap().refused, 0);
         for n in 0..size {
-            organization.post("/creators", json!({"name": format!("Alone {n}")})).await.ok(201);
+            organization.post("/creators", json!({"name": format!("Unlinked {n}")})).await.ok(201);
         }
         let accounts = organization.get("/accounts?limit=200").await.ok(200);
-        let (alone, linked): (Vec<_>, Vec<_>) =
+        let (unlinked, linked): (Vec<_>, Vec<_>) =
             accounts.list("/data").iter().partition(|account| account["creator_id"].is_null());
         let creators = organization.get("/creators?limit=200").await.ok(200);
-        let unlinked =
+        let creators =
             creators.list("/data").iter().filter(|creator| creator["accounts_summary"]["total"] == 0);
         let videos = organization.get("/account-videos?limit=200").await.ok(200);
         let videos = videos.list("/data");
         assert!(videos.iter().all(|video| video["is_tracked"] == true), "{videos:?}");
         Tenant {
-            accounts: alone.iter().map(|account| text(account, "id")).collect(),
-            usernames: alone.iter().map(|account| text(account, "username")).collect(),
-            creators: unlinked.map(|creator| text(creator, "id")).collect(),
+            accounts: unlinked.iter().map(|account| text(account, "id")).collect(),
+            usernames: unlinked.iter().map(|account| text(account, "username")).collect(),
+            creators: creators.map(|creator| text(creator, "id")).collect(),
             links: linked.iter().map(|account| (text(account, "creator_id"), text(account, "id"))).collect(),
             videos: videos.iter().map(|video| text(video, "id")).collect(),
             internal_ids: videos.iter().map(|video| video["internal_id"].as_i64().unwrap()).collect(),
@@ -67,8 +66,8 @@ fn text(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_else(|| panic!("no {field}: {value}")).to_owned()
 }
 
-/// So many accounts with a creator, so many without, each with a video and a week of history.
-async fn history(stack: &Stack, size: usize) -> String {
+/// Returns a file with `size` accounts of creators and `size` accounts without, each with a video and a week of history.
+async fn history_csv(stack: &Stack, size: usize) -> String {
     let today = stack.databases.clock.now().await.date_naive();
     let mut rows = String::from(
         "platform,username,external_id,observed_at,create_time,description,view_count,like_count,follower_count,\
@@ -81,7 +80,7 @@ async fn history(stack: &Stack, size: usize) -> String {
             let day = today - Days::new(days);
             let views = 1000 + 10 * n as u64 - days;
             writeln!(rows, "{platform},tide.{n},,{day},,,,,{views},{creator}").unwrap();
-            // Once as found on the account, once as tracked on its own.
+            // Discovered on the account, and tracked individually.
             for username in [format!("tide.{n}"), String::new()] {
                 let posted = today - Days::new(5);
                 writeln!(

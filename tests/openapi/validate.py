@@ -1,5 +1,6 @@
-"""Holds answers against an OpenAPI document: the status, the content type, the headers and the body of each have to be
-what the document says of the operation. Reads both from standard input, as JSON; says what differs and fails."""
+"""Validates responses against an OpenAPI document: status, content type, headers and body.
+
+Reads both from standard input as JSON, prints the differences, and fails if there are any."""
 
 import json
 import sys
@@ -8,57 +9,58 @@ from openapi_schema_validator import OAS31Validator, oas31_format_checker
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-NAME = "urn:document"
+BASE_URI = "urn:document"
 
 
-def named(value):
-    """A part of the document in which references name the document."""
+def with_absolute_references(value):
     if isinstance(value, list):
-        return [named(item) for item in value]
+        return [with_absolute_references(item) for item in value]
     if isinstance(value, dict):
-        return {key: NAME + item if key == "$ref" else named(item) for key, item in value.items()}
+        return {
+            key: BASE_URI + item if key == "$ref" else with_absolute_references(item)
+            for key, item in value.items()
+        }
     return value
 
 
-told = json.load(sys.stdin)
-document = named(told["document"])
-registry = Registry().with_resource(NAME, DRAFT202012.create_resource(document))
+report = json.load(sys.stdin)
+document = with_absolute_references(report["document"])
+registry = Registry().with_resource(BASE_URI, DRAFT202012.create_resource(document))
 
 
-def resolved(value):
-    """What a reference refers to."""
+def resolve(value):
     while "$ref" in value:
         reference, value = value["$ref"], document
-        for part in reference.removeprefix(NAME + "#/").split("/"):
+        for part in reference.removeprefix(BASE_URI + "#/").split("/"):
             value = value[part.replace("~1", "/").replace("~0", "~")]
     return value
 
 
-def differences(answer):
-    path, method = answer["operation"]
-    responses = document["paths"][path][method]["responses"]
-    if answer["status"] not in responses:
+def differences(response):
+    path, method = response["operation"]
+    documented = document["paths"][path][method]["responses"]
+    if response["status"] not in documented:
         yield "the status is not in the document"
         return
-    response = resolved(responses[answer["status"]])
-    for name in response.get("headers", {}):
-        if name.lower() not in answer["headers"]:
+    documented = resolve(documented[response["status"]])
+    for name in documented.get("headers", {}):
+        if name.lower() not in response["headers"]:
             yield f"the header {name} is missing"
-    content = response.get("content")
+    content = documented.get("content")
     if not content:
-        if answer["text"]:
-            yield "there is a body, and none in the document"
+        if response["text"]:
+            yield "the document has no body"
         return
-    media = content.get(answer["type"])
+    media = content.get(response["type"])
     if media is None:
-        yield f"the content type {answer['type']} is not in the document"
+        yield f"the content type {response['type']} is not in the document"
         return
     validator = OAS31Validator(media["schema"], registry=registry, format_checker=oas31_format_checker)
-    for error in validator.iter_errors(json.loads(answer["text"])):
+    for error in validator.iter_errors(json.loads(response["text"])):
         yield f"{error.json_path}: {error.message}"
 
 
-found = [(answer, difference) for answer in told["answers"] for difference in differences(answer)]
-for answer, difference in found:
-    print(*answer["operation"], answer["status"], difference, answer["text"][:500], sep=" | ")
-sys.exit(1 if found or not told["answers"] else 0)
+found = [(response, difference) for response in report["responses"] for difference in differences(response)]
+for response, difference in found:
+    print(*response["operation"], response["status"], difference, response["text"][:500], sep=" | ")
+sys.exit(1 if found or not report["responses"] else 0)
