@@ -32,8 +32,7 @@ create table accounts (
     username text not null collate "C",
     -- false once the username belongs to another account of the platform; others may be added under it then
     holds_username boolean not null default true,
-    -- true while a username that a user entered is unverified: the next scrape compares the platform's id, or looks for a
-    -- post that is known.
+    -- true while a corrected username is unverified: the next scrape compares the platform's id, or looks for a known post
     username_unchecked boolean not null default false,
     platform_id text,
     name text,
@@ -64,7 +63,7 @@ create table accounts (
     observed_at timestamptz,
     -- Times of fields whose last known value is from another observation (model::latest).
     known_at jsonb,
-    -- the profile, as last known
+    -- the latest profile
     follower_count bigint not null default 0,
     following_count bigint not null default 0,
     profile_post_count bigint not null default 0,
@@ -112,8 +111,8 @@ create index accounts_by_platform_username on accounts (platform, username);
 create table videos (
     id uuid primary key,
     internal_id bigint not null default nextval('internal_ids'),
-    -- The subject of its snapshots in ClickHouse: the account's internal id. Without an account its own, or a new number
-    -- once it was detached from one: a place that history was moved away from is never used again.
+    -- The subject of its snapshots in ClickHouse: the account's internal id, or without an account its own. A video that
+    -- is detached from an account gets a new one: a (subject, video) pair is never reused.
     subject_id bigint not null,
     organization_id uuid not null references organizations on delete cascade,
     platform text not null check (platform in ('instagram', 'tiktok')),

@@ -18,7 +18,7 @@ create table scrape_targets (
     failures integer not null default 0,
     -- attempts since the last success in which the platform did not find it; after some it is marked unavailable
     not_found_runs integer not null default 0,
-    -- The tracker process that works on it, until when by the database's clock (store::tracking::leases).
+    -- The tracker process that leases it, and until when by the database's clock (store::tracking::leases).
     lease_owner uuid,
     lease_until timestamptz,
     -- When posts of an account up to 90 days old were last read, which happens weekly, and when all were, monthly.
@@ -27,7 +27,7 @@ create table scrape_targets (
 );
 -- Whether anything of a platform is due, how much and since when: leases, queue metrics, /health.
 create index scrape_targets_due on scrape_targets (platform, next_attempt_at) where enabled;
--- Leases are taken organization by organization in turns.
+-- Leases are taken round-robin over organizations.
 create index scrape_targets_due_of_organization on scrape_targets (platform, organization_id, next_attempt_at)
     where enabled;
 -- Queue metrics count the targets whose last attempt failed: few among many.

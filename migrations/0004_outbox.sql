@@ -1,7 +1,7 @@
--- The outbox: changes on their way to ClickHouse, and what is known of what ClickHouse has (store::outbox).
+-- The outbox: changes to deliver to ClickHouse, and the state of deliveries (store::outbox).
 --
 -- The relay puts waiting rows into a delivery, applies it to ClickHouse, records its number there and marks the rows here.
--- Applied rows stay for seven days, so that a ClickHouse that lost files gets their deliveries again.
+-- Applied rows stay for seven days, so that they can be replayed after ClickHouse lost data.
 
 -- Numbers of deliveries. Each attempt takes a new one, so that what an abandoned attempt still writes to ClickHouse has a
 -- lower number than that of the next attempt, and loses.
@@ -22,9 +22,9 @@ create table outbox (
     delivery bigint,
     applied_at timestamptz
 );
--- The relay's next delivery, and the lag that metrics and /health show.
+-- The relay's next delivery, and the lag in metrics and /health.
 create index outbox_pending on outbox (position) where applied_at is null;
--- Waiting until the changes of an organization are visible (store::outbox::applied).
+-- Waiting until the changes of an organization are visible (store::outbox::visibility).
 create index outbox_pending_of_organization on outbox (organization_id, position) where applied_at is null;
 -- Marking a delivery, and delivering again after ClickHouse lost some.
 create index outbox_deliveries on outbox (delivery) where delivery is not null;
@@ -78,7 +78,7 @@ create table history_versions (
     primary key (organization_id, day)
 ) with (fillfactor = 50);
 
--- Grows when ClickHouse turns out to have other files than before, which invalidates all cached analytics responses.
+-- Incremented when ClickHouse's data was replaced, which invalidates all cached analytics responses.
 create table clickhouse_generation (
     single boolean primary key default true check (single),
     generation bigint not null default 0

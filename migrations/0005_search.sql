@@ -13,7 +13,7 @@ create table search_changes (
     created_at timestamptz not null default now(),
     primary key (txid, position)
 );
--- Waiting until an organization's changes are searchable (store::outbox::applied), and its deletion.
+-- Waiting until an organization's changes are searchable (store::outbox::visibility), and its deletion.
 create index search_changes_organization on search_changes (organization_id, txid);
 
 -- API processes with a search index. Each has applied every transaction below its horizon.
