@@ -17,7 +17,7 @@ use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
 use crate::harness::{Organization, Stack, TcpProxy, wait_until};
-use crate::setup::post;
+use crate::setup::observed_post;
 
 /// Works until it is done or has waited so many times for somebody else.
 async fn given_up<T>(waits: usize, work: impl Future<Output = T>) -> Option<T> {
@@ -153,7 +153,7 @@ async fn making_posts(posts: usize, bytes: usize) {
         .gives_up(begin, async |attempt, mut write| {
             let made = (0..posts).map(|n| {
                 let external_id = format!("{attempt:03}{n:06}");
-                let mut made = post(FoundOn::Account(account), external_id, 10, now);
+                let mut made = observed_post(FoundOn::Account(account), external_id, 10, now);
                 made.latest.url.record(Some(url.clone()), now);
                 made
             });
@@ -185,7 +185,7 @@ async fn units_of_work_are_given_up_while_they_send() {
 async fn a_unit_of_work_is_given_up_while_another_is_in_its_way() {
     let single = Single::new().await;
     let (id, others, now) = (single.organization.id, single.organization.pg(), Utc::now());
-    let made = || vec![post(FoundOn::Itself { active: false }, "1".to_owned(), 10, now)];
+    let made = || vec![observed_post(FoundOn::Itself { active: false }, "1".to_owned(), 10, now)];
     let mut other = Write::begin(others, id).await.unwrap();
     observe_videos(&mut other, now, made()).await.unwrap();
     let mut write = Write::begin(&single.pg, id).await.unwrap();

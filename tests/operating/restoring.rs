@@ -12,11 +12,11 @@ use tidemark::store::records::keys::{self, NewKey};
 
 use crate::harness::{IsolatedStores, wait_until};
 use crate::restored::{Api, back_up, dump, restore, restore_in_place};
-use crate::setup::{Tenant, delete_account, scrape_at, track_alone};
+use crate::setup::{Tenant, delete_account, scrape_at, track_individually};
 
 /// Three accounts with a week behind them, two of them a creator's; and a key.
 async fn week(own: &IsolatedStores) -> (Tenant, String) {
-    let tenant = own.tenant(3).await;
+    let tenant = own.create_tenant(3).await;
     let made = keys::create(own.pg(), tenant.id, &NewKey::named("test")).await.unwrap();
     for day in (1..=7).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
@@ -48,18 +48,18 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
         api.change(Method::PUT, &path, json!({})).await;
     };
     link(0).await;
-    let relay = own.relay();
-    own.applied(tenant.id).await;
+    let relay = own.start_relay();
+    own.wait_applied(tenant.id).await;
 
     // ClickHouse first. Then life goes on: more is observed, deleted, linked, renamed and tracked alone.
     let older = back_up(&own).await;
     scrape_at(own.pg(), tenant.id, tenant.accounts[0], 6, 5_000, Utc::now()).await;
     let left = format!("{}{:06}", tenant.accounts[1].subject_id, 0);
-    track_alone(own.pg(), tenant.id, &left, Utc::now()).await;
+    track_individually(own.pg(), tenant.id, &left, Utc::now()).await;
     delete_account(own.pg(), tenant.id, tenant.accounts[1]).await;
     link(2).await;
     api.change(Method::PATCH, &creator, json!({"name": "Grace"})).await;
-    own.applied(tenant.id).await;
+    own.wait_applied(tenant.id).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("postgres.dump");
     dump(&own, &file);
@@ -71,7 +71,7 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     let late = [(Platform::Tiktok, "late".to_owned())];
     let late = imports::find_or_create_accounts(&mut write, &late, false, Utc::now()).await.unwrap();
     write.commit().await.unwrap();
-    own.applied(tenant.id).await;
+    own.wait_applied(tenant.id).await;
     assert_ne!(api.answers().await, expected);
     let newer = back_up(&own).await;
     relay.stop().await;
@@ -81,13 +81,13 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     let history = said_of_history(&restored);
     assert_eq!(history["status"], "warn", "{history}");
     assert!(history["message"].as_str().unwrap().contains("lacks the deliveries after"), "{history}");
-    let behind = restored.recorded().await;
-    let relay = restored.relay();
+    let behind = restored.last_delivery().await;
+    let relay = restored.start_relay();
     wait_until("what ClickHouse lacks is delivered", async || {
-        (restored.recorded().await > behind).then_some(())
+        (restored.last_delivery().await > behind).then_some(())
     })
     .await;
-    restored.applied(tenant.id).await;
+    restored.wait_applied(tenant.id).await;
     let history = said_of_history(&restored);
     assert_eq!(history["status"], "ok", "{history}");
     assert_eq!(differences(&restored, &tenant).await, 0);
@@ -102,10 +102,10 @@ async fn a_pair_taken_minutes_apart_has_the_totals_of_the_later_one() {
     let history = said_of_history(&mixed);
     assert_eq!(history["status"], "fail", "{history}");
     assert!(history["message"].as_str().unwrap().contains("made before that of Postgres"), "{history}");
-    let relay = mixed.relay();
-    let recorded = mixed.recorded().await;
+    let relay = mixed.start_relay();
+    let recorded = mixed.last_delivery().await;
     scrape_at(mixed.pg(), tenant.id, tenant.accounts[2], 1, 1, Utc::now()).await;
-    wait_until("the relay delivers", async || (mixed.recorded().await > recorded).then_some(())).await;
+    wait_until("the relay delivers", async || (mixed.last_delivery().await > recorded).then_some(())).await;
     visibility::wait_for_history(mixed.pg(), tenant.id).await.unwrap();
     assert!(differences(&mixed, &tenant).await > 0, "what only ClickHouse knows is a difference");
     let mut write = Write::begin(mixed.pg(), tenant.id).await.unwrap();
@@ -127,8 +127,8 @@ async fn a_dump_restored_in_place_is_noticed_by_an_api_that_goes_on() {
     let creator = api.change(Method::POST, "/creators", json!({"name": "Ada"})).await;
     let path = format!("/creators/{}", creator["id"].as_str().unwrap());
     api.change(Method::PUT, &format!("{path}/accounts/{}", tenant.accounts[0].id), json!({})).await;
-    let relay = own.relay();
-    own.applied(tenant.id).await;
+    let relay = own.start_relay();
+    own.wait_applied(tenant.id).await;
     let found = async |name: &str| api.get(&format!("/search?q={name}")).await["data"]["creators"][0].clone();
     let first = async || api.get("/creators/top?period=30d").await["data"][0]["name"].clone();
     let backup = back_up(&own).await;
@@ -139,14 +139,14 @@ async fn a_dump_restored_in_place_is_noticed_by_an_api_that_goes_on() {
 
     api.change(Method::PATCH, &path, json!({"name": "Before"})).await;
     scrape_at(own.pg(), tenant.id, tenant.accounts[1], 6, 7_000, Utc::now()).await;
-    own.applied(tenant.id).await;
+    own.wait_applied(tenant.id).await;
     assert_eq!(first().await, "Before");
     assert_eq!(found("Before").await["name"], "Before");
     relay.stop().await;
 
     restore_in_place(&own, &file, &backup).await;
-    let relay = own.relay();
-    own.applied(tenant.id).await;
+    let relay = own.start_relay();
+    own.wait_applied(tenant.id).await;
     for ((path, now), (_, then)) in api.answers().await.into_iter().zip(&expected) {
         assert_eq!(now, *then, "{path}");
     }
@@ -158,6 +158,6 @@ async fn a_dump_restored_in_place_is_noticed_by_an_api_that_goes_on() {
     api.change(Method::PATCH, &path, json!({"name": "After"})).await;
     assert_eq!(first().await, "After");
     wait_until("search follows", async || (found("After").await["name"] == "After").then_some(())).await;
-    own.applied(tenant.id).await;
+    own.wait_applied(tenant.id).await;
     relay.stop().await;
 }

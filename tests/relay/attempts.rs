@@ -12,9 +12,9 @@ use crate::setup::{Tenant, delete_account, scrape_at};
 
 /// Brings what waits as a relay would that is killed while ClickHouse computes the gains: the facts are there, and what
 /// the statement is about to write stands in the table `late`.
-async fn abandon_attempt(own: &IsolatedStores) {
-    let clickhouse = &own.databases.clickhouse;
-    let delivery = outbox::begin_delivery(own.pg(), i64::MAX, &mut BlockedOrganizations::default())
+async fn abandon_attempt(stores: &IsolatedStores) {
+    let clickhouse = &stores.databases.clickhouse;
+    let delivery = outbox::begin_delivery(stores.pg(), i64::MAX, &mut BlockedOrganizations::default())
         .await
         .unwrap()
         .unwrap();
@@ -47,8 +47,9 @@ async fn abandon_attempt(own: &IsolatedStores) {
 }
 
 /// The statement of the attempt that was given up ends.
-async fn attempt_ends(own: &IsolatedStores) {
-    own.databases
+async fn attempt_ends(stores: &IsolatedStores) {
+    stores
+        .databases
         .clickhouse
         .query_raw("insert into account_daily select * from late")
         .execute()
@@ -56,39 +57,39 @@ async fn attempt_ends(own: &IsolatedStores) {
         .unwrap();
 }
 
-async fn seen(own: &IsolatedStores, tenant: &Tenant, days_ago: i64, views: i64) {
+async fn seen(stores: &IsolatedStores, tenant: &Tenant, days_ago: i64, views: i64) {
     let at = Utc::now() - TimeDelta::days(days_ago);
-    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, views, at).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, views, at).await;
 }
 
 /// The rollup follows from the facts, and the whole organization gained so much.
-async fn holds(own: &IsolatedStores, tenant: &Tenant, views: Option<i64>) {
-    let report = verify::verify(&own.databases, tenant.id, false).await.unwrap();
+async fn holds(stores: &IsolatedStores, tenant: &Tenant, views: Option<i64>) {
+    let report = verify::verify(&stores.databases, tenant.id, false).await.unwrap();
     assert_eq!(report.differences, []);
     let statement = "select sum(view_gain) from account_daily final where org_id = {org:UUID}";
-    let query = own.databases.clickhouse.query_raw(statement).param("org", tenant.id);
+    let query = stores.databases.clickhouse.query_raw(statement).param("org", tenant.id);
     assert_eq!(query.fetch_one::<Option<i64>>().await.unwrap(), views);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_abandoned_attempt_still_writes_does_not_bring_a_deleted_account_back() {
     for ends_before in [true, false] {
-        let own = IsolatedStores::create().await;
-        let tenant = own.tenant(1).await;
-        let relay = own.relay();
-        own.applied(tenant.id).await;
+        let stores = IsolatedStores::create().await;
+        let tenant = stores.create_tenant(1).await;
+        let relay = stores.start_relay();
+        stores.wait_applied(tenant.id).await;
         relay.stop().await;
-        seen(&own, &tenant, 1, 100).await;
-        seen(&own, &tenant, 0, 150).await;
-        abandon_attempt(&own).await;
-        delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
+        seen(&stores, &tenant, 1, 100).await;
+        seen(&stores, &tenant, 0, 150).await;
+        abandon_attempt(&stores).await;
+        delete_account(stores.pg(), tenant.id, tenant.accounts[0]).await;
         if ends_before {
-            attempt_ends(&own).await;
+            attempt_ends(&stores).await;
         }
-        let relay = own.relay();
-        own.applied(tenant.id).await;
-        attempt_ends(&own).await;
-        holds(&own, &tenant, None).await;
+        let relay = stores.start_relay();
+        stores.wait_applied(tenant.id).await;
+        attempt_ends(&stores).await;
+        holds(&stores, &tenant, None).await;
         relay.stop().await;
     }
 }
@@ -96,45 +97,45 @@ async fn what_an_abandoned_attempt_still_writes_does_not_bring_a_deleted_account
 /// The next attempt finds other facts, by which a day is again what it was before both.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_abandoned_attempt_still_writes_does_not_replace_what_follows_from_later_facts() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
-    let relay = own.relay();
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
+    let relay = stores.start_relay();
     for (days_ago, views) in [(3, 100), (1, 130)] {
-        seen(&own, &tenant, days_ago, views).await;
+        seen(&stores, &tenant, days_ago, views).await;
     }
-    own.applied(tenant.id).await;
+    stores.wait_applied(tenant.id).await;
     relay.stop().await;
     // In between: yesterday gains 130 - 110, until the day between is observed once more and says 100.
     let at = Utc::now() - TimeDelta::days(2);
-    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, 110, at).await;
-    abandon_attempt(&own).await;
-    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, 100, at + TimeDelta::microseconds(1)).await;
-    let relay = own.relay();
-    own.applied(tenant.id).await;
-    attempt_ends(&own).await;
-    holds(&own, &tenant, Some(60)).await;
-    seen(&own, &tenant, 0, 131).await;
-    own.applied(tenant.id).await;
-    holds(&own, &tenant, Some(62)).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 110, at).await;
+    abandon_attempt(&stores).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 100, at + TimeDelta::microseconds(1)).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    attempt_ends(&stores).await;
+    holds(&stores, &tenant, Some(60)).await;
+    seen(&stores, &tenant, 0, 131).await;
+    stores.wait_applied(tenant.id).await;
+    holds(&stores, &tenant, Some(62)).await;
     relay.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_that_compute_one_account_at_once_write_what_one_would() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
-    let relay = own.relay();
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
+    let relay = stores.start_relay();
     for day in (0..20).rev() {
-        seen(&own, &tenant, day, 1_000 - 10 * day).await;
+        seen(&stores, &tenant, day, 1_000 - 10 * day).await;
     }
-    own.applied(tenant.id).await;
+    stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    let before = own.figures(tenant.id).await;
+    let before = stores.clickhouse_state(tenant.id).await;
     let subject = [(tenant.id, tenant.accounts[0].subject_id)];
-    let highest = own.recorded().await;
+    let highest = stores.last_delivery().await;
     for round in 0..10 {
         let compute = |number: i64, days| {
-            history_writer::recompute_rollup(&own.databases.clickhouse, &subject, number, days)
+            history_writer::recompute_rollup(&stores.databases.clickhouse, &subject, number, days)
         };
         let (one, other) = tokio::join!(
             compute(
@@ -145,37 +146,37 @@ async fn two_that_compute_one_account_at_once_write_what_one_would() {
         );
         one.unwrap();
         other.unwrap();
-        assert_eq!(own.figures(tenant.id).await, before);
+        assert_eq!(stores.clickhouse_state(tenant.id).await, before);
     }
 }
 
 /// Two relays, rebuilds and deletions, all at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn rebuilding_beside_relays_and_deletions_leaves_what_the_facts_say() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(6).await;
-    let relays = [own.relay(), own.relay()];
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(6).await;
+    let relays = [stores.start_relay(), stores.start_relay()];
     for day in (0..4).rev() {
         for account in &tenant.accounts {
             let at = Utc::now() - TimeDelta::days(day);
-            scrape_at(own.pg(), tenant.id, *account, 3, 400 - 100 * day, at).await;
+            scrape_at(stores.pg(), tenant.id, *account, 3, 400 - 100 * day, at).await;
         }
     }
     let rebuilding = {
-        let (stores, id) = (own.databases.clone(), tenant.id);
+        let (databases, id) = (stores.databases.clone(), tenant.id);
         tokio::spawn(async move {
             for _ in 0..4 {
-                rebuild::rebuild(&stores, &[id], false).await.unwrap();
+                rebuild::rebuild(&databases, &[id], false).await.unwrap();
             }
         })
     };
     for account in &tenant.accounts[..5] {
-        delete_account(own.pg(), tenant.id, *account).await;
-        own.applied(tenant.id).await;
+        delete_account(stores.pg(), tenant.id, *account).await;
+        stores.wait_applied(tenant.id).await;
     }
     rebuilding.await.unwrap();
-    own.applied(tenant.id).await;
-    holds(&own, &tenant, Some(3 * 300)).await;
+    stores.wait_applied(tenant.id).await;
+    holds(&stores, &tenant, Some(3 * 300)).await;
     for relay in relays {
         relay.stop().await;
     }

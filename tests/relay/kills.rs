@@ -23,7 +23,7 @@ use tidemark::store::records::keys::{self, NewKey};
 use uuid::Uuid;
 
 use crate::harness::{IsolatedStores, create_organization, http_client, send, wait_until};
-use crate::setup::{delete_account, track_alone};
+use crate::setup::{delete_account, track_individually};
 use tidemark::store::records::organizations::OrganizationChange;
 
 /// The steps after which the tracker is killed, day after day.
@@ -44,9 +44,9 @@ struct Process {
     _lifeline: Option<ChildStdin>,
 }
 
-/// One account on its way: a sandbox with a clock, a tracker and an API over stores of their own.
+/// One account on its way: a sandbox with a clock, a tracker and an API over stores of their stores.
 struct Course {
-    own: IsolatedStores,
+    stores: IsolatedStores,
     sandbox: SandboxServer,
     folder: TempDir,
     tracker: Process,
@@ -61,16 +61,16 @@ struct Course {
 }
 
 impl Process {
-    fn start(own: &IsolatedStores, sandbox: &SandboxServer, folder: &Path, arguments: &[&str]) -> Self {
+    fn start(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path, arguments: &[&str]) -> Self {
         let connection = crate::harness::Stack::shared().connection;
-        let name = own.connection.database_url.rsplit('/').next().unwrap();
+        let name = stores.connection.database_url.rsplit('/').next().unwrap();
         let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
         let mut child = connection
             .command()
             .arg("--exit-with-parent")
             .arg(folder.join("lock"))
             .args(arguments)
-            .env("TIDEMARK_DATABASE_URL", &own.connection.database_url)
+            .env("TIDEMARK_DATABASE_URL", &stores.connection.database_url)
             .env("TIDEMARK_CLICKHOUSE_DATABASE", name)
             .env("TIDEMARK_FAILPOINTS", folder.join("armed"))
             .envs(sandbox.environment())
@@ -83,15 +83,15 @@ impl Process {
         Process { child, _lifeline: lifeline }
     }
 
-    fn tracker(own: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Self {
-        Process::start(own, sandbox, folder, &["track"])
+    fn tracker(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Self {
+        Process::start(stores, sandbox, folder, &["track"])
     }
 
     /// Starts the API and waits for its address.
-    fn api(own: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> (Self, String) {
+    fn api(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> (Self, String) {
         let index = folder.join("search");
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--search-index", index.to_str().unwrap()];
-        let mut process = Process::start(own, sandbox, folder, &arguments);
+        let mut process = Process::start(stores, sandbox, folder, &arguments);
         let mut line = String::new();
         BufReader::new(process.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -116,16 +116,16 @@ impl Drop for Process {
 impl Course {
     /// Tracks an account of the sandbox and waits for its first day.
     async fn start() -> Self {
-        let own = IsolatedStores::create().await;
+        let stores = IsolatedStores::create().await;
         let noon: DateTime<Utc> = "2026-03-10T12:00:00Z".parse().unwrap();
         let world = World::open(Population::new(5, 8), None, Some(noon)).unwrap();
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("armed")).unwrap();
-        let tracker = Process::tracker(&own, &sandbox, folder.path());
-        let (api, url) = Process::api(&own, &sandbox, folder.path());
-        let (organization, _) = create_organization(own.pg(), OrganizationChange::default()).await;
-        let key = keys::create(own.pg(), organization, &NewKey::named("test")).await.unwrap().key;
+        let tracker = Process::tracker(&stores, &sandbox, folder.path());
+        let (api, url) = Process::api(&stores, &sandbox, folder.path());
+        let (organization, _) = create_organization(stores.pg(), OrganizationChange::default()).await;
+        let key = keys::create(stores.pg(), organization, &NewKey::named("test")).await.unwrap().key;
         let accounts = sandbox.world.population().accounts();
         let username =
             accounts.iter().find(|account| account.platform == Platform::Tiktok).unwrap().username.clone();
@@ -135,13 +135,24 @@ impl Course {
         let id = made.json["data"]["id"].as_str().unwrap().parse().unwrap();
         let subject_id = sqlx::query_scalar("select internal_id from accounts where id = $1")
             .bind(id)
-            .fetch_one(own.pg())
+            .fetch_one(stores.pg())
             .await
             .unwrap();
         let account = AccountRef { id, subject_id };
         let known = BTreeMap::new();
-        let mut course =
-            Course { own, sandbox, folder, tracker, api, url, organization, key, account, username, known };
+        let mut course = Course {
+            stores,
+            sandbox,
+            folder,
+            tracker,
+            api,
+            url,
+            organization,
+            key,
+            account,
+            username,
+            known,
+        };
         course.scraped().await;
         course
     }
@@ -161,12 +172,12 @@ impl Course {
     async fn tracker_dies_at(&mut self, step: &str) {
         self.tracker.has_died(step).await;
         assert!(!self.armed(step).exists(), "{step} was not reached");
-        self.tracker = Process::tracker(&self.own, &self.sandbox, self.folder.path());
+        self.tracker = Process::tracker(&self.stores, &self.sandbox, self.folder.path());
     }
 
     async fn api_dies_at(&mut self, step: &str) {
         self.api.has_died(step).await;
-        (self.api, self.url) = Process::api(&self.own, &self.sandbox, self.folder.path());
+        (self.api, self.url) = Process::api(&self.stores, &self.sandbox, self.folder.path());
     }
 
     /// Waits until the day's scrape is in and applied, and notes what is known by it.
@@ -176,7 +187,7 @@ impl Course {
             let last: Option<DateTime<Utc>> =
                 sqlx::query_scalar("select last_scrape_time from accounts where id = $1")
                     .bind(self.account.id)
-                    .fetch_one(self.own.pg())
+                    .fetch_one(self.stores.pg())
                     .await
                     .unwrap();
             last.filter(|last| last.date_naive() == today)
@@ -190,12 +201,12 @@ impl Course {
         let posts: Vec<(String, i64)> =
             sqlx::query_as("select external_id, view_count from videos where organization_id = $1")
                 .bind(self.organization)
-                .fetch_all(self.own.pg())
+                .fetch_all(self.stores.pg())
                 .await
                 .unwrap();
         let followers: Option<i64> = sqlx::query_scalar("select follower_count from accounts where id = $1")
             .bind(self.account.id)
-            .fetch_optional(self.own.pg())
+            .fetch_optional(self.stores.pg())
             .await
             .unwrap();
         self.known.insert(self.today(), (posts.into_iter().collect(), followers.unwrap_or_default()));
@@ -204,7 +215,7 @@ impl Course {
     async fn applied(&self) {
         let position = i64::MAX;
         let wait = tidemark::store::outbox::visibility::wait_for_position(
-            self.own.pg(),
+            self.stores.pg(),
             self.organization,
             position,
         );
@@ -214,9 +225,9 @@ impl Course {
     /// Compares every day's gain and the level of followers with what was known on each of the days.
     async fn check(&self, only: Option<&str>) {
         let (first, today) = (*self.known.keys().next().unwrap(), self.today());
-        let scope = SubjectScope::for_organization(self.own.pg(), self.organization, None).await.unwrap();
+        let scope = SubjectScope::for_organization(self.stores.pg(), self.organization, None).await.unwrap();
         let window = Window { period: Period::Custom, start: first, end: today };
-        let history = HistoryReader::new(&self.own.databases.clickhouse, 2);
+        let history = HistoryReader::new(&self.stores.databases.clickhouse, 2);
         let daily = subjects::fetch_daily(&history, &scope, window, GainColumns::All).await.unwrap();
         let gained: BTreeMap<_, _> = daily.into_iter().map(|(date, day)| (date, day.gains.views)).collect();
         for (day, (posts, _)) in &self.known {
@@ -249,7 +260,7 @@ impl Course {
             "select external_id, view_count, last_scrape_time from videos where organization_id = $1",
         )
         .bind(self.organization)
-        .fetch_all(self.own.pg())
+        .fetch_all(self.stores.pg())
         .await
         .unwrap();
         assert!(known.len() > 10, "{known:?}");
@@ -295,14 +306,14 @@ async fn kill_after_every_step(rounds: usize) {
         }
         course.index_survives_a_kill().await;
     }
-    // The account goes, but for one post that is tracked on its own: moved and removed, with a kill within each.
+    // The account goes, but for one post that is tracked on its stores: moved and removed, with a kill within each.
     let post = course.known.values().next().unwrap().0.keys().next().unwrap().clone();
-    track_alone(course.own.pg(), course.organization, &post, course.sandbox.world.now()).await;
+    track_individually(course.stores.pg(), course.organization, &post, course.sandbox.world.now()).await;
     course.applied().await;
     course.check(None).await;
     course.arm("relay-copied");
     course.arm("relay-removed");
-    delete_account(course.own.pg(), course.organization, course.account).await;
+    delete_account(course.stores.pg(), course.organization, course.account).await;
     course.tracker_dies_at("relay-copied").await;
     course.tracker_dies_at("relay-removed").await;
     course.applied().await;

@@ -1,4 +1,4 @@
-//! The relay on databases of its own: what was committed reaches ClickHouse once and whole, whatever ClickHouse or
+//! The relay on databases of its stores: what was committed reaches ClickHouse once and whole, whatever ClickHouse or
 //! Postgres lost, whatever a single row holds, and wherever on its way a process is killed.
 
 #[path = "../harness/mod.rs"]
@@ -10,13 +10,13 @@ mod agree;
 mod cluster;
 mod erasure;
 mod kills;
-mod losses;
+mod data_loss;
 #[path = "../analytics/model.rs"]
 #[expect(dead_code, reason = "the tests of analytics use the rest")]
 mod model;
-mod order;
-mod places;
+mod out_of_order;
+mod locks;
 mod random;
 mod retention;
-mod rows;
+mod failures;
 mod setup;

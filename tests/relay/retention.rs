@@ -20,57 +20,58 @@ use crate::harness::{IsolatedStores, Stack, WAIT_TIMEOUT, wait_until};
 use crate::setup::scrape_at;
 
 /// Rows of before a day, and those of them with views.
-async fn older(own: &IsolatedStores, organization: Uuid) -> (u64, u64) {
+async fn older(stores: &IsolatedStores, organization: Uuid) -> (u64, u64) {
     let sql = "select count(), countIf(view_count is not null) from video_snapshots
                where org_id = {org:UUID} and date < today() - 61";
-    own.databases.clickhouse.query_raw(sql).param("org", organization).fetch_one().await.unwrap()
+    stores.databases.clickhouse.query_raw(sql).param("org", organization).fetch_one().await.unwrap()
 }
 
-async fn erase(own: &IsolatedStores) -> ErasedRows {
-    let now = async || erasure::run_once(&own.databases, &own.connection.database_url, None).await.unwrap();
+async fn erase(stores: &IsolatedStores) -> ErasedRows {
+    let now =
+        async || erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
     wait_until("nobody else erases", now).await
 }
 
-async fn is_sound(own: &IsolatedStores, organization: Uuid) {
-    let report = verify::verify(&own.databases, organization, false).await.unwrap();
+async fn is_sound(stores: &IsolatedStores, organization: Uuid) {
+    let report = verify::verify(&stores.databases, organization, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");
 }
 
 /// Lets the history of organizations begin a month or two ago.
-async fn cut(own: &IsolatedStores, of: &[Uuid]) {
+async fn cut(stores: &IsolatedStores, of: &[Uuid]) {
     let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
     for organization in of {
-        organizations::update(own.pg(), *organization, &change).await.unwrap();
+        organizations::update(stores.pg(), *organization, &change).await.unwrap();
     }
-    retention::advance_cutoffs(own.pg(), None, Utc::now().date_naive(), false).await.unwrap();
+    retention::advance_cutoffs(stores.pg(), None, Utc::now().date_naive(), false).await.unwrap();
     // Nobody asks here who knew of more.
     sqlx::query("update organizations set history_since_set_at = now() - interval '1 minute'")
-        .execute(own.pg())
+        .execute(stores.pg())
         .await
         .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_changes() {
-    let own = IsolatedStores::create().await;
+    let stores = IsolatedStores::create().await;
     // More than are reduced at a time.
-    let (tenant, other) = (own.tenant(60).await, own.tenant(1).await);
+    let (tenant, other) = (stores.create_tenant(60).await, stores.create_tenant(1).await);
     for day in [100, 90, 80, 70, 20, 3] {
         let at = Utc::now() - TimeDelta::days(day);
         for account in &tenant.accounts {
-            scrape_at(own.pg(), tenant.id, *account, 2, 1_000 - day, at).await;
+            scrape_at(stores.pg(), tenant.id, *account, 2, 1_000 - day, at).await;
         }
-        scrape_at(own.pg(), other.id, other.accounts[0], 2, 1_000 - day, at).await;
+        scrape_at(stores.pg(), other.id, other.accounts[0], 2, 1_000 - day, at).await;
     }
-    let relay = own.relay();
-    own.applied(tenant.id).await;
-    own.applied(other.id).await;
-    let (lately, others) = (own.totals(tenant.id).await, own.figures(other.id).await);
-    own.keep_files("older").await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    stores.wait_applied(other.id).await;
+    let (lately, others) = (stores.totals(tenant.id).await, stores.clickhouse_state(other.id).await);
+    stores.back_up_clickhouse("older").await;
 
-    cut(&own, &[tenant.id]).await;
+    cut(&stores, &[tenant.id]).await;
     // A change of before brings nothing any more.
-    let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
+    let mut write = Write::begin(stores.pg(), tenant.id).await.unwrap();
     write.record_account_snapshot(tidemark::model::snapshot::AccountSnapshot {
         subject_id: tenant.accounts[0].subject_id,
         observed_at: Utc::now() - Days::new(90),
@@ -80,7 +81,7 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     });
     assert!(matches!(write.commit().await, Err(Error::Conflict(_))));
 
-    assert_eq!(older(&own, tenant.id).await, (60 * 2 * 4, 60 * 2 * 4));
+    assert_eq!(older(&stores, tenant.id).await, (60 * 2 * 4, 60 * 2 * 4));
     let armed = tempfile::tempdir().unwrap();
     for step in ["retention-compacted", "retention-purged", "retention-recomputed"] {
         File::create(armed.path().join(step)).unwrap();
@@ -88,71 +89,74 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
             .connection
             .command()
             .arg("erase")
-            .env("TIDEMARK_DATABASE_URL", &own.connection.database_url)
-            .env("TIDEMARK_CLICKHOUSE_DATABASE", own.connection.database_url.rsplit('/').next().unwrap())
+            .env("TIDEMARK_DATABASE_URL", &stores.connection.database_url)
+            .env("TIDEMARK_CLICKHOUSE_DATABASE", stores.connection.database_url.rsplit('/').next().unwrap())
             .env("TIDEMARK_FAILPOINTS", armed.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
             .unwrap();
         assert!(!status.success() && !armed.path().join(step).exists(), "{step}: {status}");
-        own.applied(tenant.id).await;
-        assert_eq!(own.totals(tenant.id).await, lately, "{step}");
+        stores.wait_applied(tenant.id).await;
+        assert_eq!(stores.totals(tenant.id).await, lately, "{step}");
     }
-    erase(&own).await;
-    own.applied(tenant.id).await;
-    assert_eq!(older(&own, tenant.id).await, (60 * 2 * 2, 60 * 2));
-    assert_eq!(own.totals(tenant.id).await, lately);
-    assert_eq!(own.figures(other.id).await, others);
-    is_sound(&own, tenant.id).await;
+    erase(&stores).await;
+    stores.wait_applied(tenant.id).await;
+    assert_eq!(older(&stores, tenant.id).await, (60 * 2 * 2, 60 * 2));
+    assert_eq!(stores.totals(tenant.id).await, lately);
+    assert_eq!(stores.clickhouse_state(other.id).await, others);
+    is_sound(&stores, tenant.id).await;
     // The days of the rollup that are gone leave tombstones to the next sweep; then there is nothing to do.
-    erase(&own).await;
-    assert_eq!(erase(&own).await, ErasedRows { outbox_rows: 0, history_rows: 0 });
-    let reduced = own.figures(tenant.id).await;
+    erase(&stores).await;
+    assert_eq!(erase(&stores).await, ErasedRows { outbox_rows: 0, history_rows: 0 });
+    let reduced = stores.clickhouse_state(tenant.id).await;
     relay.stop().await;
 
     // Files of before are noticed by the next sweep.
-    let relay = own.relay_over_files("older").await;
-    own.applied(tenant.id).await;
-    assert_eq!(own.totals(tenant.id).await, lately);
-    assert!(older(&own, tenant.id).await.0 > 60 * 2 * 2);
-    erase(&own).await;
-    own.applied(tenant.id).await;
-    assert_eq!((own.figures(tenant.id).await, own.figures(other.id).await), (reduced, others));
-    is_sound(&own, tenant.id).await;
+    let relay = stores.restore_clickhouse_and_relay("older").await;
+    stores.wait_applied(tenant.id).await;
+    assert_eq!(stores.totals(tenant.id).await, lately);
+    assert!(older(&stores, tenant.id).await.0 > 60 * 2 * 2);
+    erase(&stores).await;
+    stores.wait_applied(tenant.id).await;
+    assert_eq!(
+        (stores.clickhouse_state(tenant.id).await, stores.clickhouse_state(other.id).await),
+        (reduced, others)
+    );
+    is_sound(&stores, tenant.id).await;
     relay.stop().await;
 }
 
 /// Reduces the histories of two organizations, the first with a change to its row meanwhile; says what came of it, and which
 /// of the two are reduced.
 async fn reduce_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
-    let own = IsolatedStores::create().await;
-    let mut tenants = [own.tenant(1).await, own.tenant(1).await];
+    let stores = IsolatedStores::create().await;
+    let mut tenants = [stores.create_tenant(1).await, stores.create_tenant(1).await];
     tenants.sort_by_key(|tenant| tenant.id);
     for tenant in &tenants {
         for day in [100, 90, 80, 3] {
             let at = Utc::now() - TimeDelta::days(day);
-            scrape_at(own.pg(), tenant.id, tenant.accounts[0], 2, 1_000 - day, at).await;
+            scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 1_000 - day, at).await;
         }
     }
-    let relay = own.relay();
+    let relay = stores.start_relay();
     let both = tenants.each_ref().map(|tenant| tenant.id);
     for organization in both {
-        own.applied(organization).await;
+        stores.wait_applied(organization).await;
     }
-    cut(&own, &both).await;
+    cut(&stores, &both).await;
     let trigger = format!(
         "create function meanwhile() returns trigger language plpgsql as $$ begin {change}; return new; end $$;
          create trigger meanwhile before update of history_compacted_before on organizations
          for each row when (old.id = '{}') execute function meanwhile()",
         both[0]
     );
-    sqlx::raw_sql(AssertSqlSafe(trigger)).execute(own.pg()).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(trigger)).execute(stores.pg()).await.unwrap();
     let mut turn =
-        ErasureLock::try_acquire(&own.connection.database_url).await.unwrap().expect("nobody else erases");
+        ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().expect("nobody else erases");
     let until = Instant::now() + WAIT_TIMEOUT;
-    let reduced = worker::retention::compact(&own.databases, &mut turn, None, until).await;
-    let cuts = retention::fetch_cutoffs(own.pg(), None).await.unwrap();
+    let reduced = worker::retention::compact(&stores.databases, &mut turn, None, until).await;
+    let cuts = retention::fetch_cutoffs(stores.pg(), None).await.unwrap();
     relay.stop().await;
     (reduced, both.map(|of| cuts.iter().any(|cut| cut.organization == of && cut.is_compacted)))
 }
@@ -192,6 +196,6 @@ pub(crate) async fn is_waited_for_there_alone(there: &Client, elsewhere: &Client
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_installation_on_the_same_server_holds_up_no_sweep() {
-    let (own, other) = (IsolatedStores::create().await, IsolatedStores::create().await);
-    is_waited_for_there_alone(&own.databases.clickhouse, &other.databases.clickhouse).await;
+    let (stores, other) = (IsolatedStores::create().await, IsolatedStores::create().await);
+    is_waited_for_there_alone(&stores.databases.clickhouse, &other.databases.clickhouse).await;
 }

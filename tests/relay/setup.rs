@@ -27,7 +27,7 @@ use crate::harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_unt
 
 impl IsolatedStores {
     /// A fresh organization with accounts.
-    pub(crate) async fn tenant(&self, accounts: usize) -> Tenant {
+    pub(crate) async fn create_tenant(&self, accounts: usize) -> Tenant {
         let (id, _) = create_organization(self.pg(), OrganizationChange::default()).await;
         let names: Vec<_> = (0..accounts)
             .map(|n| (Platform::Tiktok, format!("{}.{n}", &id.simple().to_string()[20..])))
@@ -41,7 +41,7 @@ impl IsolatedStores {
     }
 
     /// Starts a relay, which may have to wait until another one of these databases is gone.
-    pub(crate) fn relay(&self) -> Relay {
+    pub(crate) fn start_relay(&self) -> Relay {
         let stop = CancellationToken::new();
         let task = tokio::spawn(relay::run(
             self.databases.clone(),
@@ -52,12 +52,12 @@ impl IsolatedStores {
     }
 
     /// The last delivery that ClickHouse has.
-    pub(crate) async fn recorded(&self) -> i64 {
+    pub(crate) async fn last_delivery(&self) -> i64 {
         history_writer::last_delivery(&self.databases.clickhouse).await.unwrap().number
     }
 
     /// Copies all that ClickHouse holds, as its files of this moment.
-    pub(crate) async fn keep_files(&self, name: &str) {
+    pub(crate) async fn back_up_clickhouse(&self, name: &str) {
         for table in TABLES {
             self.execute_clickhouse(&format!("create table {name}_{table} as {table}")).await;
             self.execute_clickhouse(&format!("insert into {name}_{table} select * from {table}")).await;
@@ -65,24 +65,24 @@ impl IsolatedStores {
     }
 
     /// Gives ClickHouse back what it held then, and only that.
-    pub(crate) async fn put_files_back(&self, name: &str) {
-        self.lose_files().await;
+    pub(crate) async fn restore_clickhouse(&self, name: &str) {
+        self.clear_clickhouse().await;
         for table in TABLES {
             self.execute_clickhouse(&format!("insert into {table} select * from {name}_{table}")).await;
         }
     }
 
     /// Gives ClickHouse back what it held then, and has a relay notice and bring the rest again.
-    pub(crate) async fn relay_over_files(&self, name: &str) -> Relay {
-        let last = self.recorded().await;
-        self.put_files_back(name).await;
-        let relay = self.relay();
-        let again = || async { (self.recorded().await > last).then_some(()) };
+    pub(crate) async fn restore_clickhouse_and_relay(&self, name: &str) -> Relay {
+        let last = self.last_delivery().await;
+        self.restore_clickhouse(name).await;
+        let relay = self.start_relay();
+        let again = || async { (self.last_delivery().await > last).then_some(()) };
         wait_until("what was lost is delivered again", again).await;
         relay
     }
 
-    pub(crate) async fn lose_files(&self) {
+    pub(crate) async fn clear_clickhouse(&self) {
         for table in TABLES {
             self.execute_clickhouse(&format!("truncate table {table}")).await;
         }
@@ -104,7 +104,7 @@ impl IsolatedStores {
     }
 
     /// Every total of an organization and everything else that ClickHouse holds of it, as text.
-    pub(crate) async fn figures(&self, organization: Uuid) -> Figures {
+    pub(crate) async fn clickhouse_state(&self, organization: Uuid) -> ClickhouseState {
         let rows: Vec<String> = self
             .databases
             .clickhouse
@@ -120,11 +120,11 @@ impl IsolatedStores {
             .fetch_all()
             .await
             .unwrap();
-        Figures { totals: self.totals(organization).await, rows }
+        ClickhouseState { totals: self.totals(organization).await, rows }
     }
 
     /// Waits until what an organization has committed is applied.
-    pub(crate) async fn applied(&self, organization: Uuid) {
+    pub(crate) async fn wait_applied(&self, organization: Uuid) {
         tokio::time::timeout(WAIT_TIMEOUT * 10, visibility::wait_for_all(self.pg(), organization))
             .await
             .unwrap()
@@ -144,7 +144,7 @@ const TABLES: [&str; 7] = [
 
 /// What ClickHouse knows of an organization.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Figures {
+pub(crate) struct ClickhouseState {
     pub(crate) totals: String,
     pub(crate) rows: Vec<String>,
 }
@@ -169,7 +169,12 @@ impl Relay {
 }
 
 /// A post as a source would tell it.
-pub(crate) fn post(found_on: FoundOn, external_id: String, views: i64, at: DateTime<Utc>) -> ObservedVideo {
+pub(crate) fn observed_post(
+    found_on: FoundOn,
+    external_id: String,
+    views: i64,
+    at: DateTime<Utc>,
+) -> ObservedVideo {
     let counters = Counters { view_count: Some(views), like_count: Some(views / 10), ..Counters::default() };
     let mut latest = VideoLatest::default();
     latest.record_counters(&counters, at);
@@ -200,14 +205,14 @@ pub(crate) async fn scrape_at(
 ) {
     let mut write = Write::begin(pg, organization).await.unwrap();
     let posts = (0..posts)
-        .map(|n| post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at))
+        .map(|n| observed_post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at))
         .collect();
     observe_videos(&mut write, at, posts).await.unwrap();
     write.commit().await.unwrap();
 }
 
 /// Commits a look at an account's profile as of a time.
-pub(crate) async fn profile_at(
+pub(crate) async fn scrape_profile_at(
     pg: &PgPool,
     organization: Uuid,
     account: AccountRef,
@@ -229,16 +234,21 @@ pub(crate) async fn profile_at(
     write.commit().await.unwrap();
 }
 
-/// Tracks a post that is known on its own as well.
-pub(crate) async fn track_alone(pg: &PgPool, organization: Uuid, external_id: &str, at: DateTime<Utc>) {
+/// Tracks a post that is known on its stores as well.
+pub(crate) async fn track_individually(
+    pg: &PgPool,
+    organization: Uuid,
+    external_id: &str,
+    at: DateTime<Utc>,
+) {
     let mut write = Write::begin(pg, organization).await.unwrap();
-    track_within(&mut write, external_id, at).await;
+    track_individually_in(&mut write, external_id, at).await;
     write.commit().await.unwrap();
 }
 
-/// Tracks a post on its own within a unit of work, so that it is left behind when its account is deleted.
-pub(crate) async fn track_within(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
-    let mut told = post(FoundOn::Itself { active: false }, external_id.to_owned(), 0, at);
+/// Tracks a post on its stores within a unit of work, so that it is left behind when its account is deleted.
+pub(crate) async fn track_individually_in(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
+    let mut told = observed_post(FoundOn::Itself { active: false }, external_id.to_owned(), 0, at);
     told.latest = VideoLatest::default();
     told.observations.clear();
     told.scraped_at = None;

@@ -1,6 +1,6 @@
 //! The statements for a cluster, as far as one process can show them: all of them parse, replicated tables can be made, and
 //! the relay, the reads and `verify` find over Distributed tables what they find over those of a single server. The cluster
-//! here is the embedded engine itself, with ClickHouse's own imitation of Keeper in its memory. It lets replicated tables
+//! here is the embedded engine itself, with ClickHouse's stores imitation of Keeper in its memory. It lets replicated tables
 //! be made but not written, so the rows lie in plain ones; more shards, replicas and ON CLUSTER need servers, and have
 //! not run.
 

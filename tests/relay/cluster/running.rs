@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::Node;
 use crate::harness::{IsolatedStores, wait_until};
 use crate::retention::is_waited_for_there_alone;
-use crate::setup::{delete_account, scrape_at, track_alone};
+use crate::setup::{delete_account, scrape_at, track_individually};
 
 #[tokio::test]
 async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
@@ -57,37 +57,39 @@ async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
 async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     let node = Node::start().await;
     let name = format!("relay_{}", Uuid::now_v7().simple());
-    let mut own = IsolatedStores::create_on(node.args(&name, "")).await;
-    let single = own.databases.clickhouse.clone();
-    let tenant = own.tenant(3).await;
+    let mut stores = IsolatedStores::create_on(node.args(&name, "")).await;
+    let single = stores.databases.clickhouse.clone();
+    let tenant = stores.create_tenant(3).await;
     let ago = |days: i64| Utc::now() - TimeDelta::days(days);
     let post = |account: usize| format!("{}000000", tenant.accounts[account].subject_id);
 
-    let relay = own.relay();
+    let relay = stores.start_relay();
     for day in (1..=6).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
-            scrape_at(own.pg(), tenant.id, *account, 4, (8 - day) * (100 + n as i64), ago(day)).await;
+            scrape_at(stores.pg(), tenant.id, *account, 4, (8 - day) * (100 + n as i64), ago(day)).await;
         }
     }
-    own.applied(tenant.id).await;
-    let copied_from = own.recorded().await;
-    track_alone(own.pg(), tenant.id, &post(1), Utc::now()).await;
-    own.applied(tenant.id).await;
-    // Its history moves to a subject of its own, the rest of the account's is removed.
-    delete_account(own.pg(), tenant.id, tenant.accounts[1]).await;
-    scrape_at(own.pg(), tenant.id, tenant.accounts[0], 5, 900, ago(2)).await;
-    own.applied(tenant.id).await;
+    stores.wait_applied(tenant.id).await;
+    let copied_from = stores.last_delivery().await;
+    track_individually(stores.pg(), tenant.id, &post(1), Utc::now()).await;
+    stores.wait_applied(tenant.id).await;
+    // Its history moves to a subject of its stores, the rest of the account's is removed.
+    delete_account(stores.pg(), tenant.id, tenant.accounts[1]).await;
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 5, 900, ago(2)).await;
+    stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    let figures = own.figures(tenant.id).await;
+    let figures = stores.clickhouse_state(tenant.id).await;
 
     let replayed = node.database(&format!("{name}_replayed"), "one").await;
-    own.databases.clickhouse = replayed.clone();
-    let relay = own.relay();
-    wait_until("everything is brought again", async || (own.recorded().await > copied_from).then_some(()))
-        .await;
-    own.applied(tenant.id).await;
+    stores.databases.clickhouse = replayed.clone();
+    let relay = stores.start_relay();
+    wait_until("everything is brought again", async || {
+        (stores.last_delivery().await > copied_from).then_some(())
+    })
+    .await;
+    stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    assert_eq!(own.figures(tenant.id).await, figures);
+    assert_eq!(stores.clickhouse_state(tenant.id).await, figures);
 
     let copied = node.database(&format!("{name}_copied"), "one").await;
     for table in TABLES.iter().filter(|table| !["relay_position", "schema_migrations"].contains(&table.name))
@@ -97,23 +99,24 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     }
     let position = format!("INSERT INTO relay_position (relay, delivery) VALUES ('outbox', {copied_from})");
     copied.query_raw(&position).execute().await.unwrap();
-    own.databases.clickhouse = copied;
-    assert_eq!(own.recorded().await, copied_from);
-    let relay = own.relay();
-    wait_until("the rest is brought", async || (own.recorded().await > copied_from).then_some(())).await;
-    own.applied(tenant.id).await;
-    assert_eq!(own.figures(tenant.id).await, figures);
+    stores.databases.clickhouse = copied;
+    assert_eq!(stores.last_delivery().await, copied_from);
+    let relay = stores.start_relay();
+    wait_until("the rest is brought", async || (stores.last_delivery().await > copied_from).then_some(()))
+        .await;
+    stores.wait_applied(tenant.id).await;
+    assert_eq!(stores.clickhouse_state(tenant.id).await, figures);
 
     // It goes on there: new facts, another move, and the rollup written anew.
-    scrape_at(own.pg(), tenant.id, tenant.accounts[2], 6, 2_000, Utc::now()).await;
-    track_alone(own.pg(), tenant.id, &post(2), Utc::now()).await;
-    own.applied(tenant.id).await;
-    delete_account(own.pg(), tenant.id, tenant.accounts[2]).await;
-    own.applied(tenant.id).await;
-    assert_ne!(own.figures(tenant.id).await, figures);
-    let summary = rebuild::rebuild(&own.databases, &[tenant.id], false).await.unwrap();
+    scrape_at(stores.pg(), tenant.id, tenant.accounts[2], 6, 2_000, Utc::now()).await;
+    track_individually(stores.pg(), tenant.id, &post(2), Utc::now()).await;
+    stores.wait_applied(tenant.id).await;
+    delete_account(stores.pg(), tenant.id, tenant.accounts[2]).await;
+    stores.wait_applied(tenant.id).await;
+    assert_ne!(stores.clickhouse_state(tenant.id).await, figures);
+    let summary = rebuild::rebuild(&stores.databases, &[tenant.id], false).await.unwrap();
     assert!(summary.subjects >= 3, "{summary:?}");
-    let report = verify::verify(&own.databases, tenant.id, false).await.unwrap();
+    let report = verify::verify(&stores.databases, tenant.id, false).await.unwrap();
     assert_eq!(report.differences, []);
     assert!(report.snapshots > 20, "{report:?}");
     relay.stop().await;
@@ -121,13 +124,13 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     // Each shard reduces older history to what later days count from; that the rest goes needs several nodes.
     sqlx::query("update organizations set history_since = current_date - 2, history_since_set_at = now() where id = $1")
         .bind(tenant.id)
-        .execute(own.pg())
+        .execute(stores.pg())
         .await
         .unwrap();
-    let [cut] = &retention::fetch_cutoffs(own.pg(), Some(tenant.id)).await.unwrap()[..] else {
+    let [cut] = &retention::fetch_cutoffs(stores.pg(), Some(tenant.id)).await.unwrap()[..] else {
         unreachable!()
     };
-    let client = &own.databases.clickhouse;
+    let client = &stores.databases.clickhouse;
     let subjects = retention::find_uncompacted_subjects(client, cut).await.unwrap();
     retention::compact(client, cut, &subjects).await.unwrap();
     let emptied = "SELECT count() FROM video_snapshots FINAL WHERE date < today() - 2 AND view_count IS NULL";
@@ -148,7 +151,7 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
         "SELECT countIf(name LIKE '%_local' AND total_rows > 0), countIf(engine = 'Distributed'), count()
                      FROM system.tables WHERE database = currentDatabase()";
     let (local, whole, all): (u64, u64, u64) =
-        own.databases.clickhouse.query_raw(statement).fetch_one().await.unwrap();
+        stores.databases.clickhouse.query_raw(statement).fetch_one().await.unwrap();
     // No creator was made, no profile read, and nothing recorded of the schema.
     assert_eq!((local, whole, all), (5, 8, 16));
     drop((single, replayed));

@@ -14,43 +14,43 @@ use crate::harness::{IsolatedStores, WAIT_TIMEOUT, wait_until};
 use crate::setup::{Tenant, delete_account};
 
 /// An organization of which an account was deleted, and where that still stands beside its snapshots of videos.
-async fn deleted_account(own: &IsolatedStores) -> (Tenant, Vec<(&'static str, String)>) {
-    let tenant = some_days(own, 2).await;
-    let relay = own.relay();
-    own.applied(tenant.id).await;
-    delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
-    own.applied(tenant.id).await;
+async fn deleted_account(stores: &IsolatedStores) -> (Tenant, Vec<(&'static str, String)>) {
+    let tenant = some_days(stores, 2).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    delete_account(stores.pg(), tenant.id, tenant.accounts[0]).await;
+    stores.wait_applied(tenant.id).await;
     relay.stop().await;
     let mut others = places(tenant.id, tenant.accounts[0].subject_id);
     others.retain(|(table, _)| *table != "video_snapshots");
-    assert!(rows(own, &others).await.iter().all(|rows| *rows > 0), "covered, and still there");
+    assert!(rows(stores, &others).await.iter().all(|rows| *rows > 0), "covered, and still there");
     (tenant, others)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_clickhouse_postgres_forgets_all_the_same() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
     sqlx::query("insert into removed_subjects (organization_id, subject_id, delivery) values ($1, 0, 0)")
         .bind(tenant.id)
-        .execute(own.pg())
+        .execute(stores.pg())
         .await
         .unwrap();
-    let mut connection = PgConnection::connect(&own.connection.database_url).await.unwrap();
+    let mut connection = PgConnection::connect(&stores.connection.database_url).await.unwrap();
     sqlx::query("delete from accounts").execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let accounts = async || -> (i64, i64) {
         let told = "select n_tup_del, vacuum_count from pg_stat_user_tables where relname = 'accounts'";
-        sqlx::query_as(told).fetch_one(own.pg()).await.unwrap()
+        sqlx::query_as(told).fetch_one(stores.pg()).await.unwrap()
     };
     wait_until("Postgres tells of it", async || (accounts().await.0 > 0).then_some(())).await;
-    let clickhouse = own.databases.clickhouse.clone().with_url("http://127.0.0.1:9");
-    let stores = Databases { clickhouse, ..own.databases.clone() };
+    let clickhouse = stores.databases.clickhouse.clone().with_url("http://127.0.0.1:9");
+    let databases = Databases { clickhouse, ..stores.databases.clone() };
     let stop = CancellationToken::new();
-    let worker = tokio::spawn(erasure::run(stores, own.connection.database_url.clone(), stop.clone()));
+    let worker = tokio::spawn(erasure::run(databases, stores.connection.database_url.clone(), stop.clone()));
     wait_until("it is vacuumed", async || (accounts().await.1 > 0).then_some(())).await;
     let left: i64 = sqlx::query_scalar("select count(*) from removed_subjects where erased_at is null")
-        .fetch_one(own.pg())
+        .fetch_one(stores.pg())
         .await
         .unwrap();
     assert_eq!(left, 0);
@@ -60,23 +60,26 @@ async fn without_clickhouse_postgres_forgets_all_the_same() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_organization_that_cannot_be_erased_keeps_no_other_waiting() {
-    let own = IsolatedStores::create().await;
-    let (first, second) = (own.tenant(1).await.id, own.tenant(1).await.id);
+    let stores = IsolatedStores::create().await;
+    let (first, second) = (stores.create_tenant(1).await.id, stores.create_tenant(1).await.id);
     let trigger = format!(
         "create function stay() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
          create trigger stay before delete on organizations for each row when (old.id = '{first}')
          execute function stay()"
     );
-    sqlx::raw_sql(AssertSqlSafe(trigger)).execute(own.pg()).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(trigger)).execute(stores.pg()).await.unwrap();
     for organization in [first, second] {
-        organizations::delete(own.pg(), organization).await.unwrap();
+        organizations::delete(stores.pg(), organization).await.unwrap();
     }
     let stop = CancellationToken::new();
-    let worker =
-        tokio::spawn(erasure::run(own.databases.clone(), own.connection.database_url.clone(), stop.clone()));
+    let worker = tokio::spawn(erasure::run(
+        stores.databases.clone(),
+        stores.connection.database_url.clone(),
+        stop.clone(),
+    ));
     wait_until("the other one is erased", async || {
         let left: Vec<Uuid> =
-            sqlx::query_scalar("select id from organizations").fetch_all(own.pg()).await.unwrap();
+            sqlx::query_scalar("select id from organizations").fetch_all(stores.pg()).await.unwrap();
         (left == [first]).then_some(())
     })
     .await;
@@ -86,12 +89,12 @@ async fn an_organization_that_cannot_be_erased_keeps_no_other_waiting() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_that_fails_keeps_no_other_from_being_swept() {
-    let own = IsolatedStores::create().await;
-    let (_, others) = deleted_account(&own).await;
+    let stores = IsolatedStores::create().await;
+    let (_, others) = deleted_account(&stores).await;
     let gone = Uuid::now_v7();
     sqlx::query("insert into erased_organizations (id, deleted_at) values ($1, now())")
         .bind(gone)
-        .execute(own.pg())
+        .execute(stores.pg())
         .await
         .unwrap();
     for statement in [
@@ -99,33 +102,33 @@ async fn a_table_that_fails_keeps_no_other_from_being_swept() {
         // The first that is looked at.
         "rename table video_snapshots to away",
     ] {
-        own.databases.clickhouse.query_raw(statement).param("org", gone).execute().await.unwrap();
+        stores.databases.clickhouse.query_raw(statement).param("org", gone).execute().await.unwrap();
     }
-    erasure::run_once(&own.databases, &own.connection.database_url, None).await.unwrap_err();
-    assert_eq!(rows(&own, &others).await, vec![0; others.len()]);
+    erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap_err();
+    assert_eq!(rows(&stores, &others).await, vec![0; others.len()]);
     let returned = [("account_snapshots", format!("org_id = '{gone}'"))];
-    assert_eq!(rows(&own, &returned).await, [0]);
+    assert_eq!(rows(&stores, &returned).await, [0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mutation_that_never_ends_holds_up_its_own_table_alone() {
-    let own = IsolatedStores::create().await;
-    let (tenant, others) = deleted_account(&own).await;
-    let clickhouse = &own.databases.clickhouse;
+    let stores = IsolatedStores::create().await;
+    let (tenant, others) = deleted_account(&stores).await;
+    let clickhouse = &stores.databases.clickhouse;
     let statement =
         "alter table video_snapshots delete where throwIf(subject_id > 0) settings mutations_sync = 0";
     clickhouse.query_raw(statement).execute().await.unwrap();
     let none = vec![0; others.len()];
     wait_until("all other tables are written anew", async || {
         purge::purge_removed_rows(clickhouse, None, Instant::now()).await.unwrap_err();
-        (rows(&own, &others).await == none).then_some(())
+        (rows(&stores, &others).await == none).then_some(())
     })
     .await;
     let videos = [("videos", format!("org_id = '{}'", tenant.id))];
-    assert!(rows(&own, &videos).await[0] > 0);
+    assert!(rows(&stores, &videos).await[0] > 0);
     wait_until("those after it are written anew", async || {
         purge::purge_organization(clickhouse, tenant.id, Instant::now()).await.unwrap_err();
-        (rows(&own, &videos).await == [0]).then_some(())
+        (rows(&stores, &videos).await == [0]).then_some(())
     })
     .await;
     clickhouse.query_raw("kill mutation where database = currentDatabase()").execute().await.unwrap();

@@ -29,30 +29,30 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::harness::{IsolatedStores, wait_until};
-use crate::setup::{Tenant, delete_account, post, profile_at, scrape_at, track_alone};
+use crate::setup::{Tenant, delete_account, observed_post, scrape_at, scrape_profile_at, track_individually};
 
-/// Some days of history of some accounts, one post of the last of them tracked on its own as well.
-async fn some_days(own: &IsolatedStores, accounts: usize) -> Tenant {
-    let tenant = own.tenant(accounts).await;
+/// Some days of history of some accounts, one post of the last of them tracked on its stores as well.
+async fn some_days(stores: &IsolatedStores, accounts: usize) -> Tenant {
+    let tenant = stores.create_tenant(accounts).await;
     for day in (1..=3).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
             let views = (4 - day) * (100 + n as i64);
             let at = Utc::now() - TimeDelta::days(day);
-            scrape_at(own.pg(), tenant.id, *account, 4, views, at).await;
-            profile_at(own.pg(), tenant.id, *account, &format!("sentinel profile {n}"), at).await;
+            scrape_at(stores.pg(), tenant.id, *account, 4, views, at).await;
+            scrape_profile_at(stores.pg(), tenant.id, *account, &format!("sentinel profile {n}"), at).await;
         }
     }
     let last = tenant.accounts[accounts - 1].subject_id;
-    track_alone(own.pg(), tenant.id, &format!("{last}{:06}", 0), Utc::now()).await;
+    track_individually(stores.pg(), tenant.id, &format!("{last}{:06}", 0), Utc::now()).await;
     tenant
 }
 
 /// Rows in the files of ClickHouse, tombstones and what they cover included, under a condition, table by table.
-async fn rows(own: &IsolatedStores, tables: &[(&str, String)]) -> Vec<u64> {
+async fn rows(stores: &IsolatedStores, tables: &[(&str, String)]) -> Vec<u64> {
     let mut rows = Vec::new();
     for (table, condition) in tables {
         let sql = format!("select count() from {table} where {condition}");
-        rows.push(own.databases.clickhouse.query_raw(&sql).fetch_one().await.unwrap());
+        rows.push(stores.databases.clickhouse.query_raw(&sql).fetch_one().await.unwrap());
     }
     rows
 }
@@ -64,16 +64,16 @@ fn places(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
     places
 }
 
-/// Where the rows stand of a video that was only tracked on its own.
+/// Where the rows stand of a video that was only tracked on its stores.
 fn places_of_video(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
     ["video_snapshots", "account_daily", "videos"]
         .map(|table| (table, format!("org_id = '{organization}' and subject_id = {subject}")))
         .into()
 }
 
-async fn create_creator(own: &IsolatedStores, organization: Uuid, name: &str) -> Uuid {
+async fn create_creator(stores: &IsolatedStores, organization: Uuid, name: &str) -> Uuid {
     let new = NewCreator { name: name.to_owned(), is_active: true, metadata: Metadata::default() };
-    let mut write = Write::begin(own.pg(), organization).await.unwrap();
+    let mut write = Write::begin(stores.pg(), organization).await.unwrap();
     let creator = creators::create(&mut write, &new).await.unwrap();
     write.commit().await.unwrap();
     creator
@@ -82,17 +82,18 @@ async fn create_creator(own: &IsolatedStores, organization: Uuid, name: &str) ->
 /// What an organization has beside its accounts, which a client may delete.
 struct Others {
     creator: Uuid,
-    /// Tracked on its own, and on no account.
+    /// Tracked on its stores, and on no account.
     video: Uuid,
     subject: i64,
 }
 
 impl Others {
-    async fn create(own: &IsolatedStores, organization: Uuid) -> Self {
+    async fn create(stores: &IsolatedStores, organization: Uuid) -> Self {
         let at = Utc::now() - TimeDelta::days(1);
-        let creator = create_creator(own, organization, "Sentinel creator").await;
-        let mut write = Write::begin(own.pg(), organization).await.unwrap();
-        let mut told = post(FoundOn::Itself { active: true }, "7000000000000000001".to_owned(), 77, at);
+        let creator = create_creator(stores, organization, "Sentinel creator").await;
+        let mut write = Write::begin(stores.pg(), organization).await.unwrap();
+        let mut told =
+            observed_post(FoundOn::Itself { active: true }, "7000000000000000001".to_owned(), 77, at);
         told.latest.description.record(Some("sentinel caption".to_owned()), at);
         observe_videos(&mut write, at, vec![told]).await.unwrap();
         write.commit().await.unwrap();
@@ -100,18 +101,18 @@ impl Others {
             "select id, subject_id from videos where organization_id = $1 and external_id = '7000000000000000001'",
         )
         .bind(organization)
-        .fetch_one(own.pg())
+        .fetch_one(stores.pg())
         .await
         .unwrap();
         Others { creator, video, subject }
     }
 
     /// As a client deletes them, one by one.
-    async fn delete(&self, own: &IsolatedStores, organization: Uuid) {
-        let mut write = Write::begin(own.pg(), organization).await.unwrap();
+    async fn delete(&self, stores: &IsolatedStores, organization: Uuid) {
+        let mut write = Write::begin(stores.pg(), organization).await.unwrap();
         creators::delete(&mut write, self.creator).await.unwrap();
         write.commit().await.unwrap();
-        let mut write = Write::begin(own.pg(), organization).await.unwrap();
+        let mut write = Write::begin(stores.pg(), organization).await.unwrap();
         videos::change::delete(&mut write, self.video).await.unwrap();
         write.commit().await.unwrap();
     }
@@ -123,10 +124,10 @@ impl Others {
 }
 
 /// The subjects of which the outbox holds snapshots.
-async fn kept_subjects(own: &IsolatedStores, organization: Uuid) -> BTreeSet<i64> {
+async fn kept_subjects(stores: &IsolatedStores, organization: Uuid) -> BTreeSet<i64> {
     let rows: Vec<Vec<u8>> = sqlx::query_scalar("select events from outbox where organization_id = $1")
         .bind(organization)
-        .fetch_all(own.pg())
+        .fetch_all(stores.pg())
         .await
         .unwrap();
     rows.iter()
@@ -143,71 +144,73 @@ async fn kept_subjects(own: &IsolatedStores, organization: Uuid) -> BTreeSet<i64
         .collect()
 }
 
-async fn erase(own: &IsolatedStores) -> ErasedRows {
-    let now = async || erasure::run_once(&own.databases, &own.connection.database_url, None).await.unwrap();
+async fn erase(stores: &IsolatedStores) -> ErasedRows {
+    let now =
+        async || erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
     wait_until("nobody else erases", now).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
-    let own = IsolatedStores::create().await;
-    let tenant = some_days(&own, 3).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = some_days(&stores, 3).await;
     let [deleted, stays, divided] = tenant.accounts[..] else { unreachable!() };
-    let others = Others::create(&own, tenant.id).await;
-    let relay = own.relay();
-    own.applied(tenant.id).await;
-    own.keep_files("older").await;
-    delete_account(own.pg(), tenant.id, deleted).await;
-    // The post that is tracked alone stays, under a place of its own.
-    delete_account(own.pg(), tenant.id, divided).await;
-    others.delete(&own, tenant.id).await;
-    own.applied(tenant.id).await;
-    let before = own.figures(tenant.id).await;
+    let others = Others::create(&stores, tenant.id).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    stores.back_up_clickhouse("older").await;
+    delete_account(stores.pg(), tenant.id, deleted).await;
+    // The post that is tracked alone stays, under a place of its stores.
+    delete_account(stores.pg(), tenant.id, divided).await;
+    others.delete(&stores, tenant.id).await;
+    stores.wait_applied(tenant.id).await;
+    let before = stores.clickhouse_state(tenant.id).await;
     let of_accounts = [places(tenant.id, divided.subject_id), places(tenant.id, deleted.subject_id)].concat();
     let mut gone = [of_accounts, others.places(tenant.id)].concat();
     // The post that stays has a row of before as well.
     gone.retain(|(table, condition)| {
         *table != "videos" || !condition.ends_with(&format!(" {}", divided.subject_id))
     });
-    let there = rows(&own, &gone).await;
+    let there = rows(&stores, &gone).await;
     assert!(there.iter().all(|rows| *rows > 0), "covered, and still there: {there:?}");
     let subjects = [deleted, stays, divided].map(|account| account.subject_id);
-    let kept = kept_subjects(&own, tenant.id).await;
+    let kept = kept_subjects(&stores, tenant.id).await;
     assert_eq!(kept, subjects.into_iter().chain([others.subject]).collect());
 
-    let erased = erase(&own).await;
-    assert_eq!(rows(&own, &gone).await, vec![0; gone.len()]);
-    assert_eq!(own.figures(tenant.id).await, before);
+    let erased = erase(&stores).await;
+    assert_eq!(rows(&stores, &gone).await, vec![0; gone.len()]);
+    assert_eq!(stores.clickhouse_state(tenant.id).await, before);
     // Fewer than there were, should ClickHouse have merged some of them meanwhile.
     assert!(erased.history_rows > 0, "{erased:?}, {there:?}");
     // A snapshot of the post that stayed is told under the account that it was found on.
     let kept = [stays, divided].map(|account| account.subject_id);
-    assert_eq!(kept_subjects(&own, tenant.id).await, BTreeSet::from(kept));
-    assert_eq!(erase(&own).await, ErasedRows { outbox_rows: 0, history_rows: 0 });
+    assert_eq!(kept_subjects(&stores, tenant.id).await, BTreeSet::from(kept));
+    assert_eq!(erase(&stores).await, ErasedRows { outbox_rows: 0, history_rows: 0 });
     relay.stop().await;
 
     // Files of before the deletion: what is delivered again removes it again, without what was taken out of the outbox.
-    let relay = own.relay_over_files("older").await;
-    own.applied(tenant.id).await;
-    assert_eq!(own.figures(tenant.id).await, before);
-    assert!(erase(&own).await.history_rows > 0);
-    assert_eq!(rows(&own, &gone).await, vec![0; gone.len()]);
-    assert_eq!(own.figures(tenant.id).await, before);
+    let relay = stores.restore_clickhouse_and_relay("older").await;
+    stores.wait_applied(tenant.id).await;
+    assert_eq!(stores.clickhouse_state(tenant.id).await, before);
+    assert!(erase(&stores).await.history_rows > 0);
+    assert_eq!(rows(&stores, &gone).await, vec![0; gone.len()]);
+    assert_eq!(stores.clickhouse_state(tenant.id).await, before);
 
     // From nothing at all the outbox brings back what it still holds, which is nothing of what was deleted.
-    let last = own.recorded().await;
-    own.lose_files().await;
-    wait_until("all is delivered again", || async { (own.recorded().await > last).then_some(()) }).await;
-    own.applied(tenant.id).await;
-    assert_eq!(own.figures(tenant.id).await, before);
+    let last = stores.last_delivery().await;
+    stores.clear_clickhouse().await;
+    wait_until("all is delivered again", || async { (stores.last_delivery().await > last).then_some(()) })
+        .await;
+    stores.wait_applied(tenant.id).await;
+    assert_eq!(stores.clickhouse_state(tenant.id).await, before);
     relay.stop().await;
 }
 
 /// The tables of Postgres that have a row with a text, as it is or as bytes.
-async fn told_by(own: &IsolatedStores, text: &str) -> Vec<String> {
+async fn told_by(stores: &IsolatedStores, text: &str) -> Vec<String> {
     let tables: Vec<String> =
         sqlx::query_scalar("select tablename::text from pg_tables where schemaname = 'public' order by 1")
-            .fetch_all(own.pg())
+            .fetch_all(stores.pg())
             .await
             .unwrap();
     let mut told_by = Vec::new();
@@ -216,7 +219,8 @@ async fn told_by(own: &IsolatedStores, text: &str) -> Vec<String> {
             "select exists (select from \"{table}\" t where strpos(t::text, $1) > 0
                  or strpos(t::text, encode(convert_to($1, 'UTF8'), 'hex')) > 0)"
         );
-        let told: bool = sqlx::query_scalar(AssertSqlSafe(sql)).bind(text).fetch_one(own.pg()).await.unwrap();
+        let told: bool =
+            sqlx::query_scalar(AssertSqlSafe(sql)).bind(text).fetch_one(stores.pg()).await.unwrap();
         told_by.extend(told.then_some(table));
     }
     told_by
@@ -225,58 +229,58 @@ async fn told_by(own: &IsolatedStores, text: &str) -> Vec<String> {
 /// By the service's clock, which goes on by a day.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_day_after_a_deletion_nothing_of_it_is_left() {
-    let own = IsolatedStores::create().await;
-    let tenant = some_days(&own, 2).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = some_days(&stores, 2).await;
     let world = World::open(Population::new(5, 2), None, Some(Utc::now())).unwrap();
     let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
     let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
-    let stores = Databases { clock, ..own.databases.clone() };
+    let databases = Databases { clock, ..stores.databases.clone() };
     sqlx::query("insert into removed_subjects (organization_id, subject_id, delivery) values ($1, 0, 0)")
         .bind(tenant.id)
-        .execute(own.pg())
+        .execute(stores.pg())
         .await
         .unwrap();
-    let others = Others::create(&own, tenant.id).await;
+    let others = Others::create(&stores, tenant.id).await;
     let username: String = sqlx::query_scalar("select username from accounts where id = $1")
         .bind(tenant.accounts[0].id)
-        .fetch_one(own.pg())
+        .fetch_one(stores.pg())
         .await
         .unwrap();
     // What the search index holds follows the same clock. A segment that has lost most of what it held goes by itself.
     for n in 0..20 {
-        create_creator(&own, tenant.id, &format!("Stays {n}")).await;
+        create_creator(&stores, tenant.id, &format!("Stays {n}")).await;
     }
     let folder = tempfile::tempdir().unwrap();
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
-    let follower = tokio::spawn(indexer::run(stores.clone(), index.clone(), stop.clone()));
-    let worker = tokio::spawn(erasure::run(stores, own.connection.database_url.clone(), stop.clone()));
+    let follower = tokio::spawn(indexer::run(databases.clone(), index.clone(), stop.clone()));
+    let worker = tokio::spawn(erasure::run(databases, stores.connection.database_url.clone(), stop.clone()));
     let swept = async |at_least: i64| {
         wait_until("there was a sweep", async || {
             let erased: i64 =
                 sqlx::query_scalar("select count(*) from removed_subjects where erased_at is not null")
-                    .fetch_one(own.pg())
+                    .fetch_one(stores.pg())
                     .await
                     .unwrap();
             (erased >= at_least).then_some(())
         })
         .await;
-        let over = async || ErasureLock::try_acquire(&own.connection.database_url).await.unwrap();
+        let over = async || ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap();
         wait_until("it is over", over).await.release().await.unwrap();
     };
-    let relay = own.relay();
+    let relay = stores.start_relay();
     // The first sweep is when the process starts, the next not before half a day is over.
     swept(1).await;
     wait_until("the index is whole", || async { (index.document_count() == 24).then_some(()) }).await;
     let told = ["sentinel profile 0", "Sentinel creator", "sentinel caption", &username];
     for text in told {
-        assert!(!told_by(&own, text).await.is_empty(), "{text}");
+        assert!(!told_by(&stores, text).await.is_empty(), "{text}");
     }
-    delete_account(own.pg(), tenant.id, tenant.accounts[0]).await;
-    others.delete(&own, tenant.id).await;
-    own.applied(tenant.id).await;
+    delete_account(stores.pg(), tenant.id, tenant.accounts[0]).await;
+    others.delete(&stores, tenant.id).await;
+    stores.wait_applied(tenant.id).await;
     let gone = [places(tenant.id, tenant.accounts[0].subject_id), others.places(tenant.id)].concat();
-    assert!(rows(&own, &gone).await.iter().all(|rows| *rows > 0), "covered, and still there");
+    assert!(rows(&stores, &gone).await.iter().all(|rows| *rows > 0), "covered, and still there");
     // The account, the creator and the video with a caption are found no more, and still there.
     wait_until("the index has followed", || async { (index.document_count() == 21).then_some(()) }).await;
     // They are in the files, unless the rewriting with which the follower began comes only now.
@@ -284,7 +288,7 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     sandbox.world.advance(24.0).unwrap();
     swept(3).await;
     wait_until("the files hold nothing of it", || async {
-        rows(&own, &gone).await.iter().all(|rows| *rows == 0).then_some(())
+        rows(&stores, &gone).await.iter().all(|rows| *rows == 0).then_some(())
     })
     .await;
     wait_until("the index holds nothing of it", || async {
@@ -293,9 +297,9 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
     .await;
     assert_eq!(index.document_count(), 21);
     for text in told {
-        assert_eq!(told_by(&own, text).await, Vec::<String>::new(), "{text}");
+        assert_eq!(told_by(&stores, text).await, Vec::<String>::new(), "{text}");
     }
-    let kept = kept_subjects(&own, tenant.id).await;
+    let kept = kept_subjects(&stores, tenant.id).await;
     assert!(!kept.contains(&tenant.accounts[0].subject_id) && !kept.contains(&others.subject), "{kept:?}");
     stop.cancel();
     worker.await.unwrap();

@@ -16,12 +16,12 @@ use crate::harness::{IsolatedStores, Stack};
 use crate::setup::scrape;
 
 /// Every table of Postgres that has rows of organizations, and how many of this one.
-async fn records(own: &IsolatedStores, organization: Uuid) -> Vec<(String, i64)> {
+async fn records(stores: &IsolatedStores, organization: Uuid) -> Vec<(String, i64)> {
     let tables: Vec<String> = sqlx::query_scalar(
         "select table_name::text from information_schema.columns
          where table_schema = 'public' and column_name = 'organization_id' order by 1",
     )
-    .fetch_all(own.pg())
+    .fetch_all(stores.pg())
     .await
     .unwrap();
     assert!(tables.len() > 10, "{tables:?}");
@@ -29,15 +29,15 @@ async fn records(own: &IsolatedStores, organization: Uuid) -> Vec<(String, i64)>
     for table in tables {
         let sql = format!("select count(*) from {table} where organization_id = $1");
         let rows =
-            sqlx::query_scalar(AssertSqlSafe(sql)).bind(organization).fetch_one(own.pg()).await.unwrap();
+            sqlx::query_scalar(AssertSqlSafe(sql)).bind(organization).fetch_one(stores.pg()).await.unwrap();
         records.push((table, rows));
     }
     records
 }
 
 /// Rows of an organization in every table of ClickHouse that has any of organizations.
-async fn history(own: &IsolatedStores, organization: Uuid) -> Vec<u64> {
-    let tables: Vec<String> = own
+async fn history(stores: &IsolatedStores, organization: Uuid) -> Vec<u64> {
+    let tables: Vec<String> = stores
         .databases
         .clickhouse
         .query_raw(
@@ -49,11 +49,11 @@ async fn history(own: &IsolatedStores, organization: Uuid) -> Vec<u64> {
     assert!(tables.len() >= 6, "{tables:?}");
     let conditions: Vec<_> =
         tables.iter().map(|table| (table.as_str(), format!("org_id = '{organization}'"))).collect();
-    rows(own, &conditions).await
+    rows(stores, &conditions).await
 }
 
 /// Gives an organization what the scrapes of these tests do not.
-async fn give_some_of_everything(own: &IsolatedStores, organization: Uuid) {
+async fn give_some_of_everything(stores: &IsolatedStores, organization: Uuid) {
     for statement in [
         "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
          values (gen_random_uuid(), $1, 'Ann', 'ann', now(), now())",
@@ -63,18 +63,18 @@ async fn give_some_of_everything(own: &IsolatedStores, organization: Uuid) {
         "update videos set create_time = now(), description = 'Caption', description_key = 'caption'
          where organization_id = $1",
     ] {
-        sqlx::query(statement).bind(organization).execute(own.pg()).await.unwrap();
+        sqlx::query(statement).bind(organization).execute(stores.pg()).await.unwrap();
     }
 }
 
 /// Runs the command in a process that dies at an armed step.
-fn delete_organization(own: &IsolatedStores, organization: Uuid, armed: &Path) -> ExitStatus {
+fn delete_organization(stores: &IsolatedStores, organization: Uuid, armed: &Path) -> ExitStatus {
     let connection = Stack::shared().connection;
     connection
         .command()
         .args(["org", "delete", &organization.to_string(), "--yes", "--json"])
-        .env("TIDEMARK_DATABASE_URL", &own.connection.database_url)
-        .env("TIDEMARK_CLICKHOUSE_DATABASE", own.connection.database_url.rsplit('/').next().unwrap())
+        .env("TIDEMARK_DATABASE_URL", &stores.connection.database_url)
+        .env("TIDEMARK_CLICKHOUSE_DATABASE", stores.connection.database_url.rsplit('/').next().unwrap())
         .env("TIDEMARK_FAILPOINTS", armed)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -84,49 +84,52 @@ fn delete_organization(own: &IsolatedStores, organization: Uuid, armed: &Path) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
-    let own = IsolatedStores::create().await;
-    let (tenant, other) = (some_days(&own, 2).await, some_days(&own, 2).await);
-    let relay = own.relay();
-    own.applied(tenant.id).await;
-    own.applied(other.id).await;
+    let stores = IsolatedStores::create().await;
+    let (tenant, other) = (some_days(&stores, 2).await, some_days(&stores, 2).await);
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
+    stores.wait_applied(other.id).await;
     relay.stop().await;
-    give_some_of_everything(&own, tenant.id).await;
+    give_some_of_everything(&stores, tenant.id).await;
     // Some of it is still to be delivered, and is not any more.
-    scrape(own.pg(), tenant.id, tenant.accounts[0], 4, 5_000).await;
-    let others = (own.figures(other.id).await, records(&own, other.id).await);
-    let had = records(&own, tenant.id).await;
+    scrape(stores.pg(), tenant.id, tenant.accounts[0], 4, 5_000).await;
+    let others = (stores.clickhouse_state(other.id).await, records(&stores, other.id).await);
+    let had = records(&stores, tenant.id).await;
     assert!(had.iter().all(|(_, rows)| *rows > 0), "{had:?}");
-    assert!(history(&own, tenant.id).await.iter().sum::<u64>() > 0);
+    assert!(history(&stores, tenant.id).await.iter().sum::<u64>() > 0);
 
     let armed = tempfile::tempdir().unwrap();
     for step in ["erasure-records", "erasure-outbox", "erasure-history"] {
         File::create(armed.path().join(step)).unwrap();
-        let status = delete_organization(&own, tenant.id, armed.path());
+        let status = delete_organization(&stores, tenant.id, armed.path());
         assert!(!status.success() && !armed.path().join(step).exists(), "{step}: {status}");
         // Whatever is left of it takes nothing more in.
-        let write = Write::begin(own.pg(), tenant.id).await.unwrap();
+        let write = Write::begin(stores.pg(), tenant.id).await.unwrap();
         assert!(matches!(write.commit().await, Err(Error::NotFound("organization"))));
-        assert!(organizations::list(own.pg()).await.unwrap().iter().all(|listed| listed.id != tenant.id));
+        assert!(organizations::list(stores.pg()).await.unwrap().iter().all(|listed| listed.id != tenant.id));
     }
-    assert!(delete_organization(&own, tenant.id, armed.path()).success());
+    assert!(delete_organization(&stores, tenant.id, armed.path()).success());
     assert!(fs::read_dir(armed.path()).unwrap().next().is_none());
-    let left = records(&own, tenant.id).await;
+    let left = records(&stores, tenant.id).await;
     assert!(left.iter().all(|(_, rows)| *rows == 0), "{left:?}");
-    assert_eq!(history(&own, tenant.id).await.iter().sum::<u64>(), 0);
-    assert!(!delete_organization(&own, tenant.id, armed.path()).success(), "there is no such organization");
-    assert_eq!((own.figures(other.id).await, records(&own, other.id).await), others);
+    assert_eq!(history(&stores, tenant.id).await.iter().sum::<u64>(), 0);
+    assert!(
+        !delete_organization(&stores, tenant.id, armed.path()).success(),
+        "there is no such organization"
+    );
+    assert_eq!((stores.clickhouse_state(other.id).await, records(&stores, other.id).await), others);
 
     // Rows that come back with files of before are noticed by the next sweep.
-    own.databases
+    stores.databases
         .clickhouse
         .query_raw("insert into account_snapshots (org_id, subject_id, date, observed_at) values ({org:UUID}, 1, today(), now())")
         .param("org", tenant.id)
         .execute()
         .await
         .unwrap();
-    assert_eq!(erase(&own).await.history_rows, 1);
-    assert_eq!(history(&own, tenant.id).await.iter().sum::<u64>(), 0);
-    assert_eq!(own.figures(other.id).await, others.0);
+    assert_eq!(erase(&stores).await.history_rows, 1);
+    assert_eq!(history(&stores, tenant.id).await.iter().sum::<u64>(), 0);
+    assert_eq!(stores.clickhouse_state(other.id).await, others.0);
 
     // Whoever still takes its key for what it was is told that it is gone.
     let late = sqlx::query(
@@ -134,46 +137,46 @@ async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
          values (gen_random_uuid(), $1, 'Ann', 'ann', now(), now())",
     )
     .bind(tenant.id)
-    .execute(own.pg())
+    .execute(stores.pg())
     .await;
     assert!(matches!(late.map_err(Error::from), Err(Error::NotFound("organization"))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_relay_has_in_hand_of_a_deleted_organization_is_waited_for() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
-    scrape(own.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
-    let delivery = outbox::begin_delivery(own.pg(), i64::MAX, &mut BlockedOrganizations::default())
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
+    scrape(stores.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
+    let delivery = outbox::begin_delivery(stores.pg(), i64::MAX, &mut BlockedOrganizations::default())
         .await
         .unwrap()
         .unwrap();
-    organizations::delete(own.pg(), tenant.id).await.unwrap();
+    organizations::delete(stores.pg(), tenant.id).await.unwrap();
     let in_hand = async || {
-        let next = removing::delete_outbox_batch(own.pg(), tenant.id, 0).await.unwrap();
-        (next, removing::first_unapplied_position(own.pg(), tenant.id).await.unwrap())
+        let next = removing::delete_outbox_batch(stores.pg(), tenant.id, 0).await.unwrap();
+        (next, removing::first_unapplied_position(stores.pg(), tenant.id).await.unwrap())
     };
     let (next, first) = in_hand().await;
     assert_eq!((next > first, first), (true, Some(delivery.first_position)));
-    outbox::finish_delivery(own.pg(), &delivery).await.unwrap();
+    outbox::finish_delivery(stores.pg(), &delivery).await.unwrap();
     assert_eq!(in_hand().await, (next, None));
-    let left: i64 = sqlx::query_scalar("select count(*) from outbox").fetch_one(own.pg()).await.unwrap();
+    let left: i64 = sqlx::query_scalar("select count(*) from outbox").fetch_one(stores.pg()).await.unwrap();
     assert_eq!(left, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_change_sequence_is_never_empty_while_an_organization_goes() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
-    scrape(own.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
+    scrape(stores.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
     let changes = async || -> Vec<String> {
-        sqlx::query_scalar("select entity from search_changes").fetch_all(own.pg()).await.unwrap()
+        sqlx::query_scalar("select entity from search_changes").fetch_all(stores.pg()).await.unwrap()
     };
     let before = changes().await.len();
-    organizations::delete(own.pg(), tenant.id).await.unwrap();
-    while removing::delete_record_batch(own.pg(), tenant.id).await.unwrap() {}
+    organizations::delete(stores.pg(), tenant.id).await.unwrap();
+    while removing::delete_record_batch(stores.pg(), tenant.id).await.unwrap() {}
     let kept = changes().await.len();
     assert!(0 < kept && kept < before, "{kept} of {before}");
-    removing::delete(own.pg(), tenant.id).await.unwrap();
+    removing::delete(stores.pg(), tenant.id).await.unwrap();
     assert_eq!(changes().await, ["organization"]);
 }

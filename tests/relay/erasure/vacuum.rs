@@ -10,11 +10,11 @@ use crate::harness::{IsolatedStores, wait_until};
 
 /// Waits until no snapshot is taken of the database that came before, as autovacuum takes one to analyze any of its tables:
 /// what one of them may see is not vacuumed.
-async fn nobody_looks(own: &IsolatedStores) {
+async fn nobody_looks(stores: &IsolatedStores) {
     let looks = "select exists (select from pg_stat_activity where datname = current_database()
                      and backend_xmin is not null and pid <> pg_backend_pid())";
     wait_until("nobody looks at the database", async || {
-        let looks: bool = sqlx::query_scalar(looks).fetch_one(own.pg()).await.unwrap();
+        let looks: bool = sqlx::query_scalar(looks).fetch_one(stores.pg()).await.unwrap();
         (!looks).then_some(())
     })
     .await;
@@ -22,23 +22,23 @@ async fn nobody_looks(own: &IsolatedStores) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
     // Postgres tells of what a connection deleted when that ends, or after a while.
-    let mut connection = PgConnection::connect(&own.connection.database_url).await.unwrap();
+    let mut connection = PgConnection::connect(&stores.connection.database_url).await.unwrap();
     sqlx::query("delete from accounts where organization_id = $1")
         .bind(tenant.id)
         .execute(&mut connection)
         .await
         .unwrap();
     connection.close().await.unwrap();
-    nobody_looks(&own).await;
+    nobody_looks(&stores).await;
     let vacuumed = Mutex::new(VacuumTracker::default());
-    let again = async || vacuumed.lock().await.vacuum_changed_tables(own.pg()).await.unwrap();
+    let again = async || vacuumed.lock().await.vacuum_changed_tables(stores.pg()).await.unwrap();
     wait_until("a table is vacuumed", || async { (again().await > 0).then_some(()) }).await;
     let dead: (i64, i64) =
         sqlx::query_as("select vacuum_count, n_dead_tup from pg_stat_user_tables where relname = 'accounts'")
-            .fetch_one(own.pg())
+            .fetch_one(stores.pg())
             .await
             .unwrap();
     assert_eq!(dead, (1, 0));
@@ -47,9 +47,9 @@ async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
-    let own = IsolatedStores::create().await;
-    own.tenant(1).await;
-    let mut connection = PgConnection::connect(&own.connection.database_url).await.unwrap();
+    let stores = IsolatedStores::create().await;
+    stores.create_tenant(1).await;
+    let mut connection = PgConnection::connect(&stores.connection.database_url).await.unwrap();
     for statement in [
         "insert into removed_subjects (organization_id, subject_id) select id, 0 from organizations",
         "delete from removed_subjects",
@@ -66,9 +66,9 @@ async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
     connection.close().await.unwrap();
     let vacuumed = Mutex::new(VacuumTracker::default());
     let failure = wait_until("all is vacuumed but the first", async || {
-        let failure = vacuumed.lock().await.vacuum_changed_tables(own.pg()).await.err();
+        let failure = vacuumed.lock().await.vacuum_changed_tables(stores.pg()).await.err();
         let times = "select vacuum_count from pg_stat_user_tables where relname = 'removed_subjects'";
-        let times: i64 = sqlx::query_scalar(times).fetch_one(own.pg()).await.unwrap();
+        let times: i64 = sqlx::query_scalar(times).fetch_one(stores.pg()).await.unwrap();
         failure.filter(|_| times > 0)
     })
     .await;
@@ -77,23 +77,23 @@ async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_leave_their_file_soon_after_their_day() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(0).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(0).await;
     sqlx::query(
         "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, body, created_at)
          select $1, 'POST', '/v2/accounts', 'key ' || n, '\\x00', 201, '\\x7b7d', now() - interval '25 hours' * (n % 2)
          from generate_series(1, 10) n",
     )
     .bind(tenant.id)
-    .execute(own.pg())
+    .execute(stores.pg())
     .await
     .unwrap();
     let stop = CancellationToken::new();
-    let keeping = tokio::spawn(housekeeping::run(own.pg().clone(), stop.clone()));
+    let keeping = tokio::spawn(housekeeping::run(stores.pg().clone(), stop.clone()));
     let state = "select (select count(*) from idempotency_keys), vacuum_count from pg_stat_user_tables
                  where relname = 'idempotency_keys'";
     wait_until("what is over is vacuumed", || async {
-        let state: (i64, i64) = sqlx::query_as(state).fetch_one(own.pg()).await.unwrap();
+        let state: (i64, i64) = sqlx::query_as(state).fetch_one(stores.pg()).await.unwrap();
         (state == (5, 1)).then_some(())
     })
     .await;
@@ -102,19 +102,19 @@ async fn answers_leave_their_file_soon_after_their_day() {
 }
 
 /// How many names of creators are in the files of their table and of an index on it, used or not.
-async fn names_in_files(own: &IsolatedStores) -> [usize; 2] {
-    sqlx::query("checkpoint").execute(own.pg()).await.unwrap();
+async fn names_in_files(stores: &IsolatedStores) -> [usize; 2] {
+    sqlx::query("checkpoint").execute(stores.pg()).await.unwrap();
     let read = "select pg_read_binary_file(pg_relation_filepath('creators')),
                        pg_read_binary_file(pg_relation_filepath('creators_by_name'))";
-    let (table, index): (Vec<u8>, Vec<u8>) = sqlx::query_as(read).fetch_one(own.pg()).await.unwrap();
+    let (table, index): (Vec<u8>, Vec<u8>) = sqlx::query_as(read).fetch_one(stores.pg()).await.unwrap();
     [table, index].map(|file| file.windows(9).filter(|bytes| bytes == b"sentinel-").count())
 }
 
 /// What docs/lifecycle.md says of free space: vacuuming does not blank it, and what does is said rightly.
 #[tokio::test(flavor = "multi_thread")]
 async fn free_space_is_not_blank_until_a_file_is_written_anew() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(0).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(0).await;
     for statement in [
         "alter table creators set (autovacuum_enabled = false)",
         "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
@@ -122,15 +122,15 @@ async fn free_space_is_not_blank_until_a_file_is_written_anew() {
          from organizations, generate_series(1, 500) n",
         "delete from creators",
     ] {
-        sqlx::query(statement).execute(own.pg()).await.unwrap();
+        sqlx::query(statement).execute(stores.pg()).await.unwrap();
     }
-    nobody_looks(&own).await;
+    nobody_looks(&stores).await;
     let vacuum = "vacuum (skip_locked, truncate false, index_cleanup on) creators";
-    sqlx::query(vacuum).execute(own.pg()).await.unwrap();
-    let [table, index] = names_in_files(&own).await;
+    sqlx::query(vacuum).execute(stores.pg()).await.unwrap();
+    let [table, index] = names_in_files(&stores).await;
     assert!(table > 0 && index > 0, "{table} and {index} of {}", tenant.id);
-    sqlx::query("reindex table concurrently creators").execute(own.pg()).await.unwrap();
-    assert_eq!(names_in_files(&own).await, [table, 0]);
-    sqlx::query("vacuum full creators").execute(own.pg()).await.unwrap();
-    assert_eq!(names_in_files(&own).await, [0, 0]);
+    sqlx::query("reindex table concurrently creators").execute(stores.pg()).await.unwrap();
+    assert_eq!(names_in_files(&stores).await, [table, 0]);
+    sqlx::query("vacuum full creators").execute(stores.pg()).await.unwrap();
+    assert_eq!(names_in_files(&stores).await, [0, 0]);
 }

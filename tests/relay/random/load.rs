@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::known::Tenant;
+use super::expected::Tenant;
 use super::recovered;
 use crate::harness::{Organization, SandboxAccount};
 use crate::model::{Dice, History, PLATFORMS};
@@ -29,7 +29,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Works until told to stop, and does the day's own part in any case.
+    /// Works until told to stop, and does the day's stores part in any case.
     pub(super) async fn run(self, mut tenant: Tenant, dir: PathBuf, stop: CancellationToken) -> Tenant {
         let mut dice = Dice(self.seed);
         let to_track = std::mem::take(&mut tenant.to_track).into_iter().chain(self.fresh.clone());
@@ -102,7 +102,7 @@ async fn track(tenant: &mut Tenant, account: &SandboxAccount) {
     tenant.ids.accounts.push(id_of(&made));
 }
 
-/// Deletes the account that was added last; what is tracked on its own stays.
+/// Deletes the account that was added last; what is tracked on its stores stays.
 async fn delete_account(tenant: &mut Tenant) {
     let place = tenant.history.accounts.len() - 1;
     let path = format!("/accounts/{}", tenant.ids.accounts[place]);

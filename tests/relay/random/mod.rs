@@ -2,9 +2,9 @@
 //! while accounts are scraped day after day, records change and a file is imported. Afterwards every answer has to be
 //! what plain loops make of what the sandbox served.
 
-mod known;
+mod expected;
 mod load;
-mod victims;
+mod processes;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use tokio_util::sync::CancellationToken;
 
-use self::known::Tenant;
-use self::victims::{SecondTracker, VICTIMS};
+use self::expected::Tenant;
+use self::processes::{SecondTracker, VICTIMS};
 use crate::agree::{batches_agree, creators_agree, daily_rows_agree, deltas_agree, organization_agrees};
 use crate::harness::{IsolatedStack, Organization, SandboxAccount, Stack};
 use crate::model::Dice;
@@ -164,7 +164,7 @@ impl Ordeal {
         let victim = VICTIMS[self.turn % VICTIMS.len()];
         self.turn += 1;
         let chosen = self.dice.below(2) as usize;
-        let gone = victims::kill(self.private.folder(), victim, chosen);
+        let gone = processes::kill(self.private.folder(), victim, chosen);
         if gone.is_empty() {
             // It is down from the last time.
             return;
@@ -184,7 +184,7 @@ impl Ordeal {
             if let Some(second) = &mut self.second {
                 second.keep_running(&self.private);
             }
-            if !victims::all_run(self.private.folder(), &self.gone) {
+            if !processes::all_run(self.private.folder(), &self.gone) {
                 return None;
             }
             let health = stack.request(reqwest::Method::GET, "/health").send().await.ok()?;

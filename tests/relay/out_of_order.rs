@@ -3,17 +3,17 @@
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
 use crate::harness::IsolatedStores;
-use crate::setup::{profile_at, scrape_at};
+use crate::setup::{scrape_at, scrape_profile_at};
 
 #[tokio::test]
 async fn the_latest_scrape_counts_whichever_is_recorded_last() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
     let late = Utc::now().trunc_subsecs(6);
     let early = late - TimeDelta::milliseconds(11);
     for (at, views) in [(late, 120), (early, 100)] {
-        scrape_at(own.pg(), tenant.id, tenant.accounts[0], 1, views, at).await;
-        profile_at(own.pg(), tenant.id, tenant.accounts[0], &format!("as of {views}"), at).await;
+        scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 1, views, at).await;
+        scrape_profile_at(stores.pg(), tenant.id, tenant.accounts[0], &format!("as of {views}"), at).await;
     }
     type Scraped = (DateTime<Utc>, DateTime<Utc>, String);
     let of = "select first_scrape_time, last_scrape_time";
@@ -22,7 +22,7 @@ async fn the_latest_scrape_counts_whichever_is_recorded_last() {
         (format!("{of}, view_count::text from videos where organization_id = $1"), "120"),
     ] {
         let sql = sqlx::query_as(sqlx::AssertSqlSafe(sql));
-        let scraped: Scraped = sql.bind(tenant.id).fetch_one(own.pg()).await.unwrap();
+        let scraped: Scraped = sql.bind(tenant.id).fetch_one(stores.pg()).await.unwrap();
         assert_eq!(scraped, (early, late, known.to_owned()));
     }
 }

@@ -14,61 +14,61 @@ use uuid::Uuid;
 use crate::harness::{IsolatedStores, wait_until};
 use crate::setup::{scrape, scrape_at};
 
-async fn waiting(own: &IsolatedStores, organization: Uuid) -> i64 {
+async fn waiting(stores: &IsolatedStores, organization: Uuid) -> i64 {
     sqlx::query_scalar("select count(*) from outbox where organization_id = $1 and applied_at is null")
         .bind(organization)
-        .fetch_one(own.pg())
+        .fetch_one(stores.pg())
         .await
         .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_cannot_be_read_holds_up_its_organization_alone() {
-    let own = IsolatedStores::create().await;
-    let (struck, other) = (own.tenant(1).await, own.tenant(1).await);
-    scrape(own.pg(), struck.id, struck.accounts[0], 3, 100).await;
+    let stores = IsolatedStores::create().await;
+    let (struck, other) = (stores.create_tenant(1).await, stores.create_tenant(1).await);
+    scrape(stores.pg(), struck.id, struck.accounts[0], 3, 100).await;
     let row: i64 = sqlx::query_scalar(
         "insert into outbox (organization_id, events, since) values ($1, '\\x0909', '1970-01-01') returning position",
     )
     .bind(struck.id)
-    .fetch_one(own.pg())
+    .fetch_one(stores.pg())
     .await
     .unwrap();
-    scrape(own.pg(), struck.id, struck.accounts[0], 3, 200).await;
-    scrape(own.pg(), other.id, other.accounts[0], 3, 300).await;
-    let relay = own.relay();
-    own.applied(other.id).await;
-    scrape(own.pg(), struck.id, struck.accounts[0], 4, 400).await;
-    scrape(own.pg(), other.id, other.accounts[0], 4, 500).await;
-    own.applied(other.id).await;
+    scrape(stores.pg(), struck.id, struck.accounts[0], 3, 200).await;
+    scrape(stores.pg(), other.id, other.accounts[0], 3, 300).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(other.id).await;
+    scrape(stores.pg(), struck.id, struck.accounts[0], 4, 400).await;
+    scrape(stores.pg(), other.id, other.accounts[0], 4, 500).await;
+    stores.wait_applied(other.id).await;
     // What was committed before it is delivered, what came after waits behind it.
-    assert_eq!(waiting(&own, struck.id).await, 3);
-    assert!(own.totals(struck.id).await.contains("views: 0"), "a baseline");
-    sqlx::query("delete from outbox where position = $1").bind(row).execute(own.pg()).await.unwrap();
-    own.applied(struck.id).await;
+    assert_eq!(waiting(&stores, struck.id).await, 3);
+    assert!(stores.totals(struck.id).await.contains("views: 0"), "a baseline");
+    sqlx::query("delete from outbox where position = $1").bind(row).execute(stores.pg()).await.unwrap();
+    stores.wait_applied(struck.id).await;
     relay.stop().await;
 }
 
 /// A ClickHouse that gives a statement less than many subjects together need gets them a few at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_much_for_one_statement_is_computed_in_several() {
-    let mut own = IsolatedStores::create().await;
-    let tenant = own.tenant(12).await;
+    let mut stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(12).await;
     let days = 3;
     for day in (0..days).rev() {
         for account in &tenant.accounts {
             let at = Utc::now() - TimeDelta::days(day);
-            scrape_at(own.pg(), tenant.id, *account, 500, 100 * (days - day), at).await;
+            scrape_at(stores.pg(), tenant.id, *account, 500, 100 * (days - day), at).await;
         }
     }
-    let unlimited = own.databases.clickhouse.clone();
-    own.databases.clickhouse = unlimited.clone().with_setting("max_rows_to_read", "30000");
-    let relay = own.relay();
-    own.applied(tenant.id).await;
+    let unlimited = stores.databases.clickhouse.clone();
+    stores.databases.clickhouse = unlimited.clone().with_setting("max_rows_to_read", "30000");
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    own.databases.clickhouse = unlimited;
+    stores.databases.clickhouse = unlimited;
     let gained = 12 * 500 * 100 * (days - 1);
-    let gains: i64 = own
+    let gains: i64 = stores
         .databases
         .clickhouse
         .query_raw("select assumeNotNull(sum(view_gain)) from account_daily final")
@@ -80,30 +80,30 @@ async fn what_is_too_much_for_one_statement_is_computed_in_several() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap();
-    let mut deaf = own.databases.clone();
+    let mut deaf = stores.databases.clone();
     deaf.clickhouse = deaf.clickhouse.with_url(format!("http://{address}"));
-    for (stores, database_url) in [
-        (deaf, own.connection.database_url.clone()),
-        (own.databases.clone(), format!("postgres://nobody@{address}/nothing")),
+    for (databases, database_url) in [
+        (deaf, stores.connection.database_url.clone()),
+        (stores.databases.clone(), format!("postgres://nobody@{address}/nothing")),
     ] {
         let stop = CancellationToken::new();
-        let task = tokio::spawn(relay::run(stores, database_url, stop.clone()));
+        let task = tokio::spawn(relay::run(databases, database_url, stop.clone()));
         // It is in the middle of asking.
         let (_connection, _) = silent.accept().await.unwrap();
         stop.cancel();
         tokio::time::timeout(Duration::from_secs(5), task).await.expect("the relay stops").unwrap();
     }
     // Nothing is left behind that keeps another one from leading.
-    let relay = own.relay();
-    own.applied(tenant.id).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
     relay.stop().await;
     wait_until("the lock is free", || async {
         let leadership =
-            tidemark::store::outbox::RelayLock::try_acquire(&own.connection.database_url).await.unwrap();
+            tidemark::store::outbox::RelayLock::try_acquire(&stores.connection.database_url).await.unwrap();
         leadership.map(drop)
     })
     .await;
@@ -115,15 +115,15 @@ const SLOW: &str = "insert into relay_position (relay, delivery)
 
 #[tokio::test]
 async fn what_is_waited_for_unusually_long_is_told_once() {
-    let own = IsolatedStores::create().await;
+    let stores = IsolatedStores::create().await;
     let log = Arc::new(tempfile::tempfile().unwrap());
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::clone(&log)).finish();
     let _here = tracing::subscriber::set_default(subscriber);
-    let client = own.databases.clickhouse.clone();
+    let client = stores.databases.clickhouse.clone();
     let left = tokio::spawn(async move {
         client.query_raw(SLOW).execute().await.unwrap();
     });
-    let client = &own.databases.clickhouse;
+    let client = &stores.databases.clickhouse;
     let inserting =
         wait_until("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
             .await;
@@ -141,18 +141,18 @@ async fn what_is_waited_for_unusually_long_is_told_once() {
 /// What a killed relay left at work in ClickHouse must not write beside its successor.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_begins_when_its_predecessors_last_statement_has_ended() {
-    let own = IsolatedStores::create().await;
-    let tenant = own.tenant(1).await;
-    let predecessor = own.databases.clickhouse.clone();
+    let stores = IsolatedStores::create().await;
+    let tenant = stores.create_tenant(1).await;
+    let predecessor = stores.databases.clickhouse.clone();
     let left = tokio::spawn(async move {
         predecessor.query_raw(SLOW).execute().await.unwrap();
         Instant::now()
     });
-    let client = &own.databases.clickhouse;
+    let client = &stores.databases.clickhouse;
     wait_until("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
         .await;
-    let relay = own.relay();
-    own.applied(tenant.id).await;
+    let relay = stores.start_relay();
+    stores.wait_applied(tenant.id).await;
     let applied = Instant::now();
     assert!(left.await.unwrap() <= applied, "it was delivered meanwhile");
     relay.stop().await;

@@ -163,7 +163,7 @@ impl Tenant {
             if video.seen.values().next_back().is_some_and(|(seen_at, _)| *seen_at == at) {
                 continue;
             }
-            // One that is only tracked on its own any more was found on an account before.
+            // One that is only tracked on its stores any more was found on an account before.
             let served = match account {
                 Some(account) => {
                     let (id, account) = (self.ids.accounts[account], &self.history.accounts[account]);

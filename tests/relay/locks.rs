@@ -26,19 +26,19 @@ async fn who_vanishes_with_his_machine_loses_his_place_soon() {
 
 #[tokio::test]
 async fn a_place_that_is_given_up_is_free_at_once() {
-    let own = IsolatedStores::create().await;
+    let stores = IsolatedStores::create().await;
     // A connection that is there already sees what is so at once.
-    let mut watching = own.pg().acquire().await.unwrap();
+    let mut watching = stores.pg().acquire().await.unwrap();
     for _ in 0..50 {
         let leadership =
-            RelayLock::try_acquire(&own.connection.database_url).await.unwrap().expect("it was given up");
+            RelayLock::try_acquire(&stores.connection.database_url).await.unwrap().expect("it was given up");
         leadership.release().await.unwrap();
         assert!(!is_relay_running(&mut watching).await.unwrap());
     }
-    let erased = erasure::run_once(&own.databases, &own.connection.database_url, None).await.unwrap();
+    let erased = erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
     assert!(erased.is_some());
     assert!(
-        ErasureLock::try_acquire(&own.connection.database_url).await.unwrap().is_some(),
+        ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().is_some(),
         "who has erased has its turn no more"
     );
 }
