@@ -1,5 +1,5 @@
-//! Several that compute the same gains: relays beside each other, attempts that were given up and go on writing, and
-//! deletions in between. What the facts say is what stays.
+//! Concurrent computations of the same rollup: several relays, abandoned attempts that still write, and deletions. The result
+//! always matches the snapshots.
 
 use chrono::{TimeDelta, Utc};
 use tidemark::rollup::{rebuild, verify};
@@ -10,8 +10,8 @@ use tidemark::store::outbox::{self, BlockedOrganizations};
 use crate::harness::IsolatedStores;
 use crate::setup::{Tenant, delete_account, scrape_at};
 
-/// Brings what waits as a relay would that is killed while ClickHouse computes the gains: the facts are there, and what
-/// the statement is about to write stands in the table `late`.
+/// Delivers like a relay that is killed while ClickHouse computes the rollup: snapshots are inserted, and the rows that the
+/// statement is about to write are in the table `late`.
 async fn abandon_attempt(stores: &IsolatedStores) {
     let clickhouse = &stores.databases.clickhouse;
     let delivery = outbox::begin_delivery(stores.pg(), i64::MAX, &mut BlockedOrganizations::default())
@@ -43,11 +43,11 @@ async fn abandon_attempt(stores: &IsolatedStores) {
         clickhouse.query_raw(&statement).execute().await.unwrap();
     }
     let late: u64 = clickhouse.query_raw("select count() from late").fetch_one().await.unwrap();
-    assert!(late > 0, "the attempt writes something");
+    assert!(late > 0, "the attempt writes no rows");
 }
 
-/// The statement of the attempt that was given up ends.
-async fn attempt_ends(stores: &IsolatedStores) {
+/// Completes the statement of the abandoned attempt.
+async fn complete_attempt(stores: &IsolatedStores) {
     stores
         .databases
         .clickhouse
@@ -57,13 +57,13 @@ async fn attempt_ends(stores: &IsolatedStores) {
         .unwrap();
 }
 
-async fn seen(stores: &IsolatedStores, tenant: &Tenant, days_ago: i64, views: i64) {
+async fn scrape_days_ago(stores: &IsolatedStores, tenant: &Tenant, days_ago: i64, views: i64) {
     let at = Utc::now() - TimeDelta::days(days_ago);
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, views, at).await;
 }
 
-/// The rollup follows from the facts, and the whole organization gained so much.
-async fn holds(stores: &IsolatedStores, tenant: &Tenant, views: Option<i64>) {
+/// Asserts that the rollup matches the snapshots, and the organization's total gain of views.
+async fn assert_rollup(stores: &IsolatedStores, tenant: &Tenant, views: Option<i64>) {
     let report = verify::verify(&stores.databases, tenant.id, false).await.unwrap();
     assert_eq!(report.differences, []);
     let statement = "select sum(view_gain) from account_daily final where org_id = {org:UUID}";
@@ -72,77 +72,76 @@ async fn holds(stores: &IsolatedStores, tenant: &Tenant, views: Option<i64>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_abandoned_attempt_still_writes_does_not_bring_a_deleted_account_back() {
-    for ends_before in [true, false] {
+async fn abandoned_attempt_does_not_restore_a_deleted_account() {
+    for completes_first in [true, false] {
         let stores = IsolatedStores::create().await;
         let tenant = stores.create_tenant(1).await;
         let relay = stores.start_relay();
         stores.wait_applied(tenant.id).await;
         relay.stop().await;
-        seen(&stores, &tenant, 1, 100).await;
-        seen(&stores, &tenant, 0, 150).await;
+        scrape_days_ago(&stores, &tenant, 1, 100).await;
+        scrape_days_ago(&stores, &tenant, 0, 150).await;
         abandon_attempt(&stores).await;
         delete_account(stores.pg(), tenant.id, tenant.accounts[0]).await;
-        if ends_before {
-            attempt_ends(&stores).await;
+        if completes_first {
+            complete_attempt(&stores).await;
         }
         let relay = stores.start_relay();
         stores.wait_applied(tenant.id).await;
-        attempt_ends(&stores).await;
-        holds(&stores, &tenant, None).await;
+        complete_attempt(&stores).await;
+        assert_rollup(&stores, &tenant, None).await;
         relay.stop().await;
     }
 }
 
-/// The next attempt finds other facts, by which a day is again what it was before both.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_abandoned_attempt_still_writes_does_not_replace_what_follows_from_later_facts() {
+async fn abandoned_attempt_does_not_replace_later_results() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     let relay = stores.start_relay();
     for (days_ago, views) in [(3, 100), (1, 130)] {
-        seen(&stores, &tenant, days_ago, views).await;
+        scrape_days_ago(&stores, &tenant, days_ago, views).await;
     }
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    // In between: yesterday gains 130 - 110, until the day between is observed once more and says 100.
+    // Yesterday gains 130 - 110, until the day before is observed again with 100 views.
     let at = Utc::now() - TimeDelta::days(2);
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 110, at).await;
     abandon_attempt(&stores).await;
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 2, 100, at + TimeDelta::microseconds(1)).await;
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
-    attempt_ends(&stores).await;
-    holds(&stores, &tenant, Some(60)).await;
-    seen(&stores, &tenant, 0, 131).await;
+    complete_attempt(&stores).await;
+    assert_rollup(&stores, &tenant, Some(60)).await;
+    scrape_days_ago(&stores, &tenant, 0, 131).await;
     stores.wait_applied(tenant.id).await;
-    holds(&stores, &tenant, Some(62)).await;
+    assert_rollup(&stores, &tenant, Some(62)).await;
     relay.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_that_compute_one_account_at_once_write_what_one_would() {
+async fn concurrent_recomputations_have_the_same_result() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     let relay = stores.start_relay();
     for day in (0..20).rev() {
-        seen(&stores, &tenant, day, 1_000 - 10 * day).await;
+        scrape_days_ago(&stores, &tenant, day, 1_000 - 10 * day).await;
     }
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
     let before = stores.clickhouse_state(tenant.id).await;
     let subject = [(tenant.id, tenant.accounts[0].subject_id)];
-    let highest = stores.last_delivery().await;
+    let last = stores.last_delivery().await;
     for round in 0..10 {
         let compute = |number: i64, days| {
             history_writer::recompute_rollup(&stores.databases.clickhouse, &subject, number, days)
         };
         let (one, other) = tokio::join!(
             compute(
-                highest + round,
+                last + round,
                 if round % 2 == 0 { RecomputeMode::AllDays } else { RecomputeMode::ChangedDays }
             ),
-            compute(highest + round + 1, RecomputeMode::AllDays)
+            compute(last + round + 1, RecomputeMode::AllDays)
         );
         one.unwrap();
         other.unwrap();
@@ -150,9 +149,8 @@ async fn two_that_compute_one_account_at_once_write_what_one_would() {
     }
 }
 
-/// Two relays, rebuilds and deletions, all at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn rebuilding_beside_relays_and_deletions_leaves_what_the_facts_say() {
+async fn rollup_survives_concurrent_relays_rebuilds_and_deletions() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(6).await;
     let relays = [stores.start_relay(), stores.start_relay()];
@@ -162,7 +160,7 @@ async fn rebuilding_beside_relays_and_deletions_leaves_what_the_facts_say() {
             scrape_at(stores.pg(), tenant.id, *account, 3, 400 - 100 * day, at).await;
         }
     }
-    let rebuilding = {
+    let rebuild_task = {
         let (databases, id) = (stores.databases.clone(), tenant.id);
         tokio::spawn(async move {
             for _ in 0..4 {
@@ -174,9 +172,9 @@ async fn rebuilding_beside_relays_and_deletions_leaves_what_the_facts_say() {
         delete_account(stores.pg(), tenant.id, *account).await;
         stores.wait_applied(tenant.id).await;
     }
-    rebuilding.await.unwrap();
+    rebuild_task.await.unwrap();
     stores.wait_applied(tenant.id).await;
-    holds(&stores, &tenant, Some(3 * 300)).await;
+    assert_rollup(&stores, &tenant, Some(3 * 300)).await;
     for relay in relays {
         relay.stop().await;
     }

@@ -1,5 +1,5 @@
-//! What either store lost comes back, or is named: deliveries that the outbox keeps, history that it no longer keeps,
-//! numbers that Postgres forgot.
+//! Recovery after data loss: ClickHouse gets lost deliveries from the outbox, lost history is reported, and delivery numbers
+//! continue above those of both stores.
 
 use chrono::{TimeDelta, Utc};
 use tidemark::app::{App, Settings};
@@ -16,8 +16,8 @@ use tidemark::store::search::SearchIndex;
 use crate::harness::{IsolatedStores, http_client, send, serve, wait_until};
 use crate::setup::{Tenant, delete_account, scrape_at, track_individually, track_individually_in};
 
-/// Two accounts with a week of history, one post of the second tracked on its stores as well.
-async fn week(stores: &IsolatedStores) -> Tenant {
+/// Two accounts with a week of history. A post of the second is also tracked individually.
+async fn create_week(stores: &IsolatedStores) -> Tenant {
     let tenant = stores.create_tenant(2).await;
     for day in (1..=7).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
@@ -36,9 +36,9 @@ async fn week(stores: &IsolatedStores) -> Tenant {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clickhouse_with_older_files_gets_the_rest_again() {
+async fn restored_clickhouse_gets_later_deliveries_again() {
     let stores = IsolatedStores::create().await;
-    let tenant = week(&stores).await;
+    let tenant = create_week(&stores).await;
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     let before = stores.clickhouse_state(tenant.id).await;
@@ -57,7 +57,7 @@ async fn clickhouse_with_older_files_gets_the_rest_again() {
     assert!(stores.last_delivery().await < last);
     assert_ne!(stores.clickhouse_state(tenant.id).await, after);
     let relay = stores.start_relay();
-    wait_until("what was lost is delivered again", || async {
+    wait_until("lost deliveries are replayed", || async {
         (stores.last_delivery().await > last).then_some(())
     })
     .await;
@@ -66,13 +66,13 @@ async fn clickhouse_with_older_files_gets_the_rest_again() {
     relay.stop().await;
 }
 
-/// Also of those whose lost history nobody can deliver again.
+/// Also of an organization whose outbox rows are pruned.
 #[tokio::test(flavor = "multi_thread")]
-async fn other_files_make_every_answer_old_and_another_relay_none() {
+async fn replaced_clickhouse_data_changes_all_data_versions() {
     let stores = IsolatedStores::create().await;
-    let (tenant, quiet) = (stores.create_tenant(1).await, week(&stores).await);
-    let basis = CacheDependencies { until: Utc::now().date_naive(), videos: true };
-    let version = async || data_version::fetch(stores.pg(), quiet.id, basis, None).await.unwrap();
+    let (tenant, quiet) = (stores.create_tenant(1).await, create_week(&stores).await);
+    let dependencies = CacheDependencies { until: Utc::now().date_naive(), videos: true };
+    let version = async || data_version::fetch(stores.pg(), quiet.id, dependencies, None).await.unwrap();
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     stores.wait_applied(quiet.id).await;
@@ -88,14 +88,14 @@ async fn other_files_make_every_answer_old_and_another_relay_none() {
         .await
         .unwrap();
     stores.clear_clickhouse().await;
-    wait_until("the loss is noticed", async || (version().await != before).then_some(())).await;
+    wait_until("the loss is detected", async || (version().await != before).then_some(())).await;
     relay.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_relay_notices_that_clickhouse_lost_files() {
+async fn idle_relay_detects_data_loss_in_clickhouse() {
     let stores = IsolatedStores::create().await;
-    let tenant = week(&stores).await;
+    let tenant = create_week(&stores).await;
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     let last = stores.last_delivery().await;
@@ -106,9 +106,9 @@ async fn an_idle_relay_notices_that_clickhouse_lost_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_deleted_stays_out_of_every_total_while_its_removal_is_made_again() {
+async fn deleted_account_stays_excluded_during_a_replay() {
     let stores = IsolatedStores::create().await;
-    let tenant = week(&stores).await;
+    let tenant = create_week(&stores).await;
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     stores.back_up_clickhouse("older").await;
@@ -128,7 +128,7 @@ async fn what_is_deleted_stays_out_of_every_total_while_its_removal_is_made_agai
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbers_go_on_above_those_of_a_clickhouse_that_is_ahead() {
+async fn delivery_numbers_continue_above_clickhouse() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     let unfinished = outbox::begin_delivery(stores.pg(), i64::MAX, &mut BlockedOrganizations::default())
@@ -147,12 +147,12 @@ async fn numbers_go_on_above_those_of_a_clickhouse_that_is_ahead() {
         .fetch_one()
         .await
         .unwrap();
-    assert!(version > 1_000, "the account was brought as of delivery {version}");
+    assert!(version > 1_000, "the account has version {version}");
     relay.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_delivery_is_not_recorded_by_a_clickhouse_that_changed_its_files_meanwhile() {
+async fn delivery_is_recorded_only_after_the_expected_one() {
     let stores = IsolatedStores::create().await;
     let clickhouse = &stores.databases.clickhouse;
     assert!(history_writer::record_delivery(clickhouse, 0, 7).await.unwrap());
@@ -162,9 +162,9 @@ async fn a_delivery_is_not_recorded_by_a_clickhouse_that_changed_its_files_meanw
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored() {
+async fn missing_history_is_reported_until_it_is_restored() {
     let stores = IsolatedStores::create().await;
-    let tenant = week(&stores).await;
+    let tenant = create_week(&stores).await;
     let at = Utc::now();
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
@@ -177,7 +177,7 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     assert!(outbox::prune_delivered(stores.pg()).await.unwrap() > 0);
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 7, 5_000, at).await;
     stores.wait_applied(tenant.id).await;
-    let whole = stores.clickhouse_state(tenant.id).await;
+    let complete = stores.clickhouse_state(tenant.id).await;
     let last = stores.last_delivery().await;
     relay.stop().await;
 
@@ -195,14 +195,14 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     assert_eq!(missing[0].since, None);
     let ago = Utc::now() - missing[0].until;
     assert!(ago > TimeDelta::days(7) && ago < TimeDelta::days(9), "{missing:?}");
-    let health = health(&stores).await;
+    let health = fetch_health(&stores).await;
     let detail = health["data"]["checks"]["clickhouse"]["detail"].as_str().unwrap_or_default();
     assert!(detail.contains("from the beginning to ") && detail.contains("restore a backup"), "{health}");
     assert_eq!(health["data"]["checks"]["clickhouse"]["status"], "degraded");
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
 
-    // Another start does not forget it.
+    // The report survives a restart.
     let relay = stores.start_relay();
     let last = stores.last_delivery().await;
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 7, 5_000, at).await;
@@ -217,11 +217,11 @@ async fn history_that_the_outbox_no_longer_keeps_is_named_until_it_is_restored()
     delivered_above(last).await;
     stores.wait_applied(tenant.id).await;
     assert_eq!(outbox::fetch_missing_history(stores.pg()).await.unwrap(), []);
-    assert_eq!(stores.totals(tenant.id).await, whole.totals);
+    assert_eq!(stores.totals(tenant.id).await, complete.totals);
     relay.stop().await;
 }
 
-async fn health(stores: &IsolatedStores) -> serde_json::Value {
+async fn fetch_health(stores: &IsolatedStores) -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
     let search = SearchIndex::open(folder.path()).unwrap();
     let app = App::new(
@@ -234,9 +234,9 @@ async fn health(stores: &IsolatedStores) -> serde_json::Value {
     send(http_client().get(format!("{url}/v2/health"))).await.json
 }
 
-/// More moves and removals than one statement takes, in one delivery, and then their way back.
+/// More moves and removals than fit into one statement.
 #[tokio::test(flavor = "multi_thread")]
-async fn very_many_moves_and_removals_are_one_delivery() {
+async fn many_moves_and_removals_are_one_delivery() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(400).await;
     let relay = stores.start_relay();
@@ -245,7 +245,7 @@ async fn very_many_moves_and_removals_are_one_delivery() {
     }
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    // The first post of each account is tracked alone and left behind by it.
+    // The first post of each account is also tracked individually, and stays.
     let mut write = Write::begin(stores.pg(), tenant.id).await.unwrap();
     for account in &tenant.accounts {
         track_individually_in(&mut write, &format!("{}{:06}", account.subject_id, 0), Utc::now()).await;

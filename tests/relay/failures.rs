@@ -1,4 +1,4 @@
-//! What one row or one statement can do to all others: nothing.
+//! Isolation of failures: an unreadable row, a statement over its limits and a hanging store affect nothing else.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::harness::{IsolatedStores, wait_until};
 use crate::setup::{scrape, scrape_at};
 
-async fn waiting(stores: &IsolatedStores, organization: Uuid) -> i64 {
+async fn count_pending(stores: &IsolatedStores, organization: Uuid) -> i64 {
     sqlx::query_scalar("select count(*) from outbox where organization_id = $1 and applied_at is null")
         .bind(organization)
         .fetch_one(stores.pg())
@@ -23,35 +23,34 @@ async fn waiting(stores: &IsolatedStores, organization: Uuid) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_cannot_be_read_holds_up_its_organization_alone() {
+async fn unreadable_row_blocks_only_its_organization() {
     let stores = IsolatedStores::create().await;
-    let (struck, other) = (stores.create_tenant(1).await, stores.create_tenant(1).await);
-    scrape(stores.pg(), struck.id, struck.accounts[0], 3, 100).await;
+    let (blocked, other) = (stores.create_tenant(1).await, stores.create_tenant(1).await);
+    scrape(stores.pg(), blocked.id, blocked.accounts[0], 3, 100).await;
     let row: i64 = sqlx::query_scalar(
         "insert into outbox (organization_id, events, since) values ($1, '\\x0909', '1970-01-01') returning position",
     )
-    .bind(struck.id)
+    .bind(blocked.id)
     .fetch_one(stores.pg())
     .await
     .unwrap();
-    scrape(stores.pg(), struck.id, struck.accounts[0], 3, 200).await;
+    scrape(stores.pg(), blocked.id, blocked.accounts[0], 3, 200).await;
     scrape(stores.pg(), other.id, other.accounts[0], 3, 300).await;
     let relay = stores.start_relay();
     stores.wait_applied(other.id).await;
-    scrape(stores.pg(), struck.id, struck.accounts[0], 4, 400).await;
+    scrape(stores.pg(), blocked.id, blocked.accounts[0], 4, 400).await;
     scrape(stores.pg(), other.id, other.accounts[0], 4, 500).await;
     stores.wait_applied(other.id).await;
-    // What was committed before it is delivered, what came after waits behind it.
-    assert_eq!(waiting(&stores, struck.id).await, 3);
-    assert!(stores.totals(struck.id).await.contains("views: 0"), "a baseline");
+    // Earlier rows are delivered, later rows wait.
+    assert_eq!(count_pending(&stores, blocked.id).await, 3);
+    assert!(stores.totals(blocked.id).await.contains("views: 0"), "only the first scrape is applied");
     sqlx::query("delete from outbox where position = $1").bind(row).execute(stores.pg()).await.unwrap();
-    stores.wait_applied(struck.id).await;
+    stores.wait_applied(blocked.id).await;
     relay.stop().await;
 }
 
-/// A ClickHouse that gives a statement less than many subjects together need gets them a few at a time.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_too_much_for_one_statement_is_computed_in_several() {
+async fn recomputation_over_a_query_limit_is_split() {
     let mut stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(12).await;
     let days = 3;
@@ -79,32 +78,32 @@ async fn what_is_too_much_for_one_statement_is_computed_in_several() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_relay_stops_at_once_while_a_store_keeps_silent() {
+async fn relay_stops_at_once_while_a_store_hangs() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
-    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = silent.local_addr().unwrap();
-    let mut deaf = stores.databases.clone();
-    deaf.clickhouse = deaf.clickhouse.with_url(format!("http://{address}"));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut hanging = stores.databases.clone();
+    hanging.clickhouse = hanging.clickhouse.with_url(format!("http://{address}"));
     for (databases, database_url) in [
-        (deaf, stores.connection.database_url.clone()),
+        (hanging, stores.connection.database_url.clone()),
         (stores.databases.clone(), format!("postgres://nobody@{address}/nothing")),
     ] {
         let stop = CancellationToken::new();
         let task = tokio::spawn(relay::run(databases, database_url, stop.clone()));
-        // It is in the middle of asking.
-        let (_connection, _) = silent.accept().await.unwrap();
+        // It waits for a response.
+        let (_connection, _) = listener.accept().await.unwrap();
         stop.cancel();
         tokio::time::timeout(Duration::from_secs(5), task).await.expect("the relay stops").unwrap();
     }
-    // Nothing is left behind that keeps another one from leading.
+    // The lock is released.
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
     wait_until("the lock is free", || async {
-        let leadership =
+        let lock =
             tidemark::store::outbox::RelayLock::try_acquire(&stores.connection.database_url).await.unwrap();
-        leadership.map(drop)
+        lock.map(drop)
     })
     .await;
 }
@@ -114,13 +113,13 @@ const SLOW: &str = "insert into relay_position (relay, delivery)
     select 'another', sleepEachRow(1) from numbers(6) settings max_block_size = 1";
 
 #[tokio::test]
-async fn what_is_waited_for_unusually_long_is_told_once() {
+async fn long_wait_for_inserts_is_logged_once() {
     let stores = IsolatedStores::create().await;
     let log = Arc::new(tempfile::tempfile().unwrap());
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(Arc::clone(&log)).finish();
-    let _here = tracing::subscriber::set_default(subscriber);
+    let _guard = tracing::subscriber::set_default(subscriber);
     let client = stores.databases.clickhouse.clone();
-    let left = tokio::spawn(async move {
+    let slow = tokio::spawn(async move {
         client.query_raw(SLOW).execute().await.unwrap();
     });
     let client = &stores.databases.clickhouse;
@@ -128,23 +127,22 @@ async fn what_is_waited_for_unusually_long_is_told_once() {
         wait_until("the statement runs", || async { history_writer::longest_insert(client).await.unwrap() })
             .await;
     history_writer::wait_for_inserts(client, Duration::ZERO).await.unwrap();
-    left.await.unwrap();
+    slow.await.unwrap();
     assert_eq!(history_writer::longest_insert(client).await.unwrap(), None);
-    let mut told = String::new();
+    let mut text = String::new();
     (&*log).seek(SeekFrom::Start(0)).unwrap();
-    (&*log).read_to_string(&mut told).unwrap();
-    let warnings: Vec<_> = told.lines().filter(|line| line.contains("WARN")).collect();
-    let [warning] = warnings[..] else { panic!("not told once: {told}") };
+    (&*log).read_to_string(&mut text).unwrap();
+    let warnings: Vec<_> = text.lines().filter(|line| line.contains("WARN")).collect();
+    let [warning] = warnings[..] else { panic!("not logged once: {text}") };
     assert!(warning.contains(&inserting.query_id) && warning.contains("elapsed="), "{warning}");
 }
 
-/// What a killed relay left at work in ClickHouse must not write beside its successor.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_relay_begins_when_its_predecessors_last_statement_has_ended() {
+async fn relay_waits_for_statements_of_a_killed_predecessor() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     let predecessor = stores.databases.clickhouse.clone();
-    let left = tokio::spawn(async move {
+    let slow = tokio::spawn(async move {
         predecessor.query_raw(SLOW).execute().await.unwrap();
         Instant::now()
     });
@@ -154,6 +152,6 @@ async fn a_relay_begins_when_its_predecessors_last_statement_has_ended() {
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     let applied = Instant::now();
-    assert!(left.await.unwrap() <= applied, "it was delivered meanwhile");
+    assert!(slow.await.unwrap() <= applied, "delivered before the predecessor's statement ended");
     relay.stop().await;
 }

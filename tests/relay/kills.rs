@@ -1,5 +1,5 @@
-//! Kills after every durable step of a number's way, from the commit of a scrape to the acknowledged outbox and the
-//! search index: the next process goes on, and every total is what was served.
+//! Kills the tracker and the API after each durable step, from the commit of a scrape to the applied outbox row and the search
+//! index. Afterwards all totals match what the sandbox served.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ use crate::harness::{IsolatedStores, create_organization, http_client, send, wai
 use crate::setup::{delete_account, track_individually};
 use tidemark::store::records::organizations::OrganizationChange;
 
-/// The steps after which the tracker is killed, day after day.
+/// The tracker is killed after one of these each day.
 const STEPS: [&str; 7] = [
     "write-committed",
     "relay-numbered",
@@ -37,15 +37,15 @@ const STEPS: [&str; 7] = [
     "relay-finished",
 ];
 
-/// A process of the service, which ends with the test.
+/// A process that is killed at the end of the test.
 struct Process {
     child: Child,
-    /// The pipe that it lives by.
-    _lifeline: Option<ChildStdin>,
+    /// The process exits when this pipe closes.
+    _stdin: Option<ChildStdin>,
 }
 
-/// One account on its way: a sandbox with a clock, a tracker and an API over stores of their stores.
-struct Course {
+/// A sandbox with a clock, and a tracker and an API on isolated stores, which track one account.
+struct KillTest {
     stores: IsolatedStores,
     sandbox: SandboxServer,
     folder: TempDir,
@@ -56,8 +56,8 @@ struct Course {
     key: String,
     account: AccountRef,
     username: String,
-    /// Per day, each post's views as Postgres knew them when the day's scrape was in, and the followers.
-    known: BTreeMap<NaiveDate, (BTreeMap<String, i64>, i64)>,
+    /// Per day: each post's views in Postgres after the day's scrape, and the followers.
+    scraped_days: BTreeMap<NaiveDate, (BTreeMap<String, i64>, i64)>,
 }
 
 impl Process {
@@ -79,8 +79,8 @@ impl Process {
             .stderr(log)
             .spawn()
             .unwrap();
-        let lifeline = child.stdin.take();
-        Process { child, _lifeline: lifeline }
+        let stdin = child.stdin.take();
+        Process { child, _stdin: stdin }
     }
 
     fn tracker(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Self {
@@ -98,23 +98,23 @@ impl Process {
         (process, ready["url"].as_str().unwrap().to_owned())
     }
 
-    async fn has_died(&mut self, step: &str) {
-        let what = format!("the process dies at {step}");
-        let status = wait_until(&what, || std::future::ready(self.child.try_wait().unwrap())).await;
+    async fn wait_killed(&mut self, step: &str) {
+        let state = format!("the process dies at {step}");
+        let status = wait_until(&state, || std::future::ready(self.child.try_wait().unwrap())).await;
         assert!(!status.success(), "{status}");
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already.
+        // Fails if it has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Course {
-    /// Tracks an account of the sandbox and waits for its first day.
+impl KillTest {
+    /// Tracks an account of the sandbox and waits for its first scrape.
     async fn start() -> Self {
         let stores = IsolatedStores::create().await;
         let noon: DateTime<Utc> = "2026-03-10T12:00:00Z".parse().unwrap();
@@ -130,17 +130,17 @@ impl Course {
         let username =
             accounts.iter().find(|account| account.platform == Platform::Tiktok).unwrap().username.clone();
         let body = json!({"platform": "tiktok", "username": username});
-        let made =
+        let created =
             send(http_client().post(format!("{url}/accounts")).bearer_auth(&key).json(&body)).await.ok(201);
-        let id = made.json["data"]["id"].as_str().unwrap().parse().unwrap();
+        let id = created.json["data"]["id"].as_str().unwrap().parse().unwrap();
         let subject_id = sqlx::query_scalar("select internal_id from accounts where id = $1")
             .bind(id)
             .fetch_one(stores.pg())
             .await
             .unwrap();
         let account = AccountRef { id, subject_id };
-        let known = BTreeMap::new();
-        let mut course = Course {
+        let scraped_days = BTreeMap::new();
+        let mut test = KillTest {
             stores,
             sandbox,
             folder,
@@ -151,10 +151,10 @@ impl Course {
             key,
             account,
             username,
-            known,
+            scraped_days,
         };
-        course.scraped().await;
-        course
+        test.wait_scraped().await;
+        test
     }
 
     fn arm(&self, step: &str) {
@@ -169,21 +169,21 @@ impl Course {
         self.sandbox.world.now().date_naive()
     }
 
-    async fn tracker_dies_at(&mut self, step: &str) {
-        self.tracker.has_died(step).await;
+    async fn restart_tracker_killed_at(&mut self, step: &str) {
+        self.tracker.wait_killed(step).await;
         assert!(!self.armed(step).exists(), "{step} was not reached");
         self.tracker = Process::tracker(&self.stores, &self.sandbox, self.folder.path());
     }
 
-    async fn api_dies_at(&mut self, step: &str) {
-        self.api.has_died(step).await;
+    async fn restart_api_killed_at(&mut self, step: &str) {
+        self.api.wait_killed(step).await;
         (self.api, self.url) = Process::api(&self.stores, &self.sandbox, self.folder.path());
     }
 
-    /// Waits until the day's scrape is in and applied, and notes what is known by it.
-    async fn scraped(&mut self) {
+    /// Waits until the day's scrape is applied, and records its result.
+    async fn wait_scraped(&mut self) {
         let today = self.today();
-        wait_until("the day's scrape is in", || async {
+        wait_until("the day's scrape is committed", || async {
             let last: Option<DateTime<Utc>> =
                 sqlx::query_scalar("select last_scrape_time from accounts where id = $1")
                     .bind(self.account.id)
@@ -193,11 +193,11 @@ impl Course {
             last.filter(|last| last.date_naive() == today)
         })
         .await;
-        self.note().await;
-        self.applied().await;
+        self.record_day().await;
+        self.wait_applied().await;
     }
 
-    async fn note(&mut self) {
+    async fn record_day(&mut self) {
         let posts: Vec<(String, i64)> =
             sqlx::query_as("select external_id, view_count from videos where organization_id = $1")
                 .bind(self.organization)
@@ -209,29 +209,32 @@ impl Course {
             .fetch_optional(self.stores.pg())
             .await
             .unwrap();
-        self.known.insert(self.today(), (posts.into_iter().collect(), followers.unwrap_or_default()));
+        self.scraped_days.insert(self.today(), (posts.into_iter().collect(), followers.unwrap_or_default()));
     }
 
-    async fn applied(&self) {
+    async fn wait_applied(&self) {
         let position = i64::MAX;
         let wait = tidemark::store::outbox::visibility::wait_for_position(
             self.stores.pg(),
             self.organization,
             position,
         );
-        tokio::time::timeout(crate::harness::WAIT_TIMEOUT, wait).await.expect("it is applied").unwrap();
+        tokio::time::timeout(crate::harness::WAIT_TIMEOUT, wait)
+            .await
+            .expect("the rows are applied")
+            .unwrap();
     }
 
-    /// Compares every day's gain and the level of followers with what was known on each of the days.
-    async fn check(&self, only: Option<&str>) {
-        let (first, today) = (*self.known.keys().next().unwrap(), self.today());
+    /// Compares each day's gain and the followers with the recorded days, for all posts or one.
+    async fn assert_totals(&self, only: Option<&str>) {
+        let (first, today) = (*self.scraped_days.keys().next().unwrap(), self.today());
         let scope = SubjectScope::for_organization(self.stores.pg(), self.organization, None).await.unwrap();
         let window = Window { period: Period::Custom, start: first, end: today };
         let history = HistoryReader::new(&self.stores.databases.clickhouse, 2);
         let daily = subjects::fetch_daily(&history, &scope, window, GainColumns::All).await.unwrap();
         let gained: BTreeMap<_, _> = daily.into_iter().map(|(date, day)| (date, day.gains.views)).collect();
-        for (day, (posts, _)) in &self.known {
-            let before = self.known.get(&(*day - Days::new(1))).map(|known| &known.0);
+        for (day, (posts, _)) in &self.scraped_days {
+            let before = self.scraped_days.get(&(*day - Days::new(1))).map(|scraped| &scraped.0);
             let mut expected = 0;
             for (post, views) in posts.iter().filter(|(post, _)| only.is_none_or(|only| only == *post)) {
                 let from_zero = self.created(post).date_naive() >= first;
@@ -244,44 +247,47 @@ impl Course {
             assert_eq!(gained.get(day).copied().unwrap_or(0), expected, "views of {day}: {gained:?}");
         }
         let levels = subjects::fetch_levels(&history, &scope, window).await.unwrap();
-        let followers = self.known.values().last().unwrap().1;
+        let followers = self.scraped_days.values().last().unwrap().1;
         assert_eq!(levels.followers, only.is_none().then_some(followers));
     }
 
     fn created(&self, post: &str) -> DateTime<Utc> {
-        let seen = self.sandbox.world.find_by_username(Platform::Tiktok, &self.username).unwrap();
-        let posts: Vec<_> = seen.account.posts_at(seen.now).collect();
-        posts.iter().find(|other| other.id == post).expect("the sandbox knows it").create_time
+        let found = self.sandbox.world.find_by_username(Platform::Tiktok, &self.username).unwrap();
+        let posts: Vec<_> = found.account.posts_at(found.now).collect();
+        posts.iter().find(|other| other.id == post).expect("the sandbox has the post").create_time
     }
 
-    /// Compares what is known of each post with what the sandbox had to serve when it was scraped last.
-    async fn check_served(&self) {
-        let known: Vec<(String, i64, DateTime<Utc>)> = sqlx::query_as(
+    /// Compares each post with what the sandbox served at its last scrape.
+    async fn assert_served(&self) {
+        let stored: Vec<(String, i64, DateTime<Utc>)> = sqlx::query_as(
             "select external_id, view_count, last_scrape_time from videos where organization_id = $1",
         )
         .bind(self.organization)
         .fetch_all(self.stores.pg())
         .await
         .unwrap();
-        assert!(known.len() > 10, "{known:?}");
-        let seen = self.sandbox.world.find_by_username(Platform::Tiktok, &self.username).unwrap();
+        assert!(stored.len() > 10, "{stored:?}");
+        let found = self.sandbox.world.find_by_username(Platform::Tiktok, &self.username).unwrap();
         let posts: BTreeMap<_, _> =
-            seen.account.posts_at(seen.now).map(|post| (post.id.clone(), post)).collect();
-        for (post, views, scraped_at) in known {
+            found.account.posts_at(found.now).map(|post| (post.id.clone(), post)).collect();
+        for (post, views, scraped_at) in stored {
             let at = |time| posts[&post].counters_at(time).view_count.unwrap();
-            let (least, most) = (at(scraped_at), at(scraped_at + TimeDelta::minutes(1)));
-            assert!(least.min(most) <= views && views <= most.max(least), "{views} not in {least}..{most}");
+            let (before, after) = (at(scraped_at), at(scraped_at + TimeDelta::minutes(1)));
+            assert!(
+                before.min(after) <= views && views <= after.max(before),
+                "{views} is not in {before}..{after}"
+            );
         }
     }
 
-    /// A creator that was just added is found, once, by an API that died when its index had it.
-    async fn index_survives_a_kill(&mut self) {
+    /// Kills the API after its index commits a new creator; search finds the creator once.
+    async fn kill_after_index_commit(&mut self) {
         self.arm("index-committed");
         let name = format!("Mara {}", Uuid::now_v7().simple());
         let request = http_client().post(format!("{}/creators", self.url)).bearer_auth(&self.key);
-        // The process may end before it has answered.
+        // The process may die before it responds.
         let _ = request.json(&json!({"name": name})).send().await;
-        self.api_dies_at("index-committed").await;
+        self.restart_api_killed_at("index-committed").await;
         let url = format!("{}/search?q={}", self.url, name.replace(' ', "+"));
         wait_until("search finds the creator", || async {
             let found = http_client().get(&url).bearer_auth(&self.key).send().await.ok()?;
@@ -293,40 +299,40 @@ impl Course {
 }
 
 async fn kill_after_every_step(rounds: usize) {
-    let mut course = Course::start().await;
-    course.check(None).await;
+    let mut test = KillTest::start().await;
+    test.assert_totals(None).await;
     for _ in 0..rounds {
         for step in STEPS {
-            course.arm(step);
-            course.sandbox.world.advance(24.0).unwrap();
-            course.tracker_dies_at(step).await;
-            course.scraped().await;
-            course.check(None).await;
-            course.check_served().await;
+            test.arm(step);
+            test.sandbox.world.advance(24.0).unwrap();
+            test.restart_tracker_killed_at(step).await;
+            test.wait_scraped().await;
+            test.assert_totals(None).await;
+            test.assert_served().await;
         }
-        course.index_survives_a_kill().await;
+        test.kill_after_index_commit().await;
     }
-    // The account goes, but for one post that is tracked on its stores: moved and removed, with a kill within each.
-    let post = course.known.values().next().unwrap().0.keys().next().unwrap().clone();
-    track_individually(course.stores.pg(), course.organization, &post, course.sandbox.world.now()).await;
-    course.applied().await;
-    course.check(None).await;
-    course.arm("relay-copied");
-    course.arm("relay-removed");
-    delete_account(course.stores.pg(), course.organization, course.account).await;
-    course.tracker_dies_at("relay-copied").await;
-    course.tracker_dies_at("relay-removed").await;
-    course.applied().await;
-    course.check(Some(&post)).await;
+    // Deletes the account except for one individually tracked post, with kills during the move and the removal.
+    let post = test.scraped_days.values().next().unwrap().0.keys().next().unwrap().clone();
+    track_individually(test.stores.pg(), test.organization, &post, test.sandbox.world.now()).await;
+    test.wait_applied().await;
+    test.assert_totals(None).await;
+    test.arm("relay-copied");
+    test.arm("relay-removed");
+    delete_account(test.stores.pg(), test.organization, test.account).await;
+    test.restart_tracker_killed_at("relay-copied").await;
+    test.restart_tracker_killed_at("relay-removed").await;
+    test.wait_applied().await;
+    test.assert_totals(Some(&post)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kill_after_any_step_loses_nothing_and_doubles_nothing() {
+async fn kills_after_each_step_lose_and_duplicate_nothing() {
     kill_after_every_step(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
-async fn twenty_kills_after_every_step_lose_nothing_and_double_nothing() {
+async fn twenty_kills_after_each_step_lose_nothing() {
     kill_after_every_step(20).await;
 }

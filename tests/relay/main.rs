@@ -1,5 +1,5 @@
-//! The relay on databases of its stores: what was committed reaches ClickHouse once and whole, whatever ClickHouse or
-//! Postgres lost, whatever a single row holds, and wherever on its way a process is killed.
+//! The relay on isolated stores: committed changes reach ClickHouse exactly once, after data loss, around unreadable rows and
+//! despite kills at any step.
 
 #[path = "../harness/mod.rs"]
 mod harness;

@@ -1,4 +1,4 @@
-//! Scrapes that are recorded in another order than they were made, as one of an account takes longer than one of its posts.
+//! Scrapes that are recorded out of order: a scrape of an account takes longer than one of its posts.
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
@@ -6,7 +6,7 @@ use crate::harness::IsolatedStores;
 use crate::setup::{scrape_at, scrape_profile_at};
 
 #[tokio::test]
-async fn the_latest_scrape_counts_whichever_is_recorded_last() {
+async fn latest_scrape_wins_whichever_is_recorded_last() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     let late = Utc::now().trunc_subsecs(6);
@@ -16,13 +16,13 @@ async fn the_latest_scrape_counts_whichever_is_recorded_last() {
         scrape_profile_at(stores.pg(), tenant.id, tenant.accounts[0], &format!("as of {views}"), at).await;
     }
     type Scraped = (DateTime<Utc>, DateTime<Utc>, String);
-    let of = "select first_scrape_time, last_scrape_time";
-    for (sql, known) in [
-        (format!("{of}, name from accounts where organization_id = $1"), "as of 120"),
-        (format!("{of}, view_count::text from videos where organization_id = $1"), "120"),
+    let times = "select first_scrape_time, last_scrape_time";
+    for (sql, latest) in [
+        (format!("{times}, name from accounts where organization_id = $1"), "as of 120"),
+        (format!("{times}, view_count::text from videos where organization_id = $1"), "120"),
     ] {
         let sql = sqlx::query_as(sqlx::AssertSqlSafe(sql));
         let scraped: Scraped = sql.bind(tenant.id).fetch_one(stores.pg()).await.unwrap();
-        assert_eq!(scraped, (early, late, known.to_owned()));
+        assert_eq!(scraped, (early, late, latest.to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! History that is older than an organization keeps leaves the files, wherever that is killed, and whatever files come back.
+//! Retention: history before the cutoff is deleted, despite kills at any step and restored ClickHouse data.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -19,32 +19,32 @@ use uuid::Uuid;
 use crate::harness::{IsolatedStores, Stack, WAIT_TIMEOUT, wait_until};
 use crate::setup::scrape_at;
 
-/// Rows of before a day, and those of them with views.
-async fn older(stores: &IsolatedStores, organization: Uuid) -> (u64, u64) {
+/// Counts the snapshots before a day, and those of them with views.
+async fn count_old_snapshots(stores: &IsolatedStores, organization: Uuid) -> (u64, u64) {
     let sql = "select count(), countIf(view_count is not null) from video_snapshots
                where org_id = {org:UUID} and date < today() - 61";
     stores.databases.clickhouse.query_raw(sql).param("org", organization).fetch_one().await.unwrap()
 }
 
 async fn erase(stores: &IsolatedStores) -> ErasedRows {
-    let now =
+    let run =
         async || erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
-    wait_until("nobody else erases", now).await
+    wait_until("the erasure lock is free", run).await
 }
 
-async fn is_sound(stores: &IsolatedStores, organization: Uuid) {
+async fn assert_rollup_matches(stores: &IsolatedStores, organization: Uuid) {
     let report = verify::verify(&stores.databases, organization, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");
 }
 
-/// Lets the history of organizations begin a month or two ago.
-async fn cut(stores: &IsolatedStores, of: &[Uuid]) {
+/// Sets the cutoff of organizations to one or two months ago.
+async fn set_cutoff(stores: &IsolatedStores, ids: &[Uuid]) {
     let change = OrganizationChange { retention_days: Some(Some(30)), ..OrganizationChange::default() };
-    for organization in of {
-        organizations::update(stores.pg(), *organization, &change).await.unwrap();
+    for id in ids {
+        organizations::update(stores.pg(), *id, &change).await.unwrap();
     }
     retention::advance_cutoffs(stores.pg(), None, Utc::now().date_naive(), false).await.unwrap();
-    // Nobody asks here who knew of more.
+    // No request uses an earlier cutoff.
     sqlx::query("update organizations set history_since_set_at = now() - interval '1 minute'")
         .execute(stores.pg())
         .await
@@ -52,9 +52,9 @@ async fn cut(stores: &IsolatedStores, of: &[Uuid]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_changes() {
+async fn retention_survives_kills_and_keeps_later_totals() {
     let stores = IsolatedStores::create().await;
-    // More than are reduced at a time.
+    // More subjects than are compacted at a time.
     let (tenant, other) = (stores.create_tenant(60).await, stores.create_tenant(1).await);
     for day in [100, 90, 80, 70, 20, 3] {
         let at = Utc::now() - TimeDelta::days(day);
@@ -66,11 +66,11 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     stores.wait_applied(other.id).await;
-    let (lately, others) = (stores.totals(tenant.id).await, stores.clickhouse_state(other.id).await);
+    let (totals, others) = (stores.totals(tenant.id).await, stores.clickhouse_state(other.id).await);
     stores.back_up_clickhouse("older").await;
 
-    cut(&stores, &[tenant.id]).await;
-    // A change of before brings nothing any more.
+    set_cutoff(&stores, &[tenant.id]).await;
+    // A snapshot before the cutoff is rejected.
     let mut write = Write::begin(stores.pg(), tenant.id).await.unwrap();
     write.record_account_snapshot(tidemark::model::snapshot::AccountSnapshot {
         subject_id: tenant.accounts[0].subject_id,
@@ -81,7 +81,7 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
     });
     assert!(matches!(write.commit().await, Err(Error::Conflict(_))));
 
-    assert_eq!(older(&stores, tenant.id).await, (60 * 2 * 4, 60 * 2 * 4));
+    assert_eq!(count_old_snapshots(&stores, tenant.id).await, (60 * 2 * 4, 60 * 2 * 4));
     let armed = tempfile::tempdir().unwrap();
     for step in ["retention-compacted", "retention-purged", "retention-recomputed"] {
         File::create(armed.path().join(step)).unwrap();
@@ -98,38 +98,38 @@ async fn older_history_goes_wherever_its_removal_is_killed_and_no_later_total_ch
             .unwrap();
         assert!(!status.success() && !armed.path().join(step).exists(), "{step}: {status}");
         stores.wait_applied(tenant.id).await;
-        assert_eq!(stores.totals(tenant.id).await, lately, "{step}");
+        assert_eq!(stores.totals(tenant.id).await, totals, "{step}");
     }
     erase(&stores).await;
     stores.wait_applied(tenant.id).await;
-    assert_eq!(older(&stores, tenant.id).await, (60 * 2 * 2, 60 * 2));
-    assert_eq!(stores.totals(tenant.id).await, lately);
+    assert_eq!(count_old_snapshots(&stores, tenant.id).await, (60 * 2 * 2, 60 * 2));
+    assert_eq!(stores.totals(tenant.id).await, totals);
     assert_eq!(stores.clickhouse_state(other.id).await, others);
-    is_sound(&stores, tenant.id).await;
-    // The days of the rollup that are gone leave tombstones to the next sweep; then there is nothing to do.
+    assert_rollup_matches(&stores, tenant.id).await;
+    // The deleted rollup days leave tombstones to the next purge. After it nothing is left.
     erase(&stores).await;
     assert_eq!(erase(&stores).await, ErasedRows { outbox_rows: 0, history_rows: 0 });
-    let reduced = stores.clickhouse_state(tenant.id).await;
+    let compacted = stores.clickhouse_state(tenant.id).await;
     relay.stop().await;
 
-    // Files of before are noticed by the next sweep.
+    // The next run purges restored history.
     let relay = stores.restore_clickhouse_and_relay("older").await;
     stores.wait_applied(tenant.id).await;
-    assert_eq!(stores.totals(tenant.id).await, lately);
-    assert!(older(&stores, tenant.id).await.0 > 60 * 2 * 2);
+    assert_eq!(stores.totals(tenant.id).await, totals);
+    assert!(count_old_snapshots(&stores, tenant.id).await.0 > 60 * 2 * 2);
     erase(&stores).await;
     stores.wait_applied(tenant.id).await;
     assert_eq!(
         (stores.clickhouse_state(tenant.id).await, stores.clickhouse_state(other.id).await),
-        (reduced, others)
+        (compacted, others)
     );
-    is_sound(&stores, tenant.id).await;
+    assert_rollup_matches(&stores, tenant.id).await;
     relay.stop().await;
 }
 
-/// Reduces the histories of two organizations, the first with a change to its row meanwhile; says what came of it, and which
-/// of the two are reduced.
-async fn reduce_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
+/// Compacts the histories of two organizations while a trigger changes the first one's row. Returns the result, and which of
+/// them are compacted.
+async fn compact_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
     let stores = IsolatedStores::create().await;
     let mut tenants = [stores.create_tenant(1).await, stores.create_tenant(1).await];
     tenants.sort_by_key(|tenant| tenant.id);
@@ -144,58 +144,59 @@ async fn reduce_two(change: &str) -> (Result<u64, Error>, [bool; 2]) {
     for organization in both {
         stores.wait_applied(organization).await;
     }
-    cut(&stores, &both).await;
+    set_cutoff(&stores, &both).await;
     let trigger = format!(
-        "create function meanwhile() returns trigger language plpgsql as $$ begin {change}; return new; end $$;
-         create trigger meanwhile before update of history_compacted_before on organizations
-         for each row when (old.id = '{}') execute function meanwhile()",
+        "create function change_row() returns trigger language plpgsql as $$ begin {change}; return new; end $$;
+         create trigger change_row before update of history_compacted_before on organizations
+         for each row when (old.id = '{}') execute function change_row()",
         both[0]
     );
     sqlx::raw_sql(AssertSqlSafe(trigger)).execute(stores.pg()).await.unwrap();
-    let mut turn =
-        ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().expect("nobody else erases");
-    let until = Instant::now() + WAIT_TIMEOUT;
-    let reduced = worker::retention::compact(&stores.databases, &mut turn, None, until).await;
-    let cuts = retention::fetch_cutoffs(stores.pg(), None).await.unwrap();
+    let mut lock =
+        ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap().expect("the lock is free");
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    let result = worker::retention::compact(&stores.databases, &mut lock, None, deadline).await;
+    let cutoffs = retention::fetch_cutoffs(stores.pg(), None).await.unwrap();
     relay.stop().await;
-    (reduced, both.map(|of| cuts.iter().any(|cut| cut.organization == of && cut.is_compacted)))
+    let is_compacted = |id| cutoffs.iter().any(|cutoff| cutoff.organization == id && cutoff.is_compacted);
+    (result, both.map(is_compacted))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_that_is_deleted_meanwhile_keeps_no_other_waiting() {
-    let (result, reduced) = reduce_two("new.deleted_at := now()").await;
+async fn compaction_skips_a_concurrently_deleted_organization() {
+    let (result, compacted) = compact_two("new.deleted_at := now()").await;
     assert!(matches!(result, Err(Error::NotFound("organization"))), "{result:?}");
-    assert_eq!(reduced, [false, true]);
+    assert_eq!(compacted, [false, true]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_whose_history_cannot_be_reduced_keeps_no_other_waiting() {
-    let (result, reduced) = reduce_two("raise exception 'not this one'").await;
+async fn compaction_error_affects_only_its_organization() {
+    let (result, compacted) = compact_two("raise exception 'not this one'").await;
     assert!(matches!(result, Err(Error::Postgres(_))), "{result:?}");
-    assert_eq!(reduced, [false, true]);
+    assert_eq!(compacted, [false, true]);
 }
 
-/// What reduces history in a database is waited for there, and nowhere else.
-pub(crate) async fn is_waited_for_there_alone(there: &Client, elsewhere: &Client) {
+/// Asserts that a running compaction is waited for in its database only.
+pub(crate) async fn assert_compaction_is_waited_for(compacting: &Client, other: &Client) {
     let statement =
         "insert into relay_position (relay, delivery) select 'another', sleepEachRow(1) from numbers(600)
                      settings max_block_size = 1";
-    let client = retention::client(there);
-    let left = tokio::spawn(async move { client.query_raw(statement).execute().await });
-    let quiet = async |client: &Client| {
+    let client = retention::client(compacting);
+    let compaction = tokio::spawn(async move { client.query_raw(statement).execute().await });
+    let wait = async |client: &Client| {
         tokio::time::timeout(Duration::from_secs(1), retention::wait_for_compactions(client)).await.ok()
     };
-    wait_until("it is waited for", async || quiet(there).await.is_none().then_some(())).await;
-    retention::wait_for_compactions(elsewhere).await.unwrap();
-    assert!(quiet(there).await.is_none() && !left.is_finished());
+    wait_until("the compaction is waited for", async || wait(compacting).await.is_none().then_some(())).await;
+    retention::wait_for_compactions(other).await.unwrap();
+    assert!(wait(compacting).await.is_none() && !compaction.is_finished());
     let kill = "kill query where query_kind = 'Insert' and current_database = currentDatabase()";
-    there.query_raw(kill).execute().await.unwrap();
-    retention::wait_for_compactions(there).await.unwrap();
-    left.await.unwrap().unwrap_err();
+    compacting.query_raw(kill).execute().await.unwrap();
+    retention::wait_for_compactions(compacting).await.unwrap();
+    compaction.await.unwrap().unwrap_err();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_installation_on_the_same_server_holds_up_no_sweep() {
+async fn other_databases_on_the_server_do_not_block_retention() {
     let (stores, other) = (IsolatedStores::create().await, IsolatedStores::create().await);
-    is_waited_for_there_alone(&stores.databases.clickhouse, &other.databases.clickhouse).await;
+    assert_compaction_is_waited_for(&stores.databases.clickhouse, &other.databases.clickhouse).await;
 }

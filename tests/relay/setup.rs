@@ -1,5 +1,4 @@
-//! What the tests of the relay stand on: a Postgres and a ClickHouse database without anybody else's rows, a relay in
-//! this process that is started and stopped at will, and scrapes without a platform.
+//! Setup of relay tests: isolated stores, a relay in this process, and scrapes without a platform.
 
 use chrono::{DateTime, Days, Utc};
 use sqlx::PgPool;
@@ -26,7 +25,7 @@ use uuid::Uuid;
 use crate::harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
 
 impl IsolatedStores {
-    /// A fresh organization with accounts.
+    /// Creates an organization with accounts.
     pub(crate) async fn create_tenant(&self, accounts: usize) -> Tenant {
         let (id, _) = create_organization(self.pg(), OrganizationChange::default()).await;
         let names: Vec<_> = (0..accounts)
@@ -40,7 +39,7 @@ impl IsolatedStores {
         Tenant { id, accounts }
     }
 
-    /// Starts a relay, which may have to wait until another one of these databases is gone.
+    /// Starts a relay, which waits for the relay lock.
     pub(crate) fn start_relay(&self) -> Relay {
         let stop = CancellationToken::new();
         let task = tokio::spawn(relay::run(
@@ -51,12 +50,12 @@ impl IsolatedStores {
         Relay { stop, task }
     }
 
-    /// The last delivery that ClickHouse has.
+    /// The last delivery in ClickHouse.
     pub(crate) async fn last_delivery(&self) -> i64 {
         history_writer::last_delivery(&self.databases.clickhouse).await.unwrap().number
     }
 
-    /// Copies all that ClickHouse holds, as its files of this moment.
+    /// Copies all tables of ClickHouse.
     pub(crate) async fn back_up_clickhouse(&self, name: &str) {
         for table in TABLES {
             self.execute_clickhouse(&format!("create table {name}_{table} as {table}")).await;
@@ -64,7 +63,7 @@ impl IsolatedStores {
         }
     }
 
-    /// Gives ClickHouse back what it held then, and only that.
+    /// Replaces all tables of ClickHouse by a copy.
     pub(crate) async fn restore_clickhouse(&self, name: &str) {
         self.clear_clickhouse().await;
         for table in TABLES {
@@ -72,13 +71,13 @@ impl IsolatedStores {
         }
     }
 
-    /// Gives ClickHouse back what it held then, and has a relay notice and bring the rest again.
+    /// Restores a copy, and starts a relay that replays later deliveries.
     pub(crate) async fn restore_clickhouse_and_relay(&self, name: &str) -> Relay {
         let last = self.last_delivery().await;
         self.restore_clickhouse(name).await;
         let relay = self.start_relay();
-        let again = || async { (self.last_delivery().await > last).then_some(()) };
-        wait_until("what was lost is delivered again", again).await;
+        let replayed = || async { (self.last_delivery().await > last).then_some(()) };
+        wait_until("lost deliveries are replayed", replayed).await;
         relay
     }
 
@@ -92,7 +91,7 @@ impl IsolatedStores {
         self.databases.clickhouse.query_raw(statement).execute().await.unwrap();
     }
 
-    /// Every total of an organization, as text.
+    /// All totals of an organization, as text.
     pub(crate) async fn totals(&self, organization: Uuid) -> String {
         let scope = SubjectScope::for_organization(self.pg(), organization, None).await.unwrap();
         let today = Utc::now().date_naive();
@@ -103,7 +102,7 @@ impl IsolatedStores {
         format!("{daily:?}\n{levels:?}")
     }
 
-    /// Every total of an organization and everything else that ClickHouse holds of it, as text.
+    /// All totals and rows of an organization, as text.
     pub(crate) async fn clickhouse_state(&self, organization: Uuid) -> ClickhouseState {
         let rows: Vec<String> = self
             .databases
@@ -123,7 +122,7 @@ impl IsolatedStores {
         ClickhouseState { totals: self.totals(organization).await, rows }
     }
 
-    /// Waits until what an organization has committed is applied.
+    /// Waits until an organization's committed changes are visible.
     pub(crate) async fn wait_applied(&self, organization: Uuid) {
         tokio::time::timeout(WAIT_TIMEOUT * 10, visibility::wait_for_all(self.pg(), organization))
             .await
@@ -142,14 +141,13 @@ const TABLES: [&str; 7] = [
     "relay_position",
 ];
 
-/// What ClickHouse knows of an organization.
+/// The data of an organization in ClickHouse.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClickhouseState {
     pub(crate) totals: String,
     pub(crate) rows: Vec<String>,
 }
 
-/// An organization and its accounts.
 pub(crate) struct Tenant {
     pub(crate) id: Uuid,
     pub(crate) accounts: Vec<AccountRef>,
@@ -168,7 +166,7 @@ impl Relay {
     }
 }
 
-/// A post as a source would tell it.
+/// A post as a source returns it.
 pub(crate) fn observed_post(
     found_on: FoundOn,
     external_id: String,
@@ -189,12 +187,12 @@ pub(crate) fn observed_post(
     }
 }
 
-/// Commits a scrape of an account with so many posts of so many views.
+/// Commits a scrape of an account: a number of posts with a number of views each.
 pub(crate) async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, posts: usize, views: i64) {
     scrape_at(pg, organization, account, posts, views, Utc::now()).await;
 }
 
-/// Commits a scrape as of a time.
+/// Like [`scrape`], at a time.
 pub(crate) async fn scrape_at(
     pg: &PgPool,
     organization: Uuid,
@@ -211,7 +209,7 @@ pub(crate) async fn scrape_at(
     write.commit().await.unwrap();
 }
 
-/// Commits a look at an account's profile as of a time.
+/// Commits a scrape of an account's profile at a time.
 pub(crate) async fn scrape_profile_at(
     pg: &PgPool,
     organization: Uuid,
@@ -234,7 +232,7 @@ pub(crate) async fn scrape_profile_at(
     write.commit().await.unwrap();
 }
 
-/// Tracks a post that is known on its stores as well.
+/// Tracks individually a post that was found on an account.
 pub(crate) async fn track_individually(
     pg: &PgPool,
     organization: Uuid,
@@ -246,13 +244,13 @@ pub(crate) async fn track_individually(
     write.commit().await.unwrap();
 }
 
-/// Tracks a post on its stores within a unit of work, so that it is left behind when its account is deleted.
+/// Like [`track_individually`], in an open unit of work.
 pub(crate) async fn track_individually_in(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
-    let mut told = observed_post(FoundOn::Itself { active: false }, external_id.to_owned(), 0, at);
-    told.latest = VideoLatest::default();
-    told.observations.clear();
-    told.scraped_at = None;
-    observe_videos(write, at, vec![told]).await.unwrap();
+    let mut video = observed_post(FoundOn::Itself { active: false }, external_id.to_owned(), 0, at);
+    video.latest = VideoLatest::default();
+    video.observations.clear();
+    video.scraped_at = None;
+    observe_videos(write, at, vec![video]).await.unwrap();
 }
 
 pub(crate) async fn delete_account(pg: &PgPool, organization: Uuid, account: AccountRef) {

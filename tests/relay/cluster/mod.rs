@@ -1,8 +1,8 @@
-//! The statements for a cluster, as far as one process can show them: all of them parse, replicated tables can be made, and
-//! the relay, the reads and `verify` find over Distributed tables what they find over those of a single server. The cluster
-//! here is the embedded engine itself, with ClickHouse's stores imitation of Keeper in its memory. It lets replicated tables
-//! be made but not written, so the rows lie in plain ones; more shards, replicas and ON CLUSTER need servers, and have
-//! not run.
+//! Statements for a cluster, as far as one process can test them: all parse, replicated tables can be created, and the relay,
+//! the reads and `verify` have the same results on Distributed tables as on a single server.
+//!
+//! The cluster is the embedded engine with ClickHouse's in-memory Keeper. It creates replicated tables but cannot write them,
+//! so rows are in plain tables. Several shards, replicas and ON CLUSTER need servers and are not tested.
 
 mod running;
 mod statements;
@@ -16,8 +16,8 @@ use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::cluster::Layout;
 use tidemark::store::migrate::CREATE_SCHEMA_MIGRATIONS;
 
-/// Clusters of the engine itself. `pair` has it as both of its shards, which shows who is asked, and answers nothing right;
-/// `thrice` and `apart` nobody should have; nobody listens where `away` is.
+/// Clusters of the engine itself. `pair` has it as both of its shards, which shows which shards are queried; `thrice` and
+/// `apart` are unsupported; `away` is unreachable.
 fn configuration() -> String {
     let replica = "<replica><host>127.0.0.1</host><port>9000</port></replica>";
     let shard = |replicas| {
@@ -43,7 +43,7 @@ fn configuration() -> String {
     )
 }
 
-/// An embedded ClickHouse that is a cluster by itself.
+/// An embedded ClickHouse that is configured as a cluster.
 struct Node {
     spawned: ChildServer,
     _folder: TempDir,
@@ -60,21 +60,21 @@ impl Node {
         Node { spawned: ChildServer::start(options).await.unwrap(), _folder: folder }
     }
 
-    /// How one of its databases is reached, as that of a cluster or of a single server.
+    /// The options for a database, on a cluster or on a single server.
     fn args(&self, database: &str, cluster: &str) -> ClickhouseArgs {
-        let known = &self.spawned.credentials;
+        let credentials = &self.spawned.credentials;
         ClickhouseArgs {
             clickhouse_url: self.spawned.url.clone(),
-            clickhouse_user: known.user.clone(),
-            clickhouse_password: Secret::new(&known.password),
+            clickhouse_user: credentials.user.clone(),
+            clickhouse_password: Secret::new(&credentials.password),
             clickhouse_database: database.to_owned(),
             clickhouse_cluster: cluster.to_owned(),
         }
     }
 
-    /// A database with the tables of a cluster, those of the shard as the engine can write them.
+    /// Creates a database with the tables of a cluster. The shard's tables are not replicated, so that they can be written.
     async fn database(&self, database: &str, cluster: &str) -> Client {
-        self.database_of(database, cluster, |statement| {
+        self.database_with(database, cluster, |statement| {
             let Some((before, after)) = statement.split_once("Replicated") else { return statement };
             let (_, arguments) = after.split_once("'{replica}'").unwrap();
             format!("{before}ReplacingMergeTree({}", arguments.trim_start_matches(", "))
@@ -82,30 +82,30 @@ impl Node {
         .await
     }
 
-    async fn database_of(&self, database: &str, cluster: &str, form: fn(String) -> String) -> Client {
+    async fn database_with(&self, database: &str, cluster: &str, adapt: fn(String) -> String) -> Client {
         let client = client::connect(&self.args(database, cluster));
         let server = client.clone().with_database("default");
         let layout = Layout::detect(&server, database).await.unwrap();
         for statement in layout.render(&format!("create database if not exists `{database}`")).unwrap() {
-            server.query_raw(&here(&statement)).execute().await.unwrap();
+            server.query_raw(&without_on_cluster(&statement)).execute().await.unwrap();
         }
         for (_, file) in schemas() {
             for statement in layout.render(&file).unwrap() {
-                client.query_raw(&form(here(&statement))).execute().await.unwrap();
+                client.query_raw(&adapt(without_on_cluster(&statement))).execute().await.unwrap();
             }
         }
         client
     }
 }
 
-/// A statement of the schema for this node alone: the queue of statements for all is something that only a server has.
-fn here(statement: &str) -> String {
-    let (before, after) = statement.split_once(" ON CLUSTER `").expect("it is for the cluster");
+/// A schema statement without ON CLUSTER, which only a server supports.
+fn without_on_cluster(statement: &str) -> String {
+    let (before, after) = statement.split_once(" ON CLUSTER `").expect("the statement is for the cluster");
     let (_, after) = after.split_once('`').unwrap();
     format!("{before}{after}")
 }
 
-/// The files of `schemas/`, and the table in which they are recorded.
+/// The files of `schemas/`, and the table of applied migrations.
 fn schemas() -> Vec<(String, String)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas");
     let mut files: Vec<_> = std::fs::read_dir(folder)

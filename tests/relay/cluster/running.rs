@@ -1,4 +1,4 @@
-//! What an engine that takes itself for a cluster does with them.
+//! The statements on an engine that is configured as a cluster.
 
 use chrono::{TimeDelta, Utc};
 use tidemark::rollup::{rebuild, verify};
@@ -11,50 +11,50 @@ use uuid::Uuid;
 
 use super::Node;
 use crate::harness::{IsolatedStores, wait_until};
-use crate::retention::is_waited_for_there_alone;
+use crate::retention::assert_compaction_is_waited_for;
 use crate::setup::{delete_account, scrape_at, track_individually};
 
 #[tokio::test]
-async fn a_cluster_that_cannot_hold_the_tables_is_refused_in_words() {
+async fn unsupported_cluster_is_rejected_with_its_reason() {
     let node = Node::start().await;
-    let look = async |database: &str, cluster: &str| {
+    let detect = async |database: &str, cluster: &str| {
         let client = client::connect(&node.args("default", cluster));
         Layout::detect(&client, database).await
     };
-    assert_eq!(look("fresh", "").await.unwrap(), Layout::Single);
+    assert_eq!(detect("fresh", "").await.unwrap(), Layout::Single);
     let sharded = |cluster: &str, shards| Layout::Sharded {
         cluster: cluster.to_owned(),
         database: "fresh".to_owned(),
         shards,
     };
-    assert_eq!(look("fresh", "pair").await.unwrap(), sharded("pair", 2));
-    let text = look("fresh", "main").await.unwrap_err().to_string();
+    assert_eq!(detect("fresh", "pair").await.unwrap(), sharded("pair", 2));
+    let text = detect("fresh", "main").await.unwrap_err().to_string();
     assert!(text.contains("no cluster \"main\"") && text.contains("TIDEMARK_CLICKHOUSE_CLUSTER"), "{text}");
 
-    for (cluster, told) in [("thrice", "3 replicas"), ("apart", "without internal_replication")] {
-        let text = look("fresh", cluster).await.unwrap_err().to_string();
-        assert!(text.contains(told), "{text}");
+    for (cluster, reason) in [("thrice", "3 replicas"), ("apart", "without internal_replication")] {
+        let text = detect("fresh", cluster).await.unwrap_err().to_string();
+        assert!(text.contains(reason), "{text}");
     }
 
-    // The number of shards stays that of the first day.
+    // The number of shards is fixed by the first tables.
     node.database("fresh", "one").await;
-    assert_eq!(look("fresh", "pair").await.unwrap(), sharded("pair", 1));
+    assert_eq!(detect("fresh", "pair").await.unwrap(), sharded("pair", 1));
     node.database("cut", "pair").await;
-    let text = look("cut", "one").await.unwrap_err().to_string();
+    let text = detect("cut", "one").await.unwrap_err().to_string();
     assert!(text.contains("cut into 2 shards") && text.contains("has 1"), "{text}");
 
     let client = client::connect(&node.args("default", ""));
     client.query_raw("create database plain").execute().await.unwrap();
     client.clone().with_database("plain").query_raw(CREATE_SCHEMA_MIGRATIONS).execute().await.unwrap();
-    let text = look("plain", "one").await.unwrap_err().to_string();
+    let text = detect("plain", "one").await.unwrap_err().to_string();
     assert!(text.contains("single server") && text.contains("TIDEMARK_CLICKHOUSE_DATABASE"), "{text}");
     node.spawned.stop().await.unwrap();
 }
 
-/// Answers are the same, whether ClickHouse is a server or a cluster: first everything that the outbox keeps is brought to
-/// both, then the history is copied as docs/growing.md says and the cluster goes on from there.
+/// First the outbox is replayed to a cluster, then the history is copied to one as docs/growing.md says, and the relay
+/// continues there.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_of_one_node_says_what_a_single_server_says() {
+async fn cluster_of_one_node_agrees_with_a_single_server() {
     let node = Node::start().await;
     let name = format!("relay_{}", Uuid::now_v7().simple());
     let mut stores = IsolatedStores::create_on(node.args(&name, "")).await;
@@ -73,23 +73,21 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     let copied_from = stores.last_delivery().await;
     track_individually(stores.pg(), tenant.id, &post(1), Utc::now()).await;
     stores.wait_applied(tenant.id).await;
-    // Its history moves to a subject of its stores, the rest of the account's is removed.
+    // The post's history moves to its own subject, the rest of the account's history is removed.
     delete_account(stores.pg(), tenant.id, tenant.accounts[1]).await;
     scrape_at(stores.pg(), tenant.id, tenant.accounts[0], 5, 900, ago(2)).await;
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    let figures = stores.clickhouse_state(tenant.id).await;
+    let state = stores.clickhouse_state(tenant.id).await;
 
     let replayed = node.database(&format!("{name}_replayed"), "one").await;
     stores.databases.clickhouse = replayed.clone();
     let relay = stores.start_relay();
-    wait_until("everything is brought again", async || {
-        (stores.last_delivery().await > copied_from).then_some(())
-    })
-    .await;
+    wait_until("the outbox is replayed", async || (stores.last_delivery().await > copied_from).then_some(()))
+        .await;
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    assert_eq!(stores.clickhouse_state(tenant.id).await, figures);
+    assert_eq!(stores.clickhouse_state(tenant.id).await, state);
 
     let copied = node.database(&format!("{name}_copied"), "one").await;
     for table in TABLES.iter().filter(|table| !["relay_position", "schema_migrations"].contains(&table.name))
@@ -102,18 +100,20 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     stores.databases.clickhouse = copied;
     assert_eq!(stores.last_delivery().await, copied_from);
     let relay = stores.start_relay();
-    wait_until("the rest is brought", async || (stores.last_delivery().await > copied_from).then_some(()))
-        .await;
+    wait_until("later deliveries are replayed", async || {
+        (stores.last_delivery().await > copied_from).then_some(())
+    })
+    .await;
     stores.wait_applied(tenant.id).await;
-    assert_eq!(stores.clickhouse_state(tenant.id).await, figures);
+    assert_eq!(stores.clickhouse_state(tenant.id).await, state);
 
-    // It goes on there: new facts, another move, and the rollup written anew.
+    // The relay continues there: new snapshots, another move, and a rebuild.
     scrape_at(stores.pg(), tenant.id, tenant.accounts[2], 6, 2_000, Utc::now()).await;
     track_individually(stores.pg(), tenant.id, &post(2), Utc::now()).await;
     stores.wait_applied(tenant.id).await;
     delete_account(stores.pg(), tenant.id, tenant.accounts[2]).await;
     stores.wait_applied(tenant.id).await;
-    assert_ne!(stores.clickhouse_state(tenant.id).await, figures);
+    assert_ne!(stores.clickhouse_state(tenant.id).await, state);
     let summary = rebuild::rebuild(&stores.databases, &[tenant.id], false).await.unwrap();
     assert!(summary.subjects >= 3, "{summary:?}");
     let report = verify::verify(&stores.databases, tenant.id, false).await.unwrap();
@@ -121,21 +121,21 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
     assert!(report.snapshots > 20, "{report:?}");
     relay.stop().await;
 
-    // Each shard reduces older history to what later days count from; that the rest goes needs several nodes.
+    // Each shard compacts older history. Deleting the rest needs several nodes.
     sqlx::query("update organizations set history_since = current_date - 2, history_since_set_at = now() where id = $1")
         .bind(tenant.id)
         .execute(stores.pg())
         .await
         .unwrap();
-    let [cut] = &retention::fetch_cutoffs(stores.pg(), Some(tenant.id)).await.unwrap()[..] else {
+    let [cutoff] = &retention::fetch_cutoffs(stores.pg(), Some(tenant.id)).await.unwrap()[..] else {
         unreachable!()
     };
     let client = &stores.databases.clickhouse;
-    let subjects = retention::find_uncompacted_subjects(client, cut).await.unwrap();
-    retention::compact(client, cut, &subjects).await.unwrap();
-    let emptied = "SELECT count() FROM video_snapshots FINAL WHERE date < today() - 2 AND view_count IS NULL";
-    let (emptied, first): (u64, u64) = (
-        client.query_raw(emptied).fetch_one().await.unwrap(),
+    let subjects = retention::find_uncompacted_subjects(client, cutoff).await.unwrap();
+    retention::compact(client, cutoff, &subjects).await.unwrap();
+    let cleared = "SELECT count() FROM video_snapshots FINAL WHERE date < today() - 2 AND view_count IS NULL";
+    let (cleared, first): (u64, u64) = (
+        client.query_raw(cleared).fetch_one().await.unwrap(),
         client
             .query_raw(
                 "SELECT uniqExact(subject_id, video_id) FROM video_snapshots FINAL WHERE date < today() - 2",
@@ -144,25 +144,25 @@ async fn a_cluster_of_one_node_says_what_a_single_server_says() {
             .await
             .unwrap(),
     );
-    assert!(emptied == first && emptied > 5, "{emptied} of {first}");
+    assert!(cleared == first && cleared > 5, "{cleared} of {first}");
 
-    // Rows lie in the tables of the shard, and nowhere else.
+    // Rows are only in the tables of the shard.
     let statement =
         "SELECT countIf(name LIKE '%_local' AND total_rows > 0), countIf(engine = 'Distributed'), count()
                      FROM system.tables WHERE database = currentDatabase()";
-    let (local, whole, all): (u64, u64, u64) =
+    let (with_rows, distributed, all): (u64, u64, u64) =
         stores.databases.clickhouse.query_raw(statement).fetch_one().await.unwrap();
-    // No creator was made, no profile read, and nothing recorded of the schema.
-    assert_eq!((local, whole, all), (5, 8, 16));
+    // The tables of creators, account snapshots and migrations are empty.
+    assert_eq!((with_rows, distributed, all), (5, 8, 16));
     drop((single, replayed));
     node.spawned.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn replicated_tables_are_made_under_the_path_of_their_shard() {
+async fn replicated_tables_have_the_path_of_their_shard() {
     let node = Node::start().await;
-    let client = node.database_of("replicated", "one", |statement| statement).await;
-    let made: Vec<(String, String, String, String)> = client
+    let client = node.database_with("replicated", "one", |statement| statement).await;
+    let created: Vec<(String, String, String, String)> = client
         .query_raw(
             "SELECT table, engine, zookeeper_path, replica_name FROM system.replicas
              WHERE database = 'replicated' ORDER BY table",
@@ -182,8 +182,8 @@ async fn replicated_tables_are_made_under_the_path_of_their_shard() {
         })
         .collect();
     expected.sort();
-    assert_eq!(made, expected);
-    // One over all shards has the same columns, with what is said of them.
+    assert_eq!(created, expected);
+    // The Distributed table has the same columns and comments.
     let differing: u64 = client
         .query_raw(
             "SELECT count() FROM
@@ -201,16 +201,16 @@ async fn replicated_tables_are_made_under_the_path_of_their_shard() {
 }
 
 #[tokio::test]
-async fn whatever_node_reduces_history_is_waited_for() {
+async fn running_compaction_is_waited_for_on_a_cluster() {
     let node = Node::start().await;
-    let (there, elsewhere) = (node.database("there", "one").await, node.database("elsewhere", "one").await);
-    is_waited_for_there_alone(&there, &elsewhere).await;
+    let (compacting, other) = (node.database("compacting", "one").await, node.database("other", "one").await);
+    assert_compaction_is_waited_for(&compacting, &other).await;
     node.spawned.stop().await.unwrap();
 }
 
-/// Both shards of `pair` are the same table: what is there once came from one of them, and a total of both is twice it.
+/// Both shards of `pair` are the same table: a row that appears once is from one shard, and a total of both is doubled.
 #[tokio::test]
-async fn shards_are_asked_for_their_subjects_and_added_up() {
+async fn only_the_shards_of_a_subject_are_queried() {
     let node = Node::start().await;
     let client = node.database("pair", "pair").await;
     let org = Uuid::now_v7();
@@ -244,15 +244,15 @@ async fn shards_are_asked_for_their_subjects_and_added_up() {
         );
         assert_eq!(count(&sql).await, found, "{condition}");
     }
-    // A statement that chooses its planner may stand in another only if that chooses the same.
-    let over = |total: &str, statement: &str| {
+    // A statement that selects the planner can only be nested in one that selects the same.
+    let total_of = |total: &str, statement: &str| {
         let planner = "enable_analyzer = 0";
         let settings =
             if statement.contains(planner) { format!(" SETTINGS {planner}") } else { String::new() };
         format!("SELECT {total} FROM (\n{statement}\n){settings}")
     };
-    let of_video = include_str!("../../../src/store/analytics/video_daily.sql");
-    assert_eq!(count(&over("toInt64(count())", of_video)).await, 1);
+    let video_daily = include_str!("../../../src/store/analytics/video_daily.sql");
+    assert_eq!(count(&total_of("toInt64(count())", video_daily)).await, 1);
     for (total, statement) in [
         ("assumeNotNull(sum(views))", include_str!("../../../src/store/analytics/daily.sql")),
         ("assumeNotNull(sum(views))", include_str!("../../../src/store/analytics/subject_totals.sql")),
@@ -262,13 +262,13 @@ async fn shards_are_asked_for_their_subjects_and_added_up() {
             include_str!("../../../src/store/analytics/subject_daily.sql"),
         ),
     ] {
-        let both = over(total, statement);
+        let both = total_of(total, statement);
         let one = count(&both.replace("FROM account_daily ", "FROM account_daily_local ")).await;
         assert!(one > 0, "{statement}");
         assert_eq!(count(&both).await, 2 * one, "{statement}");
     }
 
-    // One that is away makes no total of the rest.
+    // An unreachable shard is an error, not a partial total.
     let away = node.database("away", "away").await;
     let error = history_writer::last_delivery(&away).await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");

@@ -1,4 +1,4 @@
-//! What cannot be erased keeps nothing else from being erased.
+//! Errors of one organization, table or store do not stop the erasure of the others.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::app::Databases;
@@ -9,26 +9,26 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{places, rows, some_days};
+use super::{account_rows, count_rows, create_history};
 use crate::harness::{IsolatedStores, WAIT_TIMEOUT, wait_until};
 use crate::setup::{Tenant, delete_account};
 
-/// An organization of which an account was deleted, and where that still stands beside its snapshots of videos.
-async fn deleted_account(stores: &IsolatedStores) -> (Tenant, Vec<(&'static str, String)>) {
-    let tenant = some_days(stores, 2).await;
+/// Creates an organization with a deleted account. Also returns the account's rows except for video snapshots.
+async fn delete_an_account(stores: &IsolatedStores) -> (Tenant, Vec<(&'static str, String)>) {
+    let tenant = create_history(stores, 2).await;
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     delete_account(stores.pg(), tenant.id, tenant.accounts[0]).await;
     stores.wait_applied(tenant.id).await;
     relay.stop().await;
-    let mut others = places(tenant.id, tenant.accounts[0].subject_id);
+    let mut others = account_rows(tenant.id, tenant.accounts[0].subject_id);
     others.retain(|(table, _)| *table != "video_snapshots");
-    assert!(rows(stores, &others).await.iter().all(|rows| *rows > 0), "covered, and still there");
+    assert!(count_rows(stores, &others).await.iter().all(|rows| *rows > 0), "hidden, but present");
     (tenant, others)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_clickhouse_postgres_forgets_all_the_same() {
+async fn postgres_is_purged_while_clickhouse_is_down() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     sqlx::query("insert into removed_subjects (organization_id, subject_id, delivery) values ($1, 0, 0)")
@@ -40,32 +40,32 @@ async fn without_clickhouse_postgres_forgets_all_the_same() {
     sqlx::query("delete from accounts").execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let accounts = async || -> (i64, i64) {
-        let told = "select n_tup_del, vacuum_count from pg_stat_user_tables where relname = 'accounts'";
-        sqlx::query_as(told).fetch_one(stores.pg()).await.unwrap()
+        let sql = "select n_tup_del, vacuum_count from pg_stat_user_tables where relname = 'accounts'";
+        sqlx::query_as(sql).fetch_one(stores.pg()).await.unwrap()
     };
-    wait_until("Postgres tells of it", async || (accounts().await.0 > 0).then_some(())).await;
+    wait_until("the statistics are flushed", async || (accounts().await.0 > 0).then_some(())).await;
     let clickhouse = stores.databases.clickhouse.clone().with_url("http://127.0.0.1:9");
     let databases = Databases { clickhouse, ..stores.databases.clone() };
     let stop = CancellationToken::new();
     let worker = tokio::spawn(erasure::run(databases, stores.connection.database_url.clone(), stop.clone()));
-    wait_until("it is vacuumed", async || (accounts().await.1 > 0).then_some(())).await;
-    let left: i64 = sqlx::query_scalar("select count(*) from removed_subjects where erased_at is null")
+    wait_until("the table is vacuumed", async || (accounts().await.1 > 0).then_some(())).await;
+    let remaining: i64 = sqlx::query_scalar("select count(*) from removed_subjects where erased_at is null")
         .fetch_one(stores.pg())
         .await
         .unwrap();
-    assert_eq!(left, 0);
+    assert_eq!(remaining, 0);
     stop.cancel();
     worker.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_that_cannot_be_erased_keeps_no_other_waiting() {
+async fn erasure_error_affects_only_its_organization() {
     let stores = IsolatedStores::create().await;
     let (first, second) = (stores.create_tenant(1).await.id, stores.create_tenant(1).await.id);
     let trigger = format!(
-        "create function stay() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
-         create trigger stay before delete on organizations for each row when (old.id = '{first}')
-         execute function stay()"
+        "create function fail() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
+         create trigger fail before delete on organizations for each row when (old.id = '{first}')
+         execute function fail()"
     );
     sqlx::raw_sql(AssertSqlSafe(trigger)).execute(stores.pg()).await.unwrap();
     for organization in [first, second] {
@@ -77,10 +77,10 @@ async fn an_organization_that_cannot_be_erased_keeps_no_other_waiting() {
         stores.connection.database_url.clone(),
         stop.clone(),
     ));
-    wait_until("the other one is erased", async || {
-        let left: Vec<Uuid> =
+    wait_until("the other organization is erased", async || {
+        let remaining: Vec<Uuid> =
             sqlx::query_scalar("select id from organizations").fetch_all(stores.pg()).await.unwrap();
-        (left == [first]).then_some(())
+        (remaining == [first]).then_some(())
     })
     .await;
     stop.cancel();
@@ -88,9 +88,9 @@ async fn an_organization_that_cannot_be_erased_keeps_no_other_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_that_fails_keeps_no_other_from_being_swept() {
+async fn purge_error_affects_only_its_table() {
     let stores = IsolatedStores::create().await;
-    let (_, others) = deleted_account(&stores).await;
+    let (_, others) = delete_an_account(&stores).await;
     let gone = Uuid::now_v7();
     sqlx::query("insert into erased_organizations (id, deleted_at) values ($1, now())")
         .bind(gone)
@@ -99,36 +99,36 @@ async fn a_table_that_fails_keeps_no_other_from_being_swept() {
         .unwrap();
     for statement in [
         "insert into account_snapshots (org_id, subject_id, date, observed_at) values ({org:UUID}, 1, today(), now())",
-        // The first that is looked at.
-        "rename table video_snapshots to away",
+        // The first table to purge.
+        "rename table video_snapshots to missing",
     ] {
         stores.databases.clickhouse.query_raw(statement).param("org", gone).execute().await.unwrap();
     }
     erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap_err();
-    assert_eq!(rows(&stores, &others).await, vec![0; others.len()]);
+    assert_eq!(count_rows(&stores, &others).await, vec![0; others.len()]);
     let returned = [("account_snapshots", format!("org_id = '{gone}'"))];
-    assert_eq!(rows(&stores, &returned).await, [0]);
+    assert_eq!(count_rows(&stores, &returned).await, [0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mutation_that_never_ends_holds_up_its_own_table_alone() {
+async fn hanging_mutation_blocks_only_its_table() {
     let stores = IsolatedStores::create().await;
-    let (tenant, others) = deleted_account(&stores).await;
+    let (tenant, others) = delete_an_account(&stores).await;
     let clickhouse = &stores.databases.clickhouse;
     let statement =
         "alter table video_snapshots delete where throwIf(subject_id > 0) settings mutations_sync = 0";
     clickhouse.query_raw(statement).execute().await.unwrap();
     let none = vec![0; others.len()];
-    wait_until("all other tables are written anew", async || {
+    wait_until("the other tables are purged", async || {
         purge::purge_removed_rows(clickhouse, None, Instant::now()).await.unwrap_err();
-        (rows(&stores, &others).await == none).then_some(())
+        (count_rows(&stores, &others).await == none).then_some(())
     })
     .await;
     let videos = [("videos", format!("org_id = '{}'", tenant.id))];
-    assert!(rows(&stores, &videos).await[0] > 0);
-    wait_until("those after it are written anew", async || {
+    assert!(count_rows(&stores, &videos).await[0] > 0);
+    wait_until("the tables after it are purged", async || {
         purge::purge_organization(clickhouse, tenant.id, Instant::now()).await.unwrap_err();
-        (rows(&stores, &videos).await == [0]).then_some(())
+        (count_rows(&stores, &videos).await == [0]).then_some(())
     })
     .await;
     clickhouse.query_raw("kill mutation where database = currentDatabase()").execute().await.unwrap();

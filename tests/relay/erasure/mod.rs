@@ -1,5 +1,5 @@
-//! What was deleted leaves the stores for good: what tombstones cover, what the outbox keeps, and what files put back bring
-//! along.
+//! Erasure: deleted data leaves ClickHouse, the outbox, Postgres' files and the search index, and does not return with
+//! restored ClickHouse data.
 
 mod failures;
 mod organizations;
@@ -31,8 +31,8 @@ use uuid::Uuid;
 use crate::harness::{IsolatedStores, wait_until};
 use crate::setup::{Tenant, delete_account, observed_post, scrape_at, scrape_profile_at, track_individually};
 
-/// Some days of history of some accounts, one post of the last of them tracked on its stores as well.
-async fn some_days(stores: &IsolatedStores, accounts: usize) -> Tenant {
+/// Creates an organization with three days of history. A post of the last account is also tracked individually.
+async fn create_history(stores: &IsolatedStores, accounts: usize) -> Tenant {
     let tenant = stores.create_tenant(accounts).await;
     for day in (1..=3).rev() {
         for (n, account) in tenant.accounts.iter().enumerate() {
@@ -47,8 +47,8 @@ async fn some_days(stores: &IsolatedStores, accounts: usize) -> Tenant {
     tenant
 }
 
-/// Rows in the files of ClickHouse, tombstones and what they cover included, under a condition, table by table.
-async fn rows(stores: &IsolatedStores, tables: &[(&str, String)]) -> Vec<u64> {
+/// Counts the rows of tables that match a condition, including tombstones and hidden rows.
+async fn count_rows(stores: &IsolatedStores, tables: &[(&str, String)]) -> Vec<u64> {
     let mut rows = Vec::new();
     for (table, condition) in tables {
         let sql = format!("select count() from {table} where {condition}");
@@ -57,15 +57,15 @@ async fn rows(stores: &IsolatedStores, tables: &[(&str, String)]) -> Vec<u64> {
     rows
 }
 
-/// Where an account's rows stand.
-fn places(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
-    let mut places = places_of_video(organization, subject);
-    places.extend(["accounts", "account_snapshots"].map(|table| (table, places[0].1.clone())));
-    places
+/// The tables of an account's rows, with conditions.
+fn account_rows(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
+    let mut rows = video_rows(organization, subject);
+    rows.extend(["accounts", "account_snapshots"].map(|table| (table, rows[0].1.clone())));
+    rows
 }
 
-/// Where the rows stand of a video that was only tracked on its stores.
-fn places_of_video(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
+/// The tables of an individually tracked video's rows, with conditions.
+fn video_rows(organization: Uuid, subject: i64) -> Vec<(&'static str, String)> {
     ["video_snapshots", "account_daily", "videos"]
         .map(|table| (table, format!("org_id = '{organization}' and subject_id = {subject}")))
         .into()
@@ -79,23 +79,23 @@ async fn create_creator(stores: &IsolatedStores, organization: Uuid, name: &str)
     creator
 }
 
-/// What an organization has beside its accounts, which a client may delete.
-struct Others {
+/// A creator and a video of an organization.
+struct OtherRecords {
     creator: Uuid,
-    /// Tracked on its stores, and on no account.
+    /// Tracked individually, without an account.
     video: Uuid,
     subject: i64,
 }
 
-impl Others {
+impl OtherRecords {
     async fn create(stores: &IsolatedStores, organization: Uuid) -> Self {
         let at = Utc::now() - TimeDelta::days(1);
         let creator = create_creator(stores, organization, "Sentinel creator").await;
         let mut write = Write::begin(stores.pg(), organization).await.unwrap();
         let mut told =
             observed_post(FoundOn::Itself { active: true }, "7000000000000000001".to_owned(), 77, at);
-        told.latest.description.record(Some("sentinel caption".to_owned()), at);
-        observe_videos(&mut write, at, vec![told]).await.unwrap();
+        video.latest.description.record(Some("sentinel caption".to_owned()), at);
+        observe_videos(&mut write, at, vec![video]).await.unwrap();
         write.commit().await.unwrap();
         let (video, subject) = sqlx::query_as(
             "select id, subject_id from videos where organization_id = $1 and external_id = '7000000000000000001'",
@@ -104,10 +104,9 @@ impl Others {
         .fetch_one(stores.pg())
         .await
         .unwrap();
-        Others { creator, video, subject }
+        OtherRecords { creator, video, subject }
     }
 
-    /// As a client deletes them, one by one.
     async fn delete(&self, stores: &IsolatedStores, organization: Uuid) {
         let mut write = Write::begin(stores.pg(), organization).await.unwrap();
         creators::delete(&mut write, self.creator).await.unwrap();
@@ -117,14 +116,14 @@ impl Others {
         write.commit().await.unwrap();
     }
 
-    fn places(&self, organization: Uuid) -> Vec<(&'static str, String)> {
+    fn rows(&self, organization: Uuid) -> Vec<(&'static str, String)> {
         let creator = ("creators", format!("org_id = '{organization}' and id = '{}'", self.creator));
-        [places_of_video(organization, self.subject), vec![creator]].concat()
+        [video_rows(organization, self.subject), vec![creator]].concat()
     }
 }
 
-/// The subjects of which the outbox holds snapshots.
-async fn kept_subjects(stores: &IsolatedStores, organization: Uuid) -> BTreeSet<i64> {
+/// Returns the subjects with snapshots in the outbox.
+async fn outbox_subjects(stores: &IsolatedStores, organization: Uuid) -> BTreeSet<i64> {
     let rows: Vec<Vec<u8>> = sqlx::query_scalar("select events from outbox where organization_id = $1")
         .bind(organization)
         .fetch_all(stores.pg())
@@ -145,92 +144,93 @@ async fn kept_subjects(stores: &IsolatedStores, organization: Uuid) -> BTreeSet<
 }
 
 async fn erase(stores: &IsolatedStores) -> ErasedRows {
-    let now =
+    let run =
         async || erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
-    wait_until("nobody else erases", now).await
+    wait_until("the erasure lock is free", run).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_deleted_leaves_the_files_and_no_number_changes() {
+async fn erasure_removes_deleted_data_and_changes_no_total() {
     let stores = IsolatedStores::create().await;
-    let tenant = some_days(&stores, 3).await;
-    let [deleted, stays, divided] = tenant.accounts[..] else { unreachable!() };
-    let others = Others::create(&stores, tenant.id).await;
+    let tenant = create_history(&stores, 3).await;
+    let [deleted, remaining, divided] = tenant.accounts[..] else { unreachable!() };
+    let others = OtherRecords::create(&stores, tenant.id).await;
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     stores.back_up_clickhouse("older").await;
     delete_account(stores.pg(), tenant.id, deleted).await;
-    // The post that is tracked alone stays, under a place of its stores.
+    // The individually tracked post moves to its own subject.
     delete_account(stores.pg(), tenant.id, divided).await;
     others.delete(&stores, tenant.id).await;
     stores.wait_applied(tenant.id).await;
     let before = stores.clickhouse_state(tenant.id).await;
-    let of_accounts = [places(tenant.id, divided.subject_id), places(tenant.id, deleted.subject_id)].concat();
-    let mut gone = [of_accounts, others.places(tenant.id)].concat();
-    // The post that stays has a row of before as well.
+    let account_rows =
+        [account_rows(tenant.id, divided.subject_id), account_rows(tenant.id, deleted.subject_id)].concat();
+    let mut gone = [account_rows, others.rows(tenant.id)].concat();
+    // The remaining post has an older row, too.
     gone.retain(|(table, condition)| {
         *table != "videos" || !condition.ends_with(&format!(" {}", divided.subject_id))
     });
-    let there = rows(&stores, &gone).await;
-    assert!(there.iter().all(|rows| *rows > 0), "covered, and still there: {there:?}");
-    let subjects = [deleted, stays, divided].map(|account| account.subject_id);
-    let kept = kept_subjects(&stores, tenant.id).await;
-    assert_eq!(kept, subjects.into_iter().chain([others.subject]).collect());
+    let before_erasure = count_rows(&stores, &gone).await;
+    assert!(before_erasure.iter().all(|rows| *rows > 0), "hidden, but present: {before_erasure:?}");
+    let subjects = [deleted, remaining, divided].map(|account| account.subject_id);
+    let in_outbox = outbox_subjects(&stores, tenant.id).await;
+    assert_eq!(in_outbox, subjects.into_iter().chain([others.subject]).collect());
 
     let erased = erase(&stores).await;
-    assert_eq!(rows(&stores, &gone).await, vec![0; gone.len()]);
+    assert_eq!(count_rows(&stores, &gone).await, vec![0; gone.len()]);
     assert_eq!(stores.clickhouse_state(tenant.id).await, before);
-    // Fewer than there were, should ClickHouse have merged some of them meanwhile.
-    assert!(erased.history_rows > 0, "{erased:?}, {there:?}");
-    // A snapshot of the post that stayed is told under the account that it was found on.
-    let kept = [stays, divided].map(|account| account.subject_id);
-    assert_eq!(kept_subjects(&stores, tenant.id).await, BTreeSet::from(kept));
+    // ClickHouse may have merged some of the rows meanwhile.
+    assert!(erased.history_rows > 0, "{erased:?}, {before_erasure:?}");
+    // Snapshots of the remaining post name the account on which it was found.
+    let subjects = [remaining, divided].map(|account| account.subject_id);
+    assert_eq!(outbox_subjects(&stores, tenant.id).await, BTreeSet::from(subjects));
     assert_eq!(erase(&stores).await, ErasedRows { outbox_rows: 0, history_rows: 0 });
     relay.stop().await;
 
-    // Files of before the deletion: what is delivered again removes it again, without what was taken out of the outbox.
+    // Data from before the deletion is restored: the replay removes it again.
     let relay = stores.restore_clickhouse_and_relay("older").await;
     stores.wait_applied(tenant.id).await;
     assert_eq!(stores.clickhouse_state(tenant.id).await, before);
     assert!(erase(&stores).await.history_rows > 0);
-    assert_eq!(rows(&stores, &gone).await, vec![0; gone.len()]);
+    assert_eq!(count_rows(&stores, &gone).await, vec![0; gone.len()]);
     assert_eq!(stores.clickhouse_state(tenant.id).await, before);
 
-    // From nothing at all the outbox brings back what it still holds, which is nothing of what was deleted.
+    // ClickHouse loses everything: the replay restores nothing that was deleted.
     let last = stores.last_delivery().await;
     stores.clear_clickhouse().await;
-    wait_until("all is delivered again", || async { (stores.last_delivery().await > last).then_some(()) })
+    wait_until("the outbox is replayed", || async { (stores.last_delivery().await > last).then_some(()) })
         .await;
     stores.wait_applied(tenant.id).await;
     assert_eq!(stores.clickhouse_state(tenant.id).await, before);
     relay.stop().await;
 }
 
-/// The tables of Postgres that have a row with a text, as it is or as bytes.
-async fn told_by(stores: &IsolatedStores, text: &str) -> Vec<String> {
+/// Returns the tables of Postgres that contain a text, plain or as bytes.
+async fn tables_with_text(stores: &IsolatedStores, text: &str) -> Vec<String> {
     let tables: Vec<String> =
         sqlx::query_scalar("select tablename::text from pg_tables where schemaname = 'public' order by 1")
             .fetch_all(stores.pg())
             .await
             .unwrap();
-    let mut told_by = Vec::new();
+    let mut found = Vec::new();
     for table in tables {
         let sql = format!(
             "select exists (select from \"{table}\" t where strpos(t::text, $1) > 0
                  or strpos(t::text, encode(convert_to($1, 'UTF8'), 'hex')) > 0)"
         );
-        let told: bool =
+        let has_text: bool =
             sqlx::query_scalar(AssertSqlSafe(sql)).bind(text).fetch_one(stores.pg()).await.unwrap();
-        told_by.extend(told.then_some(table));
+        found.extend(has_text.then_some(table));
     }
-    told_by
+    found
 }
 
-/// By the service's clock, which goes on by a day.
+/// Moves the service clock by a day.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_after_a_deletion_nothing_of_it_is_left() {
+async fn deleted_data_is_erased_within_a_day() {
     let stores = IsolatedStores::create().await;
-    let tenant = some_days(&stores, 2).await;
+    let tenant = create_history(&stores, 2).await;
     let world = World::open(Population::new(5, 2), None, Some(Utc::now())).unwrap();
     let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
     let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
@@ -240,23 +240,23 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
         .execute(stores.pg())
         .await
         .unwrap();
-    let others = Others::create(&stores, tenant.id).await;
+    let others = OtherRecords::create(&stores, tenant.id).await;
     let username: String = sqlx::query_scalar("select username from accounts where id = $1")
         .bind(tenant.accounts[0].id)
         .fetch_one(stores.pg())
         .await
         .unwrap();
-    // What the search index holds follows the same clock. A segment that has lost most of what it held goes by itself.
+    // More documents remain than are deleted: otherwise the index would drop the segment by itself.
     for n in 0..20 {
-        create_creator(&stores, tenant.id, &format!("Stays {n}")).await;
+        create_creator(&stores, tenant.id, &format!("Remains {n}")).await;
     }
     let folder = tempfile::tempdir().unwrap();
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
     let follower = tokio::spawn(indexer::run(databases.clone(), index.clone(), stop.clone()));
     let worker = tokio::spawn(erasure::run(databases, stores.connection.database_url.clone(), stop.clone()));
-    let swept = async |at_least: i64| {
-        wait_until("there was a sweep", async || {
+    let wait_for_purge = async |at_least: i64| {
+        wait_until("a purge has run", async || {
             let erased: i64 =
                 sqlx::query_scalar("select count(*) from removed_subjects where erased_at is not null")
                     .fetch_one(stores.pg())
@@ -265,42 +265,42 @@ async fn a_day_after_a_deletion_nothing_of_it_is_left() {
             (erased >= at_least).then_some(())
         })
         .await;
-        let over = async || ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap();
-        wait_until("it is over", over).await.release().await.unwrap();
+        let lock = async || ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap();
+        wait_until("the purge has ended", lock).await.release().await.unwrap();
     };
     let relay = stores.start_relay();
-    // The first sweep is when the process starts, the next not before half a day is over.
-    swept(1).await;
-    wait_until("the index is whole", || async { (index.document_count() == 24).then_some(()) }).await;
-    let told = ["sentinel profile 0", "Sentinel creator", "sentinel caption", &username];
-    for text in told {
-        assert!(!told_by(&stores, text).await.is_empty(), "{text}");
+    // The first purge runs at the start of the process, the next after half a day.
+    wait_for_purge(1).await;
+    wait_until("the index is built", || async { (index.document_count() == 24).then_some(()) }).await;
+    let texts = ["sentinel profile 0", "Sentinel creator", "sentinel caption", &username];
+    for text in texts {
+        assert!(!tables_with_text(&stores, text).await.is_empty(), "{text}");
     }
     delete_account(stores.pg(), tenant.id, tenant.accounts[0]).await;
     others.delete(&stores, tenant.id).await;
     stores.wait_applied(tenant.id).await;
-    let gone = [places(tenant.id, tenant.accounts[0].subject_id), others.places(tenant.id)].concat();
-    assert!(rows(&stores, &gone).await.iter().all(|rows| *rows > 0), "covered, and still there");
-    // The account, the creator and the video with a caption are found no more, and still there.
-    wait_until("the index has followed", || async { (index.document_count() == 21).then_some(()) }).await;
-    // They are in the files, unless the rewriting with which the follower began comes only now.
+    let gone = [account_rows(tenant.id, tenant.accounts[0].subject_id), others.rows(tenant.id)].concat();
+    assert!(count_rows(&stores, &gone).await.iter().all(|rows| *rows > 0), "hidden, but present");
+    // The account, the creator and the video are no longer found, but still in the index files.
+    wait_until("the index is up to date", || async { (index.document_count() == 21).then_some(()) }).await;
+    // Fewer if the rewrite at the start of the follower runs only now.
     assert!(index.current().deleted_count().await.unwrap() <= 3);
     sandbox.world.advance(24.0).unwrap();
-    swept(3).await;
-    wait_until("the files hold nothing of it", || async {
-        rows(&stores, &gone).await.iter().all(|rows| *rows == 0).then_some(())
+    wait_for_purge(3).await;
+    wait_until("ClickHouse contains no deleted rows", || async {
+        count_rows(&stores, &gone).await.iter().all(|rows| *rows == 0).then_some(())
     })
     .await;
-    wait_until("the index holds nothing of it", || async {
+    wait_until("the index contains no deleted documents", || async {
         (index.current().deleted_count().await.unwrap() == 0).then_some(())
     })
     .await;
     assert_eq!(index.document_count(), 21);
-    for text in told {
-        assert_eq!(told_by(&stores, text).await, Vec::<String>::new(), "{text}");
+    for text in texts {
+        assert_eq!(tables_with_text(&stores, text).await, Vec::<String>::new(), "{text}");
     }
-    let kept = kept_subjects(&stores, tenant.id).await;
-    assert!(!kept.contains(&tenant.accounts[0].subject_id) && !kept.contains(&others.subject), "{kept:?}");
+    let subjects = outbox_subjects(&stores, tenant.id).await;
+    assert!(!subjects.contains(&tenant.accounts[0].subject_id) && !subjects.contains(&others.subject));
     stop.cancel();
     worker.await.unwrap();
     follower.await.unwrap();

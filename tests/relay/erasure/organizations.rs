@@ -1,22 +1,22 @@
-//! With an organization goes all that it had, wherever its erasure is killed, and others lose nothing.
+//! Erasure of a deleted organization, despite kills at any step, without effect on others.
 
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 use sqlx::AssertSqlSafe;
-use tidemark::store::lifecycle::organizations as removing;
+use tidemark::store::lifecycle::organizations as erasure;
 use tidemark::store::outbox::{self, BlockedOrganizations};
 use tidemark::store::records::organizations;
 use tidemark::store::{Error, Write};
 use uuid::Uuid;
 
-use super::{erase, rows, some_days};
+use super::{count_rows, create_history, erase};
 use crate::harness::{IsolatedStores, Stack};
 use crate::setup::scrape;
 
-/// Every table of Postgres that has rows of organizations, and how many of this one.
-async fn records(stores: &IsolatedStores, organization: Uuid) -> Vec<(String, i64)> {
+/// Counts an organization's rows in each table of Postgres.
+async fn count_records(stores: &IsolatedStores, organization: Uuid) -> Vec<(String, i64)> {
     let tables: Vec<String> = sqlx::query_scalar(
         "select table_name::text from information_schema.columns
          where table_schema = 'public' and column_name = 'organization_id' order by 1",
@@ -25,18 +25,18 @@ async fn records(stores: &IsolatedStores, organization: Uuid) -> Vec<(String, i6
     .await
     .unwrap();
     assert!(tables.len() > 10, "{tables:?}");
-    let mut records = Vec::new();
+    let mut counts = Vec::new();
     for table in tables {
         let sql = format!("select count(*) from {table} where organization_id = $1");
         let rows =
             sqlx::query_scalar(AssertSqlSafe(sql)).bind(organization).fetch_one(stores.pg()).await.unwrap();
-        records.push((table, rows));
+        counts.push((table, rows));
     }
-    records
+    counts
 }
 
-/// Rows of an organization in every table of ClickHouse that has any of organizations.
-async fn history(stores: &IsolatedStores, organization: Uuid) -> Vec<u64> {
+/// Counts an organization's rows in each table of ClickHouse.
+async fn count_history(stores: &IsolatedStores, organization: Uuid) -> Vec<u64> {
     let tables: Vec<String> = stores
         .databases
         .clickhouse
@@ -49,11 +49,11 @@ async fn history(stores: &IsolatedStores, organization: Uuid) -> Vec<u64> {
     assert!(tables.len() >= 6, "{tables:?}");
     let conditions: Vec<_> =
         tables.iter().map(|table| (table.as_str(), format!("org_id = '{organization}'"))).collect();
-    rows(stores, &conditions).await
+    count_rows(stores, &conditions).await
 }
 
-/// Gives an organization what the scrapes of these tests do not.
-async fn give_some_of_everything(stores: &IsolatedStores, organization: Uuid) {
+/// Inserts rows into tables that scrapes do not fill.
+async fn fill_other_tables(stores: &IsolatedStores, organization: Uuid) {
     for statement in [
         "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
          values (gen_random_uuid(), $1, 'Ann', 'ann', now(), now())",
@@ -67,7 +67,7 @@ async fn give_some_of_everything(stores: &IsolatedStores, organization: Uuid) {
     }
 }
 
-/// Runs the command in a process that dies at an armed step.
+/// Runs `org delete` in a process that dies at an armed failpoint.
 fn delete_organization(stores: &IsolatedStores, organization: Uuid, armed: &Path) -> ExitStatus {
     let connection = Stack::shared().connection;
     connection
@@ -83,43 +83,43 @@ fn delete_organization(stores: &IsolatedStores, organization: Uuid, armed: &Path
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
+async fn organization_is_erased_despite_kills_at_any_step() {
     let stores = IsolatedStores::create().await;
-    let (tenant, other) = (some_days(&stores, 2).await, some_days(&stores, 2).await);
+    let (tenant, other) = (create_history(&stores, 2).await, create_history(&stores, 2).await);
     let relay = stores.start_relay();
     stores.wait_applied(tenant.id).await;
     stores.wait_applied(other.id).await;
     relay.stop().await;
-    give_some_of_everything(&stores, tenant.id).await;
-    // Some of it is still to be delivered, and is not any more.
+    fill_other_tables(&stores, tenant.id).await;
+    // This scrape is not delivered before the deletion.
     scrape(stores.pg(), tenant.id, tenant.accounts[0], 4, 5_000).await;
-    let others = (stores.clickhouse_state(other.id).await, records(&stores, other.id).await);
-    let had = records(&stores, tenant.id).await;
-    assert!(had.iter().all(|(_, rows)| *rows > 0), "{had:?}");
-    assert!(history(&stores, tenant.id).await.iter().sum::<u64>() > 0);
+    let others = (stores.clickhouse_state(other.id).await, count_records(&stores, other.id).await);
+    let counts = count_records(&stores, tenant.id).await;
+    assert!(counts.iter().all(|(_, rows)| *rows > 0), "{counts:?}");
+    assert!(count_history(&stores, tenant.id).await.iter().sum::<u64>() > 0);
 
     let armed = tempfile::tempdir().unwrap();
     for step in ["erasure-records", "erasure-outbox", "erasure-history"] {
         File::create(armed.path().join(step)).unwrap();
         let status = delete_organization(&stores, tenant.id, armed.path());
         assert!(!status.success() && !armed.path().join(step).exists(), "{step}: {status}");
-        // Whatever is left of it takes nothing more in.
+        // It rejects writes.
         let write = Write::begin(stores.pg(), tenant.id).await.unwrap();
         assert!(matches!(write.commit().await, Err(Error::NotFound("organization"))));
         assert!(organizations::list(stores.pg()).await.unwrap().iter().all(|listed| listed.id != tenant.id));
     }
     assert!(delete_organization(&stores, tenant.id, armed.path()).success());
     assert!(fs::read_dir(armed.path()).unwrap().next().is_none());
-    let left = records(&stores, tenant.id).await;
-    assert!(left.iter().all(|(_, rows)| *rows == 0), "{left:?}");
-    assert_eq!(history(&stores, tenant.id).await.iter().sum::<u64>(), 0);
+    let counts = count_records(&stores, tenant.id).await;
+    assert!(counts.iter().all(|(_, rows)| *rows == 0), "{counts:?}");
+    assert_eq!(count_history(&stores, tenant.id).await.iter().sum::<u64>(), 0);
     assert!(
         !delete_organization(&stores, tenant.id, armed.path()).success(),
         "there is no such organization"
     );
-    assert_eq!((stores.clickhouse_state(other.id).await, records(&stores, other.id).await), others);
+    assert_eq!((stores.clickhouse_state(other.id).await, count_records(&stores, other.id).await), others);
 
-    // Rows that come back with files of before are noticed by the next sweep.
+    // The next purge deletes rows that a restored ClickHouse brings back.
     stores.databases
         .clickhouse
         .query_raw("insert into account_snapshots (org_id, subject_id, date, observed_at) values ({org:UUID}, 1, today(), now())")
@@ -128,10 +128,10 @@ async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
         .await
         .unwrap();
     assert_eq!(erase(&stores).await.history_rows, 1);
-    assert_eq!(history(&stores, tenant.id).await.iter().sum::<u64>(), 0);
+    assert_eq!(count_history(&stores, tenant.id).await.iter().sum::<u64>(), 0);
     assert_eq!(stores.clickhouse_state(other.id).await, others.0);
 
-    // Whoever still takes its key for what it was is told that it is gone.
+    // A request with a cached key gets an error.
     let late = sqlx::query(
         "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
          values (gen_random_uuid(), $1, 'Ann', 'ann', now(), now())",
@@ -143,7 +143,7 @@ async fn a_deleted_organization_goes_wherever_its_erasure_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_relay_has_in_hand_of_a_deleted_organization_is_waited_for() {
+async fn erasure_waits_for_rows_that_are_being_delivered() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     scrape(stores.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
@@ -152,20 +152,20 @@ async fn what_the_relay_has_in_hand_of_a_deleted_organization_is_waited_for() {
         .unwrap()
         .unwrap();
     organizations::delete(stores.pg(), tenant.id).await.unwrap();
-    let in_hand = async || {
-        let next = removing::delete_outbox_batch(stores.pg(), tenant.id, 0).await.unwrap();
-        (next, removing::first_unapplied_position(stores.pg(), tenant.id).await.unwrap())
+    let delete_batch = async || {
+        let next = erasure::delete_outbox_batch(stores.pg(), tenant.id, 0).await.unwrap();
+        (next, erasure::first_unapplied_position(stores.pg(), tenant.id).await.unwrap())
     };
-    let (next, first) = in_hand().await;
+    let (next, first) = delete_batch().await;
     assert_eq!((next > first, first), (true, Some(delivery.first_position)));
     outbox::finish_delivery(stores.pg(), &delivery).await.unwrap();
-    assert_eq!(in_hand().await, (next, None));
+    assert_eq!(delete_batch().await, (next, None));
     let left: i64 = sqlx::query_scalar("select count(*) from outbox").fetch_one(stores.pg()).await.unwrap();
     assert_eq!(left, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_change_sequence_is_never_empty_while_an_organization_goes() {
+async fn search_changes_are_never_empty_during_an_erasure() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
     scrape(stores.pg(), tenant.id, tenant.accounts[0], 2, 100).await;
@@ -174,9 +174,9 @@ async fn the_change_sequence_is_never_empty_while_an_organization_goes() {
     };
     let before = changes().await.len();
     organizations::delete(stores.pg(), tenant.id).await.unwrap();
-    while removing::delete_record_batch(stores.pg(), tenant.id).await.unwrap() {}
-    let kept = changes().await.len();
-    assert!(0 < kept && kept < before, "{kept} of {before}");
-    removing::delete(stores.pg(), tenant.id).await.unwrap();
+    while erasure::delete_record_batch(stores.pg(), tenant.id).await.unwrap() {}
+    let remaining = changes().await.len();
+    assert!(0 < remaining && remaining < before, "{remaining} of {before}");
+    erasure::delete(stores.pg(), tenant.id).await.unwrap();
     assert_eq!(changes().await, ["organization"]);
 }

@@ -1,4 +1,4 @@
-//! The outbox forgets what organizations deleted, all of them in one walk, and only what they deleted.
+//! Purge of deleted subjects' snapshots from the outbox, for several organizations in one scan.
 
 use std::collections::BTreeSet;
 
@@ -6,24 +6,24 @@ use chrono::{TimeDelta, Utc};
 use tidemark::store::lifecycle::outbox::SnapshotPurge;
 use uuid::Uuid;
 
-use super::{erase, kept_subjects};
+use super::{erase, outbox_subjects};
 use crate::harness::IsolatedStores;
 use crate::setup::{Tenant, delete_account, scrape_at};
 
-/// Goes through the outbox once, and says how many rows are written anew; none where there is nothing to forget.
-async fn walk(stores: &IsolatedStores, of: Option<Uuid>) -> Option<u64> {
-    let mut forgetting = SnapshotPurge::begin(stores.pg(), of, Uuid::nil()).await.unwrap()?;
+/// Purges the outbox once. Returns the number of rewritten rows, or `None` if there is nothing to purge.
+async fn purge(stores: &IsolatedStores, only: Option<Uuid>) -> Option<u64> {
+    let mut purge = SnapshotPurge::begin(stores.pg(), only, Uuid::nil()).await.unwrap()?;
     let mut rewritten = 0;
-    while let Some(rows) = forgetting.purge_batch(stores.pg()).await.unwrap() {
+    while let Some(rows) = purge.purge_batch(stores.pg()).await.unwrap() {
         rewritten += rows;
     }
-    let after = forgetting.finish(stores.pg()).await.unwrap();
-    assert!(SnapshotPurge::begin(stores.pg(), of, after).await.unwrap().is_none());
+    let after = purge.finish(stores.pg()).await.unwrap();
+    assert!(SnapshotPurge::begin(stores.pg(), only, after).await.unwrap().is_none());
     Some(rewritten)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_walk_forgets_what_several_organizations_deleted() {
+async fn one_scan_purges_several_organizations() {
     let stores = IsolatedStores::create().await;
     let mut tenants: Vec<Tenant> = Vec::new();
     for _ in 0..4 {
@@ -37,7 +37,7 @@ async fn one_walk_forgets_what_several_organizations_deleted() {
         }
     }
     let relay = stores.start_relay();
-    let [first, second, third, whole] = &tenants[..] else { unreachable!() };
+    let [first, second, third, untouched] = &tenants[..] else { unreachable!() };
     for Tenant { id, accounts } in [first, second, third] {
         delete_account(stores.pg(), *id, accounts[0]).await;
     }
@@ -45,26 +45,26 @@ async fn one_walk_forgets_what_several_organizations_deleted() {
         stores.wait_applied(*id).await;
     }
     relay.stop().await;
-    let kept = async |tenant: &Tenant| kept_subjects(&stores, tenant.id).await;
+    let subjects = async |tenant: &Tenant| outbox_subjects(&stores, tenant.id).await;
     let all = |tenant: &Tenant| -> BTreeSet<i64> {
         tenant.accounts.iter().map(|account| account.subject_id).collect()
     };
-    let rest = |tenant: &Tenant| BTreeSet::from([tenant.accounts[1].subject_id]);
+    let remaining = |tenant: &Tenant| BTreeSet::from([tenant.accounts[1].subject_id]);
     for tenant in &tenants {
-        assert_eq!(kept(tenant).await, all(tenant));
+        assert_eq!(subjects(tenant).await, all(tenant));
     }
 
-    assert_eq!(walk(&stores, Some(whole.id)).await, None);
-    assert_eq!(walk(&stores, Some(first.id)).await, Some(3));
-    assert_eq!((kept(first).await, kept(second).await), (rest(first), all(second)));
-    assert_eq!(walk(&stores, None).await, Some(6));
-    assert_eq!((kept(second).await, kept(third).await), (rest(second), rest(third)));
-    assert_eq!(kept(whole).await, all(whole));
-    assert_eq!(walk(&stores, None).await, None);
+    assert_eq!(purge(&stores, Some(untouched.id)).await, None);
+    assert_eq!(purge(&stores, Some(first.id)).await, Some(3));
+    assert_eq!((subjects(first).await, subjects(second).await), (remaining(first), all(second)));
+    assert_eq!(purge(&stores, None).await, Some(6));
+    assert_eq!((subjects(second).await, subjects(third).await), (remaining(second), remaining(third)));
+    assert_eq!(subjects(untouched).await, all(untouched));
+    assert_eq!(purge(&stores, None).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_organizations_than_are_gone_through_together_are_all_gone_through() {
+async fn purge_continues_beyond_one_batch_of_organizations() {
     let stores = IsolatedStores::create().await;
     sqlx::query(
         "insert into removed_subjects (organization_id, subject_id, delivery)

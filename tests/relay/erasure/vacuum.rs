@@ -1,4 +1,4 @@
-//! What deletions leave in the files of Postgres: whose tables are vacuumed, when, and what that does not take away.
+//! Deleted rows in the files of Postgres: which tables are vacuumed and when, and what vacuuming does not remove.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tidemark::store::lifecycle::vacuum::VacuumTracker;
@@ -8,23 +8,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::harness::{IsolatedStores, wait_until};
 
-/// Waits until no snapshot is taken of the database that came before, as autovacuum takes one to analyze any of its tables:
-/// what one of them may see is not vacuumed.
-async fn nobody_looks(stores: &IsolatedStores) {
-    let looks = "select exists (select from pg_stat_activity where datname = current_database()
+/// Waits until no other session has a snapshot, whose rows could not be vacuumed: autovacuum takes one to analyze a table.
+async fn wait_for_snapshots(stores: &IsolatedStores) {
+    let sql = "select exists (select from pg_stat_activity where datname = current_database()
                      and backend_xmin is not null and pid <> pg_backend_pid())";
-    wait_until("nobody looks at the database", async || {
-        let looks: bool = sqlx::query_scalar(looks).fetch_one(stores.pg()).await.unwrap();
-        (!looks).then_some(())
+    wait_until("no other session has a snapshot", async || {
+        let has_snapshots: bool = sqlx::query_scalar(sql).fetch_one(stores.pg()).await.unwrap();
+        (!has_snapshots).then_some(())
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
+async fn tables_with_deleted_rows_are_vacuumed_once() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(1).await;
-    // Postgres tells of what a connection deleted when that ends, or after a while.
+    // Postgres flushes a session's statistics when it ends, or after a while.
     let mut connection = PgConnection::connect(&stores.connection.database_url).await.unwrap();
     sqlx::query("delete from accounts where organization_id = $1")
         .bind(tenant.id)
@@ -32,21 +31,21 @@ async fn tables_that_rows_were_deleted_of_are_vacuumed_once() {
         .await
         .unwrap();
     connection.close().await.unwrap();
-    nobody_looks(&stores).await;
-    let vacuumed = Mutex::new(VacuumTracker::default());
-    let again = async || vacuumed.lock().await.vacuum_changed_tables(stores.pg()).await.unwrap();
-    wait_until("a table is vacuumed", || async { (again().await > 0).then_some(()) }).await;
-    let dead: (i64, i64) =
+    wait_for_snapshots(&stores).await;
+    let tracker = Mutex::new(VacuumTracker::default());
+    let vacuum = async || tracker.lock().await.vacuum_changed_tables(stores.pg()).await.unwrap();
+    wait_until("a table is vacuumed", || async { (vacuum().await > 0).then_some(()) }).await;
+    let counts: (i64, i64) =
         sqlx::query_as("select vacuum_count, n_dead_tup from pg_stat_user_tables where relname = 'accounts'")
             .fetch_one(stores.pg())
             .await
             .unwrap();
-    assert_eq!(dead, (1, 0));
-    assert_eq!(again().await, 0);
+    assert_eq!(counts, (1, 0));
+    assert_eq!(vacuum().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
+async fn error_of_one_table_does_not_stop_the_others() {
     let stores = IsolatedStores::create().await;
     stores.create_tenant(1).await;
     let mut connection = PgConnection::connect(&stores.connection.database_url).await.unwrap();
@@ -54,7 +53,7 @@ async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
         "insert into removed_subjects (organization_id, subject_id) select id, 0 from organizations",
         "delete from removed_subjects",
         "delete from accounts",
-        // Its file is a new one, of which nothing is in memory.
+        // Creates a new file, of which no page is in memory.
         "truncate accounts cascade",
     ] {
         sqlx::query(statement).execute(&mut connection).await.unwrap();
@@ -64,19 +63,19 @@ async fn a_damaged_table_keeps_no_other_from_being_vacuumed() {
     let damage = format!("copy (select repeat('x', 8191)) to '{file}'");
     sqlx::query(AssertSqlSafe(damage)).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    let vacuumed = Mutex::new(VacuumTracker::default());
-    let failure = wait_until("all is vacuumed but the first", async || {
-        let failure = vacuumed.lock().await.vacuum_changed_tables(stores.pg()).await.err();
-        let times = "select vacuum_count from pg_stat_user_tables where relname = 'removed_subjects'";
-        let times: i64 = sqlx::query_scalar(times).fetch_one(stores.pg()).await.unwrap();
-        failure.filter(|_| times > 0)
+    let tracker = Mutex::new(VacuumTracker::default());
+    let failure = wait_until("the other tables are vacuumed", async || {
+        let failure = tracker.lock().await.vacuum_changed_tables(stores.pg()).await.err();
+        let vacuums = "select vacuum_count from pg_stat_user_tables where relname = 'removed_subjects'";
+        let vacuums: i64 = sqlx::query_scalar(vacuums).fetch_one(stores.pg()).await.unwrap();
+        failure.filter(|_| vacuums > 0)
     })
     .await;
     assert!(failure.to_string().contains("invalid page"), "{failure}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_leave_their_file_soon_after_their_day() {
+async fn expired_idempotency_keys_are_deleted_and_vacuumed() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(0).await;
     sqlx::query(
@@ -89,20 +88,20 @@ async fn answers_leave_their_file_soon_after_their_day() {
     .await
     .unwrap();
     let stop = CancellationToken::new();
-    let keeping = tokio::spawn(housekeeping::run(stores.pg().clone(), stop.clone()));
+    let task = tokio::spawn(housekeeping::run(stores.pg().clone(), stop.clone()));
     let state = "select (select count(*) from idempotency_keys), vacuum_count from pg_stat_user_tables
                  where relname = 'idempotency_keys'";
-    wait_until("what is over is vacuumed", || async {
+    wait_until("expired rows are vacuumed", || async {
         let state: (i64, i64) = sqlx::query_as(state).fetch_one(stores.pg()).await.unwrap();
         (state == (5, 1)).then_some(())
     })
     .await;
     stop.cancel();
-    keeping.await.unwrap();
+    task.await.unwrap();
 }
 
-/// How many names of creators are in the files of their table and of an index on it, used or not.
-async fn names_in_files(stores: &IsolatedStores) -> [usize; 2] {
+/// Counts names of creators in the files of their table and of an index, in free space too.
+async fn count_names_in_files(stores: &IsolatedStores) -> [usize; 2] {
     sqlx::query("checkpoint").execute(stores.pg()).await.unwrap();
     let read = "select pg_read_binary_file(pg_relation_filepath('creators')),
                        pg_read_binary_file(pg_relation_filepath('creators_by_name'))";
@@ -110,9 +109,9 @@ async fn names_in_files(stores: &IsolatedStores) -> [usize; 2] {
     [table, index].map(|file| file.windows(9).filter(|bytes| bytes == b"sentinel-").count())
 }
 
-/// What docs/lifecycle.md says of free space: vacuuming does not blank it, and what does is said rightly.
+/// As docs/lifecycle.md says: vacuuming does not clear free space, but rewriting a file does.
 #[tokio::test(flavor = "multi_thread")]
-async fn free_space_is_not_blank_until_a_file_is_written_anew() {
+async fn free_space_keeps_its_bytes_until_the_file_is_rewritten() {
     let stores = IsolatedStores::create().await;
     let tenant = stores.create_tenant(0).await;
     for statement in [
@@ -124,13 +123,13 @@ async fn free_space_is_not_blank_until_a_file_is_written_anew() {
     ] {
         sqlx::query(statement).execute(stores.pg()).await.unwrap();
     }
-    nobody_looks(&stores).await;
+    wait_for_snapshots(&stores).await;
     let vacuum = "vacuum (skip_locked, truncate false, index_cleanup on) creators";
     sqlx::query(vacuum).execute(stores.pg()).await.unwrap();
-    let [table, index] = names_in_files(&stores).await;
+    let [table, index] = count_names_in_files(&stores).await;
     assert!(table > 0 && index > 0, "{table} and {index} of {}", tenant.id);
     sqlx::query("reindex table concurrently creators").execute(stores.pg()).await.unwrap();
-    assert_eq!(names_in_files(&stores).await, [table, 0]);
+    assert_eq!(count_names_in_files(&stores).await, [table, 0]);
     sqlx::query("vacuum full creators").execute(stores.pg()).await.unwrap();
-    assert_eq!(names_in_files(&stores).await, [0, 0]);
+    assert_eq!(count_names_in_files(&stores).await, [0, 0]);
 }

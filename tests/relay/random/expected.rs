@@ -1,5 +1,5 @@
-//! What an organization has to answer: the history that the sandbox served it, checked against the sandbox's own
-//! numbers of the moment of each scrape, and the records that were changed by requests.
+//! The expected data of an organization: the history that the sandbox served, checked against the sandbox's counters at the
+//! time of each scrape, and the records that requests have changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,31 +7,34 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use tidemark::model::counters::Counters;
 use tidemark::model::platform::Platform;
-use tidemark::sandbox::population::{Population, SimulatedAccount as Person, SimulatedPost, graph_counters};
+use tidemark::sandbox::population::{Population, SimulatedAccount, SimulatedPost, graph_counters};
 use uuid::Uuid;
 
-use super::recovered;
+use super::wait_recovered;
 use crate::harness::{Organization, SandboxAccount};
 use crate::model::{Dice, History, Ids, PLATFORMS, Video};
 
-/// How late an answer of the sandbox may be by a clock that the tracker read before, and that is moved on by minutes, again
-/// and again, while attempts fail.
-const ANSWERING: TimeDelta = TimeDelta::hours(3);
+/// How far the sandbox's clock may be ahead of the recorded scrape time: the tracker reads the clock first, and the test moves
+/// it by minutes while attempts fail.
+const MAX_SERVING_DELAY: TimeDelta = TimeDelta::hours(3);
 
-pub(super) struct Tenant {
+/// What the sandbox has served of accounts, by their ids.
+type ServedPosts = HashMap<Uuid, Vec<SimulatedPost>>;
+
+pub(super) struct ExpectedOrganization {
     pub(super) organization: Organization,
-    /// Accounts that are to be tracked from the first day.
+    /// Accounts to track from the first day.
     pub(super) to_track: Vec<SandboxAccount>,
     pub(super) history: History,
     pub(super) ids: Ids,
     pub(super) creators: Vec<(Uuid, String)>,
-    /// Names by which no creator may be found.
-    pub(super) gone: Vec<String>,
-    /// Creators by the accounts that are linked to them.
+    /// Former names, under which search must not find a creator.
+    pub(super) unused_names: Vec<String>,
+    /// Creators by the ids of their accounts.
     pub(super) links: HashMap<Uuid, Uuid>,
-    /// Posts that are tracked individually.
+    /// External ids of individually tracked posts.
     pub(super) tracked: BTreeSet<String>,
-    /// Captions by the posts that the sandbox served.
+    /// Captions by the ids of scraped posts.
     captions: BTreeMap<Uuid, String>,
 }
 
@@ -54,24 +57,24 @@ struct Post {
     counts: Vec<Option<i64>>,
 }
 
-impl Tenant {
+impl ExpectedOrganization {
     pub(super) fn new(organization: Organization, to_track: Vec<SandboxAccount>) -> Self {
-        Tenant {
+        ExpectedOrganization {
             organization,
             to_track,
             history: History::default(),
             ids: Ids { accounts: Vec::new(), creators: Vec::new(), videos: Vec::new() },
             creators: Vec::new(),
-            gone: Vec::new(),
+            unused_names: Vec::new(),
             links: HashMap::new(),
             tracked: BTreeSet::new(),
             captions: BTreeMap::new(),
         }
     }
 
-    /// Some post of an account that is scraped: whose, which, and with how many views.
-    pub(super) fn some_post(&self, dice: &mut Dice) -> Option<(SandboxAccount, String, i64)> {
-        let known: Vec<_> = self
+    /// A random post of a scraped account, with its views.
+    pub(super) fn random_post(&self, dice: &mut Dice) -> Option<(SandboxAccount, String, i64)> {
+        let posts: Vec<_> = self
             .history
             .videos
             .iter()
@@ -82,23 +85,40 @@ impl Tenant {
                     platform: account.platform.to_owned(),
                     username: account.username.clone(),
                 };
-                self.captions_know(&video.external_id).then(|| (account, video.external_id.clone(), views))
+                self.has_caption(&video.external_id).then(|| (account, video.external_id.clone(), views))
             })
             .collect();
-        (!known.is_empty()).then(|| known[dice.below(known.len() as i64) as usize].clone())
+        (!posts.is_empty()).then(|| posts[dice.below(posts.len() as i64) as usize].clone())
     }
 
-    fn captions_know(&self, external_id: &str) -> bool {
+    fn has_caption(&self, external_id: &str) -> bool {
         let videos = self.history.videos.iter().zip(&self.ids.videos);
         videos
             .filter(|(video, _)| video.external_id == external_id)
             .any(|(_, (id, _))| self.captions.contains_key(id))
     }
 
-    /// Notes what was read since the last note, and that it is what the sandbox served.
-    pub(super) async fn note(&mut self, population: &Population, fixed: &BTreeMap<String, i64>) {
+    /// Records the scrapes since the last call, and asserts that they match what the sandbox served.
+    pub(super) async fn record_scrapes(
+        &mut self,
+        population: &Population,
+        fixed_views: &BTreeMap<String, i64>,
+    ) {
+        let (profiles, posts) = self.fetch_records().await;
+        assert_eq!(profiles.len(), self.ids.accounts.len(), "accounts of {}", self.organization.id);
+        for profile in profiles {
+            self.record_profile(population, &profile);
+        }
+        let mut served = ServedPosts::new();
+        for post in posts {
+            self.record_post(population, fixed_views, &post, &mut served);
+        }
+        self.assert_recent_posts_scraped(&served);
+    }
+
+    async fn fetch_records(&self) -> (Vec<Profile>, Vec<Post>) {
         let (pg, organization) = (self.organization.pg(), self.organization.id);
-        let (profiles, posts) = recovered("postgres answers", async || {
+        wait_recovered("postgres responds", async || {
             let profiles: Vec<Profile> = sqlx::query_as(
                 "select id, follower_count, last_scrape_time from accounts where organization_id = $1",
             )
@@ -118,121 +138,105 @@ impl Tenant {
             .ok()?;
             Some((profiles, posts))
         })
-        .await;
-        assert_eq!(profiles.len(), self.ids.accounts.len(), "accounts of {organization}");
-        for Profile { id, follower_count, last_scrape_time } in profiles {
-            let place = self.ids.accounts.iter().position(|known| *known == id).expect("it was added");
-            let account = &mut self.history.accounts[place];
-            let Some(at) = last_scrape_time else { continue };
-            let served =
-                |at| person(population, account.platform, &account.username).profile_at(at).follower_count;
-            within("followers", follower_count, served(at), served(at + ANSWERING));
-            account.followers.insert(at.date_naive(), (at, Some(follower_count)));
-        }
-        let mut people: HashMap<Uuid, Vec<SimulatedPost>> = HashMap::new();
-        for post in posts {
-            let Some(at) = post.last_scrape_time else { continue };
-            let account = post.account_id.map(|id| {
-                self.ids.accounts.iter().position(|known| *known == id).expect("its account is known")
-            });
-            let known = self.history.videos.iter().position(|video| video.external_id == post.external_id);
-            let place = known.unwrap_or_else(|| {
-                let platform = PLATFORMS.into_iter().find(|platform| *platform == post.platform).unwrap();
-                let external_id = post.external_id.clone();
-                let (seen, posted) = (Default::default(), None);
-                self.history.videos.push(Video {
-                    platform,
-                    external_id,
-                    account,
-                    is_tracked: false,
-                    posted,
-                    seen,
-                });
-                self.ids.videos.push((post.id, post.internal_id));
-                self.history.videos.len() - 1
-            });
-            assert_eq!(self.ids.videos[place], (post.id, post.internal_id), "one row for each post");
-            assert_eq!(
-                self.history.videos[place].account, account,
-                "{} belongs where it was found",
-                post.external_id
-            );
-            assert_eq!(post.is_tracked, self.tracked.contains(&post.external_id), "{}", post.external_id);
-            let video = &mut self.history.videos[place];
-            video.is_tracked = post.is_tracked;
-            if video.seen.values().next_back().is_some_and(|(seen_at, _)| *seen_at == at) {
-                continue;
-            }
-            // One that is only tracked on its stores any more was found on an account before.
-            let served = match account {
-                Some(account) => {
-                    let (id, account) = (self.ids.accounts[account], &self.history.accounts[account]);
-                    let everything = || {
-                        let person = person(population, account.platform, &account.username);
-                        person.posts_at(at + ANSWERING).collect()
-                    };
-                    people
-                        .entry(id)
-                        .or_insert_with(everything)
-                        .iter()
-                        .find(|served| served.id == post.external_id)
-                }
-                None => None,
-            };
-            let mut counts: [Option<i64>; 9] = post.counts.clone().try_into().unwrap();
-            if let Some(served) = served {
-                video.posted = Some(served.create_time.date_naive());
-                self.captions.insert(post.id, served.caption.clone());
-                let told = |at| told(video.platform, served.counters_at(at));
-                let (least, most) = (told(at), told(at + ANSWERING));
-                for (counter, name) in Counters::NAMES.into_iter().enumerate() {
-                    let Some((least, most)) = least[counter].zip(most[counter]) else {
-                        assert!(counts[counter].is_none_or(|count| count == 0), "{name} was never served");
-                        counts[counter] = None;
-                        continue;
-                    };
-                    let count = counts[counter].expect("what is served is known");
-                    // TikTok's plays are its views.
-                    let is_views = counter == 0 || (counter == 5 && video.platform == "tiktok");
-                    match fixed.get(&post.external_id).filter(|_| is_views) {
-                        // Set by hand after the post was scraped on the day before.
-                        Some(fixed) => assert_eq!(count, *fixed, "{name} of {}", post.external_id),
-                        None => within(name, count, least, most),
-                    }
-                }
-            } else {
-                assert!(account.is_none(), "the sandbox has no {}", post.external_id);
-                let known = video.seen.values().next_back().expect("it was found on an account").1;
-                for (count, known) in counts.iter_mut().zip(known) {
-                    *count = count.filter(|_| known.is_some());
-                }
-            }
-            video.seen.insert(at.date_naive(), (at, counts));
-        }
-        self.everything_recent_was_read(&people);
+        .await
     }
 
-    /// What was published before the last scrape and is younger than 14 days was read by it.
-    fn everything_recent_was_read(&self, people: &HashMap<Uuid, Vec<SimulatedPost>>) {
-        for (id, posts) in people {
-            let place = self.ids.accounts.iter().position(|known| known == id).unwrap();
-            let (_, (at, _)) = self.history.accounts[place].followers.iter().next_back().unwrap();
+    fn record_profile(&mut self, population: &Population, profile: &Profile) {
+        let index = self.account_index(profile.id);
+        let account = &mut self.history.accounts[index];
+        let Some(at) = profile.last_scrape_time else { return };
+        let served = |at| {
+            simulated_account(population, account.platform, &account.username).profile_at(at).follower_count
+        };
+        assert_between("followers", profile.follower_count, served(at), served(at + MAX_SERVING_DELAY));
+        account.followers.insert(at.date_naive(), (at, Some(profile.follower_count)));
+    }
+
+    fn record_post(
+        &mut self,
+        population: &Population,
+        fixed_views: &BTreeMap<String, i64>,
+        post: &Post,
+        served: &mut ServedPosts,
+    ) {
+        let Some(at) = post.last_scrape_time else { return };
+        let account = post.account_id.map(|id| self.account_index(id));
+        let index = self.find_or_add_video(post, account);
+        assert_eq!(self.ids.videos[index], (post.id, post.internal_id), "one row per post");
+        assert_eq!(self.history.videos[index].account, account, "account of {}", post.external_id);
+        assert_eq!(post.is_tracked, self.tracked.contains(&post.external_id), "{}", post.external_id);
+        // Without an account, the post was found on one before and is now only tracked individually.
+        let served_post = account.and_then(|account| {
+            let account_posts = served.entry(self.ids.accounts[account]).or_insert_with(|| {
+                let account = &self.history.accounts[account];
+                let account = simulated_account(population, account.platform, &account.username);
+                account.posts_at(at + MAX_SERVING_DELAY).collect()
+            });
+            account_posts.iter().find(|served| served.id == post.external_id)
+        });
+        let video = &mut self.history.videos[index];
+        video.is_tracked = post.is_tracked;
+        let last = video.seen.values().next_back();
+        if last.is_some_and(|(seen_at, _)| *seen_at == at) {
+            return;
+        }
+        let mut counts: [Option<i64>; 9] = post.counts.clone().try_into().unwrap();
+        if let Some(served) = served_post {
+            let fixed = fixed_views.get(&post.external_id).copied();
+            assert_served(&mut counts, video.platform, served, at, fixed);
+            video.posted = Some(served.create_time.date_naive());
+            self.captions.insert(post.id, served.caption.clone());
+        } else {
+            assert!(account.is_none(), "the sandbox has no {}", post.external_id);
+            let last = last.expect("the post was found on an account").1;
+            for (count, last) in counts.iter_mut().zip(last) {
+                *count = count.filter(|_| last.is_some());
+            }
+        }
+        video.seen.insert(at.date_naive(), (at, counts));
+    }
+
+    fn account_index(&self, id: Uuid) -> usize {
+        self.ids.accounts.iter().position(|other| *other == id).expect("the account was added")
+    }
+
+    fn find_or_add_video(&mut self, post: &Post, account: Option<usize>) -> usize {
+        let found = self.history.videos.iter().position(|video| video.external_id == post.external_id);
+        found.unwrap_or_else(|| {
+            self.history.videos.push(Video {
+                platform: PLATFORMS.into_iter().find(|platform| *platform == post.platform).unwrap(),
+                external_id: post.external_id.clone(),
+                account,
+                is_tracked: false,
+                posted: None,
+                seen: Default::default(),
+            });
+            self.ids.videos.push((post.id, post.internal_id));
+            self.history.videos.len() - 1
+        })
+    }
+
+    /// Asserts that the last scrape read all posts of the last 14 days.
+    fn assert_recent_posts_scraped(&self, served: &ServedPosts) {
+        for (id, posts) in served {
+            let (_, (at, _)) =
+                self.history.accounts[self.account_index(*id)].followers.iter().next_back().unwrap();
             let recent = posts.iter().filter(|post| post.create_time <= *at).take(50);
             for post in recent.filter(|post| *at - post.create_time < TimeDelta::days(14)) {
-                let known = self.history.videos.iter().find(|video| video.external_id == post.id);
-                let seen = known.and_then(|video| video.seen.values().next_back());
-                assert!(seen.is_some_and(|(seen, _)| seen >= at), "{} was not read at {at}", post.id);
+                let video = self.history.videos.iter().find(|video| video.external_id == post.id);
+                let seen = video.and_then(|video| video.seen.values().next_back());
+                assert!(seen.is_some_and(|(seen, _)| seen >= at), "{} was not scraped at {at}", post.id);
             }
         }
     }
 
-    /// The history with the creators and links as they are now.
-    pub(super) fn as_linked(&self) -> (History, Ids) {
+    /// The history with the current creators and links.
+    pub(super) fn with_creators(&self) -> (History, Ids) {
         let mut history = self.history.clone();
         history.creators = self.creators.iter().map(|(_, name)| name.clone()).collect();
         for (account, id) in history.accounts.iter_mut().zip(&self.ids.accounts) {
             let creator = self.links.get(id);
-            account.creator = creator.and_then(|id| self.creators.iter().position(|(known, _)| known == id));
+            account.creator = creator.and_then(|id| self.creators.iter().position(|(other, _)| other == id));
         }
         let ids = Ids {
             accounts: self.ids.accounts.clone(),
@@ -242,8 +246,8 @@ impl Tenant {
         (history, ids)
     }
 
-    /// ClickHouse holds each observation once, and nothing else.
-    pub(super) async fn facts_agree(&self, history: &History) {
+    /// Asserts that ClickHouse has each observation once, and no other.
+    pub(super) async fn assert_snapshots(&self, history: &History) {
         let clickhouse = &self.organization.stack.databases.clickhouse;
         for (table, expected) in [
             ("video_snapshots", history.videos.iter().map(|video| video.seen.len()).sum::<usize>()),
@@ -255,16 +259,16 @@ impl Tenant {
         }
     }
 
-    /// Search finds every record by its name of now, and by no other.
-    pub(super) async fn search_agrees(&self) {
+    /// Asserts that search finds each record by its current name only.
+    pub(super) async fn assert_search(&self) {
         for (id, name) in &self.creators {
-            self.found("creators", name, BTreeSet::from([*id])).await;
+            self.assert_found("creators", name, BTreeSet::from([*id])).await;
         }
-        for name in &self.gone {
-            self.found("creators", name, BTreeSet::new()).await;
+        for name in &self.unused_names {
+            self.assert_found("creators", name, BTreeSet::new()).await;
         }
         for (account, id) in self.history.accounts.iter().zip(&self.ids.accounts) {
-            let like: BTreeSet<_> = self
+            let matching: BTreeSet<_> = self
                 .history
                 .accounts
                 .iter()
@@ -272,32 +276,32 @@ impl Tenant {
                 .filter(|(other, _)| other.username.contains(&account.username))
                 .map(|(_, id)| *id)
                 .collect();
-            assert!(like.contains(id));
-            self.found("accounts", &account.username, like).await;
+            assert!(matching.contains(id));
+            self.assert_found("accounts", &account.username, matching).await;
         }
         for caption in self.captions.values().step_by(11) {
             let q: String = caption.chars().take(40).collect();
             let q = q.trim();
             let live: BTreeSet<_> = self.ids.videos.iter().map(|(id, _)| *id).collect();
-            let alike = self
+            let matching = self
                 .captions
                 .iter()
                 .filter(|(id, other)| live.contains(id) && other.to_lowercase().contains(&q.to_lowercase()));
-            let alike: BTreeSet<_> = alike.map(|(id, _)| *id).collect();
-            // A section holds no more than 25.
-            if alike.len() <= 25 {
-                self.found("videos", q, alike).await;
+            let matching: BTreeSet<_> = matching.map(|(id, _)| *id).collect();
+            // A section has at most 25 items.
+            if matching.len() <= 25 {
+                self.assert_found("videos", q, matching).await;
             }
         }
     }
 
-    async fn found(&self, section: &str, q: &str, expected: BTreeSet<Uuid>) {
+    async fn assert_found(&self, section: &str, q: &str, expected: BTreeSet<Uuid>) {
         let mut last = Value::Null;
-        let what = format!("{section} are found by {q:?}: {expected:?}");
-        recovered(&what, async || {
+        let state = format!("{q:?} finds {section} {expected:?}");
+        wait_recovered(&state, async || {
             let request = self.organization.request(reqwest::Method::GET, "/search");
-            let answer = request.query(&[("q", q), ("limit", "25")]).send().await.ok()?;
-            last = answer.json().await.ok()?;
+            let response = request.query(&[("q", q), ("limit", "25")]).send().await.ok()?;
+            last = response.json().await.ok()?;
             let items = last["data"][section].as_array()?.iter();
             let found: BTreeSet<Uuid> =
                 items.map(|item| item["id"].as_str().unwrap().parse().unwrap()).collect();
@@ -307,20 +311,48 @@ impl Tenant {
     }
 }
 
-fn person<'a>(population: &'a Population, platform: &str, username: &str) -> &'a Person {
-    let of = |person: &&Person| person.platform.as_str() == platform && person.username == username;
-    population.accounts().iter().find(of).expect("the sandbox knows it")
+fn simulated_account<'a>(population: &'a Population, platform: &str, username: &str) -> &'a SimulatedAccount {
+    let mut accounts = population.accounts().iter();
+    accounts
+        .find(|account| account.platform.as_str() == platform && account.username == username)
+        .expect("the sandbox has the account")
 }
 
-/// What a platform tells of what it counts.
-fn told(platform: &str, counters: Counters) -> [Option<i64>; 9] {
-    let instagram = platform == Platform::Instagram.as_str();
-    if instagram { graph_counters(counters) } else { counters }.to_array()
+/// Asserts that stored counters are those of a served post. Clears counters that the platform does not have.
+fn assert_served(
+    counts: &mut [Option<i64>; 9],
+    platform: &str,
+    served: &SimulatedPost,
+    at: DateTime<Utc>,
+    fixed_views: Option<i64>,
+) {
+    let served_at = |at| served_counters(platform, served.counters_at(at));
+    let (before, after) = (served_at(at), served_at(at + MAX_SERVING_DELAY));
+    for (index, name) in Counters::NAMES.into_iter().enumerate() {
+        let Some((before, after)) = before[index].zip(after[index]) else {
+            assert!(counts[index].is_none_or(|count| count == 0), "{name} was never served");
+            counts[index] = None;
+            continue;
+        };
+        let count = counts[index].expect("a served counter is stored");
+        // TikTok's plays are its views.
+        let is_views = index == 0 || (index == 5 && platform == "tiktok");
+        match fixed_views.filter(|_| is_views) {
+            Some(fixed) => assert_eq!(count, fixed, "{name} of {}", served.id),
+            None => assert_between(name, count, before, after),
+        }
+    }
 }
 
-fn within(what: &str, count: i64, one: i64, other: i64) {
+/// The counters that a platform returns.
+fn served_counters(platform: &str, counters: Counters) -> [Option<i64>; 9] {
+    let is_instagram = platform == Platform::Instagram.as_str();
+    if is_instagram { graph_counters(counters) } else { counters }.to_array()
+}
+
+fn assert_between(name: &str, count: i64, one: i64, other: i64) {
     assert!(
         (one.min(other)..=one.max(other)).contains(&count),
-        "{what}: {count} is not between {one} and {other}"
+        "{name}: {count} is not between {one} and {other}"
     );
 }

@@ -1,5 +1,5 @@
-//! What an organization does while processes die: it adds accounts, changes records, loads a file. Every request is
-//! made again until it is answered, under one key, so that what was asked for has happened once.
+//! The load of an organization while processes are killed: it adds accounts, changes records and imports files. Each request
+//! is retried under one idempotency key until it gets a response, so that it has its effect once.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -11,56 +11,61 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::expected::Tenant;
-use super::recovered;
+use super::expected::ExpectedOrganization;
+use super::wait_recovered;
 use crate::harness::{Organization, SandboxAccount};
 use crate::model::{Dice, History, PLATFORMS};
 
-/// More than any list or ranking leaves out.
-const CREATORS: usize = 8;
+/// Few enough for every list and ranking.
+const MAX_CREATORS: usize = 8;
 
-/// One organization's day.
+/// The load of one organization on one day.
 pub(super) struct Load {
     pub(super) seed: u64,
     pub(super) day: usize,
-    /// An account to add.
-    pub(super) fresh: Option<SandboxAccount>,
+    /// An account to track.
+    pub(super) new_account: Option<SandboxAccount>,
     pub(super) imports: bool,
 }
 
 impl Load {
-    /// Works until told to stop, and does the day's stores part in any case.
-    pub(super) async fn run(self, mut tenant: Tenant, dir: PathBuf, stop: CancellationToken) -> Tenant {
+    /// Runs until it is stopped, but completes the day's additions, imports and deletions.
+    pub(super) async fn run(
+        self,
+        mut tenant: ExpectedOrganization,
+        dir: PathBuf,
+        stop: CancellationToken,
+    ) -> ExpectedOrganization {
         let mut dice = Dice(self.seed);
-        let to_track = std::mem::take(&mut tenant.to_track).into_iter().chain(self.fresh.clone());
+        let to_track = std::mem::take(&mut tenant.to_track).into_iter().chain(self.new_account.clone());
         for account in to_track {
             track(&mut tenant, &account).await;
         }
         let organization = tenant.organization.clone();
-        let patience = Duration::from_millis(200 + dice.below(1_500) as u64);
+        let kill_after = Duration::from_millis(200 + dice.below(1_500) as u64);
         let import = async {
-            if self.imports { Some(import(&organization, &dir, self.day, patience).await) } else { None }
+            if self.imports { Some(import(&organization, &dir, self.day, kill_after).await) } else { None }
         };
         let changes = async {
             if self.day % 4 == 3 && tenant.history.accounts.len() > 1 {
                 delete_account(&mut tenant).await;
             }
-            let mut made = 0;
-            while made < 6 || !stop.is_cancelled() {
+            let mut changes = 0;
+            while changes < 6 || !stop.is_cancelled() {
                 change(&mut tenant, &mut dice).await;
-                made += 1;
+                changes += 1;
             }
         };
         let (imported, ()) = tokio::join!(import, changes);
         if let Some(imported) = imported {
-            add(&mut tenant, imported).await;
+            add_imported(&mut tenant, imported).await;
         }
         tenant
     }
 }
 
-/// Makes a request until it is answered as expected; no answer and 503 are none.
-async fn insist(
+/// Retries a request until it gets an expected response instead of none or 503.
+async fn request_until_ok(
     organization: &Organization,
     method: Method,
     path: &str,
@@ -68,7 +73,7 @@ async fn insist(
     expected: &[u16],
 ) -> Value {
     let key = Uuid::now_v7().to_string();
-    recovered(&format!("{method} {path} is answered"), async || {
+    wait_recovered(&format!("{method} {path} gets a response"), async || {
         let mut request = organization.request(method.clone(), path);
         if method == Method::POST {
             request = request.header("Idempotency-Key", &key);
@@ -76,9 +81,9 @@ async fn insist(
         if let Some(body) = &body {
             request = request.json(body);
         }
-        let answer = request.send().await.ok()?;
-        let (status, text) = (answer.status().as_u16(), answer.text().await.ok()?);
-        // The first request may still be under way in a process that is gone.
+        let response = request.send().await.ok()?;
+        let (status, text) = (response.status().as_u16(), response.text().await.ok()?);
+        // The first request may still be running in Postgres.
         let in_flight = status == 409 && text.contains("in flight");
         if status == 503 || in_flight {
             return None;
@@ -89,60 +94,68 @@ async fn insist(
     .await
 }
 
-fn id_of(answer: &Value) -> Uuid {
-    answer["data"]["id"].as_str().expect("it has an id").parse().unwrap()
+fn created_id(response: &Value) -> Uuid {
+    response["data"]["id"].as_str().expect("the response has an id").parse().unwrap()
 }
 
-async fn track(tenant: &mut Tenant, account: &SandboxAccount) {
+async fn track(tenant: &mut ExpectedOrganization, account: &SandboxAccount) {
     let body = json!({"platform": account.platform, "username": account.username});
-    let made = insist(&tenant.organization, Method::POST, "/accounts", Some(body), &[201]).await;
+    let created = request_until_ok(&tenant.organization, Method::POST, "/accounts", Some(body), &[201]).await;
     let platform = PLATFORMS.into_iter().find(|platform| *platform == account.platform).unwrap();
-    let place = tenant.history.account(platform, &account.username, None);
-    tenant.history.accounts[place].is_active = true;
-    tenant.ids.accounts.push(id_of(&made));
+    let index = tenant.history.account(platform, &account.username, None);
+    tenant.history.accounts[index].is_active = true;
+    tenant.ids.accounts.push(created_id(&created));
 }
 
-/// Deletes the account that was added last; what is tracked on its stores stays.
-async fn delete_account(tenant: &mut Tenant) {
-    let place = tenant.history.accounts.len() - 1;
-    let path = format!("/accounts/{}", tenant.ids.accounts[place]);
-    // Made again, it finds that the account is gone.
-    insist(&tenant.organization, Method::DELETE, &path, None, &[204, 404]).await;
-    tenant.links.remove(&tenant.ids.accounts[place]);
-    tenant.history.delete(&mut tenant.ids, place);
+/// Deletes the account that was added last. Its individually tracked videos stay.
+async fn delete_account(tenant: &mut ExpectedOrganization) {
+    let index = tenant.history.accounts.len() - 1;
+    let path = format!("/accounts/{}", tenant.ids.accounts[index]);
+    // A retry gets 404.
+    request_until_ok(&tenant.organization, Method::DELETE, &path, None, &[204, 404]).await;
+    tenant.links.remove(&tenant.ids.accounts[index]);
+    tenant.history.delete(&mut tenant.ids, index);
 }
 
-/// Makes some change.
-async fn change(tenant: &mut Tenant, dice: &mut Dice) {
+/// Makes a random change.
+async fn change(tenant: &mut ExpectedOrganization, dice: &mut Dice) {
     let organization = tenant.organization.clone();
     let mut pick = |length: usize| dice.below(length.max(1) as i64) as usize;
     match pick(6) {
-        0 | 1 if tenant.creators.len() < CREATORS => {
+        0 | 1 if tenant.creators.len() < MAX_CREATORS => {
             let name = format!("Mara {}", Uuid::now_v7().simple());
-            let made =
-                insist(&organization, Method::POST, "/creators", Some(json!({"name": name})), &[201]).await;
-            tenant.creators.push((id_of(&made), name));
+            let created = request_until_ok(
+                &organization,
+                Method::POST,
+                "/creators",
+                Some(json!({"name": name})),
+                &[201],
+            )
+            .await;
+            tenant.creators.push((created_id(&created), name));
         }
         0 | 1 => {
-            let (id, name) = tenant.creators.remove(pick(CREATORS));
-            insist(&organization, Method::DELETE, &format!("/creators/{id}"), None, &[204, 404]).await;
+            let (id, name) = tenant.creators.remove(pick(MAX_CREATORS));
+            request_until_ok(&organization, Method::DELETE, &format!("/creators/{id}"), None, &[204, 404])
+                .await;
             tenant.links.retain(|_, creator| *creator != id);
-            tenant.gone.push(name);
+            tenant.unused_names.push(name);
         }
         2 if !tenant.creators.is_empty() => {
-            let place = pick(tenant.creators.len());
-            let (id, before) = tenant.creators[place].clone();
+            let index = pick(tenant.creators.len());
+            let (id, old_name) = tenant.creators[index].clone();
             let name = format!("Nora {}", Uuid::now_v7().simple());
             let body = Some(json!({"name": name}));
-            insist(&organization, Method::PATCH, &format!("/creators/{id}"), body, &[200]).await;
-            tenant.creators[place].1 = name;
-            tenant.gone.push(before);
+            request_until_ok(&organization, Method::PATCH, &format!("/creators/{id}"), body, &[200]).await;
+            tenant.creators[index].1 = name;
+            tenant.unused_names.push(old_name);
         }
         3 => {
             let account = tenant.ids.accounts[pick(tenant.ids.accounts.len())];
             let creator = tenant.creators.get(pick(tenant.creators.len() + 1)).map(|(id, _)| *id);
             let body = Some(json!({"creator_id": creator}));
-            insist(&organization, Method::PATCH, &format!("/accounts/{account}"), body, &[200]).await;
+            request_until_ok(&organization, Method::PATCH, &format!("/accounts/{account}"), body, &[200])
+                .await;
             match creator {
                 Some(creator) => tenant.links.insert(account, creator),
                 None => tenant.links.remove(&account),
@@ -150,30 +163,32 @@ async fn change(tenant: &mut Tenant, dice: &mut Dice) {
         }
         4 => {
             let found = tenant.history.videos.iter().zip(&tenant.ids.videos).filter(|(video, _)| {
-                // Of accounts that are scraped: an imported post is not on any platform.
+                // Only of scraped accounts: imported posts are not on a platform.
                 video.platform == "tiktok"
                     && video.account.is_some_and(|account| tenant.history.accounts[account].is_active)
             });
             let found: Vec<_> = found.map(|(video, (id, _))| (video.external_id.clone(), *id)).collect();
             let Some((post, id)) = found.get(pick(found.len())) else { return };
             if tenant.tracked.remove(post) {
-                insist(&organization, Method::DELETE, &format!("/videos/{id}"), None, &[204, 404]).await;
+                request_until_ok(&organization, Method::DELETE, &format!("/videos/{id}"), None, &[204, 404])
+                    .await;
             } else {
                 let body = Some(json!({"platform": "tiktok", "identifier": post}));
-                insist(&organization, Method::POST, "/videos", body, &[201]).await;
+                request_until_ok(&organization, Method::POST, "/videos", body, &[201]).await;
                 tenant.tracked.insert(post.clone());
             }
         }
         _ => {
             let account = tenant.ids.accounts[pick(tenant.ids.accounts.len())];
             let body = Some(json!({"metadata": {"team": Uuid::now_v7()}}));
-            insist(&organization, Method::PATCH, &format!("/accounts/{account}"), body, &[200]).await;
+            request_until_ok(&organization, Method::PATCH, &format!("/accounts/{account}"), body, &[200])
+                .await;
         }
     }
 }
 
-/// Loads ten days of an account that nobody tracks; the first attempt is killed unless it is faster.
-async fn import(organization: &Organization, dir: &Path, day: usize, patience: Duration) -> History {
+/// Imports ten days of an untracked account. The first attempt is killed after a time.
+async fn import(organization: &Organization, dir: &Path, day: usize, kill_after: Duration) -> History {
     let mut history = History::default();
     let account = history.account("tiktok", &format!("imported.{day}"), None);
     let until = Utc::now().date_naive() - Days::new(2);
@@ -193,7 +208,7 @@ async fn import(organization: &Organization, dir: &Path, day: usize, patience: D
             }
         }
     }
-    // Its ids are those of no other load.
+    // Ids differ from those of other imports.
     for video in &mut history.videos {
         video.external_id = format!("{day}{}", video.external_id);
     }
@@ -205,8 +220,8 @@ async fn import(organization: &Organization, dir: &Path, day: usize, patience: D
     let file = dir.join(format!("import.{day}.jsonl"));
     let lines: Vec<_> = history.rows.iter().map(Value::to_string).collect();
     std::fs::write(&file, lines.join("\n")).unwrap();
-    let mut patience = Some(patience);
-    recovered("the file is loaded", async || {
+    let mut kill_after = Some(kill_after);
+    wait_recovered("the file is imported", async || {
         let connection = &organization.stack.connection;
         let mut child = tokio::process::Command::from(connection.command())
             .args(["import", "--json", "--org", &organization.id.to_string()])
@@ -217,20 +232,20 @@ async fn import(organization: &Organization, dir: &Path, day: usize, patience: D
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let patience = patience.take().unwrap_or(super::PATIENCE);
-        let ended = tokio::time::timeout(patience, child.wait()).await.ok()?;
+        let timeout = kill_after.take().unwrap_or(super::RECOVERY_TIMEOUT);
+        let ended = tokio::time::timeout(timeout, child.wait()).await.ok()?;
         ended.unwrap().success().then_some(())
     })
     .await;
     history
 }
 
-/// Takes over what was loaded.
-async fn add(tenant: &mut Tenant, imported: History) {
+/// Adds the imported records to the expected ones.
+async fn add_imported(tenant: &mut ExpectedOrganization, imported: History) {
     let (pg, organization) = (tenant.organization.pg(), tenant.organization.id);
     let first = tenant.history.accounts.len();
     for account in imported.accounts {
-        let id = recovered("postgres answers", async || {
+        let id = wait_recovered("postgres responds", async || {
             sqlx::query_scalar("select id from accounts where organization_id = $1 and username = $2")
                 .bind(organization)
                 .bind(&account.username)
@@ -243,7 +258,7 @@ async fn add(tenant: &mut Tenant, imported: History) {
         tenant.ids.accounts.push(id);
     }
     for mut video in imported.videos {
-        let ids = recovered("postgres answers", async || {
+        let ids = wait_recovered("postgres responds", async || {
             sqlx::query_as(
                 "select id, internal_id from videos where organization_id = $1 and external_id = $2",
             )

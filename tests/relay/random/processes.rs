@@ -1,4 +1,4 @@
-//! Who is killed, and the second tracker, which takes the relay's place while the other one is dead.
+//! The processes to kill, and a second tracker that takes over the relay.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,47 +10,53 @@ use nix::unistd::Pid;
 use crate::harness::{IsolatedStack, processes_in};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Victim {
-    /// With the relay, if it leads.
+pub(super) enum KillTarget {
+    /// Runs the relay if it holds the lock.
     Tracker,
     Api,
     Clickhouse,
-    /// The server itself: its guard and its other processes find out.
+    /// The server; its supervisor and its other processes notice.
     Postgres,
-    /// Whoever runs the server.
-    Guard,
+    /// `tidemark run-postgres`, the supervisor of the server.
+    Supervisor,
 }
 
-pub(super) const VICTIMS: [Victim; 6] =
-    [Victim::Tracker, Victim::Clickhouse, Victim::Api, Victim::Postgres, Victim::Tracker, Victim::Guard];
+pub(super) const KILL_TARGETS: [KillTarget; 6] = [
+    KillTarget::Tracker,
+    KillTarget::Clickhouse,
+    KillTarget::Api,
+    KillTarget::Postgres,
+    KillTarget::Tracker,
+    KillTarget::Supervisor,
+];
 
-impl Victim {
+impl KillTarget {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Victim::Tracker => "track",
-            Victim::Api => "serve",
-            Victim::Clickhouse => "clickhouse",
-            Victim::Postgres => "postgres",
-            Victim::Guard => "run-postgres",
+            KillTarget::Tracker => "track",
+            KillTarget::Api => "serve",
+            KillTarget::Clickhouse => "clickhouse",
+            KillTarget::Postgres => "postgres",
+            KillTarget::Supervisor => "run-postgres",
         }
     }
 
     fn is(self, command: &str) -> bool {
         let has = |word: &str| command.split(' ').any(|argument| argument == word);
         match self {
-            Victim::Postgres => command.contains("/postgres -D") && !has("run-postgres"),
+            KillTarget::Postgres => command.contains("/postgres -D") && !has("run-postgres"),
             other => has(other.name()),
         }
     }
 }
 
-/// The processes that are this. One that Postgres has just forked bears the command line of its server.
-fn those(processes: &[(u32, String)], victim: Victim) -> Vec<u32> {
-    let those = processes.iter().filter(|(_, command)| victim.is(command));
-    let mut those: Vec<_> = those.map(|(pid, _)| (*pid, parent(*pid))).collect();
-    let found: Vec<_> = those.iter().map(|(pid, _)| *pid).collect();
-    those.retain(|(_, parent)| parent.is_some_and(|parent| !found.contains(&parent)));
-    those.into_iter().map(|(pid, _)| pid).collect()
+/// Returns the processes of a target. A process that Postgres has just forked has the command line of the server.
+fn find(processes: &[(u32, String)], target: KillTarget) -> Vec<u32> {
+    let found = processes.iter().filter(|(_, command)| target.is(command));
+    let mut found: Vec<_> = found.map(|(pid, _)| (*pid, parent(*pid))).collect();
+    let pids: Vec<_> = found.iter().map(|(pid, _)| *pid).collect();
+    found.retain(|(_, parent)| parent.is_some_and(|parent| !pids.contains(&parent)));
+    found.into_iter().map(|(pid, _)| pid).collect()
 }
 
 fn parent(pid: u32) -> Option<u32> {
@@ -58,38 +64,38 @@ fn parent(pid: u32) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
-/// Kills one of the processes that are this. Returns it with those that go after it, and nothing when none runs.
-pub(super) fn kill(dir: &Path, victim: Victim, chosen: usize) -> Vec<u32> {
+/// Kills a process of a target. Returns it and the processes that exit because of it, or nothing if none runs.
+pub(super) fn kill(dir: &Path, target: KillTarget, chosen: usize) -> Vec<u32> {
     let processes = processes_in(dir);
-    let found = those(&processes, victim);
+    let found = find(&processes, target);
     let Some(pid) = found.get(chosen % found.len().max(1)).copied() else { return Vec::new() };
-    let going = match victim {
-        Victim::Postgres | Victim::Guard => {
-            [Victim::Postgres, Victim::Guard].map(|victim| those(&processes, victim)).concat()
+    let exiting = match target {
+        KillTarget::Postgres | KillTarget::Supervisor => {
+            [KillTarget::Postgres, KillTarget::Supervisor].map(|target| find(&processes, target)).concat()
         }
-        Victim::Tracker | Victim::Api | Victim::Clickhouse => vec![pid],
+        KillTarget::Tracker | KillTarget::Api | KillTarget::Clickhouse => vec![pid],
     };
     let killed = send(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
-    if killed.is_ok() { going } else { Vec::new() }
+    if killed.is_ok() { exiting } else { Vec::new() }
 }
 
-/// Whether every process runs, and none of those that had to go.
-pub(super) fn all_run(dir: &Path, gone: &[u32]) -> bool {
+/// Whether all targets run and all processes that had to exit have exited.
+pub(super) fn all_run(dir: &Path, exiting: &[u32]) -> bool {
     let processes = processes_in(dir);
-    VICTIMS.iter().all(|victim| !those(&processes, *victim).is_empty())
-        && processes.iter().all(|(pid, _)| !gone.contains(pid))
+    KILL_TARGETS.iter().all(|target| !find(&processes, *target).is_empty())
+        && processes.iter().all(|(pid, _)| !exiting.contains(pid))
 }
 
-/// A tracker beside that of the installation.
+/// A tracker besides that of the installation.
 pub(super) struct SecondTracker {
     child: Child,
-    _lifeline: Option<ChildStdin>,
+    _stdin: Option<ChildStdin>,
 }
 
 impl SecondTracker {
-    pub(super) fn start(private: &IsolatedStack) -> Self {
-        let connection = &private.connection;
-        let dir = private.folder();
+    pub(super) fn start(isolated: &IsolatedStack) -> Self {
+        let connection = &isolated.connection;
+        let dir = isolated.folder();
         let log = File::options().create(true).append(true).open(dir.join("second.log")).unwrap();
         let mut child = connection
             .command()
@@ -103,21 +109,21 @@ impl SecondTracker {
             .stderr(log)
             .spawn()
             .unwrap();
-        let lifeline = child.stdin.take();
-        SecondTracker { child, _lifeline: lifeline }
+        let stdin = child.stdin.take();
+        SecondTracker { child, _stdin: stdin }
     }
 
-    /// Starts it again if it was killed.
-    pub(super) fn keep_running(&mut self, private: &IsolatedStack) {
+    /// Restarts it if it was killed.
+    pub(super) fn keep_running(&mut self, isolated: &IsolatedStack) {
         if self.child.try_wait().unwrap().is_some() {
-            *self = SecondTracker::start(private);
+            *self = SecondTracker::start(isolated);
         }
     }
 }
 
 impl Drop for SecondTracker {
     fn drop(&mut self) {
-        // It may have been killed already.
+        // Fails if it has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
