@@ -1,4 +1,4 @@
-//! A server that says what it was told to say, byte for byte, and remembers what it was asked.
+//! A server that sends scripted responses and records requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,64 +6,63 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-/// What the server does with one request.
 #[derive(Clone)]
-pub enum Say {
-    /// Answers with a status, headers and a body.
-    Answer(u16, Vec<(&'static str, String)>, String),
-    /// Answers 200 with a body that is said to be compressed.
+pub enum CannedResponse {
+    /// Status, headers and body.
+    Full(u16, Vec<(&'static str, String)>, String),
+    /// Status 200 and a body with `content-encoding: gzip`.
     Gzip(Vec<u8>),
-    /// Never stops sending.
+    /// A body without end.
     Endless,
-    /// Announces more than it sends, then hangs up.
-    CutOff,
-    /// Keeps the connection and says nothing.
+    /// Closes the connection before the announced length.
+    Truncated,
+    /// Keeps the connection open and sends nothing.
     Silent,
 }
 
-pub fn json(status: u16, body: &serde_json::Value) -> Say {
-    Say::Answer(status, Vec::new(), body.to_string())
+pub fn json(status: u16, body: &serde_json::Value) -> CannedResponse {
+    CannedResponse::Full(status, Vec::new(), body.to_string())
 }
 
-pub fn text(status: u16, body: &str) -> Say {
-    Say::Answer(status, Vec::new(), body.to_owned())
+pub fn text(status: u16, body: &str) -> CannedResponse {
+    CannedResponse::Full(status, Vec::new(), body.to_owned())
 }
 
-pub struct Canned {
+pub struct CannedServer {
     pub url: Url,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Canned {
-    /// Says these things one after the other, the last one again and again.
-    pub async fn start(script: Vec<Say>) -> Canned {
+impl CannedServer {
+    /// Sends these responses in order, and repeats the last one.
+    pub async fn start(script: Vec<CannedResponse>) -> CannedServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}/base", listener.local_addr().expect("an address"));
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&requests);
+        let recorded = Arc::clone(&requests);
         tokio::spawn(async move {
             for number in 0.. {
                 let Ok((stream, _)) = listener.accept().await else { return };
-                let say = script[number.min(script.len() - 1)].clone();
-                let seen = Arc::clone(&seen);
-                tokio::spawn(async move { serve(stream, say, &seen).await });
+                let response = script[number.min(script.len() - 1)].clone();
+                let recorded = Arc::clone(&recorded);
+                tokio::spawn(async move { serve(stream, response, &recorded).await });
             }
         });
-        Canned { url: Url::parse(&url).expect("a URL"), requests }
+        CannedServer { url: Url::parse(&url).expect("a URL"), requests }
     }
 
-    /// The requests so far, head and body.
+    /// Returns the requests so far, head and body.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().expect("no test panicked here").clone()
     }
 }
 
-async fn serve(mut stream: TcpStream, say: Say, seen: &Mutex<Vec<String>>) {
+async fn serve(mut stream: TcpStream, response: CannedResponse, recorded: &Mutex<Vec<String>>) {
     let Some(request) = read(&mut stream).await else { return };
-    seen.lock().expect("no test panicked here").push(request);
-    // Whoever asked may hang up before the end; that is what some tests are about.
-    let _ = match say {
-        Say::Answer(status, headers, body) => {
+    recorded.lock().expect("no test panicked here").push(request);
+    // The client may close the connection before the end.
+    let _ = match response {
+        CannedResponse::Full(status, headers, body) => {
             let mut head =
                 format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
             for (name, value) in headers {
@@ -71,28 +70,25 @@ async fn serve(mut stream: TcpStream, say: Say, seen: &Mutex<Vec<String>>) {
             }
             stream.write_all(format!("{head}\r\n{body}").as_bytes()).await
         }
-        Say::Gzip(body) => {
+        CannedResponse::Gzip(body) => {
             let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-encoding: gzip\r\ncontent-length:";
             let _ = stream.write_all(format!("{head} {}\r\n\r\n", body.len()).as_bytes()).await;
             stream.write_all(&body).await
         }
-        Say::Silent => {
-            let mut nothing = [0];
-            stream.read(&mut nothing).await.map(drop)
-        }
-        Say::CutOff => {
+        CannedResponse::Silent => stream.read(&mut [0]).await.map(drop),
+        CannedResponse::Truncated => {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n{\"profile\":").await
         }
-        Say::Endless => {
+        CannedResponse::Endless => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n[\"").await;
-            let filling = vec![b'x'; 64 * 1024];
-            while stream.write_all(&filling).await.is_ok() {}
+            let chunk = vec![b'x'; 64 * 1024];
+            while stream.write_all(&chunk).await.is_ok() {}
             Ok(())
         }
     };
 }
 
-/// Reads one request to its end.
+/// Reads one request completely.
 async fn read(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Which sources a configuration makes, and what it says when something is missing.
+//! Which sources a configuration enables, and its errors.
 
 use clap::Parser;
 use tidemark::model::platform::Platform;
@@ -17,7 +17,7 @@ const HTTP: [&str; 1] = ["--http-source-url=http://127.0.0.1:9/http"];
 
 pub fn args(parts: &[&[&str]]) -> SourceArgs {
     let line = ["tidemark"].into_iter().chain(parts.iter().flat_map(|part| part.iter().copied()));
-    Command::try_parse_from(line).expect("the test's options are options").sources
+    Command::try_parse_from(line).expect("valid options").sources
 }
 
 fn names(parts: &[&[&str]]) -> Result<(Vec<&'static str>, Vec<&'static str>), String> {
@@ -27,7 +27,7 @@ fn names(parts: &[&[&str]]) -> Result<(Vec<&'static str>, Vec<&'static str>), St
 }
 
 #[test]
-fn without_credentials_there_is_no_source_and_no_error() {
+fn no_credentials_configure_no_source() {
     assert_eq!(names(&[]), Ok((vec![], vec![])));
     let sources = Sources::from_args(&args(&[]), &RequestBudget::in_memory()).expect("defaults work");
     assert!(!sources.has_source(Platform::Instagram) && !sources.has_source(Platform::Tiktok));
@@ -38,7 +38,7 @@ fn without_credentials_there_is_no_source_and_no_error() {
 }
 
 #[test]
-fn credentials_make_sources_in_the_default_order_or_the_one_given() {
+fn credentials_enable_sources_in_order() {
     assert_eq!(names(&[&GRAPH]), Ok((vec!["instagram-graph"], vec![])));
     assert_eq!(
         names(&[&GRAPH, &RESEARCH, &HTTP]),
@@ -49,7 +49,7 @@ fn credentials_make_sources_in_the_default_order_or_the_one_given() {
 }
 
 #[test]
-fn what_is_named_but_cannot_work_is_an_error_that_names_the_variable() {
+fn unusable_source_is_an_error_that_names_the_variable() {
     for (parts, expected) in [
         (&["--instagram-sources=instagram-graph"] as &[&str], "TIDEMARK_INSTAGRAM_GRAPH_USER_ID"),
         (
@@ -68,21 +68,21 @@ fn what_is_named_but_cannot_work_is_an_error_that_names_the_variable() {
         assert!(error.contains(expected), "{parts:?}: {error}");
         assert!(!error.contains("user:pass"), "{error}");
     }
-    let unreadable = Sources::from_args(
+    let invalid_token = Sources::from_args(
         &args(&[&["--instagram-graph-user-id=1", "--instagram-graph-token=a\nb"]]),
         &RequestBudget::in_memory(),
     );
-    assert!(matches!(unreadable, Err(ConfigError::Setup { .. })));
+    assert!(matches!(invalid_token, Err(ConfigError::Setup { .. })));
 }
 
 #[test]
-fn secrets_are_in_no_debug_output() {
-    let shown = format!("{:?}", args(&[&GRAPH, &RESEARCH, &HTTP, &["--http-source-token=t-secret"]]));
-    assert!(shown.contains("[redacted]") && !shown.contains("-secret"), "{shown}");
+fn debug_output_contains_no_secret() {
+    let debug = format!("{:?}", args(&[&GRAPH, &RESEARCH, &HTTP, &["--http-source-token=t-secret"]]));
+    assert!(debug.contains("[redacted]") && !debug.contains("-secret"), "{debug}");
 }
 
 #[test]
-fn what_can_be_read_follows_from_the_sources() {
+fn readable_platforms_follow_from_the_sources() {
     let readable = |parts: &[&[&str]]| {
         Sources::from_args(&args(parts), &RequestBudget::in_memory()).expect("a configuration").readable()
     };

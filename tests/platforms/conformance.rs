@@ -1,373 +1,268 @@
-//! `tidemark source check`: collectors that keep to the contract pass, and each rule fails where it is broken.
+//! `tidemark source check`: conforming collectors pass, and each rule detects its violation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidemark::model::platform::Platform;
-use tidemark::model::secret::Secret;
 use tidemark::platforms::conformance::{Collector, RuleOutcome, RuleResult, Samples, check};
 use tidemark::platforms::http_client::RequestLimits;
 use tidemark::platforms::source::Source;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use url::Url;
 
+use crate::collector::{
+    CollectorRequest, CollectorResponse, TOKEN, all_posts, conforming, error, response, serve,
+};
 use crate::example::Example;
 use crate::{LIMITS, depth, http_source, key, now};
 
-const TOKEN: &str = "the-right-token";
-const ID: &str = "178";
-
-/// A request as the small collector below sees it.
-struct Asked {
-    path: String,
-    query: BTreeMap<String, String>,
-    token: Option<String>,
-}
-
-impl Asked {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.query.get(name).map(String::as_str)
-    }
-
-    fn is_account(&self) -> bool {
-        self.path.contains("/accounts/")
-    }
-
-    fn username(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or_default()
-    }
-}
-
-/// What it answers.
-#[derive(Clone)]
-struct Reply {
-    status: u16,
-    content_type: &'static str,
-    location: bool,
-    body: Value,
-}
-
-fn reply(status: u16, body: Value) -> Reply {
-    Reply { status, content_type: "application/json", location: false, body }
-}
-
-fn refusal(status: u16, code: &str) -> Reply {
-    reply(status, json!({"error": {"code": code, "message": "no"}}))
-}
-
-/// Seven posts, a day apart, the newest first.
-fn every_post() -> Vec<Value> {
-    (1..=7)
-        .rev()
-        .map(|day| {
-            json!({"id": format!("90{day}"), "shortcode": format!("C{day}"), "create_time": format!("2026-03-0{day}T10:00:00Z"),
-                "view_count": day, "like_count": 1})
-        })
-        .collect()
-}
-
-/// Answers as the contract says: one account, pages of three.
-fn right(asked: &Asked) -> Reply {
-    if asked.token.as_deref() != Some(TOKEN) {
-        return refusal(401, "unauthorized");
-    }
-    if !asked.is_account() {
-        let found = every_post().into_iter().find(|post| match asked.get("id") {
-            Some(id) => post["id"] == id,
-            None => asked.get("shortcode").is_some_and(|code| post["shortcode"] == code),
-        });
-        return found.map_or(refusal(404, "not_found"), |post| reply(200, json!({"post": post})));
-    }
-    if asked.get("id").map_or(asked.username() != "some.one", |id| id != ID) {
-        return refusal(404, "not_found");
-    }
-    let posts: Vec<Value> = every_post()
-        .into_iter()
-        .filter(|post| asked.get("not_before").is_none_or(|day| post["create_time"].as_str().unwrap() >= day))
-        .collect();
-    let start = asked.get("cursor").map_or(0, |cursor| cursor.parse().unwrap());
-    let wanted: usize = asked.get("max_posts").map_or(3, |most| most.parse().unwrap());
-    let end = posts.len().min(start + wanted.min(3));
-    let next = (end < posts.len()).then(|| end.to_string());
-    reply(
-        200,
-        json!({"profile": {"id": ID, "username": "some.one", "follower_count": 5},
-        "posts": posts[start.min(end)..end], "next": next}),
-    )
-}
-
-/// Serves answers that a test has a hand in.
-async fn serve(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Collector {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base = Url::parse(&format!("http://{}/api", listener.local_addr().unwrap())).unwrap();
-    let answer = Arc::new(answer);
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let answer = Arc::clone(&answer);
-            tokio::spawn(async move {
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    let mut byte = [0];
-                    if stream.read_exact(&mut byte).await.is_err() {
-                        return;
-                    }
-                    head.push(byte[0]);
-                }
-                let head = String::from_utf8(head).unwrap();
-                let target = head.split(' ').nth(1).unwrap();
-                let url = Url::parse(&format!("http://x{target}")).unwrap();
-                let token = head.lines().find_map(|line| line.strip_prefix("authorization: Bearer "));
-                let asked = Asked {
-                    path: url.path().to_owned(),
-                    query: url.query_pairs().into_owned().collect(),
-                    token: token.map(str::to_owned),
-                };
-                let Reply { status, content_type, location, body } = answer(&asked);
-                let body = body.to_string();
-                let location = if location { "location: /api/\r\n" } else { "" };
-                let head = format!(
-                    "HTTP/1.1 {status} X\r\nconnection: close\r\n{location}content-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
-                    body.len()
-                );
-                let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
-            });
-        }
-    });
-    Collector { base, token: Some(Secret::new(TOKEN)), limits: LIMITS }
-}
-
-fn known(username: &str) -> Samples {
+fn sample(username: &str) -> Samples {
     Samples { username: Some(username.to_owned()), ..Samples::default() }
 }
 
-fn rules(findings: &[RuleResult], outcome: RuleOutcome) -> BTreeSet<&'static str> {
-    findings.iter().filter(|finding| finding.outcome == outcome).map(|finding| finding.rule).collect()
+fn rules(results: &[RuleResult], outcome: RuleOutcome) -> BTreeSet<&'static str> {
+    results.iter().filter(|result| result.outcome == outcome).map(|result| result.rule).collect()
 }
 
-/// Checks a collector whose right answers are changed, and returns the rules that it breaks.
-async fn broken(
-    change: impl Fn(&Asked, Reply) -> Reply + Send + Sync + 'static,
+/// Checks a collector whose conforming responses are changed, and returns the failed rules.
+async fn failed_rules(
+    change: impl Fn(&CollectorRequest, CollectorResponse) -> CollectorResponse + Send + Sync + 'static,
 ) -> (Vec<&'static str>, Vec<RuleResult>) {
-    let collector = serve(move |asked| change(asked, right(asked))).await;
-    let findings = check(&collector, Platform::Instagram, &known("some.one")).await.unwrap();
-    (rules(&findings, RuleOutcome::Fail).into_iter().collect(), findings)
+    let collector = serve(move |request| change(request, conforming(request))).await;
+    let results = check(&collector, Platform::Instagram, &sample("some.one")).await.unwrap();
+    (rules(&results, RuleOutcome::Fail).into_iter().collect(), results)
 }
 
 #[tokio::test]
-async fn a_collector_that_keeps_to_the_contract_passes() {
-    let (fails, findings) = broken(|_, right| right).await;
-    assert_eq!(fails, [""; 0], "{findings:#?}");
-    assert_eq!(rules(&findings, RuleOutcome::Skip), BTreeSet::new(), "{findings:#?}");
-    assert_eq!(findings.len(), 16, "{findings:#?}");
+async fn conforming_collector_passes() {
+    let (failed, results) = failed_rules(|_, conforming| conforming).await;
+    assert_eq!(failed, [""; 0], "{results:#?}");
+    assert_eq!(rules(&results, RuleOutcome::Skip), BTreeSet::new(), "{results:#?}");
+    assert_eq!(results.len(), 16, "{results:#?}");
 }
 
-#[tokio::test]
-async fn each_rule_fails_where_it_is_broken() {
-    let ok = |reply: &Reply| reply.status == 200;
-    let on_posts = ["post-by-id", "post-by-shortcode", "unknown-post"];
-    let (fails, findings) = broken(|asked, right| match asked.is_account() {
-        true => right,
-        false => Reply { location: true, ..reply(302, json!({})) },
-    })
-    .await;
-    assert_eq!(fails[0], "answers", "{findings:#?}");
-    assert_eq!(fails[1..], on_posts);
-    type Change = Box<dyn Fn(&Asked, Reply) -> Reply + Send + Sync>;
-    let cases: Vec<(&str, Change)> = vec![
-        ("json", Box::new(|_, right| Reply { content_type: "text/html", ..right })),
+type Change = Box<dyn Fn(&CollectorRequest, CollectorResponse) -> CollectorResponse + Send + Sync>;
+
+/// Changes of all responses and of accounts, each with the rule that it violates.
+fn account_violations() -> Vec<(&'static str, Change)> {
+    vec![
+        ("json", Box::new(|_, valid| CollectorResponse { content_type: "text/html", ..valid })),
         (
             "schema",
-            Box::new(move |asked, mut right| {
-                if ok(&right) && asked.is_account() {
-                    right.body["posts"][0]["like_count"] = json!("1");
+            Box::new(|request, mut valid| {
+                if valid.is_ok() && request.is_account() {
+                    valid.body["posts"][0]["like_count"] = json!("1");
                 }
-                right
+                valid
             }),
         ),
-        ("errors", Box::new(move |_, right| if ok(&right) { right } else { Reply { status: 400, ..right } })),
+        (
+            "errors",
+            Box::new(
+                |_, valid| if valid.is_ok() { valid } else { CollectorResponse { status: 400, ..valid } },
+            ),
+        ),
         (
             "account",
-            Box::new(move |asked, mut right| {
-                if ok(&right) && asked.is_account() && asked.get("id").is_none() {
-                    right.body["profile"]["username"] = json!("other.one");
+            Box::new(|request, mut valid| {
+                if valid.is_ok() && request.is_account() && request.get("id").is_none() {
+                    valid.body["profile"]["username"] = json!("other.one");
                 }
-                right
-            }),
-        ),
-        (
-            "paging",
-            Box::new(move |asked, mut right| {
-                // The last post of a page comes again on the next one.
-                if asked.get("cursor") == Some("3") {
-                    right.body["posts"].as_array_mut().unwrap().insert(0, every_post()[2].clone());
-                }
-                right
+                valid
             }),
         ),
         (
             "values",
-            Box::new(move |asked, mut right| {
-                if ok(&right) && asked.is_account() {
-                    right.body["posts"][0]["view_count"] = json!(9_223_372_036_854_775_807_i64);
+            Box::new(|request, mut valid| {
+                if valid.is_ok() && request.is_account() {
+                    valid.body["posts"][0]["view_count"] = json!(9_223_372_036_854_775_807_i64);
                 }
-                right
-            }),
-        ),
-        (
-            "newest",
-            Box::new(move |asked, mut right| {
-                if asked.get("max_posts") == Some("2") && asked.get("id").is_none() && ok(&right) {
-                    right.body["posts"] = json!([every_post()[6], every_post()[5]]);
-                }
-                right
-            }),
-        ),
-        (
-            "not-before",
-            Box::new(move |asked, mut right| {
-                let day = asked.get("not_before").unwrap_or_default().to_owned();
-                if let Some(posts) = right.body["posts"].as_array_mut() {
-                    posts.retain(|post| !post["create_time"].as_str().unwrap().starts_with(&day));
-                }
-                right
+                valid
             }),
         ),
         (
             "account-by-id",
-            Box::new(move |asked, right| {
-                let by_id = asked.get("id").is_some() && asked.username() == "some.one";
-                if by_id { refusal(404, "not_found") } else { right }
+            Box::new(|request, valid| {
+                let by_id = request.get("id").is_some() && request.username() == "some.one";
+                if by_id { error(404, "not_found") } else { valid }
             }),
         ),
         (
             "rename",
-            Box::new(move |asked, mut right| {
-                if ok(&right) && asked.is_account() && asked.username() != "some.one" {
-                    right.body["profile"] = json!({"id": "999", "username": "somebody.else"});
+            Box::new(|request, mut valid| {
+                if valid.is_ok() && request.is_account() && request.username() != "some.one" {
+                    valid.body["profile"] = json!({"id": "999", "username": "another.one"});
                 }
-                right
+                valid
             }),
         ),
         (
             "unknown-account",
-            Box::new(move |asked, right| {
-                let unknown = asked.is_account() && right.status == 404;
-                if unknown { reply(200, json!({"profile": {}, "posts": [], "next": null})) } else { right }
+            Box::new(|request, valid| {
+                let is_unknown = request.is_account() && valid.status == 404;
+                let empty = || response(200, json!({"profile": {}, "posts": [], "next": null}));
+                if is_unknown { empty() } else { valid }
+            }),
+        ),
+    ]
+}
+
+/// Changes of posts and of the token check, each with the rule that it violates.
+fn post_violations() -> Vec<(&'static str, Change)> {
+    vec![
+        (
+            "paging",
+            Box::new(|request, mut valid| {
+                // The last post of a page is repeated on the next one.
+                if request.get("cursor") == Some("3") {
+                    valid.body["posts"].as_array_mut().unwrap().insert(0, all_posts()[2].clone());
+                }
+                valid
+            }),
+        ),
+        (
+            "newest",
+            Box::new(|request, mut valid| {
+                if request.get("max_posts") == Some("2") && request.get("id").is_none() && valid.is_ok() {
+                    valid.body["posts"] = json!([all_posts()[6], all_posts()[5]]);
+                }
+                valid
+            }),
+        ),
+        (
+            "not-before",
+            Box::new(|request, mut valid| {
+                let day = request.get("not_before").unwrap_or_default().to_owned();
+                if let Some(posts) = valid.body["posts"].as_array_mut() {
+                    posts.retain(|post| !post["create_time"].as_str().unwrap().starts_with(&day));
+                }
+                valid
             }),
         ),
         (
             "unknown-post",
-            Box::new(move |asked, right| {
-                let unknown = asked.get("id").is_some() && !asked.is_account() && right.status == 404;
-                if unknown { reply(200, json!({"post": every_post()[0]})) } else { right }
+            Box::new(|request, valid| {
+                let is_unknown = request.get("id").is_some() && !request.is_account() && valid.status == 404;
+                if is_unknown { response(200, json!({"post": all_posts()[0]})) } else { valid }
             }),
         ),
         (
             "post-by-id",
-            Box::new(move |asked, right| {
-                let known = asked.get("id").is_some() && !asked.is_account() && ok(&right);
-                if known { reply(200, json!({"post": every_post()[4]})) } else { right }
+            Box::new(|request, valid| {
+                let by_id = request.get("id").is_some() && !request.is_account() && valid.is_ok();
+                if by_id { response(200, json!({"post": all_posts()[4]})) } else { valid }
             }),
         ),
         (
             "post-by-shortcode",
-            Box::new(move |asked, right| {
-                let unknown = asked.get("shortcode").is_some() && right.status == 404;
-                if unknown { reply(200, json!({"post": {"id": "5"}})) } else { right }
+            Box::new(|request, valid| {
+                let is_unknown = request.get("shortcode").is_some() && valid.status == 404;
+                if is_unknown { response(200, json!({"post": {"id": "5"}})) } else { valid }
             }),
         ),
         (
             "token",
-            Box::new(move |asked, _| {
-                right(&Asked {
+            Box::new(|request, _| {
+                conforming(&CollectorRequest {
                     token: Some(TOKEN.to_owned()),
-                    path: asked.path.clone(),
-                    query: asked.query.clone(),
+                    path: request.path.clone(),
+                    query: request.query.clone(),
                 })
             }),
         ),
-    ];
-    for (rule, change) in cases {
-        let (fails, findings) = broken(change).await;
-        assert_eq!(fails, [rule], "{rule}: {findings:#?}");
-        let finding = findings.iter().find(|finding| finding.rule == rule).unwrap();
-        assert!(finding.detail.as_ref().is_some_and(|detail| detail.len() > 10), "{finding:?}");
+    ]
+}
+
+#[tokio::test]
+async fn each_rule_detects_its_violation() {
+    for (rule, change) in account_violations().into_iter().chain(post_violations()) {
+        let (failed, results) = failed_rules(change).await;
+        assert_eq!(failed, [rule], "{rule}: {results:#?}");
+        let result = results.iter().find(|result| result.rule == rule).unwrap();
+        assert!(result.detail.as_ref().is_some_and(|detail| detail.len() > 10), "{result:?}");
     }
 }
 
 #[tokio::test]
-async fn paging_without_end_and_a_server_without_answer_end_the_check() {
-    let (fails, findings) = broken(|asked, mut right| {
-        if asked.is_account() && right.status == 200 {
-            right.body["next"] = json!("1");
-        }
-        right
+async fn redirect_fails_the_rules_of_its_operation() {
+    let (failed, results) = failed_rules(|request, valid| match request.is_account() {
+        true => valid,
+        false => CollectorResponse { has_location: true, ..response(302, json!({})) },
     })
     .await;
-    assert_eq!(fails, ["paging"], "{findings:#?}");
-    assert!(rules(&findings, RuleOutcome::Skip).contains("newest"), "{findings:#?}");
-
-    // It takes connections and says nothing.
-    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base = Url::parse(&format!("http://{}", silent.local_addr().unwrap())).unwrap();
-    let limits = RequestLimits { timeout: Duration::from_millis(50), ..LIMITS };
-    let began = Instant::now();
-    let collector = Collector { base, token: None, limits };
-    let findings = check(&collector, Platform::Tiktok, &known("some.one")).await.unwrap();
-    assert!(
-        rules(&findings, RuleOutcome::Fail).is_superset(&BTreeSet::from(["answers", "account"])),
-        "{findings:#?}"
-    );
-    assert_eq!(rules(&findings, RuleOutcome::Pass), BTreeSet::new());
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-}
-
-/// Runs the command, and returns its status and its findings by rule.
-async fn command(line: &[&str]) -> (Option<i32>, BTreeMap<String, Value>, String) {
-    let line: Vec<String> = line.iter().map(|part| (*part).to_owned()).collect();
-    let ended = tokio::task::spawn_blocking(move || {
-        Command::new(env!("CARGO_BIN_EXE_tidemark"))
-            .args(["source", "check", "--json"])
-            .args(line)
-            .output()
-            .unwrap()
-    });
-    let ended = ended.await.unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    let findings: Vec<Value> = serde_json::from_slice(&ended.stdout).unwrap_or_default();
-    let by_rule = findings.into_iter().map(|finding| (finding["rule"].as_str().unwrap().to_owned(), finding));
-    (ended.status.code(), by_rule.collect(), said)
+    assert_eq!(failed[0], "answers", "{results:#?}");
+    assert_eq!(failed[1..], ["post-by-id", "post-by-shortcode", "unknown-post"]);
 }
 
 #[tokio::test]
-async fn the_sandbox_keeps_every_rule_on_both_platforms() {
+async fn endless_paging_ends_the_check() {
+    let (failed, results) = failed_rules(|request, mut valid| {
+        if request.is_account() && valid.is_ok() {
+            valid.body["next"] = json!("1");
+        }
+        valid
+    })
+    .await;
+    assert_eq!(failed, ["paging"], "{results:#?}");
+    assert!(rules(&results, RuleOutcome::Skip).contains("newest"), "{results:#?}");
+}
+
+#[tokio::test]
+async fn silent_collector_ends_the_check() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = Url::parse(&format!("http://{}", silent.local_addr().unwrap())).unwrap();
+    let limits = RequestLimits { timeout: Duration::from_millis(50), ..LIMITS };
+    let collector = Collector { base, token: None, limits };
+    let results = check(&collector, Platform::Tiktok, &sample("some.one")).await.unwrap();
+    let failed = rules(&results, RuleOutcome::Fail);
+    assert!(failed.is_superset(&BTreeSet::from(["answers", "account"])), "{results:#?}");
+    assert_eq!(rules(&results, RuleOutcome::Pass), BTreeSet::new());
+}
+
+/// Runs the command, and returns its exit code, its results by rule and its standard error.
+async fn run_command(arguments: &[&str]) -> (Option<i32>, BTreeMap<String, Value>, String) {
+    let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    let output = tokio::task::spawn_blocking(move || {
+        Command::new(env!("CARGO_BIN_EXE_tidemark"))
+            .args(["source", "check", "--json"])
+            .args(arguments)
+            .output()
+            .unwrap()
+    });
+    let output = output.await.unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let results: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let by_rule = results.into_iter().map(|result| (result["rule"].as_str().unwrap().to_owned(), result));
+    (output.status.code(), by_rule.collect(), stderr)
+}
+
+#[tokio::test]
+async fn sandbox_conforms_on_both_platforms() {
     let sandbox = crate::sandboxed::sandbox().await;
     for platform in Platform::ALL {
-        let name = crate::sandboxed::someone(&sandbox, platform).username;
+        let username = crate::sandboxed::any_account(&sandbox, platform).username;
         let url = format!("{}/http", sandbox.url);
         let token = format!("--token={}", tidemark::sandbox::http_source::TOKEN);
-        let line = [url.as_str(), "--platform", platform.as_str(), "--username", &name, &token];
-        let (status, findings, said) = command(&line).await;
-        assert_eq!(status, Some(0), "{said} {findings:#?}");
-        for (rule, finding) in &findings {
+        let arguments = [url.as_str(), "--platform", platform.as_str(), "--username", &username, &token];
+        let (code, results, stderr) = run_command(&arguments).await;
+        assert_eq!(code, Some(0), "{stderr} {results:#?}");
+        for (rule, result) in &results {
             let expected =
                 if platform == Platform::Tiktok && rule == "post-by-shortcode" { "skip" } else { "pass" };
-            assert_eq!(finding["outcome"], expected, "{finding}");
+            assert_eq!(result["outcome"], expected, "{result}");
         }
-        assert!(findings["paging"]["detail"].as_str().unwrap().contains("2 pages"), "{findings:#?}");
+        assert!(results["paging"]["detail"].as_str().unwrap().contains("2 pages"), "{results:#?}");
     }
     sandbox.stop().await;
 }
 
 #[tokio::test]
-async fn the_example_of_the_documentation_keeps_every_rule_and_can_be_read() {
+async fn documented_example_conforms_and_can_be_read() {
     for platform in Platform::ALL {
         let example = Example::start(Some("tide"));
-        let line = [
+        let arguments = [
             example.url.as_str(),
             "--platform",
             platform.as_str(),
@@ -376,30 +271,32 @@ async fn the_example_of_the_documentation_keeps_every_rule_and_can_be_read() {
             "--token",
             "tide",
         ];
-        let (status, findings, said) = command(&line).await;
-        assert_eq!(status, Some(0), "{said} {findings:#?}");
-        let skipped: Vec<_> = findings.values().filter(|finding| finding["outcome"] != "pass").collect();
+        let (code, results, stderr) = run_command(&arguments).await;
+        assert_eq!(code, Some(0), "{stderr} {results:#?}");
+        let skipped: Vec<_> = results.values().filter(|result| result["outcome"] != "pass").collect();
         assert_eq!(skipped.len(), usize::from(platform == Platform::Tiktok), "{skipped:#?}");
     }
     let example = Example::start(None);
     let base = Url::parse(&example.url).unwrap();
     let source = http_source(&base, LIMITS, Platform::Instagram);
-    let answer =
-        source.fetch_account(&key("tide.lines"), depth(100, "2000-01-01"), now()).await.expect("an answer");
-    assert_eq!((answer.posts.len(), answer.profile.follower_count), (45, Some(4200)));
+    let fetched = source
+        .fetch_account(&key("tide.lines"), depth(100, "2000-01-01"), now())
+        .await
+        .expect("the fetch succeeds");
+    assert_eq!((fetched.posts.len(), fetched.profile.follower_count), (45, Some(4200)));
 }
 
 #[tokio::test]
-async fn the_command_tells_what_is_broken_and_what_it_was_not_given() {
-    let (status, findings, said) = command(&["http://127.0.0.1:9/"]).await;
-    assert_eq!(status, Some(1), "{said}");
+async fn command_reports_failed_and_skipped_rules() {
+    let (code, results, stderr) = run_command(&["http://127.0.0.1:9/"]).await;
+    assert_eq!(code, Some(1), "{stderr}");
     assert_eq!(
-        (&findings["answers"]["outcome"], &findings["newest"]["outcome"]),
+        (&results["answers"]["outcome"], &results["newest"]["outcome"]),
         (&json!("fail"), &json!("skip"))
     );
-    assert!(said.contains("broken"), "{said}");
-    let (status, _, said) = command(&["ftp://x/"]).await;
-    assert!(status == Some(1) && said.contains("http or https URL"), "{said}");
-    let (status, _, said) = command(&["http://127.0.0.1:9/", "--username", "a"]).await;
-    assert!(status == Some(2) && said.contains("--platform"), "{said}");
+    assert!(stderr.contains(" failed"), "{stderr}");
+    let (code, _, stderr) = run_command(&["ftp://x/"]).await;
+    assert!(code == Some(1) && stderr.contains("http or https URL"), "{stderr}");
+    let (code, _, stderr) = run_command(&["http://127.0.0.1:9/", "--username", "a"]).await;
+    assert!(code == Some(2) && stderr.contains("--platform"), "{stderr}");
 }

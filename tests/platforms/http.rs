@@ -1,4 +1,4 @@
-//! The open contract: what a collector may answer and how it is understood.
+//! The HTTP source contract: how responses of a collector are read.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use tidemark::model::counters::Counters;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::source::{AccountKey, PostKey, Source, SourceError};
 
-use crate::canned::{self, Canned, Say};
+use crate::canned::{self, CannedResponse, CannedServer};
 use crate::{LIMITS, depth, http_source, key, now, time};
 
-async fn account(
+async fn fetch_account(
     platform: Platform,
-    script: Vec<Say>,
+    script: Vec<CannedResponse>,
 ) -> Result<tidemark::platforms::source::FetchedAccount, SourceError> {
-    let server = Canned::start(script).await;
+    let server = CannedServer::start(script).await;
     http_source(&server.url, LIMITS, platform)
         .fetch_account(&key("some.one"), depth(9, "2026-01-01"), now())
         .await
@@ -24,7 +24,7 @@ fn row(id: &str, time: &str) -> Value {
 }
 
 #[tokio::test]
-async fn pages_are_followed_and_every_counter_is_kept() {
+async fn all_pages_and_counters_are_read() {
     let mut full = row("1", "2026-03-01T00:00:00Z");
     for (number, name) in Counters::NAMES.iter().enumerate() {
         full[*name] = json!(number + 1);
@@ -34,17 +34,18 @@ async fn pages_are_followed_and_every_counter_is_kept() {
     let first = json!({"profile": {"id": "9", "username": "other.name", "follower_count": 3}, "posts": [full], "next": "n2"});
     let second = json!({"profile": {"id": "9"}, "posts": [row("1", "2026-03-01T00:00:00Z"), row("2", "2026-03-05T00:00:00Z"),
         row("3", "2025-12-31T23:59:59Z")], "next": null});
-    let server = Canned::start(vec![canned::json(200, &first), canned::json(200, &second)]).await;
+    let server = CannedServer::start(vec![canned::json(200, &first), canned::json(200, &second)]).await;
     let source = http_source(&server.url, LIMITS, Platform::Instagram);
     let key = AccountKey { username: "some.one".to_owned(), platform_id: Some("9".to_owned()) };
-    let answer = source.fetch_account(&key, depth(9, "2026-01-01"), now()).await.expect("an answer");
-    assert_eq!(answer.profile.username, "other.name");
-    let ids: Vec<&str> = answer.posts.iter().map(|post| post.external_id.as_str()).collect();
-    assert_eq!(ids, ["2", "1"], "newest first, once each, none too old");
+    let fetched =
+        source.fetch_account(&key, depth(9, "2026-01-01"), now()).await.expect("the fetch succeeds");
+    assert_eq!(fetched.profile.username, "other.name");
+    let ids: Vec<&str> = fetched.posts.iter().map(|post| post.external_id.as_str()).collect();
+    assert_eq!(ids, ["2", "1"], "newest first, without duplicates and too old posts");
     let expected = Counters::from_array(std::array::from_fn(|number| Some(number as i64 + 1)));
-    assert_eq!(answer.posts[1].counters, expected);
-    assert_eq!(answer.posts[1].url.as_deref(), Some("https://www.instagram.com/p/CSr71Gzlqo4/"));
-    assert_eq!(answer.posts[1].platform_data, json!({"audio": "x"}));
+    assert_eq!(fetched.posts[1].counters, expected);
+    assert_eq!(fetched.posts[1].url.as_deref(), Some("https://www.instagram.com/p/CSr71Gzlqo4/"));
+    assert_eq!(fetched.posts[1].platform_data, json!({"audio": "x"}));
     let requests = server.requests();
     assert!(
         requests[0]
@@ -55,17 +56,18 @@ async fn pages_are_followed_and_every_counter_is_kept() {
 }
 
 #[tokio::test]
-async fn a_play_is_a_view_on_tiktok() {
+async fn tiktok_views_are_plays() {
     let mut post = row("1", "2026-03-01T00:00:00Z");
     post["view_count"] = json!(10);
     post["play_count"] = json!(99);
-    let answer =
-        account(Platform::Tiktok, vec![canned::json(200, &json!({"profile": {}, "posts": [post]}))]).await;
-    assert_eq!(answer.expect("an answer").posts[0].counters.play_count, Some(10));
+    let fetched =
+        fetch_account(Platform::Tiktok, vec![canned::json(200, &json!({"profile": {}, "posts": [post]}))])
+            .await;
+    assert_eq!(fetched.expect("the fetch succeeds").posts[0].counters.play_count, Some(10));
 }
 
 #[tokio::test]
-async fn errors_are_told_by_their_code() {
+async fn error_code_decides_the_source_error() {
     let error = |status: u16, code: &str, more: Value| {
         let mut error = json!({"code": code, "message": "m"});
         for (name, value) in more.as_object().into_iter().flatten() {
@@ -74,31 +76,35 @@ async fn errors_are_told_by_their_code() {
         canned::json(status, &json!({"error": error}))
     };
     let retry_at = json!({"retry_at": "2026-03-10T12:05:00Z"});
-    let far = json!({"retry_at": "2036-03-10T12:05:00Z"});
-    for (say, expected) in [
+    let far_future = json!({"retry_at": "2036-03-10T12:05:00Z"});
+    for (response, expected) in [
         (error(404, "not_found", json!({})), SourceError::NotFound("m".to_owned())),
         (
             error(429, "rate_limited", retry_at),
             SourceError::RateLimited { until: time("2026-03-10T12:05:00Z") },
         ),
-        (error(429, "rate_limited", far), SourceError::RateLimited { until: now() + TimeDelta::days(1) }),
+        (
+            error(429, "rate_limited", far_future),
+            SourceError::RateLimited { until: now() + TimeDelta::days(1) },
+        ),
         (error(401, "unauthorized", json!({})), SourceError::Credentials("m".to_owned())),
         (error(503, "unavailable", json!({})), SourceError::Transient("m".to_owned())),
         (error(501, "unsupported", json!({})), SourceError::Unsupported),
-        // A refusal inside of a 200 is a refusal.
+        // Also with status 200.
         (error(200, "not_found", json!({})), SourceError::NotFound("m".to_owned())),
         (canned::json(500, &json!({})), SourceError::Transient("HTTP 500".to_owned())),
         (canned::json(401, &json!({})), SourceError::Credentials("HTTP 401".to_owned())),
     ] {
-        assert_eq!(account(Platform::Instagram, vec![say]).await, Err(expected));
+        assert_eq!(fetch_account(Platform::Instagram, vec![response]).await, Err(expected));
     }
-    // A 404 without the contract's code is a wrong address, and makes no account unavailable.
-    let lost = account(Platform::Instagram, vec![canned::json(404, &json!({"detail": "Not Found"}))]).await;
-    assert!(matches!(lost, Err(SourceError::Malformed(_))), "{lost:?}");
+    // A 404 without the contract's code is a wrong URL, not a missing account.
+    let unknown_path =
+        fetch_account(Platform::Instagram, vec![canned::json(404, &json!({"detail": "Not Found"}))]).await;
+    assert!(matches!(unknown_path, Err(SourceError::Malformed(_))), "{unknown_path:?}");
 }
 
 #[tokio::test]
-async fn answers_of_another_shape_are_malformed() {
+async fn unexpected_shape_is_malformed() {
     for body in [
         json!([]),
         json!({"posts": []}),
@@ -106,21 +112,22 @@ async fn answers_of_another_shape_are_malformed() {
         json!({"profile": {}, "posts": [{"like_count": 1}]}),
         json!({"profile": {}, "posts": ["x"]}),
     ] {
-        let answer = account(Platform::Instagram, vec![canned::json(200, &body)]).await;
-        assert!(matches!(answer, Err(SourceError::Malformed(_))), "{body}: {answer:?}");
+        let fetched = fetch_account(Platform::Instagram, vec![canned::json(200, &body)]).await;
+        assert!(matches!(fetched, Err(SourceError::Malformed(_))), "{body}: {fetched:?}");
     }
     let endless = json!({"profile": {}, "posts": [], "next": "same"});
-    let answer = account(Platform::Instagram, vec![canned::json(200, &endless)]).await;
-    assert!(matches!(answer, Err(SourceError::Malformed(_))), "{answer:?}");
+    let fetched = fetch_account(Platform::Instagram, vec![canned::json(200, &endless)]).await;
+    assert!(matches!(fetched, Err(SourceError::Malformed(_))), "{fetched:?}");
 }
 
 #[tokio::test]
-async fn a_post_is_asked_for_by_any_name() {
+async fn post_is_requested_by_id_or_shortcode() {
     let server =
-        Canned::start(vec![canned::json(200, &json!({"post": row("5", "2026-03-01T00:00:00Z")}))]).await;
+        CannedServer::start(vec![canned::json(200, &json!({"post": row("5", "2026-03-01T00:00:00Z")}))])
+            .await;
     let source = http_source(&server.url, LIMITS, Platform::Instagram);
-    let by_code = PostKey { external_id: None, shortcode: Some("CSr-_1".to_owned()), username: None };
-    assert_eq!(source.fetch_post(&by_code, now()).await.expect("the post").external_id, "5");
+    let by_shortcode = PostKey { external_id: None, shortcode: Some("CSr-_1".to_owned()), username: None };
+    assert_eq!(source.fetch_post(&by_shortcode, now()).await.expect("the post").external_id, "5");
     let by_id =
         PostKey { external_id: Some("5".to_owned()), shortcode: None, username: Some("a b".to_owned()) };
     source.fetch_post(&by_id, now()).await.expect("the post");
@@ -133,6 +140,6 @@ async fn a_post_is_asked_for_by_any_name() {
             "GET /base/v1/instagram/posts?id=5&username=a+b HTTP/1.1",
         ]
     );
-    let nameless = PostKey { external_id: None, shortcode: None, username: None };
-    assert_eq!(source.fetch_post(&nameless, now()).await, Err(SourceError::Unsupported));
+    let empty = PostKey { external_id: None, shortcode: None, username: None };
+    assert_eq!(source.fetch_post(&empty, now()).await, Err(SourceError::Unsupported));
 }

@@ -1,6 +1,7 @@
-//! The sources of platform data: real clients against recorded answers, canned ones and the sandbox.
+//! The sources of platform data, against recorded and canned responses and the sandbox.
 
 mod canned;
+mod collector;
 mod config;
 mod conformance;
 mod example;
@@ -31,7 +32,7 @@ pub const LIMITS: RequestLimits =
     RequestLimits { timeout: Duration::from_secs(5), max_response_bytes: 2 * 1024 * 1024 };
 
 pub fn time(text: &str) -> DateTime<Utc> {
-    text.parse().expect("the test names a time")
+    text.parse().expect("a valid time")
 }
 
 pub fn now() -> DateTime<Utc> {
@@ -43,11 +44,11 @@ pub fn key(username: &str) -> AccountKey {
 }
 
 pub fn depth(max_posts: usize, not_before: &str) -> Depth {
-    let not_before: NaiveDate = not_before.parse().expect("the test names a day");
+    let not_before: NaiveDate = not_before.parse().expect("a valid day");
     Depth { max_posts, not_before }
 }
 
-/// Limits that no test meets.
+/// A throttle that no test exhausts.
 pub fn throttle(source: &'static str) -> RateThrottle {
     RateThrottle::new(source, 100, None, RequestBudget::in_memory())
 }
@@ -61,7 +62,7 @@ pub fn graph_source(base: &Url, limits: RequestLimits, page_size: usize) -> Inst
         throttle: throttle("instagram-graph"),
         limits,
     })
-    .expect("the source is configured well")
+    .expect("a valid configuration")
 }
 
 pub fn research_source(base: &Url, limits: RequestLimits, page_size: usize) -> TiktokResearch {
@@ -73,7 +74,7 @@ pub fn research_source(base: &Url, limits: RequestLimits, page_size: usize) -> T
         throttle: throttle("tiktok-research"),
         limits,
     })
-    .expect("the source is configured well")
+    .expect("a valid configuration")
 }
 
 pub fn http_source(base: &Url, limits: RequestLimits, platform: Platform) -> HttpSource {
@@ -82,11 +83,11 @@ pub fn http_source(base: &Url, limits: RequestLimits, platform: Platform) -> Htt
         HttpSourceConfig { base: base.clone(), token, throttle: throttle("http"), limits },
         platform,
     )
-    .expect("the source is configured well")
+    .expect("a valid configuration")
 }
 
-/// The three sources in front of the same address.
-pub fn every_source(base: &Url, limits: RequestLimits) -> Vec<Arc<dyn Source>> {
+/// All three sources, with the same base URL.
+pub fn all_sources(base: &Url, limits: RequestLimits) -> Vec<Arc<dyn Source>> {
     vec![
         Arc::new(graph_source(base, limits, 50)),
         Arc::new(research_source(base, limits, 100)),

@@ -1,5 +1,6 @@
-//! Recorded answers of the platforms, replayed through the real client. They lie beside the repository, not in it;
-//! where they are missing, answers of the same shape, written down here, take their place.
+//! Recorded responses of the Instagram Graph API, replayed through the real client.
+//!
+//! The recordings are outside of the repository. Without them, responses of the same shape are used.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use tidemark::model::platform::Platform;
 use tidemark::platforms::http_client::HttpClient;
 use tidemark::platforms::source::{Source, SourceError};
 
-use crate::canned::{self, Canned};
+use crate::canned::{self, CannedServer};
 use crate::sandboxed::{base, sandbox};
 use crate::{LIMITS, depth, graph_source, key, now, time};
 
@@ -17,47 +18,50 @@ fn recorded(name: &str, fallback: Value) -> Value {
         .join("../shared/data/platform-responses/instagram-graph")
         .join(name);
     match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes).expect("a recorded answer is JSON"),
+        Ok(bytes) => serde_json::from_slice(&bytes).expect("recordings are JSON"),
         Err(_) => fallback,
     }
 }
 
 #[tokio::test]
-async fn a_profile_without_posts_is_read() {
+async fn profile_without_posts_is_read() {
     let fallback = json!({"business_discovery": {"id": "17841407673135339", "biography": "Follow us",
         "name": "Facebook for Developers", "username": "facebookfordevelopers",
         "profile_picture_url": "https://scontent.example/1.jpg", "followers_count": 64976, "media_count": 436},
         "id": "17841406338772941"});
     let server =
-        Canned::start(vec![canned::json(200, &recorded("discovery_user_fields.json", fallback))]).await;
+        CannedServer::start(vec![canned::json(200, &recorded("discovery_user_fields.json", fallback))]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    let answer = source
+    let fetched = source
         .fetch_account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now())
         .await
-        .expect("an answer");
-    assert_eq!(answer.profile.platform_id.as_deref(), Some("17841407673135339"));
-    assert_eq!(answer.profile.name.as_deref(), Some("Facebook for Developers"));
-    assert_eq!(answer.profile.follower_count, Some(64976));
-    assert_eq!(answer.profile.following_count, None);
-    assert_eq!(answer.profile.post_count, Some(436));
-    assert!(answer.profile.profile_pic_url.is_some_and(|url| url.starts_with("https://scontent")));
-    assert!(answer.posts.is_empty());
+        .expect("the fetch succeeds");
+    assert_eq!(fetched.profile.platform_id.as_deref(), Some("17841407673135339"));
+    assert_eq!(fetched.profile.name.as_deref(), Some("Facebook for Developers"));
+    assert_eq!(fetched.profile.follower_count, Some(64976));
+    assert_eq!(fetched.profile.following_count, None);
+    assert_eq!(fetched.profile.post_count, Some(436));
+    assert!(fetched.profile.profile_pic_url.is_some_and(|url| url.starts_with("https://scontent")));
+    assert!(fetched.posts.is_empty());
 }
 
 #[tokio::test]
-async fn a_profile_of_the_documentation_without_a_username_keeps_the_one_asked_for() {
+async fn missing_username_is_the_requested_one() {
     let fallback = json!({"business_discovery": {"followers_count": 267788, "media_count": 1205,
         "id": "17841401441775531"}, "id": "17841405309211844"});
-    let server = Canned::start(vec![canned::json(200, &recorded("docs_bluebottle.json", fallback))]).await;
+    let server =
+        CannedServer::start(vec![canned::json(200, &recorded("docs_bluebottle.json", fallback))]).await;
     let source = graph_source(&server.url, LIMITS, 50);
-    let answer =
-        source.fetch_account(&key("bluebottle"), depth(50, "2020-01-01"), now()).await.expect("an answer");
-    assert_eq!(answer.profile.username, "bluebottle");
-    assert_eq!(answer.profile.follower_count, Some(267_788));
+    let fetched = source
+        .fetch_account(&key("bluebottle"), depth(50, "2020-01-01"), now())
+        .await
+        .expect("the fetch succeeds");
+    assert_eq!(fetched.profile.username, "bluebottle");
+    assert_eq!(fetched.profile.follower_count, Some(267_788));
 }
 
 #[tokio::test]
-async fn pages_of_media_are_walked_by_their_cursors() {
+async fn media_pages_are_read_by_cursor() {
     let post = |id: &str, code: &str, time: &str| {
         json!({"id": id, "caption": "c", "comments_count": 3, "like_count": 50, "media_type": "IMAGE",
             "media_url": "https://scontent.example/1.jpg", "permalink": format!("https://www.instagram.com/p/{code}/"),
@@ -77,18 +81,18 @@ async fn pages_of_media_are_walked_by_their_cursors() {
         .collect();
     let cursor =
         pages[0]["business_discovery"]["media"]["paging"]["cursors"]["after"].as_str().expect("a cursor");
-    // The recording ends in the middle of a walk: what comes after is an empty page.
+    // The recording lacks the last page.
     let end = json!({"business_discovery": {"media": {"data": []}, "id": "17841407673135339"}, "id": "1"});
     let script = pages.iter().chain([&end]).map(|page| canned::json(200, page)).collect();
-    let server = Canned::start(script).await;
+    let server = CannedServer::start(script).await;
     let source = graph_source(&server.url, LIMITS, 2);
-    let answer = source
+    let fetched = source
         .fetch_account(&key("facebookfordevelopers"), depth(50, "2020-01-01"), now())
         .await
-        .expect("an answer");
+        .expect("the fetch succeeds");
 
-    assert_eq!(answer.posts.len(), rows.len());
-    for (post, row) in answer.posts.iter().zip(rows) {
+    assert_eq!(fetched.posts.len(), rows.len());
+    for (post, row) in fetched.posts.iter().zip(rows) {
         assert_eq!(Some(post.external_id.as_str()), row["id"].as_str());
         assert_eq!(post.counters.like_count, row["like_count"].as_i64());
         assert_eq!(post.counters.comment_count, row["comments_count"].as_i64());
@@ -100,33 +104,33 @@ async fn pages_of_media_are_walked_by_their_cursors() {
                 .is_some_and(|url| url.contains(post.shortcode.as_deref().unwrap_or("?")))
         );
     }
-    assert_eq!(answer.posts[0].shortcode.as_deref(), Some("CSr71Gzlqo4"));
-    assert_eq!(answer.posts[0].create_time, Some(time("2021-08-17T19:00:42Z")));
+    assert_eq!(fetched.posts[0].shortcode.as_deref(), Some("CSr71Gzlqo4"));
+    assert_eq!(fetched.posts[0].create_time, Some(time("2021-08-17T19:00:42Z")));
     let requests = server.requests();
-    let asked: String =
+    let query: String =
         url::form_urlencoded::parse(requests[1].lines().next().unwrap_or_default().as_bytes())
             .map(|(_, value)| value.into_owned())
             .collect();
-    assert!(asked.contains(&format!("media.after({cursor}).limit(2)")), "{asked}");
+    assert!(query.contains(&format!("media.after({cursor}).limit(2)")), "{query}");
 }
 
 #[tokio::test]
-async fn a_permission_that_is_missing_is_a_matter_of_credentials() {
+async fn missing_permission_is_a_credentials_error() {
     let fallback = json!({"error": {"message": "(#100) Pages Public Content Access requires either app secret proof \
         or an app token", "type": "OAuthException", "code": 100, "fbtrace_id": "A1"}});
     for name in ["error.json", "error_data.json"] {
-        let server = Canned::start(vec![canned::json(400, &recorded(name, fallback.clone()))]).await;
-        let refusal = graph_source(&server.url, LIMITS, 50)
+        let server = CannedServer::start(vec![canned::json(400, &recorded(name, fallback.clone()))]).await;
+        let fetched = graph_source(&server.url, LIMITS, 50)
             .fetch_account(&key("some.one"), depth(9, "2020-01-01"), now())
             .await;
-        assert!(matches!(refusal, Err(SourceError::Credentials(_))), "{name}: {refusal:?}");
+        assert!(matches!(fetched, Err(SourceError::Credentials(_))), "{name}: {fetched:?}");
     }
 }
 
-/// What the fields of a profile, of a post and of an error look like: by name, whether a value can be one.
-type Form = [(&'static str, fn(&Value) -> bool)];
+/// The fields of an object, each with a check of its value.
+type Shape = [(&'static str, fn(&Value) -> bool)];
 
-const PROFILE: &Form = &[
+const PROFILE: &Shape = &[
     ("id", is_id),
     ("username", is_name),
     ("name", Value::is_string),
@@ -140,7 +144,7 @@ const PROFILE: &Form = &[
     ("media", Value::is_object),
 ];
 
-const POST: &Form = &[
+const POST: &Shape = &[
     ("id", is_id),
     ("caption", is_filled),
     ("comments_count", Value::is_u64),
@@ -158,7 +162,7 @@ const POST: &Form = &[
     ("children", |value| value["data"].is_array()),
 ];
 
-const ERROR: &Form = &[
+const ERROR: &Shape = &[
     ("message", is_filled),
     ("type", is_filled),
     ("code", Value::is_u64),
@@ -185,38 +189,38 @@ fn is_url(value: &Value) -> bool {
     value.as_str().is_some_and(|url| url.starts_with("https://"))
 }
 
-fn has_form(value: &Value, form: &Form, needed: &[&str], whose: &str) {
-    let fields = value.as_object().unwrap_or_else(|| panic!("{whose}: no object: {value}"));
+fn assert_shape(value: &Value, shape: &Shape, required: &[&str], origin: &str) {
+    let fields = value.as_object().unwrap_or_else(|| panic!("{origin}: no object: {value}"));
     for (name, value) in fields {
-        let (_, is) =
-            form.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{whose}: {name}?"));
-        assert!(is(value), "{whose}: {name} is {value}");
+        let (_, is_valid) =
+            shape.iter().find(|(field, _)| field == name).unwrap_or_else(|| panic!("{origin}: {name}?"));
+        assert!(is_valid(value), "{origin}: {name} is {value}");
     }
-    assert!(needed.iter().all(|name| fields.contains_key(*name)), "{whose}: {value}");
+    assert!(required.iter().all(|name| fields.contains_key(*name)), "{origin}: {value}");
 }
 
-/// An answer of Business Discovery, recorded or made, has this form: ids as texts of 17 digits, times with `+0000`, what
-/// is empty left out and never null.
-fn is_discovery(answer: &Value, whose: &str) {
-    let mut keys: Vec<_> = answer.as_object().expect("an object").keys().collect();
+/// Asserts the format of a Business Discovery response: ids are texts of 17 digits, times end with `+0000`, empty fields
+/// are omitted and never null.
+fn assert_discovery(response: &Value, origin: &str) {
+    let mut keys: Vec<_> = response.as_object().expect("an object").keys().collect();
     keys.sort();
-    assert_eq!(keys, ["business_discovery", "id"], "{whose}");
-    assert!(is_id(&answer["id"]), "{whose}");
-    let discovered = &answer["business_discovery"];
-    has_form(discovered, PROFILE, &["id"], whose);
+    assert_eq!(keys, ["business_discovery", "id"], "{origin}");
+    assert!(is_id(&response["id"]), "{origin}");
+    let discovered = &response["business_discovery"];
+    assert_shape(discovered, PROFILE, &["id"], origin);
     for post in discovered["media"]["data"].as_array().into_iter().flatten() {
-        has_form(post, POST, &["id"], whose);
+        assert_shape(post, POST, &["id"], origin);
     }
     if let Some(paging) = discovered["media"].get("paging") {
         let cursors = paging["cursors"].as_object().expect("cursors");
-        assert!(!cursors.is_empty() && cursors.values().all(is_filled), "{whose}: {paging}");
-        assert!(cursors.keys().all(|name| name == "before" || name == "after"), "{whose}: {paging}");
+        assert!(!cursors.is_empty() && cursors.values().all(is_filled), "{origin}: {paging}");
+        assert!(cursors.keys().all(|name| name == "before" || name == "after"), "{origin}: {paging}");
     }
 }
 
-fn is_error(answer: &Value, whose: &str) {
-    assert_eq!(answer.as_object().map(serde_json::Map::len), Some(1), "{whose}");
-    has_form(&answer["error"], ERROR, &["message", "type", "code", "fbtrace_id"], whose);
+fn assert_error(response: &Value, origin: &str) {
+    assert_eq!(response.as_object().map(serde_json::Map::len), Some(1), "{origin}");
+    assert_shape(&response["error"], ERROR, &["message", "type", "code", "fbtrace_id"], origin);
 }
 
 fn keys(value: &Value) -> Vec<String> {
@@ -225,44 +229,47 @@ fn keys(value: &Value) -> Vec<String> {
     keys
 }
 
-/// The sandbox asked as the recorded answers were, and held against the same form and the same fields.
+/// Sends the recorded requests to the sandbox and compares the fields.
 #[tokio::test]
-async fn the_sandbox_answers_in_the_form_of_the_recordings() {
+async fn sandbox_responds_in_the_recorded_format() {
     let sandbox = sandbox().await;
     let client =
         HttpClient::for_service("sandbox", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
-    // What is empty is left out, so somebody is asked for who fills in everything.
+    // Empty fields are omitted, so an account without any is used.
     let mut accounts = sandbox.world.population().accounts().iter();
     let filled = accounts.find(|account| account.platform == Platform::Instagram && !account.bio.is_empty());
-    let name = filled.expect("somebody with a biography").username.clone();
-    let ask = async |token: &str, fields: String| -> (u16, Value, Option<String>) {
+    let name = filled.expect("an account with a biography").username.clone();
+    let request = async |token: &str, fields: String| -> (u16, Value, Option<String>) {
         let url = format!("{}/graph/v25.0/{}", sandbox.url, tidemark::sandbox::instagram_graph::USER_ID);
-        let answer = client.get(url).query(&[("fields", &fields), ("access_token", &token.to_owned())]);
-        let answer = answer.send().await.expect("an answer");
-        let usage = answer.headers().get("x-app-usage").map(|value| value.to_str().expect("text").to_owned());
-        (answer.status().as_u16(), answer.json().await.expect("JSON"), usage)
+        let fetched = client.get(url).query(&[("fields", &fields), ("access_token", &token.to_owned())]);
+        let fetched = fetched.send().await.expect("the fetch succeeds");
+        let usage =
+            fetched.headers().get("x-app-usage").map(|value| value.to_str().expect("text").to_owned());
+        (fetched.status().as_u16(), fetched.json().await.expect("JSON"), usage)
     };
     let token = tidemark::sandbox::instagram_graph::TOKEN;
     let discover = |what: &str| format!("business_discovery.username({name}){{{what}}}");
 
     let media = "caption,comments_count,id,like_count,media_type,media_url,permalink,timestamp";
-    let (_, first, usage) = ask(token, discover(&format!("media.limit(2){{{media}}}"))).await;
+    let (_, first, usage) = request(token, discover(&format!("media.limit(2){{{media}}}"))).await;
     let after =
         first["business_discovery"]["media"]["paging"]["cursors"]["after"].as_str().expect("a cursor");
-    let (_, second, _) = ask(token, discover(&format!("media.after({after}).limit(2){{{media}}}"))).await;
-    let (_, profile, _) =
-        ask(token, discover("biography,id,followers_count,media_count,name,profile_picture_url,username"))
-            .await;
-    let (_, few, _) = ask(token, discover("followers_count,media_count")).await;
+    let (_, second, _) = request(token, discover(&format!("media.after({after}).limit(2){{{media}}}"))).await;
+    let (_, profile, _) = request(
+        token,
+        discover("biography,id,followers_count,media_count,name,profile_picture_url,username"),
+    )
+    .await;
+    let (_, few, _) = request(token, discover("followers_count,media_count")).await;
     for (file, made) in [
         ("discovery_user_fields.json", &profile),
         ("docs_bluebottle.json", &few),
         ("discovery_medias_p1.json", &first),
         ("discovery_medias_p2.json", &second),
     ] {
-        is_discovery(made, file);
+        assert_discovery(made, file);
         let recorded = recorded(file, made.clone());
-        is_discovery(&recorded, file);
+        assert_discovery(&recorded, file);
         assert_eq!(keys(&recorded["business_discovery"]), keys(&made["business_discovery"]), "{file}");
         let (theirs, ours) = (&recorded["business_discovery"]["media"], &made["business_discovery"]["media"]);
         if theirs.is_object() {
@@ -279,21 +286,21 @@ async fn the_sandbox_answers_in_the_form_of_the_recordings() {
 
     // Errors: as recorded, and as described.
     for file in ["error.json", "error_data.json"] {
-        is_error(
+        assert_error(
             &recorded(file, json!({"error": {"message": "m", "type": "t", "code": 1, "fbtrace_id": "f"}})),
             file,
         );
     }
-    let nobody = ask(token, "business_discovery.username(no.such.one){id}".to_owned()).await;
-    let stolen = ask("stolen", discover("id")).await;
-    let unknown = ask(token, discover("shortcode")).await;
-    for ((status, answer, _), code, subcode) in
-        [(nobody, 110, json!(2_207_013)), (stolen, 190, Value::Null), (unknown, 100, Value::Null)]
+    let missing = request(token, "business_discovery.username(no.such.one){id}".to_owned()).await;
+    let stolen = request("stolen", discover("id")).await;
+    let unknown = request(token, discover("shortcode")).await;
+    for ((status, fetched, _), code, subcode) in
+        [(missing, 110, json!(2_207_013)), (stolen, 190, Value::Null), (unknown, 100, Value::Null)]
     {
-        is_error(&answer, "the sandbox");
-        assert_eq!((status, &answer["error"]["code"]), (400, &json!(code)));
-        assert_eq!(answer["error"]["error_subcode"], subcode);
-        assert_eq!(answer["error"].get("error_user_msg").is_some(), code == 110);
+        assert_error(&fetched, "the sandbox");
+        assert_eq!((status, &fetched["error"]["code"]), (400, &json!(code)));
+        assert_eq!(fetched["error"]["error_subcode"], subcode);
+        assert_eq!(fetched["error"].get("error_user_msg").is_some(), code == 110);
     }
     sandbox.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The Research API: tokens, windows, searches that break off, its budget and its errors.
+//! The TikTok Research API: tokens, search windows, expired searches, budget and error codes.
 
 use std::sync::Arc;
 
@@ -9,45 +9,47 @@ use tidemark::platforms::source::{PostKey, Source, SourceError};
 use tidemark::platforms::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use tidemark::platforms::{RateThrottle, RequestBudget};
 
-use crate::canned::{self, Canned, Say};
+use crate::canned::{self, CannedResponse, CannedServer};
 use crate::{LIMITS, depth, key, now, research_source, time};
 
 const ID: u64 = 7_612_345_678_901_234_567;
 
-fn token(text: &str, seconds: u64) -> Say {
+fn token(text: &str, seconds: u64) -> CannedResponse {
     canned::json(200, &json!({"access_token": text, "expires_in": seconds, "token_type": "Bearer"}))
 }
 
-fn good(data: Value) -> Say {
+fn success(data: Value) -> CannedResponse {
     canned::json(200, &json!({"data": data, "error": {"code": "ok", "message": "", "log_id": "1"}}))
 }
 
-fn bad(status: u16, code: &str, message: &str) -> Say {
+fn failure(status: u16, code: &str, message: &str) -> CannedResponse {
     canned::json(status, &json!({"data": {}, "error": {"code": code, "message": message, "log_id": "1"}}))
 }
 
-fn profile(videos: u64) -> Say {
-    good(json!({"display_name": "Joe", "follower_count": "12", "is_verified": true, "video_count": videos}))
+fn profile(videos: u64) -> CannedResponse {
+    success(
+        json!({"display_name": "Joe", "follower_count": "12", "is_verified": true, "video_count": videos}),
+    )
 }
 
-fn page(ids: &[u64], cursor: u64, has_more: bool) -> Say {
+fn page(ids: &[u64], cursor: u64, has_more: bool) -> CannedResponse {
     let videos: Vec<Value> = ids
         .iter()
         .map(|id| json!({"id": id, "create_time": 1_772_900_000 + id, "view_count": 5, "username": "joe"}))
         .collect();
-    good(
+    success(
         json!({"videos": videos, "cursor": cursor, "has_more": has_more, "search_id": "7201388525814961198"}),
     )
 }
 
-async fn refused(script: Vec<Say>) -> SourceError {
-    let server = Canned::start(script).await;
+async fn fetch_error(script: Vec<CannedResponse>) -> SourceError {
+    let server = CannedServer::start(script).await;
     let source = research_source(&server.url, LIMITS, 2);
-    source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect_err("a refusal")
+    source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect_err("the fetch fails")
 }
 
 #[tokio::test]
-async fn an_account_is_read_with_what_the_platform_says() {
+async fn account_and_videos_are_read() {
     let videos = json!([
         {"id": ID, "video_description": "one", "create_time": 1_773_000_000, "view_count": 10, "like_count": "9",
          "comment_count": 0, "share_count": -4, "favorites_count": 3, "username": "joe", "video_duration": 15,
@@ -55,12 +57,13 @@ async fn an_account_is_read_with_what_the_platform_says() {
         {"id": "7612345678901234568", "create_time": 1_773_000_100, "favourites_count": 8, "username": "joe"},
     ]);
     let data = json!({"videos": videos, "cursor": 2, "has_more": false, "search_id": "7"});
-    let server = Canned::start(vec![token("clt.a", 7200), profile(2), good(data)]).await;
+    let server = CannedServer::start(vec![token("clt.a", 7200), profile(2), success(data)]).await;
     let source = research_source(&server.url, LIMITS, 100);
-    let answer = source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("an answer");
-    assert_eq!((answer.profile.platform_id, answer.profile.follower_count), (None, Some(12)));
-    assert_eq!(answer.profile.is_verified, Some(true));
-    let [newest, older] = answer.posts.as_slice() else { panic!("two posts: {:?}", answer.posts) };
+    let fetched =
+        source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("the fetch succeeds");
+    assert_eq!((fetched.profile.platform_id, fetched.profile.follower_count), (None, Some(12)));
+    assert_eq!(fetched.profile.is_verified, Some(true));
+    let [newest, older] = fetched.posts.as_slice() else { panic!("two posts: {:?}", fetched.posts) };
     assert_eq!(newest.external_id, "7612345678901234568");
     assert_eq!((newest.counters.saved_count, newest.counters.view_count), (Some(8), None));
     assert_eq!(older.external_id, ID.to_string());
@@ -82,11 +85,12 @@ async fn an_account_is_read_with_what_the_platform_says() {
 }
 
 #[tokio::test]
-async fn windows_go_back_no_further_than_the_depth_or_the_number_of_videos() {
+async fn search_windows_end_at_the_depth() {
     let windows = async |videos: u64, not_before: &str| {
-        let server = Canned::start(vec![token("clt.a", 7200), profile(videos), page(&[], 0, false)]).await;
+        let server =
+            CannedServer::start(vec![token("clt.a", 7200), profile(videos), page(&[], 0, false)]).await;
         let source = research_source(&server.url, LIMITS, 100);
-        source.fetch_account(&key("joe"), depth(50, not_before), now()).await.expect("an answer");
+        source.fetch_account(&key("joe"), depth(50, not_before), now()).await.expect("the fetch succeeds");
         let day =
             |request: &String, name: &str| request.split_once(name).map(|(_, rest)| rest[..8].to_owned());
         server.requests()[2..]
@@ -99,11 +103,11 @@ async fn windows_go_back_no_further_than_the_depth_or_the_number_of_videos() {
         windows(5, "2026-01-05").await,
         ["20260209-20260310", "20260110-20260208", "20260105-20260109"]
     );
-    assert!(windows(0, "2026-01-05").await.is_empty(), "an account without videos costs no search");
+    assert!(windows(0, "2026-01-05").await.is_empty(), "no search for an account without videos");
 }
 
 #[tokio::test]
-async fn short_pages_go_on_until_there_is_no_more() {
+async fn short_pages_are_read_until_has_more_is_false() {
     let script = vec![
         token("clt.a", 7200),
         profile(3),
@@ -111,11 +115,11 @@ async fn short_pages_go_on_until_there_is_no_more() {
         page(&[], 4, true),
         page(&[2, 3], 6, false),
     ];
-    let server = Canned::start(script).await;
-    let answer = research_source(&server.url, LIMITS, 2)
+    let server = CannedServer::start(script).await;
+    let fetched = research_source(&server.url, LIMITS, 2)
         .fetch_account(&key("joe"), depth(9, "2026-03-01"), now())
         .await;
-    assert_eq!(answer.expect("an answer").posts.len(), 3);
+    assert_eq!(fetched.expect("the fetch succeeds").posts.len(), 3);
     let requests = server.requests();
     assert!(
         requests[3].contains(r#""cursor":2"#) && requests[3].contains(r#""search_id":"7201388525814961198""#)
@@ -124,40 +128,40 @@ async fn short_pages_go_on_until_there_is_no_more() {
 }
 
 #[tokio::test]
-async fn a_search_that_expires_is_begun_again_and_counts_nothing_twice() {
+async fn expired_search_restarts_without_duplicates() {
     for message in ["Search Id 7201388525814961198 is invalid or expired", "Invalid count or cursor"] {
         let script = vec![
             token("clt.a", 7200),
             profile(3),
             page(&[1, 2], 2, true),
-            bad(400, "invalid_params", message),
+            failure(400, "invalid_params", message),
             page(&[1, 2], 2, true),
             page(&[3], 4, false),
         ];
-        let server = Canned::start(script).await;
-        let answer = research_source(&server.url, LIMITS, 2)
+        let server = CannedServer::start(script).await;
+        let fetched = research_source(&server.url, LIMITS, 2)
             .fetch_account(&key("joe"), depth(9, "2026-03-01"), now())
             .await;
         let ids: Vec<String> =
-            answer.expect("an answer").posts.into_iter().map(|post| post.external_id).collect();
+            fetched.expect("the fetch succeeds").posts.into_iter().map(|post| post.external_id).collect();
         assert_eq!(ids, ["3", "2", "1"]);
         assert!(server.requests()[4].contains(r#""cursor":0"#));
     }
-    let always = bad(400, "invalid_params", "Invalid count or cursor");
-    let refusal = refused(vec![token("clt.a", 7200), profile(3), always]).await;
-    assert!(matches!(refusal, SourceError::Transient(_)), "{refusal}");
+    let invalid_cursor = failure(400, "invalid_params", "Invalid count or cursor");
+    let error = fetch_error(vec![token("clt.a", 7200), profile(3), invalid_cursor]).await;
+    assert!(matches!(error, SourceError::Transient(_)), "{error}");
 }
 
 #[tokio::test]
-async fn a_cursor_that_stands_still_ends_the_walk() {
-    let refusal = refused(vec![token("clt.a", 7200), profile(300), page(&[1], 0, true)]).await;
-    assert!(matches!(refusal, SourceError::Malformed(_)), "{refusal}");
+async fn repeated_cursor_is_malformed() {
+    let error = fetch_error(vec![token("clt.a", 7200), profile(300), page(&[1], 0, true)]).await;
+    assert!(matches!(error, SourceError::Malformed(_)), "{error}");
 }
 
 #[tokio::test]
-async fn one_token_serves_many_callers_and_a_dead_one_is_replaced_once() {
+async fn token_is_shared_and_replaced_once_if_rejected() {
     let script = vec![token("clt.a", 7200), profile(0)];
-    let server = Canned::start(script).await;
+    let server = CannedServer::start(script).await;
     let source = Arc::new(research_source(&server.url, LIMITS, 100));
     let callers = (0..8).map(|_| {
         let source = Arc::clone(&source);
@@ -171,56 +175,58 @@ async fn one_token_serves_many_callers_and_a_dead_one_is_replaced_once() {
     let fetched = server.requests().iter().filter(|request| request.contains("/oauth/token/")).count();
     assert_eq!((fetched, server.requests().len()), (1, 9));
 
-    let dead = bad(401, "access_token_invalid", "The access token is invalid");
+    let rejected = failure(401, "access_token_invalid", "The access token is invalid");
     let server =
-        Canned::start(vec![token("clt.a", 7200), dead.clone(), token("clt.b", 7200), profile(0)]).await;
+        CannedServer::start(vec![token("clt.a", 7200), rejected.clone(), token("clt.b", 7200), profile(0)])
+            .await;
     let source = research_source(&server.url, LIMITS, 100);
-    source
-        .fetch_account(&key("joe"), depth(9, "2026-03-01"), now())
-        .await
-        .expect("an answer with the second token");
+    source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("the second token works");
     assert!(server.requests()[3].to_lowercase().contains("authorization: bearer clt.b"));
 
-    let refusal = refused(vec![token("clt.a", 7200), dead.clone(), token("clt.b", 7200), dead]).await;
-    assert!(matches!(refusal, SourceError::Credentials(_)), "{refusal}");
+    let error =
+        fetch_error(vec![token("clt.a", 7200), rejected.clone(), token("clt.b", 7200), rejected]).await;
+    assert!(matches!(error, SourceError::Credentials(_)), "{error}");
 }
 
 #[tokio::test]
-async fn a_token_is_renewed_before_it_expires() {
-    // A token of no life at all has expired by the time of the next request.
+async fn token_is_renewed_before_it_expires() {
+    // The first token expires at once.
     let script = vec![token("clt.a", 0), profile(0), token("clt.b", 7200), profile(0)];
-    let server = Canned::start(script).await;
+    let server = CannedServer::start(script).await;
     let source = research_source(&server.url, LIMITS, 100);
     for _ in 0..3 {
-        source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("an answer");
+        source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("the fetch succeeds");
     }
     let fetched = server.requests().iter().filter(|request| request.contains("/oauth/token/")).count();
     assert_eq!(fetched, 2);
 }
 
 #[tokio::test]
-async fn errors_say_what_to_do() {
+async fn error_code_decides_the_source_error() {
     let midnight = time("2026-03-11T00:00:00Z");
     let minute = now() + TimeDelta::minutes(1);
-    let first = |error: Say| vec![token("clt.a", 7200), error];
+    let first = |error: CannedResponse| vec![token("clt.a", 7200), error];
     let limited = |until| SourceError::RateLimited { until };
-    assert_eq!(refused(first(bad(429, "rate_limit_exceeded", "slow"))).await, limited(minute));
-    assert_eq!(refused(first(bad(429, "daily_quota_limit_exceeded", "enough"))).await, limited(midnight));
-    let told = Say::Answer(429, vec![("retry-after", "90".to_owned())], "<html>".to_owned());
-    assert_eq!(refused(first(told)).await, limited(now() + TimeDelta::seconds(90)));
-    for (say, expected) in [
-        (bad(400, "invalid_params", "cannot find the user joe"), "not found"),
-        (bad(401, "scope_not_authorized", "no"), "credentials"),
-        (bad(500, "internal_error", "oops"), "temporary"),
-        (bad(503, "", ""), "temporary"),
-        (bad(400, "invalid_params", "no such field"), "malformed"),
-        // A refusal inside of a 200 is a refusal.
-        (bad(200, "internal_error", "oops"), "temporary"),
-        (good(json!({})), "not found"),
+    assert_eq!(fetch_error(first(failure(429, "rate_limit_exceeded", "slow"))).await, limited(minute));
+    assert_eq!(
+        fetch_error(first(failure(429, "daily_quota_limit_exceeded", "enough"))).await,
+        limited(midnight)
+    );
+    let with_header = CannedResponse::Full(429, vec![("retry-after", "90".to_owned())], "<html>".to_owned());
+    assert_eq!(fetch_error(first(with_header)).await, limited(now() + TimeDelta::seconds(90)));
+    for (response, expected) in [
+        (failure(400, "invalid_params", "cannot find the user joe"), "not found"),
+        (failure(401, "scope_not_authorized", "no"), "credentials"),
+        (failure(500, "internal_error", "oops"), "temporary"),
+        (failure(503, "", ""), "temporary"),
+        (failure(400, "invalid_params", "no such field"), "malformed"),
+        // Also with status 200.
+        (failure(200, "internal_error", "oops"), "temporary"),
+        (success(json!({})), "not found"),
         (canned::json(200, &json!({"data": [1]})), "malformed"),
     ] {
-        let refusal = refused(first(say)).await;
-        assert!(refusal.to_string().starts_with(expected), "{refusal} instead of {expected}");
+        let error = fetch_error(first(response)).await;
+        assert!(error.to_string().starts_with(expected), "{error} instead of {expected}");
     }
     for (body, expected) in [
         (
@@ -231,15 +237,15 @@ async fn errors_say_what_to_do() {
         (json!({"error": {"code": "invalid_request", "message": "no"}}), "credentials"),
         (json!({}), "malformed"),
     ] {
-        let refusal = refused(vec![canned::json(400, &body)]).await;
-        assert!(refusal.to_string().starts_with(expected), "{refusal} instead of {expected}");
-        assert!(!refusal.to_string().contains("sandbox-client-secret"), "{refusal}");
+        let error = fetch_error(vec![canned::json(400, &body)]).await;
+        assert!(error.to_string().starts_with(expected), "{error} instead of {expected}");
+        assert!(!error.to_string().contains("sandbox-client-secret"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn the_days_budget_is_kept_and_begins_anew_at_midnight() {
-    let server = Canned::start(vec![token("clt.a", 7200), profile(0)]).await;
+async fn daily_budget_resets_at_midnight() {
+    let server = CannedServer::start(vec![token("clt.a", 7200), profile(0)]).await;
     let source = TiktokResearch::new(TiktokResearchConfig {
         base: server.url.clone(),
         client_key: "k".to_owned(),
@@ -248,21 +254,21 @@ async fn the_days_budget_is_kept_and_begins_anew_at_midnight() {
         throttle: RateThrottle::new("tiktok-research", 1, Some(2), RequestBudget::in_memory()),
         limits: LIMITS,
     })
-    .expect("the source is configured well");
+    .expect("a valid configuration");
     let midnight = time("2026-03-11T00:00:00Z");
-    let ask = async |now| source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now).await;
-    assert!(ask(now()).await.is_ok() && ask(now()).await.is_ok());
-    assert_eq!(ask(now()).await, Err(SourceError::RateLimited { until: midnight }));
-    assert_eq!(server.requests().len(), 3, "what is over the budget is not asked");
-    assert!(ask(midnight).await.is_ok());
+    let fetch = async |now| source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now).await;
+    assert!(fetch(now()).await.is_ok() && fetch(now()).await.is_ok());
+    assert_eq!(fetch(now()).await, Err(SourceError::RateLimited { until: midnight }));
+    assert_eq!(server.requests().len(), 3, "no request over the budget");
+    assert!(fetch(midnight).await.is_ok());
 }
 
 #[tokio::test]
-async fn a_post_is_found_by_the_day_in_its_id() {
+async fn post_is_searched_on_the_day_in_its_id() {
     let id = ((1_772_900_000_u64 << 32) | 77).to_string();
-    let server = Canned::start(vec![
+    let server = CannedServer::start(vec![
         token("clt.a", 7200),
-        good(json!({"videos": [{"id": id, "create_time": 1_772_900_000, "username": "joe"}], "has_more": false})),
+        success(json!({"videos": [{"id": id, "create_time": 1_772_900_000, "username": "joe"}], "has_more": false})),
     ])
     .await;
     let source = research_source(&server.url, LIMITS, 100);
@@ -273,17 +279,17 @@ async fn a_post_is_found_by_the_day_in_its_id() {
         request.contains(r#""field_name":"video_id""#) && request.contains(r#""start_date":"20260306""#),
         "{request}"
     );
-    // Neither a text nor a number of another age can be a video.
+    // Ids that cannot be of a video.
     for id in ["abc", "5", "18446744073709551615"] {
-        let asked = source.fetch_post(&post(id), now()).await;
-        assert!(matches!(asked, Err(SourceError::NotFound(_))), "{id}: {asked:?}");
+        let fetched = source.fetch_post(&post(id), now()).await;
+        assert!(matches!(fetched, Err(SourceError::NotFound(_))), "{id}: {fetched:?}");
     }
     let other = ((1_772_900_000_u64 << 32) | 78).to_string();
     assert!(
         matches!(source.fetch_post(&post(&other), now()).await, Err(SourceError::NotFound(_))),
-        "not in the answer"
+        "not in the response"
     );
     assert_eq!(server.requests().len(), 3);
-    let nameless = PostKey { external_id: None, shortcode: Some("x".to_owned()), username: None };
-    assert_eq!(source.fetch_post(&nameless, now()).await, Err(SourceError::Unsupported));
+    let by_shortcode = PostKey { external_id: None, shortcode: Some("x".to_owned()), username: None };
+    assert_eq!(source.fetch_post(&by_shortcode, now()).await, Err(SourceError::Unsupported));
 }

@@ -1,4 +1,4 @@
-//! The real clients against the sandbox: the same accounts and the same numbers through every wire format.
+//! The sources against the sandbox: the same accounts and counters through every wire format.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub fn base(sandbox: &SandboxServer, path: &str) -> Url {
     Url::parse(&format!("{}{path}", sandbox.url)).expect("a URL")
 }
 
-/// Each source with the address and the platform that it has in the sandbox; pages are small, so that there are many.
+/// Every source with its URL and platform in the sandbox. Pages are small, so that there are many.
 fn sources(sandbox: &SandboxServer, limits: RequestLimits) -> Vec<Arc<dyn Source>> {
     vec![
         Arc::new(graph_source(&base(sandbox, "/graph/v25.0"), limits, 7)),
@@ -39,8 +39,8 @@ fn sources(sandbox: &SandboxServer, limits: RequestLimits) -> Vec<Arc<dyn Source
     ]
 }
 
-/// An account that the population has on a platform.
-pub fn someone(sandbox: &SandboxServer, platform: Platform) -> AccountKey {
+/// Returns an account of a platform.
+pub fn any_account(sandbox: &SandboxServer, platform: Platform) -> AccountKey {
     let population = sandbox.world.population();
     let account =
         population.accounts().iter().rfind(|account| account.platform == platform).expect("an account");
@@ -62,56 +62,58 @@ fn ids(posts: &[Post]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn every_wire_format_tells_the_same_story() {
+async fn all_sources_return_the_same_data() {
     let sandbox = sandbox().await;
     for source in sources(&sandbox, LIMITS) {
         let platform = source.platform();
-        let key = someone(&sandbox, platform);
+        let key = any_account(&sandbox, platform);
         let now = sandbox.world.now();
-        let answer = source.fetch_account(&key, depth(5000, "2020-01-01"), now).await.expect("an answer");
+        let fetched =
+            source.fetch_account(&key, depth(5000, "2020-01-01"), now).await.expect("the fetch succeeds");
         let posts = expected(&sandbox, &key.username, platform, now);
         let expected_ids: Vec<&str> = posts.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(ids(&answer.posts), expected_ids, "{} on {platform}", source.name());
-        for (post, (_, counters)) in answer.posts.iter().zip(&posts) {
+        assert_eq!(ids(&fetched.posts), expected_ids, "{} on {platform}", source.name());
+        for (post, (_, counters)) in fetched.posts.iter().zip(&posts) {
             let visible =
                 if source.name() == "instagram-graph" { graph_counters(*counters) } else { *counters };
-            // A little time passes between the answer and this line.
-            for (seen, meant) in post.counters.to_array().into_iter().zip(visible.to_array()) {
-                assert_eq!(seen.is_some(), meant.is_some(), "{} on {platform}: {post:?}", source.name());
-                let (seen, meant) = (seen.unwrap_or(0), meant.unwrap_or(0));
-                assert!((seen - meant).abs() <= 1 + meant / 1000, "{seen} instead of {meant}");
+            // Counters grow between the response and this line.
+            for (actual, expected) in post.counters.to_array().into_iter().zip(visible.to_array()) {
+                assert_eq!(actual.is_some(), expected.is_some(), "{} on {platform}: {post:?}", source.name());
+                let (actual, expected) = (actual.unwrap_or(0), expected.unwrap_or(0));
+                assert!((actual - expected).abs() <= 1 + expected / 1000, "{actual} instead of {expected}");
             }
             assert!(post.create_time.is_some() && post.url.is_some() && post.description.is_some());
         }
         let seen = sandbox.world.find_by_username(platform, &key.username).expect("the account");
-        assert_eq!(answer.profile.username, key.username);
-        assert_eq!(answer.profile.post_count, Some(posts.len() as i64));
+        assert_eq!(fetched.profile.username, key.username);
+        assert_eq!(fetched.profile.post_count, Some(posts.len() as i64));
         assert_eq!(
-            answer.profile.follower_count.map(|count| (count - seen.profile.follower_count).abs() < 50),
+            fetched.profile.follower_count.map(|count| (count - seen.profile.follower_count).abs() < 50),
             Some(true)
         );
         let id = if source.name() == "tiktok-research" { None } else { Some(seen.account.id.clone()) };
-        assert_eq!(answer.profile.platform_id, id);
+        assert_eq!(fetched.profile.platform_id, id);
     }
     sandbox.stop().await;
 }
 
 #[tokio::test]
-async fn a_walk_stops_at_its_depth() {
+async fn reading_stops_at_the_depth() {
     let sandbox = sandbox().await;
     for source in sources(&sandbox, LIMITS) {
-        let key = someone(&sandbox, source.platform());
+        let key = any_account(&sandbox, source.platform());
         let now = sandbox.world.now();
         let all = expected(&sandbox, &key.username, source.platform(), now);
-        let few = source.fetch_account(&key, depth(11, "2020-01-01"), now).await.expect("an answer");
+        let few = source.fetch_account(&key, depth(11, "2020-01-01"), now).await.expect("the fetch succeeds");
         let newest: Vec<&str> = all[..11].iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids(&few.posts), newest, "{}", source.name());
-        let recent = source.fetch_account(&key, depth(5000, "2026-01-15"), now).await.expect("an answer");
+        let recent =
+            source.fetch_account(&key, depth(5000, "2026-01-15"), now).await.expect("the fetch succeeds");
         let oldest = time("2026-01-15T00:00:00Z");
         assert!((6..9).contains(&recent.posts.len()), "{} posts in 54 days", recent.posts.len());
         assert!(recent.posts.iter().all(|post| post.create_time >= Some(oldest)));
         assert_eq!(
-            source.fetch_account(&key, depth(0, "2020-01-01"), now).await.expect("an answer").posts,
+            source.fetch_account(&key, depth(0, "2020-01-01"), now).await.expect("the fetch succeeds").posts,
             []
         );
     }
@@ -119,49 +121,52 @@ async fn a_walk_stops_at_its_depth() {
 }
 
 #[tokio::test]
-async fn every_ordered_failure_is_understood_and_passes() {
+async fn each_injected_fault_is_classified_and_ends() {
     let sandbox = sandbox().await;
-    let brief = RequestLimits { timeout: Duration::from_millis(1_500), ..LIMITS };
+    let short_timeout = RequestLimits { timeout: Duration::from_millis(1_500), ..LIMITS };
     for fault in
         [Fault::Error, Fault::Hang, Fault::Html, Fault::Truncate, Fault::Unauthorized, Fault::RateLimit]
     {
-        let limits = if fault == Fault::Hang { brief } else { LIMITS };
-        for (source, patient) in sources(&sandbox, limits).into_iter().zip(sources(&sandbox, LIMITS)) {
-            let key = someone(&sandbox, source.platform());
+        let limits = if fault == Fault::Hang { short_timeout } else { LIMITS };
+        for (source, without_timeout) in sources(&sandbox, limits).into_iter().zip(sources(&sandbox, LIMITS))
+        {
+            let key = any_account(&sandbox, source.platform());
             let now = sandbox.world.now();
             sandbox.world.fail_next(source.platform(), fault, 1);
-            let refusal =
-                source.fetch_account(&key, depth(5, "2026-03-01"), now).await.expect_err("the failure");
-            let is_meant = match fault {
-                Fault::Error | Fault::Hang | Fault::Truncate => matches!(refusal, SourceError::Transient(_)),
-                Fault::Html => matches!(refusal, SourceError::Malformed(_)),
-                Fault::Unauthorized => matches!(refusal, SourceError::Credentials(_)),
-                Fault::RateLimit => matches!(refusal, SourceError::RateLimited { until } if until > now
+            let error = source.fetch_account(&key, depth(5, "2026-03-01"), now).await.expect_err("the fault");
+            let is_expected = match fault {
+                Fault::Error | Fault::Hang | Fault::Truncate => matches!(error, SourceError::Transient(_)),
+                Fault::Html => matches!(error, SourceError::Malformed(_)),
+                Fault::Unauthorized => matches!(error, SourceError::Credentials(_)),
+                Fault::RateLimit => matches!(error, SourceError::RateLimited { until } if until > now
                     && until <= now + TimeDelta::seconds(62)),
             };
-            assert!(is_meant, "{} at {fault:?}: {refusal}", source.name());
+            assert!(is_expected, "{} at {fault:?}: {error}", source.name());
             let later = now + TimeDelta::minutes(2);
-            let source = if fault == Fault::Hang { patient } else { source };
-            source.fetch_account(&key, depth(5, "2026-03-01"), later).await.expect("the failure has passed");
+            let source = if fault == Fault::Hang { without_timeout } else { source };
+            source.fetch_account(&key, depth(5, "2026-03-01"), later).await.expect("the fault is over");
         }
     }
     sandbox.stop().await;
 }
 
 #[tokio::test]
-async fn a_token_that_expired_meanwhile_is_renewed() {
+async fn expired_token_is_renewed() {
     let sandbox = sandbox().await;
     let source = research_source(&base(&sandbox, "/tiktok/v2"), LIMITS, 100);
-    let key = someone(&sandbox, Platform::Tiktok);
+    let key = any_account(&sandbox, Platform::Tiktok);
     for _ in 0..3 {
-        source.fetch_account(&key, depth(5, "2026-03-01"), sandbox.world.now()).await.expect("an answer");
+        source
+            .fetch_account(&key, depth(5, "2026-03-01"), sandbox.world.now())
+            .await
+            .expect("the fetch succeeds");
         sandbox.world.advance(3.0).expect("time passes");
     }
     sandbox.stop().await;
 }
 
 #[tokio::test]
-async fn wrong_credentials_are_refused_as_such() {
+async fn wrong_credentials_are_rejected() {
     let sandbox = sandbox().await;
     let now = sandbox.world.now();
     let urls = [
@@ -181,25 +186,25 @@ async fn wrong_credentials_are_refused_as_such() {
     ]);
     let sources = Sources::from_args(&args, &RequestBudget::in_memory()).expect("a configuration");
     for platform in Platform::ALL {
-        let refusal = sources
-            .fetch_account(platform, &someone(&sandbox, platform), depth(5, "2026-03-01"), now, &[])
+        let fetched = sources
+            .fetch_account(platform, &any_account(&sandbox, platform), depth(5, "2026-03-01"), now, &[])
             .await
             .result;
-        assert!(matches!(refusal, Err(SourceError::Credentials(_))), "{platform}: {refusal:?}");
+        assert!(matches!(fetched, Err(SourceError::Credentials(_))), "{platform}: {fetched:?}");
     }
     let post = PostKey { external_id: None, shortcode: Some("abc".to_owned()), username: None };
-    let refusal = sources.fetch_post(Platform::Instagram, &post, now, &[]).await.result;
-    assert!(matches!(refusal, Err(SourceError::Credentials(_))), "{refusal:?}");
+    let fetched = sources.fetch_post(Platform::Instagram, &post, now, &[]).await.result;
+    assert!(matches!(fetched, Err(SourceError::Credentials(_))), "{fetched:?}");
     sandbox.stop().await;
 }
 
 #[tokio::test]
-async fn posts_are_read_by_every_name_that_a_source_understands() {
+async fn posts_are_read_by_every_supported_key() {
     let sandbox = sandbox().await;
     let sources = Sources::new(sources(&sandbox, LIMITS));
     let now = sandbox.world.now();
     for platform in Platform::ALL {
-        let name = someone(&sandbox, platform).username;
+        let name = any_account(&sandbox, platform).username;
         let account = sandbox.world.find_by_username(platform, &name).expect("the account").account;
         let post = account.posts_at(now).nth(3).expect("a fourth post");
         let by_id = PostKey { external_id: Some(post.id.clone()), shortcode: None, username: None };
@@ -207,58 +212,65 @@ async fn posts_are_read_by_every_name_that_a_source_understands() {
         assert_eq!((read.external_id, read.shortcode), (post.id.clone(), post.shortcode.clone()));
         assert_eq!(read.create_time, Some(post.create_time));
         if post.shortcode.is_some() {
-            let by_code = PostKey { external_id: None, shortcode: post.shortcode.clone(), username: None };
+            let by_shortcode =
+                PostKey { external_id: None, shortcode: post.shortcode.clone(), username: None };
             assert_eq!(
-                sources.fetch_post(platform, &by_code, now, &[]).await.result.expect("the post").external_id,
+                sources
+                    .fetch_post(platform, &by_shortcode, now, &[])
+                    .await
+                    .result
+                    .expect("the post")
+                    .external_id,
                 post.id
             );
         }
-        sandbox.world.set_account_deleted(platform, &name, true).expect("the account is lost");
-        let refusal = sources.fetch_post(platform, &by_id, now, &[]).await.result;
-        assert!(matches!(refusal, Err(SourceError::NotFound(_))), "{platform}: {refusal:?}");
+        sandbox.world.set_account_deleted(platform, &name, true).expect("the account is deleted");
+        let fetched = sources.fetch_post(platform, &by_id, now, &[]).await.result;
+        assert!(matches!(fetched, Err(SourceError::NotFound(_))), "{platform}: {fetched:?}");
     }
     sandbox.stop().await;
 }
 
 #[tokio::test]
-async fn a_rename_is_followed_by_id_where_a_source_can() {
+async fn rename_is_followed_by_id_where_supported() {
     let sandbox = sandbox().await;
     let now = sandbox.world.now();
-    let names_only = Sources::new(vec![Arc::new(graph_source(&base(&sandbox, "/graph/v25.0"), LIMITS, 50))]);
+    let by_name_only =
+        Sources::new(vec![Arc::new(graph_source(&base(&sandbox, "/graph/v25.0"), LIMITS, 50))]);
     let both = Sources::new(vec![
         Arc::new(graph_source(&base(&sandbox, "/graph/v25.0"), LIMITS, 50)),
         Arc::new(http_source(&base(&sandbox, "/http"), LIMITS, Platform::Instagram)),
     ]);
-    let mut known = someone(&sandbox, Platform::Instagram);
-    let first = names_only
-        .fetch_account(Platform::Instagram, &known, depth(5, "2026-01-01"), now, &[])
+    let mut account = any_account(&sandbox, Platform::Instagram);
+    let first = by_name_only
+        .fetch_account(Platform::Instagram, &account, depth(5, "2026-01-01"), now, &[])
         .await
         .result
-        .expect("an answer");
-    known.platform_id = first.profile.platform_id.clone();
-    let ask = async |sources: &Sources| {
-        sources.fetch_account(Platform::Instagram, &known, depth(5, "2026-01-01"), now, &[]).await.result
+        .expect("the fetch succeeds");
+    account.platform_id = first.profile.platform_id.clone();
+    let fetch = async |sources: &Sources| {
+        sources.fetch_account(Platform::Instagram, &account, depth(5, "2026-01-01"), now, &[]).await.result
     };
 
-    sandbox.world.rename(Platform::Instagram, &known.username, "another.name").expect("a rename");
-    assert!(matches!(ask(&names_only).await, Err(SourceError::NotFound(_))));
-    let followed = ask(&both).await.expect("the account under its new name");
+    sandbox.world.rename(Platform::Instagram, &account.username, "another.name").expect("a rename");
+    assert!(matches!(fetch(&by_name_only).await, Err(SourceError::NotFound(_))));
+    let followed = fetch(&both).await.expect("the account under its new name");
     assert_eq!(
         (followed.profile.username.as_str(), &followed.profile.platform_id),
-        ("another.name", &known.platform_id)
+        ("another.name", &account.platform_id)
     );
     assert_eq!(ids(&followed.posts), ids(&first.posts));
 
-    // Somebody else takes the name that was given up.
+    // Another account takes the old name.
     let other = sandbox.world.population().accounts()[0].username.clone();
-    assert_ne!(other, known.username);
-    sandbox.world.rename(Platform::Instagram, &other, &known.username).expect("a rename");
-    let stranger = ask(&names_only).await.expect("an answer about somebody else");
-    assert_ne!(stranger.profile.platform_id, known.platform_id);
-    assert_eq!(ask(&both).await.expect("the account meant").profile.username, "another.name");
+    assert_ne!(other, account.username);
+    sandbox.world.rename(Platform::Instagram, &other, &account.username).expect("a rename");
+    let other_account = fetch(&by_name_only).await.expect("another account");
+    assert_ne!(other_account.profile.platform_id, account.platform_id);
+    assert_eq!(fetch(&both).await.expect("the account with the id").profile.username, "another.name");
 
-    // While the one that could tell is out of order, nothing is concluded.
-    sandbox.world.rename(Platform::Instagram, &known.username, "third.name").expect("a rename");
+    // While the source that finds by id is down, the account is not reported as missing.
+    sandbox.world.rename(Platform::Instagram, &account.username, "third.name").expect("a rename");
     let graph_then_broken = Sources::new(vec![
         Arc::new(graph_source(&base(&sandbox, "/graph/v25.0"), LIMITS, 50)),
         Arc::new(http_source(
@@ -267,30 +279,30 @@ async fn a_rename_is_followed_by_id_where_a_source_can() {
             Platform::Instagram,
         )),
     ]);
-    assert!(matches!(ask(&graph_then_broken).await, Err(SourceError::Transient(_))));
+    assert!(matches!(fetch(&graph_then_broken).await, Err(SourceError::Transient(_))));
 
     sandbox
         .world
         .set_account_deleted(Platform::Instagram, "another.name", true)
-        .expect("the account is lost");
-    assert!(matches!(ask(&both).await, Err(SourceError::NotFound(_))));
+        .expect("the account is deleted");
+    assert!(matches!(fetch(&both).await, Err(SourceError::NotFound(_))));
     sandbox.stop().await;
 }
 
 #[tokio::test]
-async fn unknown_accounts_are_not_found_by_any_source() {
+async fn unknown_account_is_not_found() {
     let sandbox = sandbox().await;
     for source in sources(&sandbox, LIMITS) {
-        let refusal =
-            source.fetch_account(&key("nobody_at_all"), depth(5, "2026-01-01"), sandbox.world.now()).await;
-        assert!(matches!(refusal, Err(SourceError::NotFound(_))), "{}: {refusal:?}", source.name());
+        let fetched =
+            source.fetch_account(&key("unknown_account"), depth(5, "2026-01-01"), sandbox.world.now()).await;
+        assert!(matches!(fetched, Err(SourceError::NotFound(_))), "{}: {fetched:?}", source.name());
     }
     sandbox.stop().await;
 }
 
-/// The document, the client and the sandbox know the same fields.
+/// The document, the client and the sandbox have the same fields.
 #[tokio::test]
-async fn the_open_contract_is_what_its_document_says() {
+async fn http_source_contract_matches_its_document() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/http-source.openapi.json");
     let text = std::fs::read_to_string(path).expect("the document is in the repository");
     let document: Value = serde_json::from_str(&text).expect("the document is JSON");
@@ -300,12 +312,12 @@ async fn the_open_contract_is_what_its_document_says() {
         properties.unwrap_or_else(|| panic!("no schema {schema}")).keys().cloned().collect()
     };
     let sandbox = sandbox().await;
-    let name = someone(&sandbox, Platform::Instagram).username;
+    let name = any_account(&sandbox, Platform::Instagram).username;
     let client =
         HttpClient::for_service("test", &base(&sandbox, ""), LIMITS).expect("a client").client().clone();
     let get = async |path: String| -> Value {
-        let answer = client.get(format!("{}/http{path}", sandbox.url)).send().await.expect("an answer");
-        answer.json().await.expect("JSON")
+        let response = client.get(format!("{}/http{path}", sandbox.url)).send().await.expect("a response");
+        response.json().await.expect("JSON")
     };
     let keys = |value: &Value| -> BTreeSet<String> {
         value.as_object().expect("an object").keys().cloned().collect()

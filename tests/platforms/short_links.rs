@@ -1,4 +1,4 @@
-//! Which video a short link leads to, asked of servers that do not always say so.
+//! Short links: the video that a redirect names, and redirects that must not be followed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tidemark::sandbox::server::start;
 use tidemark::sandbox::world::{Fault, World};
 use url::Url;
 
-use crate::canned::{Canned, Say, text};
+use crate::canned::{CannedResponse, CannedServer, text};
 use crate::time;
 
 fn link(text: &str) -> ShortLink {
@@ -21,25 +21,25 @@ fn link(text: &str) -> ShortLink {
     }
 }
 
-fn redirect(to: &str) -> Say {
-    Say::Answer(301, vec![("location", to.to_owned())], String::new())
+fn redirect(to: &str) -> CannedResponse {
+    CannedResponse::Full(301, vec![("location", to.to_owned())], String::new())
 }
 
-async fn asked(script: Vec<Say>) -> (Result<VideoReference, ShortLinkError>, Vec<String>) {
-    let server = Canned::start(script).await;
+async fn resolve_link(script: Vec<CannedResponse>) -> (Result<VideoReference, ShortLinkError>, Vec<String>) {
+    let server = CannedServer::start(script).await;
     let outcome = resolve(link("https://vm.tiktok.com/ZMabc/?k=1"), Some(&server.url)).await;
     let paths = server.requests();
     (outcome, paths.iter().map(|request| request.split(' ').nth(1).unwrap_or_default().to_owned()).collect())
 }
 
 #[tokio::test]
-async fn the_address_that_a_redirect_names_is_the_answer_and_is_not_asked_for() {
+async fn video_url_of_a_redirect_is_parsed_not_requested() {
     for address in [
         "https://www.tiktok.com/@some.one/video/7301234567890123456?_r=1&u_code=x",
         "//m.tiktok.com/@some.one/photo/7301234567890123456",
         "http://tiktok.com/@Some.One/video/7301234567890123456/",
     ] {
-        let (outcome, paths) = asked(vec![redirect(address)]).await;
+        let (outcome, paths) = resolve_link(vec![redirect(address)]).await;
         let video = outcome.unwrap_or_else(|error| panic!("{address}: {error}"));
         assert_eq!(video.id, PlatformVideoId::ExternalId("7301234567890123456".to_owned()), "{address}");
         assert_eq!(video.username.as_deref(), Some("some.one"), "{address}");
@@ -48,23 +48,25 @@ async fn the_address_that_a_redirect_names_is_the_answer_and_is_not_asked_for() 
 }
 
 #[tokio::test]
-async fn only_short_links_are_followed_and_not_for_ever() {
+async fn only_short_links_are_followed_a_few_times() {
     let video = "https://www.tiktok.com/@a1/video/7301234567890123456";
     let (outcome, paths) =
-        asked(vec![redirect("https://vt.tiktok.com/ZSdef?x=1"), redirect("/t/no"), redirect(video)]).await;
+        resolve_link(vec![redirect("https://vt.tiktok.com/ZSdef?x=1"), redirect("/t/no"), redirect(video)])
+            .await;
     assert_eq!(outcome, Err(ShortLinkError::NoVideo), "there is no /t/ on that host");
     assert_eq!(paths, ["/base/vm.tiktok.com/ZMabc/", "/base/vt.tiktok.com/ZSdef/"]);
-    let (outcome, paths) = asked(vec![redirect("https://www.tiktok.com/t/ZTdef/"), redirect(video)]).await;
+    let (outcome, paths) =
+        resolve_link(vec![redirect("https://www.tiktok.com/t/ZTdef/"), redirect(video)]).await;
     assert!(outcome.is_ok());
     assert_eq!(paths[1], "/base/www.tiktok.com/t/ZTdef/");
-    let (outcome, paths) = asked(vec![redirect("https://vm.tiktok.com/ZMabc/")]).await;
+    let (outcome, paths) = resolve_link(vec![redirect("https://vm.tiktok.com/ZMabc/")]).await;
     assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{outcome:?}");
     assert_eq!(paths.len(), 4);
 }
 
 #[tokio::test]
-async fn what_leads_elsewhere_is_no_video_and_is_never_asked_for() {
-    let elsewhere = Canned::start(vec![text(200, "secret")]).await;
+async fn other_redirect_target_is_never_requested() {
+    let elsewhere = CannedServer::start(vec![text(200, "secret")]).await;
     for address in [
         elsewhere.url.as_str(),
         "http://169.254.169.254/latest/meta-data/",
@@ -76,16 +78,16 @@ async fn what_leads_elsewhere_is_no_video_and_is_never_asked_for() {
         "file:///etc/passwd",
         "javascript:alert(1)",
     ] {
-        let (outcome, paths) = asked(vec![redirect(address)]).await;
+        let (outcome, paths) = resolve_link(vec![redirect(address)]).await;
         assert_eq!((outcome, paths.len()), (Err(ShortLinkError::NoVideo), 1), "{address}");
     }
     assert!(elsewhere.requests().is_empty());
     for status in [404, 410] {
-        assert_eq!(asked(vec![text(status, "")]).await.0, Err(ShortLinkError::NoVideo), "{status}");
+        assert_eq!(resolve_link(vec![text(status, "")]).await.0, Err(ShortLinkError::NoVideo), "{status}");
     }
 }
 
-/// Everything that could make the service ask somebody else, by what it is asked for then. `None` is refused.
+/// Links that try to reach another host, each with the URL that is requested; `None` is rejected.
 const ATTACKS: [(&str, Option<&str>); 52] = [
     // other hosts
     ("https://evil.example/ZMabc", None),
@@ -97,7 +99,7 @@ const ATTACKS: [(&str, Option<&str>); 52] = [
     ("https://evil.example#vm.tiktok.com/ZMabc", None),
     ("//evil.example/ZMabc", None),
     ("https:///evil.example/ZMabc", None),
-    // this machine, networks inside, metadata of clouds, in every spelling
+    // this machine, internal networks, cloud metadata
     ("http://localhost/t/ZMabc", None),
     ("http://127.0.0.1/t/ZMabc", None),
     ("http://127.1/t/ZMabc", None),
@@ -126,7 +128,7 @@ const ATTACKS: [(&str, Option<&str>); 52] = [
     ("ftp://vm.tiktok.com/ZMabc", None),
     ("javascript://vm.tiktok.com/ZMabc", None),
     ("http://vm.tiktok.com/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
-    // spellings of the host: one that means TikTok's is asked for in its only form, any other not at all
+    // spellings of the host: TikTok's is normalized, any other is rejected
     ("https://vm.tiktok.com./ZMabc", None),
     ("https://VM.TikTok.COM/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
     ("https://vm。tiktok。com/ZMabc", Some("https://vm.tiktok.com/ZMabc/")),
@@ -148,60 +150,62 @@ const ATTACKS: [(&str, Option<&str>); 52] = [
 ];
 
 #[test]
-fn whatever_the_link_says_only_tiktok_is_asked_and_over_tls() {
-    for (text, asked) in ATTACKS {
+fn parsed_short_link_is_a_tiktok_https_url() {
+    for (text, requested) in ATTACKS {
         match VideoIdentifier::parse(Platform::Tiktok, text) {
-            Ok(VideoIdentifier::ShortLink(link)) => assert_eq!(Some(link.url().as_str()), asked, "{text}"),
-            other => assert_eq!((other.is_err(), asked), (true, None), "{text}: {other:?}"),
+            Ok(VideoIdentifier::ShortLink(link)) => {
+                assert_eq!(Some(link.url().as_str()), requested, "{text}")
+            }
+            other => assert_eq!((other.is_err(), requested), (true, None), "{text}: {other:?}"),
         }
     }
 }
 
 #[tokio::test]
-async fn wherever_a_redirect_leads_nobody_else_is_asked() {
+async fn redirect_to_another_host_is_never_requested() {
     for (to, next) in ATTACKS {
-        let (outcome, paths) = asked(vec![redirect(to), text(404, "")]).await;
+        let (outcome, paths) = resolve_link(vec![redirect(to), text(404, "")]).await;
         assert!(outcome.is_err(), "{to}: {outcome:?}");
-        // A header that is not ASCII says nothing, and a path is one of the host that redirects.
+        // A header that is not ASCII is ignored, and a path is relative to the redirecting host.
         let next = next.filter(|_| to.is_ascii() && to.contains("://"));
         let expected = next.map(|next| format!("/base/{}", next.trim_start_matches("https://")));
         assert_eq!(paths.get(1), expected.as_ref(), "{to}");
     }
 }
 
-/// An answer that never ends, and one whose head is endless, are given up on: only the head is read, and not for ever.
+/// Only the head of a response is read, up to a limit.
 #[tokio::test]
-async fn what_is_read_of_a_platform_is_bounded() {
+async fn response_size_is_limited() {
     let head = vec![("location", format!("https://www.tiktok.com/@a1/video/7?{}", "x".repeat(2 << 20)))];
-    let (outcome, _) = asked(vec![Say::Answer(301, head, String::new())]).await;
+    let (outcome, _) = resolve_link(vec![CannedResponse::Full(301, head, String::new())]).await;
     assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{outcome:?}");
     let video = "https://www.tiktok.com/@a1/video/7301234567890123456";
-    let long = Say::Answer(301, vec![("location", video.to_owned())], "x".repeat(32 << 20));
-    assert!(asked(vec![long]).await.0.is_ok(), "its body is nobody's business");
+    let long = CannedResponse::Full(301, vec![("location", video.to_owned())], "x".repeat(32 << 20));
+    assert!(resolve_link(vec![long]).await.0.is_ok(), "the body is not read");
 }
 
 #[tokio::test]
-async fn a_platform_that_does_not_redirect_fails() {
-    for said in [
+async fn response_without_redirect_is_an_error() {
+    for response in [
         text(200, "<!doctype html>checking your browser"),
         text(403, ""),
         text(429, ""),
         text(503, ""),
         text(302, "without a location"),
         redirect("https://"),
-        Say::Endless,
-        Say::CutOff,
+        CannedResponse::Endless,
+        CannedResponse::Truncated,
     ] {
-        let (outcome, _) = asked(vec![said]).await;
+        let (outcome, _) = resolve_link(vec![response]).await;
         assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{outcome:?}");
     }
-    let nobody = Url::parse("http://127.0.0.1:1").expect("a URL");
-    let outcome = resolve(link("vm.tiktok.com/ZMabc"), Some(&nobody)).await;
+    let unreachable = Url::parse("http://127.0.0.1:1").expect("a URL");
+    let outcome = resolve(link("vm.tiktok.com/ZMabc"), Some(&unreachable)).await;
     assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{outcome:?}");
 }
 
 #[tokio::test]
-async fn the_sandbox_has_short_links_of_its_own() {
+async fn sandbox_resolves_short_links() {
     let world =
         World::open(Population::new(5, 8), None, Some(time("2026-03-10T12:00:00Z"))).expect("a new world");
     let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.expect("a free port");
@@ -219,14 +223,14 @@ async fn the_sandbox_has_short_links_of_its_own() {
         let outcome = resolve(link(&format!("https://vm.tiktok.com/{code}")), Some(&base)).await;
         assert_eq!(outcome, Err(ShortLinkError::NoVideo), "{code}");
     }
-    let ask = || resolve(link(&format!("https://vm.tiktok.com/ZM{}", post.id)), Some(&base));
+    let resolve_video = || resolve(link(&format!("https://vm.tiktok.com/ZM{}", post.id)), Some(&base));
     for fault in [Fault::Error, Fault::RateLimit, Fault::Unauthorized, Fault::Html] {
         sandbox.world.fail_next(Platform::Tiktok, fault, 1);
-        let outcome = ask().await;
+        let outcome = resolve_video().await;
         assert!(matches!(outcome, Err(ShortLinkError::Failed(_))), "{fault:?}: {outcome:?}");
     }
     sandbox.world.fail_next(Platform::Tiktok, Fault::Hang, 1);
-    let hung = tokio::time::timeout(Duration::from_millis(300), ask()).await;
+    let hung = tokio::time::timeout(Duration::from_millis(300), resolve_video()).await;
     assert!(hung.is_err(), "{hung:?}");
     sandbox.stop().await;
 }
