@@ -18,7 +18,7 @@
 //! - [`Stack::shared`]: the `tidemark up` of this test run: API, tracker, Postgres, ClickHouse and the sandbox.
 //! - [`IsolatedStores`]: empty databases of one test on the shared servers, and processes on them.
 //! - [`IsolatedStack`]: a `tidemark up` of one test, which may move its clock, kill its processes and change its files.
-//!   The name of such a test or of its module contains `isolated`: .config/nextest.toml runs one at a time.
+//!   The name of such a test begins with `isolated_`: .config/nextest.toml runs one of them at a time.
 //!
 //! Nothing sleeps for a fixed time: [`wait_until`] polls for a state.
 #![allow(
