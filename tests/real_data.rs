@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use harness::{Organization, Stack};
 use serde_json::json;
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 
 const WINDOW: &str = "period=custom&start_date=2025-05-14&end_date=2025-06-30";
 
@@ -16,9 +16,10 @@ fn data() -> Option<Vec<PathBuf>> {
     folder.is_dir().then(|| vec![folder.join("accounts.csv"), folder.join("videos.csv")])
 }
 
-async fn load(organization: &Organization, files: Vec<PathBuf>) -> import::Summary {
+async fn load(organization: &Organization, files: Vec<PathBuf>) -> import::ImportSummary {
     let report = tempfile::tempdir().unwrap();
-    let options = Options { report: Some(report.path().join("refused.jsonl")), ..Options::default() };
+    let options =
+        ImportOptions { report: Some(report.path().join("refused.jsonl")), ..ImportOptions::default() };
     import::load(&organization.stack.databases, organization.id, files, &options).await.unwrap()
 }
 

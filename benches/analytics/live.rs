@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use tidemark::app::Databases;
-use tidemark::model::counters::Counters;
-use tidemark::model::latest::{AccountLatest, VideoLatest};
+use tidemark::model::counters::{Counters, ProfileCounters};
+use tidemark::model::observed::{AccountFields, AccountLatest, VideoFields, VideoLatest};
 use tidemark::model::platform::Platform;
 use tidemark::response_cache::ResponseCache;
 use tidemark::store::Write;
 use tidemark::store::observations::{
-    AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
+    AccountRef, ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos,
 };
 use tidemark::worker::relay;
 use tokio::task::JoinSet;
@@ -169,19 +169,18 @@ async fn scrape(stores: &Databases, account: Account) {
     let of = AccountRef { id: layout::account_id(account.subject), subject_id: account.subject };
     let now = Utc::now();
     let mut write = Write::begin(&stores.pg, organization).await.unwrap();
-    let followers = Some(10_000 + account.subject + now.timestamp() % 1_000);
-    let mut latest = AccountLatest::default();
-    latest.follower_count.record(followers, now);
-    let figures = ProfileFigures {
-        observed_at: now,
-        follower_count: followers,
+    let counters = ProfileCounters {
+        follower_count: Some(10_000 + account.subject + now.timestamp() % 1_000),
         following_count: Some(300),
         profile_post_count: Some(account.videos),
     };
-    let profile = ObservedAccount { account: of, latest, observations: vec![figures], scraped_at: Some(now) };
-    observe_accounts(&mut write, vec![profile]).await.unwrap();
+    let mut latest = AccountLatest::default();
+    latest.record(AccountFields::default(), counters, now);
+    let observations = vec![(now, counters)];
+    let profile = ObservedAccount { account: of, latest, observations, scraped_at: Some(now) };
+    save_accounts(&mut write, vec![profile]).await.unwrap();
     let posts = (0..POSTS.min(account.videos)).map(|n| post(of, account.first_video + n, now)).collect();
-    observe_videos(&mut write, now, posts).await.unwrap();
+    save_videos(&mut write, now, posts).await.unwrap();
     write.commit().await.unwrap();
 }
 
@@ -189,12 +188,12 @@ fn post(account: AccountRef, video: i64, at: DateTime<Utc>) -> ObservedVideo {
     let views = 1_000_000 + at.timestamp() % 1_000_000;
     let counters = Counters { view_count: Some(views), like_count: Some(views / 10), ..Counters::default() };
     let mut latest = VideoLatest::default();
-    latest.record_counters(&counters, at);
+    latest.record(VideoFields::default(), counters, at);
     ObservedVideo {
         platform: if account.subject_id % 2 == 0 { Platform::Instagram } else { Platform::Tiktok },
         external_id: Some(video.to_string()),
         shortcode: None,
-        found_on: FoundOn::Account(account),
+        origin: VideoOrigin::Account(account),
         latest,
         observations: vec![(at, counters)],
         scraped_at: Some(at),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use harness::{Organization, Stack, command, processes_in};
 use serde_json::Value;
-use tidemark::export::{self, Format};
+use tidemark::export::{self, ExportFormat};
 
 const ROWS: u64 = 600_000;
 const VIDEOS_AN_ACCOUNT: u64 = 100;
@@ -91,10 +91,10 @@ async fn main() {
     let csv = folder.path().join("videos.csv");
     many.write_csv(&csv);
     let organization = measure(&stack, "CSV", &many, &csv).await;
-    for (name, format) in [("JSON Lines", Format::Jsonl), ("Parquet", Format::Parquet)] {
+    for (name, format) in [("JSON Lines", ExportFormat::Jsonl), ("Parquet", ExportFormat::Parquet)] {
         let output = folder.path().join(name);
-        let options = export::Options { format, output: output.clone(), progress: false };
-        let files = export::write(&stack.databases, organization.id, &options)
+        let options = export::ExportOptions { format, output: output.clone(), progress: false };
+        let files = export::write_files(&stack.databases, organization.id, &options)
             .await
             .expect("it can be exported")
             .files;

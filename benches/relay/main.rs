@@ -15,7 +15,7 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tidemark::model::counters::Counters;
 use tidemark::store::Write;
-use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
+use tidemark::store::observations::{AccountRef, ObservedVideo, VideoOrigin, save_videos};
 use tidemark::store::records::accounts;
 use tidemark::store::search::SearchIndex;
 use tidemark::worker::indexer;
@@ -191,7 +191,7 @@ async fn commit_scrape(
     let now = Utc::now();
     let mut write = Write::begin(pg, organization).await.unwrap();
     let posts = (0..POSTS).map(|n| told(account, n, views, now)).collect();
-    observe_videos(&mut write, now, posts).await.unwrap();
+    save_videos(&mut write, now, posts).await.unwrap();
     let txid = sqlx::query_scalar("select pg_current_xact_id()::text::bigint")
         .fetch_one(write.connection())
         .await
@@ -201,7 +201,7 @@ async fn commit_scrape(
 }
 
 fn told(account: AccountRef, n: usize, views: i64, at: DateTime<Utc>) -> ObservedVideo {
-    let mut told = post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at);
+    let mut told = post(VideoOrigin::Account(account), format!("{}{n:06}", account.subject_id), views, at);
     let caption =
         format!("morning routine {n} with a day at the sea, new song #fyp #foryou {}", account.subject_id);
     told.latest.description.record(Some(caption), at);
@@ -226,7 +226,7 @@ async fn remember(pg: &PgPool, tenants: &[Tenant]) {
                 told
             });
             let mut write = Write::begin(pg, tenant.id).await.unwrap();
-            observe_videos(&mut write, now, posts.collect()).await.unwrap();
+            save_videos(&mut write, now, posts.collect()).await.unwrap();
             write.commit().await.unwrap();
         }
     }

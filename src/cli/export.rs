@@ -24,7 +24,7 @@ pub(super) struct ExportArgs {
     org: Uuid,
     /// File format
     #[arg(long, env = "TIDEMARK_EXPORT_FORMAT", default_value = "csv")]
-    format: export::Format,
+    format: export::ExportFormat,
     /// Output folder; created if missing
     #[arg(long, env = "TIDEMARK_EXPORT_OUTPUT", value_name = "DIR", default_value = ".")]
     output: PathBuf,
@@ -38,13 +38,13 @@ const COLUMNS: [&str; 6] = ["accounts", "videos", "account_rows", "video_rows", 
 
 pub(super) async fn run(args: ExportArgs) -> Result<ExitCode, CommandError> {
     let databases = Databases::connect(&args.stores)?;
-    let options = export::Options {
+    let options = export::ExportOptions {
         format: args.format,
         output: args.output,
         progress: std::io::stderr().is_terminal(),
     };
     let database_url = args.stores.postgres.database_url.reveal();
-    let task = export::write(&databases, args.org, &options);
+    let task = export::write_files(&databases, args.org, &options);
     let summary = relay::run_during(&databases, database_url, task).await?;
     args.print.print(&summary, &COLUMNS)?;
     if summary.left_out == 0 {

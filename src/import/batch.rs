@@ -1,43 +1,47 @@
-//! Rows gathered by what they are about, and written as one unit of work.
+//! Rows grouped by account and video, saved as one unit of work.
 
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::row::{AccountRow, Row, VideoRow};
-use crate::model::latest::{AccountLatest, LatestValue, VideoLatest};
+use crate::model::counters::{Counters, ProfileCounters};
+use crate::model::latest::LatestValue;
+use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
-use crate::store::observations::{
-    FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
-};
+use crate::store::observations::{ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos};
 use crate::store::records::imports;
 use crate::store::{Error, Write};
-use sqlx::PgPool;
 
-/// An account by its name on a platform.
-pub type Name = (Platform, String);
+/// An account by platform and username.
+pub type AccountName = (Platform, String);
 
-/// What gathered rows say, by account and by video.
 #[derive(Debug, Default)]
 pub struct Batch {
-    accounts: HashMap<Name, (AccountLatest, Vec<ProfileFigures>)>,
-    /// Keyed by what finds the video, and by the account on which the rows say it stands.
+    accounts: HashMap<AccountName, Account>,
+    /// By platform, external id, and username of the account.
     videos: HashMap<(Platform, String, Option<String>), Video>,
-    /// What the accounts' creators and categories are called.
-    pub creators: HashMap<Name, LatestValue<String>>,
-    pub categories: HashMap<Name, LatestValue<String>>,
+    pub creators: HashMap<AccountName, LatestValue<String>>,
+    pub categories: HashMap<AccountName, LatestValue<String>>,
     rows: usize,
+}
+
+#[derive(Debug, Default)]
+struct Account {
+    latest: AccountLatest,
+    observations: Vec<(DateTime<Utc>, ProfileCounters)>,
 }
 
 #[derive(Debug, Default)]
 struct Video {
     latest: VideoLatest,
-    observations: Vec<(DateTime<Utc>, crate::model::counters::Counters)>,
+    observations: Vec<(DateTime<Utc>, Counters)>,
 }
 
 impl Batch {
-    /// The number of rows gathered.
+    /// Returns the number of rows.
     pub const fn len(&self) -> usize {
         self.rows
     }
@@ -56,98 +60,77 @@ impl Batch {
 
     fn add_account(&mut self, row: AccountRow) {
         let at = row.observed_at;
-        for (names, named) in [(&mut self.creators, row.creator), (&mut self.categories, row.category)] {
-            if named.is_some() {
-                names.entry((row.platform, row.username.clone())).or_default().record(named, at);
+        for (names, name) in [(&mut self.creators, row.creator), (&mut self.categories, row.category)] {
+            if name.is_some() {
+                names.entry((row.platform, row.username.clone())).or_default().record(name, at);
             }
         }
-        let (latest, figures) = self.accounts.entry((row.platform, row.username)).or_default();
-        latest.name.record(row.name, at);
-        latest.description.record(row.description, at);
-        latest.is_verified.record(row.is_verified, at);
-        latest.follower_count.record(row.follower_count, at);
-        latest.following_count.record(row.following_count, at);
-        latest.profile_post_count.record(row.profile_post_count, at);
-        figures.push(ProfileFigures {
-            observed_at: at,
-            follower_count: row.follower_count,
-            following_count: row.following_count,
-            profile_post_count: row.profile_post_count,
-        });
+        let account = self.accounts.entry((row.platform, row.username)).or_default();
+        account.latest.record(row.fields, row.counters, at);
+        account.observations.push((at, row.counters));
     }
 
     fn add_video(&mut self, row: VideoRow) {
         let at = row.observed_at;
         let video = self.videos.entry((row.platform, row.external_id, row.username)).or_default();
-        video.latest.record_counters(&row.counters, at);
-        video.latest.description.record(row.description, at);
-        video.latest.media_type.record(row.media_type, at);
-        video.latest.duration.record(row.duration, at);
-        video.latest.create_time.record(row.create_time, at);
+        video.latest.record(row.fields, row.counters, at);
         if !row.counters.is_empty() {
             video.observations.push((at, row.counters));
         }
     }
 
-    /// Writes everything as one unit of work; the batch stays, so that it can be written again after a contention.
-    /// What is new is due from `now` on.
-    pub async fn write(
+    /// Saves the batch as one unit of work, which can be retried. New accounts are scraped from `now` on if `is_active`.
+    pub async fn save(
         &self,
         pg: &PgPool,
         organization: Uuid,
-        active: bool,
+        is_active: bool,
         now: DateTime<Utc>,
-    ) -> Result<Written, Error> {
+    ) -> Result<SavedBatch, Error> {
         let mut write = Write::begin(pg, organization).await?;
-        let names: BTreeSet<_> = self
-            .accounts
-            .keys()
-            .cloned()
-            .chain(
-                self.videos.keys().filter_map(|(platform, _, username)| Some((*platform, username.clone()?))),
-            )
-            .collect();
+        let video_accounts =
+            self.videos.keys().filter_map(|(platform, _, username)| Some((*platform, username.clone()?)));
+        let names: BTreeSet<_> = self.accounts.keys().cloned().chain(video_accounts).collect();
         let names: Vec<_> = names.into_iter().collect();
-        let accounts = imports::find_or_create_accounts(&mut write, &names, active, now).await?;
-        let found = |name: &Name| accounts.get(name).copied();
+        let accounts = imports::find_or_create_accounts(&mut write, &names, is_active, now).await?;
+        let find = |name: &AccountName| accounts.get(name).copied();
 
-        let observed = self.accounts.iter().filter_map(|(name, (latest, figures))| {
+        let observed = self.accounts.iter().filter_map(|(name, account)| {
             Some(ObservedAccount {
-                account: found(name)?,
-                latest: latest.clone(),
-                observations: figures.clone(),
+                account: find(name)?,
+                latest: account.latest.clone(),
+                observations: account.observations.clone(),
                 scraped_at: None,
             })
         });
-        observe_accounts(&mut write, observed.collect()).await?;
+        save_accounts(&mut write, observed.collect()).await?;
         let observed = self.videos.iter().filter_map(|((platform, external_id, username), video)| {
-            let found_on = match username {
-                Some(username) => FoundOn::Account(found(&(*platform, username.clone()))?),
-                None => FoundOn::Itself { active },
+            let origin = match username {
+                Some(username) => VideoOrigin::Account(find(&(*platform, username.clone()))?),
+                None => VideoOrigin::Individual { is_active },
             };
             Some(ObservedVideo {
                 platform: *platform,
                 external_id: Some(external_id.clone()),
                 shortcode: None,
-                found_on,
+                origin,
                 latest: video.latest.clone(),
                 observations: video.observations.clone(),
                 scraped_at: None,
             })
         });
-        let videos = observe_videos(&mut write, now, observed.collect()).await?.videos;
+        let videos = save_videos(&mut write, now, observed.collect()).await?.internal_ids;
         write.commit().await?;
-        let snapshots = self.accounts.values().map(|(_, figures)| figures.len()).sum::<usize>()
+        let snapshots = self.accounts.values().map(|account| account.observations.len()).sum::<usize>()
             + self.videos.values().map(|video| video.observations.len()).sum::<usize>();
         let accounts = accounts.into_values().map(|account| account.subject_id).collect();
-        Ok(Written { snapshots: snapshots as u64, accounts, videos })
+        Ok(SavedBatch { snapshots: snapshots as u64, accounts, videos })
     }
 }
 
-/// What a batch did.
-pub struct Written {
+/// The number of snapshots, and the internal ids of accounts and videos.
+pub struct SavedBatch {
     pub snapshots: u64,
-    /// The accounts and the videos that it is about, by their internal ids.
     pub accounts: Vec<i64>,
     pub videos: Vec<i64>,
 }

@@ -1,216 +1,114 @@
-//! The columns that a row may have, and a row as a file has it: a value of whatever type the file gives by column.
+//! The columns that files can have.
 
-use std::borrow::Cow;
-use std::fmt;
+use crate::model::counters::{Counters, ProfileCounters};
+use crate::model::field::Field;
+use crate::model::observed::{AccountFields, VideoFields};
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use serde::de::{self, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+/// A column by its position in [`NAMES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column(usize);
 
-/// Declares the columns with their names.
-macro_rules! columns {
-    ($($column:ident $name:literal),* $(,)?) => {
-        /// A column, known by its name.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Column {
-            $($column,)*
+/// Columns besides counters and observed fields.
+const OWN: [&str; 6] = ["platform", "username", "external_id", "observed_at", "category", "creator"];
+
+/// The number of columns that a row can have.
+pub const COLUMN_COUNT: usize = OWN.len()
+    + Counters::NAMES.len()
+    + ProfileCounters::NAMES.len()
+    + VideoFields::LIST.len()
+    + AccountFields::LIST.len();
+
+/// All columns. A name that is listed twice means its first position; fields that are not in files have no name.
+const NAMES: [&str; COLUMN_COUNT] = {
+    let mut names = [""; COLUMN_COUNT];
+    let (own, rest) = names.split_at_mut(OWN.len());
+    let (counters, rest) = rest.split_at_mut(Counters::NAMES.len());
+    let (profile_counters, rest) = rest.split_at_mut(ProfileCounters::NAMES.len());
+    let (video_fields, account_fields) = rest.split_at_mut(VideoFields::LIST.len());
+    own.copy_from_slice(&OWN);
+    counters.copy_from_slice(&Counters::NAMES);
+    profile_counters.copy_from_slice(&ProfileCounters::NAMES);
+    copy_names(video_fields, VideoFields::LIST);
+    copy_names(account_fields, AccountFields::LIST);
+    names
+};
+
+const fn copy_names(names: &mut [&'static str], fields: &[Field]) {
+    let mut n = 0;
+    while n < fields.len() {
+        if fields[n].in_files {
+            names[n] = fields[n].name;
         }
-
-        impl Column {
-            pub const ALL: [Column; [$($name),*].len()] = [$(Column::$column),*];
-
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Column::$column => $name,)*
-                }
-            }
-        }
-    };
+        n += 1;
+    }
 }
 
-columns! {
-    Platform "platform",
-    Username "username",
-    ExternalId "external_id",
-    ObservedAt "observed_at",
-    CreateTime "create_time",
-    Description "description",
-    MediaType "media_type",
-    Duration "duration",
-    ViewCount "view_count",
-    LikeCount "like_count",
-    CommentCount "comment_count",
-    ShareCount "share_count",
-    SavedCount "saved_count",
-    PlayCount "play_count",
-    IgPlayCount "ig_play_count",
-    FbPlayCount "fb_play_count",
-    FbLikeCount "fb_like_count",
-    Name "name",
-    IsVerified "is_verified",
-    FollowerCount "follower_count",
-    FollowingCount "following_count",
-    ProfilePostCount "profile_post_count",
-    Category "category",
-    Creator "creator",
+const fn columns<const N: usize>(names: &[&str]) -> [Column; N] {
+    let mut columns = [Column(0); N];
+    let mut n = 0;
+    while n < N {
+        columns[n] = Column::new(names[n]);
+        n += 1;
+    }
+    columns
+}
+
+const fn field_columns<const N: usize>(fields: &[Field]) -> [Column; N] {
+    let mut columns = [Column(0); N];
+    let mut n = 0;
+    while n < N {
+        columns[n] = Column::new(if fields[n].in_files { fields[n].name } else { "" });
+        n += 1;
+    }
+    columns
 }
 
 impl Column {
-    /// The column of a name; one that is none of ours is passed over.
-    pub fn named(name: &str) -> Option<Self> {
-        Column::ALL.into_iter().find(|column| column.as_str() == name)
-    }
+    pub const PLATFORM: Column = Column::new("platform");
+    pub const USERNAME: Column = Column::new("username");
+    pub const EXTERNAL_ID: Column = Column::new("external_id");
+    pub const OBSERVED_AT: Column = Column::new("observed_at");
+    pub const CATEGORY: Column = Column::new("category");
+    pub const CREATOR: Column = Column::new("creator");
+    pub const COUNTERS: [Column; Counters::NAMES.len()] = columns(&Counters::NAMES);
+    pub const PROFILE_COUNTERS: [Column; ProfileCounters::NAMES.len()] = columns(&ProfileCounters::NAMES);
+    pub const VIDEO_FIELDS: [Column; VideoFields::LIST.len()] = field_columns(VideoFields::LIST);
+    pub const ACCOUNT_FIELDS: [Column; AccountFields::LIST.len()] = field_columns(AccountFields::LIST);
 
-    /// The column that a header names, in any case, perhaps behind a byte order mark.
-    pub fn of_header(name: &str) -> Option<Self> {
-        Column::named(&name.trim_start_matches('\u{feff}').trim().to_ascii_lowercase())
-    }
-}
-
-/// What a file says in one column of a row.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub enum Value<'a> {
-    /// Nothing: unknown. An empty text means the same.
-    #[default]
-    Unknown,
-    Text(Cow<'a, str>),
-    Whole(i64),
-    Large(u64),
-    Decimal(f64),
-    Flag(bool),
-    Time(DateTime<Utc>),
-    /// Something that no column can mean, and why.
-    Bad(&'static str),
-}
-
-impl<'a> Value<'a> {
-    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
-        let text = text.into();
-        if text.is_empty() { Value::Unknown } else { Value::Text(text) }
-    }
-
-    /// The value as text, however the file gives it.
-    pub fn into_text(self) -> Result<Option<Cow<'a, str>>, &'static str> {
-        Ok(Some(match self {
-            Value::Unknown => return Ok(None),
-            Value::Bad(reason) => return Err(reason),
-            Value::Text(text) => text,
-            Value::Whole(number) => number.to_string().into(),
-            Value::Large(number) => number.to_string().into(),
-            Value::Decimal(number) => number.to_string().into(),
-            Value::Flag(flag) => flag.to_string().into(),
-            Value::Time(time) => time.to_rfc3339_opts(SecondsFormat::AutoSi, true).into(),
-        }))
-    }
-}
-
-/// A row as a file has it.
-#[derive(Debug, Default)]
-pub struct RawRow<'a>([Value<'a>; Column::ALL.len()]);
-
-impl<'a> RawRow<'a> {
-    pub fn set(&mut self, column: Column, value: Value<'a>) {
-        self.0[column as usize] = value;
-    }
-
-    pub const fn get(&self, column: Column) -> &Value<'a> {
-        &self.0[column as usize]
-    }
-
-    pub fn take(&mut self, column: Column) -> Value<'a> {
-        std::mem::take(&mut self.0[column as usize])
-    }
-}
-
-/// A column by the name of a field of JSON.
-struct Field(Option<Column>);
-
-impl<'de> Deserialize<'de> for Field {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Names;
-        impl Visitor<'_> for Names {
-            type Value = Field;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a field's name")
+    const fn new(name: &str) -> Self {
+        let mut n = 0;
+        while n < NAMES.len() {
+            if equal(NAMES[n].as_bytes(), name.as_bytes()) {
+                return Column(n);
             }
-
-            fn visit_str<E>(self, name: &str) -> Result<Field, E> {
-                Ok(Field(Column::named(name)))
-            }
+            n += 1;
         }
-        deserializer.deserialize_str(Names)
+        panic!("there is no such column")
+    }
+
+    /// Returns the column with a name; unknown columns are ignored.
+    pub fn from_name(name: &str) -> Option<Self> {
+        NAMES.iter().position(|column| *column == name && !name.is_empty()).map(Column)
+    }
+
+    /// Returns the column of a header field, in any case and with or without a byte order mark.
+    pub fn from_header(name: &str) -> Option<Self> {
+        Column::from_name(&name.trim_start_matches('\u{feff}').trim().to_ascii_lowercase())
+    }
+
+    pub const fn name(self) -> &'static str {
+        NAMES[self.0]
+    }
+
+    pub const fn index(self) -> usize {
+        self.0
     }
 }
 
-impl<'de> Deserialize<'de> for Value<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Values;
-        impl<'de> Visitor<'de> for Values {
-            type Value = Value<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a number, true, false or null")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Value::text(text))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Value::text(text.to_owned()))
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-                Ok(Value::Whole(number))
-            }
-
-            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-                Ok(Value::Large(number))
-            }
-
-            fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-                Ok(Value::Decimal(number))
-            }
-
-            fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
-                Ok(Value::Flag(flag))
-            }
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Value::Unknown)
-            }
-        }
-        deserializer.deserialize_any(Values)
+const fn equal(one: &[u8], other: &[u8]) -> bool {
+    let mut n = 0;
+    while n < one.len() && n < other.len() && one[n] == other[n] {
+        n += 1;
     }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for RawRow<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Rows;
-        impl<'de> Visitor<'de> for Rows {
-            type Value = RawRow<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object with a field for each column")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-                let mut row = RawRow::default();
-                while let Some(Field(column)) = fields.next_key()? {
-                    match column {
-                        Some(column) => {
-                            let value = fields.next_value().map_err(|error| {
-                                de::Error::custom(format!("{}: {error}", column.as_str()))
-                            })?;
-                            row.set(column, value);
-                        }
-                        None => _ = fields.next_value::<IgnoredAny>()?,
-                    }
-                }
-                Ok(row)
-            }
-        }
-        deserializer.deserialize_map(Rows)
-    }
+    n == one.len() && n == other.len()
 }

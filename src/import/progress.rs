@@ -1,11 +1,11 @@
-//! The progress bar of an import: bytes while files are read, then rows while they are written.
+//! The progress bar of an import: bytes while files are read, then rows while they are saved.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub fn progress_bar(shown: bool, bytes: u64) -> ProgressBar {
-    if !shown {
+pub fn progress_bar(is_shown: bool, bytes: u64) -> ProgressBar {
+    if !is_shown {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(bytes);
@@ -15,12 +15,12 @@ pub fn progress_bar(shown: bool, bytes: u64) -> ProgressBar {
     bar
 }
 
-/// Goes on with the rows that are to be written.
+/// Switches from bytes to rows.
 pub fn show_rows(bar: &ProgressBar, rows: u64) {
     style(bar, "{bar:40} {human_pos}/{human_len} rows {elapsed} {msg}");
     bar.set_length(rows);
     bar.set_position(0);
-    bar.set_message("writing");
+    bar.set_message("saving");
 }
 
 fn style(bar: &ProgressBar, template: &str) {

@@ -1,4 +1,4 @@
-//! The report of refused rows: one JSON object a line, made only when there is something to report.
+//! The report of rejected rows: JSON Lines, created with the first rejected row.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::Error;
+use super::error::Error;
 
 #[derive(Serialize)]
 struct Entry<'a> {
@@ -16,15 +16,14 @@ struct Entry<'a> {
     reason: &'a str,
 }
 
-/// The refused rows of one run.
-pub struct Report {
+pub struct RejectionReport {
     path: PathBuf,
     file: Option<BufWriter<File>>,
-    refused: u64,
+    rejected: u64,
 }
 
-impl Report {
-    /// A report that is yet to be made. What it would replace must not be one of the files that are loaded.
+impl RejectionReport {
+    /// Checks that the report would not overwrite an input file.
     pub fn new(path: PathBuf, inputs: &[PathBuf]) -> Result<Self, Error> {
         let identity = |path: &Path| path.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
         if let Ok(existing) = identity(&path)
@@ -32,15 +31,15 @@ impl Report {
         {
             return Err(Error::ReportIsInput(path));
         }
-        Ok(Report { path, file: None, refused: 0 })
+        Ok(RejectionReport { path, file: None, rejected: 0 })
     }
 
-    pub const fn refused(&self) -> u64 {
-        self.refused
+    pub const fn rejected(&self) -> u64 {
+        self.rejected
     }
 
     pub fn add(&mut self, file: &Path, line: u64, reason: &str) -> Result<(), Error> {
-        self.refused += 1;
+        self.rejected += 1;
         self.write(&Entry { file, line, reason }).map_err(|error| Error::Report(self.path.clone(), error))
     }
 
@@ -53,14 +52,13 @@ impl Report {
         file.write_all(b"\n")
     }
 
-    /// Says how many rows were refused and where that can be read; the report of an earlier run is removed when
-    /// there is nothing to report.
+    /// Returns the number of rejected rows and the path of the report; without rejected rows, removes an earlier report.
     pub fn finish(self) -> Result<(u64, Option<PathBuf>), Error> {
         let failed = |error| Error::Report(self.path.clone(), error);
         match self.file {
             Some(mut file) => {
                 file.flush().map_err(failed)?;
-                Ok((self.refused, Some(self.path)))
+                Ok((self.rejected, Some(self.path)))
             }
             None => match std::fs::remove_file(&self.path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),

@@ -1,129 +1,109 @@
-//! A tracked social account in the form in which the API shows it.
+//! A tracked social media account as the API shows it.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::counters::CounterSums;
 use super::example;
 use super::platform::Platform;
+use super::record::record;
 use super::tracking::Tracking;
 
 /// Key/value tags of an account, a creator or a video.
 pub type Metadata = std::collections::BTreeMap<String, String>;
 
-/// An account, with the latest counters of its discovered videos summed up.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
-pub struct Account {
-    /// Account id.
-    pub id: Uuid,
-    /// Always `account`.
-    #[sqlx(skip)]
-    pub r#type: AccountType,
-    /// Platform of the account.
-    pub platform: Platform,
-    /// Username on the platform, in lower case, without `@`.
-    #[schemars(example = &"salt.and.tide")]
-    pub username: String,
-    /// Display name; null before the first scrape, or if there is none.
-    #[schemars(example = &"Salt & Tide")]
-    pub name: Option<String>,
-    /// Profile description.
-    #[schemars(example = &"Cold water, warm people. Surf school in Ericeira.")]
-    pub description: Option<String>,
-    /// Profile picture: a stable copy if there is one, otherwise the platform's URL.
-    #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
-    pub profile_pic_url: Option<String>,
-    /// Profile picture at the platform; the URL expires.
-    #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
-    pub profile_pic_url_original: Option<String>,
-    /// Whether the account is verified by the platform.
-    #[schemars(example = true)]
-    pub is_verified: bool,
-    /// Whether tracking is active; `false` if paused.
-    #[schemars(example = true)]
-    pub is_active: bool,
-    /// Whether the platform no longer shows an account of this username.
-    #[schemars(example = false)]
-    pub is_unavailable: bool,
-    /// Link in the profile.
-    #[schemars(example = &"https://saltandtide.example")]
-    pub link_in_bio: Option<String>,
-    /// Creator of the account; null if it has none.
-    pub creator_id: Option<Uuid>,
-    /// Name of the creator.
-    #[schemars(example = &"Marta Soares")]
-    pub creator_name: Option<String>,
-    /// Your own label.
-    #[schemars(example = &"surf")]
-    pub category: Option<String>,
-    /// Your own tags.
-    #[schemars(example = example::metadata())]
-    #[sqlx(json)]
-    pub metadata: Metadata,
-    /// Time at which the account was added.
-    pub added_at: DateTime<Utc>,
-    /// Time of the first scrape; null before it.
-    pub first_scrape_time: Option<DateTime<Utc>>,
-    /// Time of the latest scrape; null before the first.
-    pub last_scrape_time: Option<DateTime<Utc>>,
-    /// Hours between scrapes.
-    #[schemars(example = 24)]
-    pub scrape_interval_hours: i32,
-    /// Followers at the latest scrape.
-    #[schemars(example = 48_210)]
-    pub follower_count: i64,
-    /// Followed accounts at the latest scrape.
-    #[schemars(example = 312)]
-    pub following_count: i64,
-    /// Number of posts according to the profile.
-    #[schemars(example = 420)]
-    pub profile_post_count: i64,
-    /// Number of discovered posts.
-    #[schemars(example = 365)]
-    pub total_post_count: i64,
-    /// Views of all discovered posts.
-    #[schemars(example = 12_843_000)]
-    pub view_count: i64,
-    /// Likes of all discovered posts.
-    #[schemars(example = 964_100)]
-    pub like_count: i64,
-    /// Comments on all discovered posts.
-    #[schemars(example = 21_350)]
-    pub comment_count: i64,
-    /// Shares of all discovered posts.
-    #[schemars(example = 18_700)]
-    pub share_count: i64,
-    /// Plays of all discovered posts; on TikTok a play is a view.
-    #[schemars(example = 15_120_000)]
-    pub play_count: i64,
-    /// Saves of all discovered posts; null if the platform never reported it.
-    #[schemars(example = 30_240)]
-    pub saved_count: Option<i64>,
-    /// Facebook plays of all discovered posts; null if the platform never reported it.
-    #[schemars(example = 410_000)]
-    pub fb_play_count: Option<i64>,
-    /// Instagram plays of all discovered posts; null if the platform never reported it.
-    #[schemars(example = 14_710_000)]
-    pub ig_play_count: Option<i64>,
-    /// Facebook likes of all discovered posts; null if the platform never reported it.
-    #[schemars(example = 8_300)]
-    pub fb_like_count: Option<i64>,
-    /// Maximum number of posts that the first scrape reads; null for the organization's default.
-    #[schemars(example = None::<()>)]
-    pub max_recent_posts_per_account: Option<i32>,
-    /// Number of days that the first scrape goes back; null for the organization's default.
-    #[schemars(example = None::<()>)]
-    pub post_lookback_days: Option<i32>,
-    /// Maximum number of posts that the first scrape reads, with the default applied.
-    #[schemars(example = 500)]
-    pub effective_max_recent_posts_per_account: i32,
-    /// Number of days that the first scrape goes back, with the default applied.
-    #[schemars(example = 365)]
-    pub effective_post_lookback_days: i32,
-    /// Tracking status.
-    #[sqlx(flatten)]
-    pub tracking: Tracking,
+record! {
+    /// An account, with the latest counters of its discovered videos summed up.
+    #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
+    pub struct Account {
+        /// Account id.
+        pub id: Uuid,
+        /// Always `account`.
+        #[sqlx(skip)]
+        pub r#type: AccountType,
+        /// Platform of the account.
+        pub platform: Platform,
+        /// Username on the platform, in lower case, without `@`.
+        #[schemars(example = &"salt.and.tide")]
+        pub username: String,
+        /// Display name; null before the first scrape, or if there is none.
+        #[schemars(example = &"Salt & Tide")]
+        pub name: Option<String>,
+        /// Profile description.
+        #[schemars(example = &"Cold water, warm people. Surf school in Ericeira.")]
+        pub description: Option<String>,
+        /// Profile picture: a stable copy if there is one, otherwise the platform's URL.
+        #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
+        pub profile_pic_url: Option<String>,
+        /// Profile picture at the platform; the URL expires.
+        #[schemars(example = &"https://cdn.example/pictures/salt.and.tide.jpg")]
+        pub profile_pic_url_original: Option<String>,
+        /// Whether the account is verified by the platform.
+        #[schemars(example = true)]
+        pub is_verified: bool,
+        /// Whether tracking is active; `false` if paused.
+        #[schemars(example = true)]
+        pub is_active: bool,
+        /// Whether the platform no longer shows an account of this username.
+        #[schemars(example = false)]
+        pub is_unavailable: bool,
+        /// Link in the profile.
+        #[schemars(example = &"https://saltandtide.example")]
+        pub link_in_bio: Option<String>,
+        /// Creator of the account; null if it has none.
+        pub creator_id: Option<Uuid>,
+        /// Name of the creator.
+        #[schemars(example = &"Marta Soares")]
+        pub creator_name: Option<String>,
+        /// Your own label.
+        #[schemars(example = &"surf")]
+        pub category: Option<String>,
+        /// Your own tags.
+        #[schemars(example = example::metadata())]
+        #[sqlx(json)]
+        pub metadata: Metadata,
+        /// Time at which the account was added.
+        pub added_at: DateTime<Utc>,
+        /// Time of the first scrape; null before it.
+        pub first_scrape_time: Option<DateTime<Utc>>,
+        /// Time of the latest scrape; null before the first.
+        pub last_scrape_time: Option<DateTime<Utc>>,
+        /// Hours between scrapes.
+        #[schemars(example = 24)]
+        pub scrape_interval_hours: i32,
+        /// Followers at the latest scrape.
+        #[schemars(example = 48_210)]
+        pub follower_count: i64,
+        /// Followed accounts at the latest scrape.
+        #[schemars(example = 312)]
+        pub following_count: i64,
+        /// Number of posts according to the profile.
+        #[schemars(example = 420)]
+        pub profile_post_count: i64,
+        /// Number of discovered posts.
+        #[schemars(example = 365)]
+        pub total_post_count: i64,
+        #[serde(flatten)]
+        #[sqlx(flatten)]
+        pub counters: CounterSums,
+        /// Maximum number of posts that the first scrape reads; null for the organization's default.
+        #[schemars(example = None::<()>)]
+        pub max_recent_posts_per_account: Option<i32>,
+        /// Number of days that the first scrape goes back; null for the organization's default.
+        #[schemars(example = None::<()>)]
+        pub post_lookback_days: Option<i32>,
+        /// Maximum number of posts that the first scrape reads, with the default applied.
+        #[schemars(example = 500)]
+        pub effective_max_recent_posts_per_account: i32,
+        /// Number of days that the first scrape goes back, with the default applied.
+        #[schemars(example = 365)]
+        pub effective_post_lookback_days: i32,
+        /// Tracking status.
+        #[sqlx(flatten)]
+        pub tracking: Tracking,
+    }
 }
 
 /// The constant `type` of an account.

@@ -1,4 +1,4 @@
-//! Figures beside those of the window before: differences, percentages and rates, rounded half away from zero.
+//! Figures of a window compared with the previous one, rounded half away from zero.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -65,7 +65,7 @@ fn percent(change: i64, previous: i64) -> Option<f64> {
 
 /// Divides by a positive number, rounding half away from zero.
 fn rounded_quotient(numerator: i128, denominator: i128) -> i64 {
-    // With an odd denominator nothing lies exactly in the middle, so half of it, rounded down, serves as well.
+    // Half of an odd denominator may be rounded down: no quotient is exactly in the middle.
     let magnitude = (numerator.abs() + denominator / 2) / denominator;
     (magnitude * numerator.signum()) as i64
 }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentages_have_one_decimal_half_away_from_zero() {
+    fn percentages_round_to_one_decimal_away_from_zero() {
         assert_eq!(Change::from_counts(150, 100).change_percent, Some(50.0));
         assert_eq!(Change::from_counts(1, 3).change_percent, Some(-66.7));
         assert_eq!(Change::from_counts(20_005, 20_000).change_percent, Some(0.0));

@@ -1,4 +1,4 @@
-//! A creator, who owns accounts, and the record of one such link.
+//! Creators, and their links to accounts.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ pub struct Creator {
     #[schemars(example = example::metadata())]
     #[sqlx(json)]
     pub metadata: Metadata,
-    /// The accounts that are linked now.
+    /// Linked accounts.
     #[sqlx(flatten)]
     pub accounts_summary: AccountsSummary,
     /// Time at which the creator was created.

@@ -1,4 +1,4 @@
-//! What was gained over some days, in the figures that series, leaderboards and totals show.
+//! Gains over days, as time series, leaderboards and totals show them.
 
 use std::ops::AddAssign;
 

@@ -1,16 +1,16 @@
 //! Snapshots: cumulative counters as last observed on a UTC day, the unit of all history.
 //!
-//! A day holds one snapshot; the latest observation of the day replaces it whole.
+//! The latest observation of a day replaces the whole snapshot of that day.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::counters::Counters;
+use super::counters::{Counters, ProfileCounters};
 
-/// What was observed of a video.
+/// An observation of a video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VideoSnapshot {
-    /// What is tracked: the account that the video was found on, or the video itself (both by internal id).
+    /// The internal id of the account on which the video was found, or of the individually tracked video.
     pub subject_id: i64,
     pub video_id: i64,
     #[serde(with = "chrono::serde::ts_microseconds")]
@@ -18,15 +18,13 @@ pub struct VideoSnapshot {
     pub counters: Counters,
 }
 
-/// What was observed of an account's profile.
+/// An observation of an account's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountSnapshot {
     pub subject_id: i64,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub observed_at: DateTime<Utc>,
-    pub follower_count: Option<i64>,
-    pub following_count: Option<i64>,
-    pub profile_post_count: Option<i64>,
+    pub counters: ProfileCounters,
 }
 
 impl VideoSnapshot {

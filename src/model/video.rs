@@ -1,4 +1,4 @@
-//! A video or post in the form in which the API shows it, whichever way it came to be tracked.
+//! A video or post as the API shows it, discovered on an account or tracked individually.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -7,131 +7,111 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::account::Metadata;
+use super::counters::LatestCounters;
 use super::example;
 use super::platform::Platform;
+use super::record::record;
 use super::tracking::Tracking;
 
-/// A video, with its latest counters and the account on which it was discovered.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
-pub struct Video {
-    /// Video id.
-    pub id: Uuid,
-    /// `account_video` under `/account-videos`, `video` under `/videos`.
-    pub r#type: VideoType,
-    /// Id for `/account-videos/metrics`, unique over both platforms.
-    #[schemars(example = 120_417)]
-    pub internal_id: i64,
-    /// Platform of the video.
-    pub platform: Platform,
-    /// Id on the platform; null until a source reports it.
-    #[schemars(example = &"18034177459285610")]
-    pub external_id: Option<String>,
-    /// Shortcode in Instagram URLs; null on TikTok.
-    #[schemars(example = &"C9xKp2mNqRs")]
-    pub shortcode: Option<String>,
-    /// URL of the video on the platform.
-    #[schemars(example = &"https://www.instagram.com/p/C9xKp2mNqRs/")]
-    pub url: Option<String>,
-    /// Caption.
-    #[schemars(example = &"First swell of the season. Sound on 🌊")]
-    pub description: Option<String>,
-    /// Media type as reported by the platform.
-    #[schemars(example = &"VIDEO")]
-    pub media_type: Option<String>,
-    /// Duration in seconds.
-    #[schemars(example = 31.4)]
-    pub duration: Option<f64>,
-    /// Cover image: a stable copy if there is one, otherwise the platform's URL.
-    #[schemars(example = &"https://cdn.example/covers/C9xKp2mNqRs.jpg")]
-    pub cover_image_url: Option<String>,
-    /// Cover image at the platform; the URL expires.
-    #[schemars(example = &"https://cdn.example/covers/C9xKp2mNqRs.jpg")]
-    pub cover_image_url_original: Option<String>,
-    /// Video file: a stable copy if there is one, otherwise the platform's URL.
-    #[schemars(example = &"https://cdn.example/videos/C9xKp2mNqRs.mp4")]
-    pub video_url: Option<String>,
-    /// Video file at the platform; the URL expires.
-    #[schemars(example = &"https://cdn.example/videos/C9xKp2mNqRs.mp4")]
-    pub video_url_original: Option<String>,
-    /// Time at which it was posted; null until a source reports it.
-    pub create_time: Option<DateTime<Utc>>,
-    /// Time at which the video was discovered or added.
-    pub added_at: DateTime<Utc>,
-    /// Time of the latest change of the record.
-    pub updated_at: DateTime<Utc>,
-    /// Whether the video is tracked individually.
-    #[schemars(example = false)]
-    pub is_tracked: bool,
-    /// Whether individual tracking is active; `false` if paused.
-    #[schemars(example = true)]
-    pub is_active: bool,
-    /// Whether the platform no longer shows the video.
-    #[schemars(example = false)]
-    pub is_unavailable: bool,
-    /// Hours between scrapes, if tracked individually.
-    #[schemars(example = 24)]
-    pub scrape_interval_hours: i32,
-    /// Your own tags.
-    #[schemars(example = example::metadata())]
-    #[sqlx(json)]
-    pub metadata: Metadata,
-    /// Tracked account on which the video was discovered; null if none.
-    pub account_id: Option<Uuid>,
-    /// Username of the account that posted it.
-    #[schemars(example = &"salt.and.tide")]
-    pub account_username: Option<String>,
-    /// Display name of the account that posted it.
-    #[schemars(example = &"Salt & Tide")]
-    pub account_name: Option<String>,
-    /// Id on the platform of the account that posted it.
-    #[schemars(example = &"17841405309211844")]
-    pub platform_account_id: Option<String>,
-    /// Creator of the account; null if it has none.
-    pub creator_id: Option<Uuid>,
-    /// Name of the creator.
-    #[schemars(example = &"Marta Soares")]
-    pub creator_name: Option<String>,
-    /// Time of the first scrape; null before it.
-    pub first_scrape_time: Option<DateTime<Utc>>,
-    /// Time of the latest scrape; null before the first.
-    pub last_scrape_time: Option<DateTime<Utc>>,
-    /// Views at the latest scrape.
-    #[schemars(example = 1_284_300)]
-    pub view_count: i64,
-    /// Likes at the latest scrape.
-    #[schemars(example = 96_410)]
-    pub like_count: i64,
-    /// Comments at the latest scrape.
-    #[schemars(example = 2_135)]
-    pub comment_count: i64,
-    /// Shares at the latest scrape.
-    #[schemars(example = 1_870)]
-    pub share_count: i64,
-    /// Saves at the latest scrape; null if the platform never reported it.
-    #[schemars(example = 3_024)]
-    pub saved_count: Option<i64>,
-    /// Plays at the latest scrape; on TikTok a play is a view.
-    #[schemars(example = 1_512_000)]
-    pub play_count: i64,
-    /// Instagram plays at the latest scrape; null if the platform never reported it.
-    #[schemars(example = 1_471_000)]
-    pub ig_play_count: Option<i64>,
-    /// Facebook plays at the latest scrape; null if the platform never reported it.
-    #[schemars(example = 41_000)]
-    pub fb_play_count: Option<i64>,
-    /// Facebook likes at the latest scrape; null if the platform never reported it.
-    #[schemars(example = 830)]
-    pub fb_like_count: Option<i64>,
-    /// Other data that the platform reported.
-    #[schemars(example = example::platform_data())]
-    #[schemars(with = "serde_json::Map<String, Value>")]
-    pub platform_data: Value,
-    /// Tracking status.
-    #[sqlx(flatten)]
-    pub tracking: Tracking,
+record! {
+    /// A video, with its latest counters and the account on which it was discovered.
+    #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
+    pub struct Video {
+        /// Video id.
+        pub id: Uuid,
+        /// `account_video` under `/account-videos`, `video` under `/videos`.
+        pub r#type: VideoType,
+        /// Id for `/account-videos/metrics`, unique over both platforms.
+        #[schemars(example = 120_417)]
+        pub internal_id: i64,
+        /// Platform of the video.
+        pub platform: Platform,
+        /// Id on the platform; null until a source reports it.
+        #[schemars(example = &"18034177459285610")]
+        pub external_id: Option<String>,
+        /// Shortcode in Instagram URLs; null on TikTok.
+        #[schemars(example = &"C9xKp2mNqRs")]
+        pub shortcode: Option<String>,
+        /// URL of the video on the platform.
+        #[schemars(example = &"https://www.instagram.com/p/C9xKp2mNqRs/")]
+        pub url: Option<String>,
+        /// Caption.
+        #[schemars(example = &"First swell of the season. Sound on 🌊")]
+        pub description: Option<String>,
+        /// Media type as reported by the platform.
+        #[schemars(example = &"VIDEO")]
+        pub media_type: Option<String>,
+        /// Duration in seconds.
+        #[schemars(example = 31.4)]
+        pub duration: Option<f64>,
+        /// Cover image: a stable copy if there is one, otherwise the platform's URL.
+        #[schemars(example = &"https://cdn.example/covers/C9xKp2mNqRs.jpg")]
+        pub cover_image_url: Option<String>,
+        /// Cover image at the platform; the URL expires.
+        #[schemars(example = &"https://cdn.example/covers/C9xKp2mNqRs.jpg")]
+        pub cover_image_url_original: Option<String>,
+        /// Video file: a stable copy if there is one, otherwise the platform's URL.
+        #[schemars(example = &"https://cdn.example/videos/C9xKp2mNqRs.mp4")]
+        pub video_url: Option<String>,
+        /// Video file at the platform; the URL expires.
+        #[schemars(example = &"https://cdn.example/videos/C9xKp2mNqRs.mp4")]
+        pub video_url_original: Option<String>,
+        /// Time at which it was posted; null until a source reports it.
+        pub create_time: Option<DateTime<Utc>>,
+        /// Time at which the video was discovered or added.
+        pub added_at: DateTime<Utc>,
+        /// Time of the latest change of the record.
+        pub updated_at: DateTime<Utc>,
+        /// Whether the video is tracked individually.
+        #[schemars(example = false)]
+        pub is_tracked: bool,
+        /// Whether individual tracking is active; `false` if paused.
+        #[schemars(example = true)]
+        pub is_active: bool,
+        /// Whether the platform no longer shows the video.
+        #[schemars(example = false)]
+        pub is_unavailable: bool,
+        /// Hours between scrapes, if tracked individually.
+        #[schemars(example = 24)]
+        pub scrape_interval_hours: i32,
+        /// Your own tags.
+        #[schemars(example = example::metadata())]
+        #[sqlx(json)]
+        pub metadata: Metadata,
+        /// Tracked account on which the video was discovered; null if none.
+        pub account_id: Option<Uuid>,
+        /// Username of the account that posted it.
+        #[schemars(example = &"salt.and.tide")]
+        pub account_username: Option<String>,
+        /// Display name of the account that posted it.
+        #[schemars(example = &"Salt & Tide")]
+        pub account_name: Option<String>,
+        /// Id on the platform of the account that posted it.
+        #[schemars(example = &"17841405309211844")]
+        pub platform_account_id: Option<String>,
+        /// Creator of the account; null if it has none.
+        pub creator_id: Option<Uuid>,
+        /// Name of the creator.
+        #[schemars(example = &"Marta Soares")]
+        pub creator_name: Option<String>,
+        /// Time of the first scrape; null before it.
+        pub first_scrape_time: Option<DateTime<Utc>>,
+        /// Time of the latest scrape; null before the first.
+        pub last_scrape_time: Option<DateTime<Utc>>,
+        #[serde(flatten)]
+        #[sqlx(flatten)]
+        pub counters: LatestCounters,
+        /// Other data that the platform reported.
+        #[schemars(example = example::platform_data())]
+        #[schemars(with = "serde_json::Map<String, Value>")]
+        pub platform_data: Value,
+        /// Tracking status.
+        #[sqlx(flatten)]
+        pub tracking: Tracking,
+    }
 }
 
-/// The list that shows the video. A video can be in both lists, with one id.
+/// How a list shows a video; one that is both has the same id in both lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]

@@ -19,8 +19,9 @@ use super::source::{
 };
 use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
-use crate::model::counters::Counters;
+use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::identifier::{Username, video_url};
+use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
@@ -85,7 +86,7 @@ impl HttpSource {
             };
             for row in rows {
                 let post = self.parse_post(row, Some(&key.username))?;
-                let in_depth = post.create_time.is_none_or(|time| time >= oldest);
+                let in_depth = post.fields.create_time.is_none_or(|time| time >= oldest);
                 if in_depth && posts.len() < depth.max_posts && seen_ids.insert(post.external_id.clone()) {
                     posts.push(post);
                 }
@@ -100,7 +101,7 @@ impl HttpSource {
                 _ => break,
             }
         }
-        posts.sort_by_key(|post| std::cmp::Reverse(post.create_time));
+        posts.sort_by_key(|post| std::cmp::Reverse(post.fields.create_time));
         let profile = profile.ok_or_else(no_profile)?;
         Ok(FetchedAccount { profile, posts })
     }
@@ -183,14 +184,18 @@ impl HttpSource {
         Ok(Profile {
             platform_id: coerce::id(get("id")),
             username: username.map_or_else(|| requested_username.to_owned(), Username::into_string),
-            name: coerce::text(get("name")),
-            description: coerce::text(get("description")),
-            profile_pic_url: coerce::non_empty_text(get("profile_pic_url")),
-            link_in_bio: coerce::non_empty_text(get("link_in_bio")),
-            is_verified: coerce::boolean(get("is_verified")),
-            follower_count: coerce::counter("follower_count", get("follower_count")),
-            following_count: coerce::counter("following_count", get("following_count")),
-            post_count: coerce::counter("post_count", get("post_count")),
+            fields: AccountFields {
+                name: coerce::text(get("name")),
+                description: coerce::text(get("description")),
+                profile_pic_url: coerce::non_empty_text(get("profile_pic_url")),
+                link_in_bio: coerce::non_empty_text(get("link_in_bio")),
+                is_verified: coerce::boolean(get("is_verified")),
+            },
+            counters: ProfileCounters {
+                follower_count: coerce::counter("follower_count", get("follower_count")),
+                following_count: coerce::counter("following_count", get("following_count")),
+                profile_post_count: coerce::counter("post_count", get("post_count")),
+            },
         })
     }
 
@@ -213,15 +218,17 @@ impl HttpSource {
         Ok(Post {
             external_id,
             shortcode,
-            url,
-            description: coerce::text(take("description").as_ref()),
-            media_type: coerce::non_empty_text(take("media_type").as_ref()),
-            duration: coerce::seconds(take("duration").as_ref()),
-            cover_image_url: coerce::non_empty_text(take("cover_image_url").as_ref()),
-            video_url: coerce::non_empty_text(take("video_url").as_ref()),
-            create_time: coerce::time(take("create_time").as_ref()),
+            fields: VideoFields {
+                url,
+                description: coerce::text(take("description").as_ref()),
+                media_type: coerce::non_empty_text(take("media_type").as_ref()),
+                duration: coerce::seconds(take("duration").as_ref()),
+                cover_image_url: coerce::non_empty_text(take("cover_image_url").as_ref()),
+                video_url: coerce::non_empty_text(take("video_url").as_ref()),
+                create_time: coerce::time(take("create_time").as_ref()),
+                platform_data: Some(coerce::platform_data(platform_data)),
+            },
             counters: counters.normalize_for(self.platform),
-            platform_data: coerce::platform_data(platform_data),
         })
     }
 }

@@ -7,7 +7,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 use futures_util::future::BoxFuture;
 
 use crate::model::cost::Paging;
-use crate::model::counters::Counters;
+use crate::model::counters::{Counters, ProfileCounters};
+use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::platform::Platform;
 
 /// An account as the platform reports it; `None` is unknown.
@@ -16,14 +17,8 @@ pub struct Profile {
     /// The platform's id of the account, which a rename does not change.
     pub platform_id: Option<String>,
     pub username: String,
-    pub name: Option<String>,
-    pub description: Option<String>,
-    pub profile_pic_url: Option<String>,
-    pub link_in_bio: Option<String>,
-    pub is_verified: Option<bool>,
-    pub follower_count: Option<i64>,
-    pub following_count: Option<i64>,
-    pub post_count: Option<i64>,
+    pub fields: AccountFields,
+    pub counters: ProfileCounters,
 }
 
 /// A post as the platform reports it; `None` is unknown.
@@ -31,17 +26,8 @@ pub struct Profile {
 pub struct Post {
     pub external_id: String,
     pub shortcode: Option<String>,
-    pub url: Option<String>,
-    pub description: Option<String>,
-    pub media_type: Option<String>,
-    /// In seconds.
-    pub duration: Option<f64>,
-    pub cover_image_url: Option<String>,
-    pub video_url: Option<String>,
-    pub create_time: Option<DateTime<Utc>>,
+    pub fields: VideoFields,
     pub counters: Counters,
-    /// Further fields of the response, a JSON object.
-    pub platform_data: serde_json::Value,
 }
 
 /// An account's profile and its posts, newest first.

@@ -1,47 +1,47 @@
-//! What the rollup of one subject has to say, added up in plain loops from its snapshots: a second way to the numbers of
-//! `recompute.sql`, which shares nothing with it but the rules of docs/analytics.md.
+//! Computes the rollup of one subject from its snapshots in plain loops.
+//!
+//! It shares nothing with `recompute.sql` except the rules of docs/analytics.md.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use crate::model::counters::Counters;
+use crate::model::counters::ROLLUP_COUNTERS;
 use crate::store::clickhouse::rollup::StoredSnapshot;
 
-/// The counters of videos, and followers behind them.
-pub const COUNTERS: usize = Counters::NAMES.len() + 1;
+/// The number of [`ROLLUP_COUNTERS`], of which the last one counts followers.
+pub const COUNTERS: usize = ROLLUP_COUNTERS.len();
 
-/// A day as it has to be.
+/// A day as it has to be in the rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Day {
+pub struct ExpectedDay {
     pub gains: [Option<i64>; COUNTERS],
     pub bases: [i64; COUNTERS],
     pub observed_at: DateTime<Utc>,
 }
 
-/// The days of one subject in the making. Snapshots arrive video by video, each day by day.
+/// Accumulates the days of one subject. Snapshots arrive by video, then by day.
 #[derive(Debug)]
-pub struct Expected {
-    started_on: NaiveDate,
-    days: BTreeMap<NaiveDate, Day>,
-    /// The video that is being added up, and the last known value of each of its counters.
+pub struct ExpectedDays {
+    tracking_start: NaiveDate,
+    days: BTreeMap<NaiveDate, ExpectedDay>,
+    /// The current video, and the last known values of its counters.
     current: Option<(u64, [Option<i64>; COUNTERS])>,
 }
 
-impl Expected {
-    /// Begins with the day on which tracking of the subject began.
-    pub fn new(started_on: NaiveDate) -> Self {
-        Expected { started_on, days: BTreeMap::new(), current: None }
+impl ExpectedDays {
+    pub fn new(tracking_start: NaiveDate) -> Self {
+        ExpectedDays { tracking_start, days: BTreeMap::new(), current: None }
     }
 
-    /// A snapshot of a video that was posted on a day, if that is known.
-    pub fn video(&mut self, snapshot: &StoredSnapshot, posted_on: Option<NaiveDate>) {
+    /// Adds a snapshot of a video.
+    pub fn add_video(&mut self, snapshot: &StoredSnapshot, posted_on: Option<NaiveDate>) {
         let counts = std::array::from_fn(|n| snapshot.counters.get(n).copied().flatten());
-        self.add(snapshot, counts, posted_on.is_some_and(|day| day >= self.started_on));
+        self.add(snapshot, counts, posted_on.is_some_and(|day| day >= self.tracking_start));
     }
 
-    /// A snapshot of the profile.
-    pub fn profile(&mut self, snapshot: &StoredSnapshot) {
+    /// Adds a snapshot of the profile.
+    pub fn add_profile(&mut self, snapshot: &StoredSnapshot) {
         let mut counts = [None; COUNTERS];
         counts[COUNTERS - 1] = snapshot.counters.first().copied().flatten();
         self.add(snapshot, counts, false);
@@ -51,7 +51,7 @@ impl Expected {
         let is_first = self.current.is_none_or(|(video, _)| video != snapshot.video_id);
         let (_, mut known) =
             self.current.filter(|_| !is_first).unwrap_or((snapshot.video_id, [None; COUNTERS]));
-        let day = self.days.entry(snapshot.date).or_insert(Day {
+        let day = self.days.entry(snapshot.date).or_insert(ExpectedDay {
             gains: [None; COUNTERS],
             bases: [0; COUNTERS],
             observed_at: snapshot.observed_at,
@@ -73,8 +73,8 @@ impl Expected {
         self.current = Some((snapshot.video_id, known));
     }
 
-    /// The days, each counter unknown until the first day on which some video reported it.
-    pub fn finish(mut self) -> BTreeMap<NaiveDate, Day> {
+    /// Returns the days. A counter is unknown until the first day on which a video reported it.
+    pub fn finish(mut self) -> BTreeMap<NaiveDate, ExpectedDay> {
         let mut is_known = [false; COUNTERS];
         for day in self.days.values_mut() {
             for (is_known, gain) in is_known.iter_mut().zip(&mut day.gains) {
@@ -96,7 +96,7 @@ mod tests {
         NaiveDate::from_ymd_opt(2026, 3, number).unwrap()
     }
 
-    fn seen(video_id: u64, number: u32, views: Option<i64>, saves: Option<i64>) -> StoredSnapshot {
+    fn snapshot(video_id: u64, number: u32, views: Option<i64>, saves: Option<i64>) -> StoredSnapshot {
         let date = day(number);
         let counters = vec![views, None, None, None, saves, None, None, None, None];
         StoredSnapshot {
@@ -110,19 +110,19 @@ mod tests {
 
     /// The example of docs/analytics.md.
     #[test]
-    fn the_documented_example_has_its_days() {
-        let mut expected = Expected::new(day(2));
+    fn documented_example_has_the_expected_days() {
+        let mut expected = ExpectedDays::new(day(2));
         for (number, views) in [(2, 5_000), (4, 5_300), (5, 5_250)] {
-            expected.video(&seen(1, number, Some(views), None), NaiveDate::from_ymd_opt(2026, 2, 1));
+            expected.add_video(&snapshot(1, number, Some(views), None), NaiveDate::from_ymd_opt(2026, 2, 1));
         }
         for (number, views, saves) in [(3, 40, None), (4, 90, Some(7)), (5, 90, Some(9))] {
-            expected.video(&seen(2, number, Some(views), saves), Some(day(3)));
+            expected.add_video(&snapshot(2, number, Some(views), saves), Some(day(3)));
         }
-        let mut followers = seen(0, 4, Some(100), None);
-        expected.profile(&followers);
+        let mut followers = snapshot(0, 4, Some(100), None);
+        expected.add_profile(&followers);
         followers.counters = vec![Some(90)];
         followers.date = day(5);
-        expected.profile(&followers);
+        expected.add_profile(&followers);
         let days = expected.finish();
         let column = |n: usize| -> Vec<_> { days.values().map(|day| (day.gains[n], day.bases[n])).collect() };
         assert_eq!(column(0), [(Some(0), 5_000), (Some(40), 0), (Some(350), 0), (Some(-50), 0)]);

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::model::latest::{AccountLatest, VideoLatest};
+use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
 use crate::platforms::source::{Post, Profile};
-use crate::store::observations::{AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures};
+use crate::store::observations::{AccountRef, ObservedAccount, ObservedVideo, VideoOrigin};
 
 pub(super) fn observed_profile(
     account: AccountRef,
@@ -13,45 +13,24 @@ pub(super) fn observed_profile(
     now: DateTime<Utc>,
 ) -> ObservedAccount {
     let mut latest = AccountLatest::default();
-    latest.name.record(profile.name.clone(), now);
-    latest.description.record(profile.description.clone(), now);
-    latest.profile_pic_url.record(profile.profile_pic_url.clone(), now);
-    latest.link_in_bio.record(profile.link_in_bio.clone(), now);
-    latest.is_verified.record(profile.is_verified, now);
-    latest.follower_count.record(profile.follower_count, now);
-    latest.following_count.record(profile.following_count, now);
-    latest.profile_post_count.record(profile.post_count, now);
-    let figures = ProfileFigures {
-        observed_at: now,
-        follower_count: profile.follower_count,
-        following_count: profile.following_count,
-        profile_post_count: profile.post_count,
-    };
-    ObservedAccount { account, latest, observations: vec![figures], scraped_at: Some(now) }
+    latest.record(profile.fields.clone(), profile.counters, now);
+    ObservedAccount { account, latest, observations: vec![(now, profile.counters)], scraped_at: Some(now) }
 }
 
 pub(super) fn observed_post(
     platform: Platform,
-    found_on: FoundOn,
+    origin: VideoOrigin,
     post: &Post,
     now: DateTime<Utc>,
 ) -> ObservedVideo {
     let counters = post.counters.normalize_for(platform);
     let mut latest = VideoLatest::default();
-    latest.record_counters(&counters, now);
-    latest.description.record(post.description.clone(), now);
-    latest.media_type.record(post.media_type.clone(), now);
-    latest.duration.record(post.duration, now);
-    latest.create_time.record(post.create_time, now);
-    latest.url.record(post.url.clone(), now);
-    latest.cover_image_url.record(post.cover_image_url.clone(), now);
-    latest.video_url.record(post.video_url.clone(), now);
-    latest.platform_data.record(Some(post.platform_data.clone()).filter(|data| data.is_object()), now);
+    latest.record(post.fields.clone(), counters, now);
     ObservedVideo {
         platform,
         external_id: Some(post.external_id.clone()),
         shortcode: post.shortcode.clone(),
-        found_on,
+        origin,
         latest,
         observations: vec![(now, counters)],
         scraped_at: Some(now),

@@ -9,7 +9,7 @@ use super::tracker::{FailureKind, Tracker};
 use crate::model::platform::Platform;
 use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, SourceError};
 use crate::platforms::sources::FetchOutcome;
-use crate::store::observations::{AccountRef, FoundOn, observe_accounts, observe_videos};
+use crate::store::observations::{AccountRef, VideoOrigin, save_accounts, save_videos};
 use crate::store::tracking::leases::{self, LeasedTarget, TargetKind};
 use crate::store::tracking::scrapes::{self, IdentityCheck, ObservedIdentity, ScrapeAccount};
 use crate::store::tracking::source_pauses::{PauseCause, SourcePause};
@@ -199,7 +199,10 @@ fn depth(account: &ScrapeAccount) -> Depth {
 /// Returns the posts within a depth. The response may be deeper, for another organization.
 fn posts_within(posts: &[Post], depth: Depth) -> impl Iterator<Item = &Post> {
     let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
-    posts.iter().filter(move |post| post.create_time.is_none_or(|time| time >= oldest)).take(depth.max_posts)
+    posts
+        .iter()
+        .filter(move |post| post.fields.create_time.is_none_or(|time| time >= oldest))
+        .take(depth.max_posts)
 }
 
 /// The scrape of one target.
@@ -229,10 +232,10 @@ impl Scrape<'_> {
             IdentityCheck::Matches => {
                 let account_ref = AccountRef { id, subject_id: account.internal_id };
                 let profile = observed_profile(account_ref, profile, self.now);
-                observe_accounts(&mut write, vec![profile]).await?;
+                save_accounts(&mut write, vec![profile]).await?;
                 let posts = posts_within(&response.posts, depth(account))
-                    .map(|post| observed_post(platform, FoundOn::Account(account_ref), post, self.now));
-                observe_videos(&mut write, self.now, posts.collect()).await?;
+                    .map(|post| observed_post(platform, VideoOrigin::Account(account_ref), post, self.now));
+                save_videos(&mut write, self.now, posts.collect()).await?;
                 self.succeeded(account.deep_reads)
             }
             IdentityCheck::OtherAccount(reason) => self.failed(reason, self.target.not_found_runs),
@@ -248,10 +251,10 @@ impl Scrape<'_> {
             return Ok(());
         }
         let mut observed =
-            observed_post(self.target.platform, FoundOn::Itself { active: true }, post, self.now);
+            observed_post(self.target.platform, VideoOrigin::Individual { is_active: true }, post, self.now);
         // The shortcode identifies the stored row, also where the response has none.
         observed.shortcode = observed.shortcode.or_else(|| key.shortcode.clone());
-        let merged = observe_videos(&mut write, self.now, vec![observed]).await?.merged;
+        let merged = save_videos(&mut write, self.now, vec![observed]).await?.merged;
         // The response may show that the target duplicates another video.
         let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
         self.finish(write, target, self.succeeded(DeepReads::default())).await

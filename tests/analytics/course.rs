@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::{Value, json};
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 use tidemark::model::counters::Counters;
-use tidemark::model::latest::VideoLatest;
+use tidemark::model::observed::{VideoFields, VideoLatest};
 use tidemark::model::platform::Platform;
 use tidemark::rollup::rebuild;
 use tidemark::store::lifecycle::ErasureLock;
-use tidemark::store::observations::{FoundOn, ObservedVideo, observe_videos};
+use tidemark::store::observations::{ObservedVideo, VideoOrigin, save_videos};
 use tidemark::store::{Write, retry_on_conflict};
 use tidemark::worker::retention;
 use uuid::Uuid;
@@ -235,7 +235,7 @@ impl Course {
         let lines: Vec<_> = told.iter().map(Value::to_string).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
         let (stores, id) = (&self.organization.stack.databases, self.organization.id);
-        let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
+        let summary = import::load(stores, id, vec![path], &ImportOptions::default()).await.unwrap();
         assert_eq!((summary.rows_read, summary.refused), (rows.len() as u64, refused));
         self.learn_ids().await;
     }
@@ -335,12 +335,12 @@ impl Course {
         }
         let counters = Counters::from_array(counts);
         let mut latest = VideoLatest::default();
-        latest.record_counters(&counters, at);
+        latest.record(VideoFields::default(), counters, at);
         let observed = ObservedVideo {
             platform: Platform::Instagram,
             external_id: external_id.filter(|_| tells_both).map(str::to_owned),
             shortcode: Some(shortcode(video)),
-            found_on: FoundOn::Itself { active: false },
+            origin: VideoOrigin::Individual { is_active: false },
             latest,
             observations: vec![(at, counters)],
             scraped_at: None,
@@ -348,7 +348,7 @@ impl Course {
         let (pg, id) = (self.organization.pg(), self.organization.id);
         retry_on_conflict(|| async {
             let mut write = Write::begin(pg, id).await?;
-            observe_videos(&mut write, Utc::now(), vec![observed.clone()]).await?;
+            save_videos(&mut write, Utc::now(), vec![observed.clone()]).await?;
             write.commit().await
         })
         .await

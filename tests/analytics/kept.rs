@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 use tidemark::app::{Clock, Settings};
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 use tidemark::store::Write;
 use tidemark::store::records::keys;
 use tidemark::store::records::keys::NewKey;
@@ -100,7 +100,7 @@ impl Trial {
         let lines: Vec<_> = rows.iter().map(Value::to_string).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
         let (stores, id) = (&self.organization.stack.databases, self.organization.id);
-        let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
+        let summary = import::load(stores, id, vec![path], &ImportOptions::default()).await.unwrap();
         assert_eq!((summary.rows_read, summary.refused), (rows.len() as u64, 0));
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use serde_json::{Map, Value, json};
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 use tidemark::model::counters::Counters;
 use uuid::Uuid;
 
@@ -143,7 +143,7 @@ impl History {
         let lines: Vec<_> = self.rows.iter().map(Value::to_string).collect();
         std::fs::write(&path, lines.join("\n")).unwrap();
         let (stores, id) = (&organization.stack.databases, organization.id);
-        let summary = import::load(stores, id, vec![path], &Options::default()).await.unwrap();
+        let summary = import::load(stores, id, vec![path], &ImportOptions::default()).await.unwrap();
         assert_eq!((summary.rows_read, summary.refused), (self.rows.len() as u64, 0));
         let ids = async |statement: &'static str| -> HashMap<String, (Uuid, i64)> {
             let rows: Vec<(String, Uuid, i64)> =

@@ -3,7 +3,7 @@
 
 use chrono::Days;
 use serde_json::json;
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 use tidemark::store::records::post_days;
 
 use crate::harness::{Organization, Stack};
@@ -46,7 +46,7 @@ async fn load(organization: &Organization, text: String) {
     let path = folder.path().join("history.csv");
     std::fs::write(&path, text).unwrap();
     let stores = &organization.stack.databases;
-    import::load(stores, organization.id, vec![path], &Options::default()).await.unwrap();
+    import::load(stores, organization.id, vec![path], &ImportOptions::default()).await.unwrap();
 }
 
 /// Compares the posts of eleven days and of the eleven before, of both platforms and of TikTok alone, with these.

@@ -2,7 +2,7 @@
 
 use chrono::{Days, NaiveTime};
 use serde_json::json;
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 use uuid::Uuid;
 
 use crate::harness::Stack;
@@ -26,7 +26,7 @@ async fn a_thousand_ids_and_thousands_of_subjects_are_answered() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.csv");
     std::fs::write(&path, text).unwrap();
-    import::load(&stack.databases, organization.id, vec![path], &Options::default()).await.unwrap();
+    import::load(&stack.databases, organization.id, vec![path], &ImportOptions::default()).await.unwrap();
     let whole: i64 = (0..ACCOUNTS).sum();
 
     let creator = organization.get("/creators").await.ok(200).text("/data/0/id").to_owned();

@@ -117,16 +117,17 @@ async fn a_damaged_rollup_is_named_day_by_day_and_mended() {
     let (ann, video) = (format!("account {account} (@ann on instagram)"), format!("video {}", alone.0));
     let mut expected = vec![
         format!("{ann}: username is bob in the table accounts of ClickHouse, ann in Postgres"),
-        format!("{ann}, 2026-03-03: view_gain is 41 in the rollup, 40 by the facts"),
+        format!("{ann}, 2026-03-03: view_gain is 41 in the rollup, 40 by the snapshots"),
         format!(
-            "{ann}, 2026-03-04: the rollup lacks the day, by the facts follower_gain is 0, view_gain is 10"
+            "{ann}, 2026-03-04: the rollup lacks the day, by the snapshots follower_gain is 0, view_gain is 10"
         ),
         format!(
             "{ann}, 2026-03-20: the rollup has the day, on which nothing was observed: follower_gain is 0, view_gain is 10"
         ),
     ];
     for (day, base) in [(3, 5), (4, 5), (5, 5), (6, 5)] {
-        expected.push(format!("{video}, 2026-03-0{day}: view_base is {base} in the rollup, 0 by the facts"));
+        expected
+            .push(format!("{video}, 2026-03-0{day}: view_base is {base} in the rollup, 0 by the snapshots"));
     }
     expected.sort();
     assert_eq!((status, lines), (Some(1), expected));
@@ -187,10 +188,8 @@ async fn what_postgres_does_not_know_is_named_and_leaves_the_rollup() {
     assert_eq!(overview(&organization).await, whole);
     let report = verify::verify(stores, organization.id, false).await.unwrap();
     let left: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();
-    let place = format!(
-        "{name}: 4 snapshots lie here of video number {}, which does not belong here",
-        ids.videos[0].1
-    );
+    let place =
+        format!("{name}: has 4 snapshots of video number {}, which does not belong to it", ids.videos[0].1);
     assert_eq!(left, [place]);
 }
 

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use tidemark::model::counters::Counters;
-use tidemark::model::latest::VideoLatest;
+use tidemark::model::observed::{VideoFields, VideoLatest};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
-use tidemark::store::observations::{AccountRef, FoundOn, Merged, ObservedVideo, observe_videos};
+use tidemark::store::observations::{AccountRef, MergedVideos, ObservedVideo, VideoOrigin, save_videos};
 use tidemark::store::tracking::targets::{self, Attempt, DeepReads};
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ fn body(identifier: &str) -> Value {
 
 /// An observation of the video with the identifiers that the source returned.
 fn observed(
-    found_on: FoundOn,
+    origin: VideoOrigin,
     external_id: Option<&str>,
     shortcode: Option<&str>,
     views: i64,
@@ -34,34 +34,34 @@ fn observed(
     let now = Utc::now();
     let counters = Counters { view_count: Some(views), ..Counters::default() };
     let mut latest = VideoLatest::default();
-    latest.record_counters(&counters, now);
+    latest.record(VideoFields::default(), counters, now);
     ObservedVideo {
         platform: Platform::Instagram,
         external_id: external_id.map(str::to_owned),
         shortcode: shortcode.map(str::to_owned),
-        found_on,
+        origin,
         latest,
         observations: vec![(now, counters)],
         scraped_at: Some(now),
     }
 }
 
-async fn observe(api: &TestApi, video: ObservedVideo) -> Merged {
+async fn observe(api: &TestApi, video: ObservedVideo) -> MergedVideos {
     let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
-    let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
+    let merged = save_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
     write.commit().await.unwrap();
     merged
 }
 
 /// Creates an account on which posts can be found.
-async fn create_account(api: &TestApi) -> (String, FoundOn) {
+async fn create_account(api: &TestApi) -> (String, VideoOrigin) {
     let id = api.create("/v2/accounts", json!({"platform": "instagram", "username": "one"})).await;
     let subject_id = sqlx::query_scalar("select internal_id from accounts where id = $1")
         .bind(parse_id(&id))
         .fetch_one(api.pg())
         .await
         .unwrap();
-    let found_on = FoundOn::Account(AccountRef { id: parse_id(&id), subject_id });
+    let found_on = VideoOrigin::Account(AccountRef { id: parse_id(&id), subject_id });
     (id, found_on)
 }
 
@@ -74,7 +74,7 @@ async fn only_video(api: &TestApi) -> Value {
     tracked[0].clone()
 }
 
-const SCRAPED: FoundOn = FoundOn::Itself { active: true };
+const SCRAPED: VideoOrigin = VideoOrigin::Individual { is_active: true };
 
 #[tokio::test]
 async fn added_video_found_by_shortcode_joins_account() {
@@ -158,7 +158,7 @@ async fn lease(api: &TestApi, id: &str, owner: Uuid) {
 /// Finishes an attempt as the tracker does, in the transaction that stores the observation.
 async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) -> bool {
     let mut write = Write::begin(api.pg(), api.organization.id).await.unwrap();
-    let merged = observe_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
+    let merged = save_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
     let target = merged.get(&target).copied().unwrap_or(target);
     let at: DateTime<Utc> = Utc::now();
     let attempt = Attempt {

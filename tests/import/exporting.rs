@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tidemark::export::{self, Format};
-use tidemark::import::Options;
+use tidemark::export::{self, ExportFormat};
+use tidemark::import::ImportOptions;
 use tidemark::store;
 use uuid::Uuid;
 
@@ -14,9 +14,9 @@ use crate::setup::{File, load, try_load};
 
 const WINDOW: &str = "start_date=2025-11-01&end_date=2026-03-31";
 
-async fn export(organization: &Organization, format: Format, output: PathBuf) -> export::Summary {
-    let options = export::Options { format, output, progress: false };
-    export::write(&organization.stack.databases, organization.id, &options).await.unwrap()
+async fn export(organization: &Organization, format: ExportFormat, output: PathBuf) -> export::ExportSummary {
+    let options = export::ExportOptions { format, output, progress: false };
+    export::write_files(&organization.stack.databases, organization.id, &options).await.unwrap()
 }
 
 /// Takes out what names a record here and nowhere else, when it was made, and whether it is collected.
@@ -152,7 +152,7 @@ async fn organization() -> Organization {
 async fn an_export_reads_back_to_the_same_numbers_in_every_endpoint() {
     let original = organization().await;
     let expected = everything(&original).await;
-    for format in [Format::Csv, Format::Jsonl, Format::Parquet] {
+    for format in [ExportFormat::Csv, ExportFormat::Jsonl, ExportFormat::Parquet] {
         let folder = tempfile::tempdir().unwrap();
         let exported = export(&original, format, folder.path().join("new/folder")).await;
         assert_eq!(
@@ -161,7 +161,7 @@ async fn an_export_reads_back_to_the_same_numbers_in_every_endpoint() {
             "{format:?}"
         );
         let copy = original.stack.organization().await;
-        let loaded = try_load(&copy, exported.files.clone(), &Options::default()).await.unwrap();
+        let loaded = try_load(&copy, exported.files.clone(), &ImportOptions::default()).await.unwrap();
         assert_eq!(loaded.rows_read, exported.account_rows + exported.video_rows);
         assert_eq!((loaded.accounts, loaded.videos, loaded.refused), (exported.accounts, exported.videos, 0));
         let got = everything(&copy).await;
@@ -181,7 +181,7 @@ async fn what_cannot_be_named_is_left_out_and_said() {
     load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
     organization.post("/videos", json!({"platform": "instagram", "identifier": "Cabc_de-123"})).await.ok(201);
     let folder = tempfile::tempdir().unwrap();
-    let exported = export(&organization, Format::Jsonl, folder.path().to_owned()).await;
+    let exported = export(&organization, ExportFormat::Jsonl, folder.path().to_owned()).await;
     assert_eq!((exported.accounts, exported.videos, exported.left_out), (1, 1, 1));
     let rows = std::fs::read_to_string(folder.path().join("videos.jsonl")).unwrap();
     assert_eq!(rows.lines().count(), 2, "{rows}");
@@ -193,7 +193,7 @@ async fn each_video_of_an_account_that_has_several_pages_of_them_is_exported_onc
     let rows: Vec<_> = (0..1_201).map(|n| format!("tiktok,ann,v{n},2026-01-10,,,{n},,,,,,,,")).collect();
     load(&organization, &File::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
     let folder = tempfile::tempdir().unwrap();
-    let exported = export(&organization, Format::Jsonl, folder.path().to_owned()).await;
+    let exported = export(&organization, ExportFormat::Jsonl, folder.path().to_owned()).await;
     assert_eq!((exported.accounts, exported.videos, exported.video_rows), (1, 1_201, 2 * 1_201));
     let rows = std::fs::read_to_string(folder.path().join("videos.jsonl")).unwrap();
     let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).unwrap());
@@ -209,22 +209,23 @@ async fn files_are_whole_or_not_there() {
     let organization = Stack::shared().organization().await;
     load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
     let folder = tempfile::tempdir().unwrap();
-    let options = |output: PathBuf| export::Options { format: Format::Csv, output, progress: false };
+    let options =
+        |output: PathBuf| export::ExportOptions { format: ExportFormat::Csv, output, progress: false };
     let stores = &organization.stack.databases;
-    let unknown = export::write(stores, Uuid::now_v7(), &options(folder.path().to_owned())).await;
+    let unknown = export::write_files(stores, Uuid::now_v7(), &options(folder.path().to_owned())).await;
     assert!(matches!(unknown, Err(export::Error::Store(store::Error::NotFound("organization")))));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 
     std::fs::write(folder.path().join("videos.csv"), "old").unwrap();
     std::fs::create_dir(folder.path().join("accounts.csv")).unwrap();
-    let failed = export::write(stores, organization.id, &options(folder.path().to_owned())).await;
+    let failed = export::write_files(stores, organization.id, &options(folder.path().to_owned())).await;
     assert!(matches!(failed, Err(export::Error::File(..))), "{failed:?}");
     assert_eq!(std::fs::read_to_string(folder.path().join("videos.csv")).unwrap(), "old");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 
     let not_a_folder = folder.path().join("videos.csv");
     assert!(matches!(
-        export::write(stores, organization.id, &options(not_a_folder)).await,
+        export::write_files(stores, organization.id, &options(not_a_folder)).await,
         Err(export::Error::File(..))
     ));
 }

@@ -1,7 +1,7 @@
 //! Files as other programs write them: byte order marks, foreign line ends, odd columns, damage.
 
 use serde_json::{Value, json};
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 
 use crate::harness::Stack;
 use crate::setup::{File, load, refused, try_load};
@@ -45,7 +45,8 @@ async fn files_without_rows_load_nothing_and_damaged_rows_are_refused() {
         let summary = load(&organization, &File::with(name, text).path).await;
         assert_eq!((summary.rows_read, summary.refused, summary.report_file), (0, 0, None), "{name}");
     }
-    let empty = try_load(&organization, vec![File::with("empty.csv", "").path], &Options::default()).await;
+    let empty =
+        try_load(&organization, vec![File::with("empty.csv", "").path], &ImportOptions::default()).await;
     assert!(empty.is_err(), "a CSV without a header is no CSV: {empty:?}");
 
     let text = b"platform,username,external_id,observed_at,description\ntiktok,ann,1,2026-01-10,\xff\xfe\ntiktok,ann,2,2026-01-10,fine\n";
@@ -73,7 +74,7 @@ async fn several_files_are_one_load() {
     );
     let videos = File::with("videos.jsonl", format!("{ROW}\n{}\n", ROW.replace("12}", "-1}")));
     let files = vec![accounts.path.clone(), videos.path.clone(), accounts.path.clone()];
-    let summary = try_load(&organization, files, &Options::default()).await.unwrap();
+    let summary = try_load(&organization, files, &ImportOptions::default()).await.unwrap();
     assert_eq!((summary.rows_read, summary.accounts, summary.videos, summary.refused), (6, 1, 1, 3));
     assert_eq!(summary.report_file, Some(accounts.folder.path().join("accounts.csv.refused.jsonl")));
     let files: Vec<Value> = std::fs::read_to_string(summary.report_file.unwrap())
@@ -95,7 +96,8 @@ async fn a_broken_file_is_told_before_anything_is_loaded() {
     ] {
         let file = File::with(name, text);
         let loaded =
-            try_load(&organization, vec![good.path.clone(), file.path.clone()], &Options::default()).await;
+            try_load(&organization, vec![good.path.clone(), file.path.clone()], &ImportOptions::default())
+                .await;
         assert!(matches!(loaded, Err(import::Error::Parquet(..))), "{name}: {loaded:?}");
         assert!(loaded.unwrap_err().to_string().contains(name));
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use tidemark::import::Options;
+use tidemark::import::ImportOptions;
 
 use crate::harness::{Organization, Stack, wait_until};
 use crate::setup::{File, load, try_load};
@@ -92,7 +92,7 @@ async fn an_interrupted_load_is_completed_by_another() {
     let before = last_written().await;
     let loading = tokio::spawn({
         let (organization, path) = (organization.clone(), file.path.clone());
-        async move { try_load(&organization, vec![path], &Options::default()).await }
+        async move { try_load(&organization, vec![path], &ImportOptions::default()).await }
     });
     wait_until("a unit of work is committed", async || (last_written().await != before).then_some(())).await;
     loading.abort();

@@ -9,7 +9,7 @@ use parquet::data_type::{ByteArray, FixedLenByteArray, Int96};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 
 use crate::harness::Stack;
 use crate::setup::{File, load, refused, try_load};
@@ -232,7 +232,7 @@ async fn a_file_that_cannot_be_read_says_why() {
     let whole = std::fs::read(&file.path).unwrap();
 
     let said = async |what: &str| {
-        let loaded = try_load(&organization, vec![file.path.clone()], &Options::default()).await;
+        let loaded = try_load(&organization, vec![file.path.clone()], &ImportOptions::default()).await;
         assert!(matches!(loaded, Err(import::Error::Parquet(..))), "{what}: {loaded:?}");
         loaded.unwrap_err().to_string()
     };
@@ -244,6 +244,6 @@ async fn a_file_that_cannot_be_read_says_why() {
     said("a page is damaged").await;
 
     write(&file.path, &[("binary username", long())], 20_000, Compression::SNAPPY);
-    let loaded = try_load(&organization, vec![file.path.clone()], &Options::default()).await;
+    let loaded = try_load(&organization, vec![file.path.clone()], &ImportOptions::default()).await;
     assert!(matches!(loaded, Err(import::Error::Header(..))), "{loaded:?}");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tidemark::import::{self, Options};
+use tidemark::import::{self, ImportOptions};
 use tidemark::store;
 
 use crate::harness::{self, Organization, Stack};
@@ -228,7 +228,7 @@ async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_bi
         .problem(403, "QUOTA_EXCEEDED");
 
     let tracked = stack.organization().await;
-    let options = Options { track: true, ..Options::default() };
+    let options = ImportOptions { track: true, ..ImportOptions::default() };
     load_with(&tracked, &File::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,"]).path, &options).await;
     assert_eq!(tracked.get("/accounts/@ann").await.ok(200).at("/data/is_active"), &json!(true));
 }
@@ -237,8 +237,9 @@ async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_bi
 async fn what_cannot_be_loaded_is_said_before_anything_is() {
     let organization = Stack::shared().organization().await;
     let stores = &organization.stack.databases;
-    let load =
-        async |id, path: &Path| import::load(stores, id, vec![path.to_owned()], &Options::default()).await;
+    let load = async |id, path: &Path| {
+        import::load(stores, id, vec![path.to_owned()], &ImportOptions::default()).await
+    };
     let csv = File::csv(&[]);
     let nobody = load(uuid::Uuid::now_v7(), &csv.path).await;
     assert!(matches!(nobody, Err(import::Error::Store(store::Error::NotFound("organization")))));
@@ -294,7 +295,7 @@ async fn a_line_without_an_end_is_refused_or_said_and_eats_no_memory() {
         &organization.stack.databases,
         organization.id,
         vec![file.path.clone()],
-        &Options::default(),
+        &ImportOptions::default(),
     )
     .await;
     let said = loaded.unwrap_err().to_string();
@@ -313,7 +314,7 @@ async fn the_report_never_replaces_what_is_loaded() {
         (vec![file.path.clone()], Some(file.folder.path().join("./same.csv"))),
         (vec![file.path.clone(), file.folder.path().join("same.csv")], Some(file.path.clone())),
     ] {
-        let options = Options { report, ..Options::default() };
+        let options = ImportOptions { report, ..ImportOptions::default() };
         let loaded = import::load(&organization.stack.databases, organization.id, inputs, &options).await;
         assert!(matches!(loaded, Err(import::Error::ReportIsInput(_))), "{loaded:?}");
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tidemark::import::{self, Options, Summary};
+use tidemark::import::{self, ImportOptions, ImportSummary};
 
 use crate::harness::Organization;
 
@@ -32,24 +32,24 @@ impl File {
     }
 }
 
-pub async fn load(organization: &Organization, path: &Path) -> Summary {
-    load_with(organization, path, &Options::default()).await
+pub async fn load(organization: &Organization, path: &Path) -> ImportSummary {
+    load_with(organization, path, &ImportOptions::default()).await
 }
 
-pub async fn load_with(organization: &Organization, path: &Path, options: &Options) -> Summary {
+pub async fn load_with(organization: &Organization, path: &Path, options: &ImportOptions) -> ImportSummary {
     try_load(organization, vec![path.to_owned()], options).await.unwrap()
 }
 
 pub async fn try_load(
     organization: &Organization,
     files: Vec<PathBuf>,
-    options: &Options,
-) -> Result<Summary, import::Error> {
+    options: &ImportOptions,
+) -> Result<ImportSummary, import::Error> {
     import::load(&organization.stack.databases, organization.id, files, options).await
 }
 
 /// The line and the reason of every refused row.
-pub fn refused(summary: &Summary) -> Vec<(u64, String)> {
+pub fn refused(summary: &ImportSummary) -> Vec<(u64, String)> {
     let report = std::fs::read_to_string(summary.report_file.as_ref().unwrap()).unwrap();
     let entry = |line: &str| {
         let entry: serde_json::Value = serde_json::from_str(line).unwrap();

@@ -10,7 +10,7 @@ use chrono::Utc;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
 use tidemark::model::platform::Platform;
-use tidemark::store::observations::{AccountRef, FoundOn, observe_videos};
+use tidemark::store::observations::{AccountRef, VideoOrigin, save_videos};
 use tidemark::store::records::imports;
 use tidemark::store::records::keys::{self, NewKey};
 use tidemark::store::{Error, Write};
@@ -153,11 +153,11 @@ async fn making_posts(posts: usize, bytes: usize) {
         .gives_up(begin, async |attempt, mut write| {
             let made = (0..posts).map(|n| {
                 let external_id = format!("{attempt:03}{n:06}");
-                let mut made = observed_post(FoundOn::Account(account), external_id, 10, now);
+                let mut made = observed_post(VideoOrigin::Account(account), external_id, 10, now);
                 made.latest.url.record(Some(url.clone()), now);
                 made
             });
-            observe_videos(&mut write, now, made.collect()).await?;
+            save_videos(&mut write, now, made.collect()).await?;
             write.commit().await
         })
         .await;
@@ -185,13 +185,13 @@ async fn units_of_work_are_given_up_while_they_send() {
 async fn a_unit_of_work_is_given_up_while_another_is_in_its_way() {
     let single = Single::new().await;
     let (id, others, now) = (single.organization.id, single.organization.pg(), Utc::now());
-    let made = || vec![observed_post(FoundOn::Itself { active: false }, "1".to_owned(), 10, now)];
+    let made = || vec![observed_post(VideoOrigin::Individual { is_active: false }, "1".to_owned(), 10, now)];
     let mut other = Write::begin(others, id).await.unwrap();
-    observe_videos(&mut other, now, made()).await.unwrap();
+    save_videos(&mut other, now, made()).await.unwrap();
     let mut write = Write::begin(&single.pg, id).await.unwrap();
     let waiting = tokio::spawn({
         let made = made();
-        async move { observe_videos(&mut write, now, made).await.map(|_| ()) }
+        async move { save_videos(&mut write, now, made).await.map(|_| ()) }
     });
     wait_until("it waits for the other", async || {
         let waits = "select exists (select from pg_stat_activity
@@ -205,6 +205,6 @@ async fn a_unit_of_work_is_given_up_while_another_is_in_its_way() {
     drop(other);
     single.serves_on(1).await;
     let mut write = Write::begin(&single.pg, id).await.unwrap();
-    observe_videos(&mut write, now, made()).await.unwrap();
+    save_videos(&mut write, now, made()).await.unwrap();
     write.commit().await.unwrap();
 }

@@ -283,7 +283,7 @@ async fn documented_example_conforms_and_can_be_read() {
         .fetch_account(&key("tide.lines"), depth(100, "2000-01-01"), now())
         .await
         .expect("the fetch succeeds");
-    assert_eq!((fetched.posts.len(), fetched.profile.follower_count), (45, Some(4200)));
+    assert_eq!((fetched.posts.len(), fetched.profile.counters.follower_count), (45, Some(4200)));
 }
 
 #[tokio::test]

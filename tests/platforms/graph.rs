@@ -155,18 +155,18 @@ async fn invalid_values_are_unknown() {
         .await
         .expect("the fetch succeeds");
     assert_eq!(fetched.profile.platform_id.as_deref(), Some("17841401441775531"));
-    assert_eq!((fetched.profile.follower_count, fetched.profile.link_in_bio), (None, None));
+    assert_eq!((fetched.profile.counters.follower_count, fetched.profile.fields.link_in_bio), (None, None));
     let [invalid, reel] = fetched.posts.as_slice() else {
         panic!("the row without an id is left out: {:?}", fetched.posts)
     };
     assert!(invalid.counters.is_empty());
     assert_eq!(
-        (invalid.create_time, invalid.shortcode.as_deref(), invalid.description.as_deref()),
+        (invalid.fields.create_time, invalid.shortcode.as_deref(), invalid.fields.description.as_deref()),
         (None, None, Some("ab"))
     );
-    assert_eq!(reel.media_type.as_deref(), Some("reel"));
-    assert_eq!(reel.video_url.as_deref(), Some("https://scontent.example/2.mp4"));
-    assert_eq!(reel.platform_data, json!({"media_product_type": "REELS"}));
+    assert_eq!(reel.fields.media_type.as_deref(), Some("reel"));
+    assert_eq!(reel.fields.video_url.as_deref(), Some("https://scontent.example/2.mp4"));
+    assert_eq!(reel.fields.platform_data, Some(json!({"media_product_type": "REELS"})));
 }
 
 #[tokio::test]

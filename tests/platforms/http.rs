@@ -44,8 +44,8 @@ async fn all_pages_and_counters_are_read() {
     assert_eq!(ids, ["2", "1"], "newest first, without duplicates and too old posts");
     let expected = Counters::from_array(std::array::from_fn(|number| Some(number as i64 + 1)));
     assert_eq!(fetched.posts[1].counters, expected);
-    assert_eq!(fetched.posts[1].url.as_deref(), Some("https://www.instagram.com/p/CSr71Gzlqo4/"));
-    assert_eq!(fetched.posts[1].platform_data, json!({"audio": "x"}));
+    assert_eq!(fetched.posts[1].fields.url.as_deref(), Some("https://www.instagram.com/p/CSr71Gzlqo4/"));
+    assert_eq!(fetched.posts[1].fields.platform_data, Some(json!({"audio": "x"})));
     let requests = server.requests();
     assert!(
         requests[0]

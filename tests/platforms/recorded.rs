@@ -37,11 +37,11 @@ async fn profile_without_posts_is_read() {
         .await
         .expect("the fetch succeeds");
     assert_eq!(fetched.profile.platform_id.as_deref(), Some("17841407673135339"));
-    assert_eq!(fetched.profile.name.as_deref(), Some("Facebook for Developers"));
-    assert_eq!(fetched.profile.follower_count, Some(64976));
-    assert_eq!(fetched.profile.following_count, None);
-    assert_eq!(fetched.profile.post_count, Some(436));
-    assert!(fetched.profile.profile_pic_url.is_some_and(|url| url.starts_with("https://scontent")));
+    assert_eq!(fetched.profile.fields.name.as_deref(), Some("Facebook for Developers"));
+    assert_eq!(fetched.profile.counters.follower_count, Some(64976));
+    assert_eq!(fetched.profile.counters.following_count, None);
+    assert_eq!(fetched.profile.counters.profile_post_count, Some(436));
+    assert!(fetched.profile.fields.profile_pic_url.is_some_and(|url| url.starts_with("https://scontent")));
     assert!(fetched.posts.is_empty());
 }
 
@@ -57,7 +57,7 @@ async fn missing_username_is_the_requested_one() {
         .await
         .expect("the fetch succeeds");
     assert_eq!(fetched.profile.username, "bluebottle");
-    assert_eq!(fetched.profile.follower_count, Some(267_788));
+    assert_eq!(fetched.profile.counters.follower_count, Some(267_788));
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn media_pages_are_read_by_cursor() {
         assert_eq!(post.counters.like_count, row["like_count"].as_i64());
         assert_eq!(post.counters.comment_count, row["comments_count"].as_i64());
         assert_eq!((post.counters.view_count, post.counters.share_count), (None, None));
-        assert_eq!(post.description.as_deref(), row["caption"].as_str());
+        assert_eq!(post.fields.description.as_deref(), row["caption"].as_str());
         assert!(
             row["permalink"]
                 .as_str()
@@ -105,7 +105,7 @@ async fn media_pages_are_read_by_cursor() {
         );
     }
     assert_eq!(fetched.posts[0].shortcode.as_deref(), Some("CSr71Gzlqo4"));
-    assert_eq!(fetched.posts[0].create_time, Some(time("2021-08-17T19:00:42Z")));
+    assert_eq!(fetched.posts[0].fields.create_time, Some(time("2021-08-17T19:00:42Z")));
     let requests = server.requests();
     let query: String =
         url::form_urlencoded::parse(requests[1].lines().next().unwrap_or_default().as_bytes())

@@ -61,17 +61,20 @@ async fn account_and_videos_are_read() {
     let source = research_source(&server.url, LIMITS, 100);
     let fetched =
         source.fetch_account(&key("joe"), depth(9, "2026-03-01"), now()).await.expect("the fetch succeeds");
-    assert_eq!((fetched.profile.platform_id, fetched.profile.follower_count), (None, Some(12)));
-    assert_eq!(fetched.profile.is_verified, Some(true));
+    assert_eq!((fetched.profile.platform_id, fetched.profile.counters.follower_count), (None, Some(12)));
+    assert_eq!(fetched.profile.fields.is_verified, Some(true));
     let [newest, older] = fetched.posts.as_slice() else { panic!("two posts: {:?}", fetched.posts) };
     assert_eq!(newest.external_id, "7612345678901234568");
     assert_eq!((newest.counters.saved_count, newest.counters.view_count), (Some(8), None));
     assert_eq!(older.external_id, ID.to_string());
-    assert_eq!(older.url.as_deref(), Some("https://www.tiktok.com/@joe/video/7612345678901234567"));
+    assert_eq!(older.fields.url.as_deref(), Some("https://www.tiktok.com/@joe/video/7612345678901234567"));
     assert_eq!((older.counters.saved_count, older.counters.like_count), (Some(3), Some(9)));
     assert_eq!((older.counters.share_count, older.counters.play_count), (None, Some(10)));
-    assert_eq!((older.duration, older.create_time), (Some(15.0), Some(time("2026-03-08T20:00:00Z"))));
-    assert_eq!(older.platform_data, json!({"region_code": "US", "hashtag_names": ["a"]}));
+    assert_eq!(
+        (older.fields.duration, older.fields.create_time),
+        (Some(15.0), Some(time("2026-03-08T20:00:00Z")))
+    );
+    assert_eq!(older.fields.platform_data, Some(json!({"region_code": "US", "hashtag_names": ["a"]})));
     let requests = server.requests();
     assert!(
         requests[0].contains("grant_type=client_credentials")

@@ -82,13 +82,17 @@ async fn all_sources_return_the_same_data() {
                 let (actual, expected) = (actual.unwrap_or(0), expected.unwrap_or(0));
                 assert!((actual - expected).abs() <= 1 + expected / 1000, "{actual} instead of {expected}");
             }
-            assert!(post.create_time.is_some() && post.url.is_some() && post.description.is_some());
+            assert!(
+                post.fields.create_time.is_some()
+                    && post.fields.url.is_some()
+                    && post.fields.description.is_some()
+            );
         }
         let seen = sandbox.world.find_by_username(platform, &key.username).expect("the account");
         assert_eq!(fetched.profile.username, key.username);
-        assert_eq!(fetched.profile.post_count, Some(posts.len() as i64));
+        assert_eq!(fetched.profile.counters.profile_post_count, Some(posts.len() as i64));
         assert_eq!(
-            fetched.profile.follower_count.map(|count| (count - seen.profile.follower_count).abs() < 50),
+            fetched.profile.counters.follower_count.map(|count| (count - seen.profile.counters.follower_count).abs() < 50),
             Some(true)
         );
         let id = if source.name() == "tiktok-research" { None } else { Some(seen.account.id.clone()) };
@@ -111,7 +115,7 @@ async fn reading_stops_at_the_depth() {
             source.fetch_account(&key, depth(5000, "2026-01-15"), now).await.expect("the fetch succeeds");
         let oldest = time("2026-01-15T00:00:00Z");
         assert!((6..9).contains(&recent.posts.len()), "{} posts in 54 days", recent.posts.len());
-        assert!(recent.posts.iter().all(|post| post.create_time >= Some(oldest)));
+        assert!(recent.posts.iter().all(|post| post.fields.create_time >= Some(oldest)));
         assert_eq!(
             source.fetch_account(&key, depth(0, "2020-01-01"), now).await.expect("the fetch succeeds").posts,
             []
@@ -210,7 +214,7 @@ async fn posts_are_read_by_every_supported_key() {
         let by_id = PostKey { external_id: Some(post.id.clone()), shortcode: None, username: None };
         let read = sources.fetch_post(platform, &by_id, now, &[]).await.result.expect("the post");
         assert_eq!((read.external_id, read.shortcode), (post.id.clone(), post.shortcode.clone()));
-        assert_eq!(read.create_time, Some(post.create_time));
+        assert_eq!(read.fields.create_time, Some(post.create_time));
         if post.shortcode.is_some() {
             let by_shortcode =
                 PostKey { external_id: None, shortcode: post.shortcode.clone(), username: None };

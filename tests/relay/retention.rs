@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::{Days, TimeDelta, Utc};
 use clickhouse::Client;
 use sqlx::AssertSqlSafe;
+use tidemark::model::counters::ProfileCounters;
 use tidemark::rollup::verify;
 use tidemark::store::lifecycle::{ErasureLock, retention};
 use tidemark::store::records::organizations::{self, OrganizationChange};
@@ -75,9 +76,7 @@ async fn retention_survives_kills_and_keeps_later_totals() {
     write.record_account_snapshot(tidemark::model::snapshot::AccountSnapshot {
         subject_id: tenant.accounts[0].subject_id,
         observed_at: Utc::now() - Days::new(90),
-        follower_count: Some(1),
-        following_count: None,
-        profile_post_count: None,
+        counters: ProfileCounters { follower_count: Some(1), ..ProfileCounters::default() },
     });
     assert!(matches!(write.commit().await, Err(Error::Conflict(_))));
 

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Days, Utc};
 use sqlx::PgPool;
-use tidemark::model::counters::Counters;
-use tidemark::model::latest::{AccountLatest, VideoLatest};
+use tidemark::model::counters::{Counters, ProfileCounters};
+use tidemark::model::observed::{AccountFields, AccountLatest, VideoFields, VideoLatest};
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
@@ -11,7 +11,7 @@ use tidemark::store::analytics::subjects::{self, GainColumns};
 use tidemark::store::analytics::{HistoryReader, SubjectScope};
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
-    AccountRef, FoundOn, ObservedAccount, ObservedVideo, ProfileFigures, observe_accounts, observe_videos,
+    AccountRef, ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos,
 };
 use tidemark::store::outbox::visibility;
 use tidemark::store::records::accounts;
@@ -168,19 +168,19 @@ impl Relay {
 
 /// A post as a source returns it.
 pub(crate) fn observed_post(
-    found_on: FoundOn,
+    origin: VideoOrigin,
     external_id: String,
     views: i64,
     at: DateTime<Utc>,
 ) -> ObservedVideo {
     let counters = Counters { view_count: Some(views), like_count: Some(views / 10), ..Counters::default() };
     let mut latest = VideoLatest::default();
-    latest.record_counters(&counters, at);
+    latest.record(VideoFields::default(), counters, at);
     ObservedVideo {
         platform: Platform::Tiktok,
         external_id: Some(external_id),
         shortcode: None,
-        found_on,
+        origin,
         latest,
         observations: vec![(at, counters)],
         scraped_at: Some(at),
@@ -203,9 +203,9 @@ pub(crate) async fn scrape_at(
 ) {
     let mut write = Write::begin(pg, organization).await.unwrap();
     let posts = (0..posts)
-        .map(|n| observed_post(FoundOn::Account(account), format!("{}{n:06}", account.subject_id), views, at))
+        .map(|n| observed_post(VideoOrigin::Account(account), format!("{}{n:06}", account.subject_id), views, at))
         .collect();
-    observe_videos(&mut write, at, posts).await.unwrap();
+    save_videos(&mut write, at, posts).await.unwrap();
     write.commit().await.unwrap();
 }
 
@@ -218,17 +218,13 @@ pub(crate) async fn scrape_profile_at(
     at: DateTime<Utc>,
 ) {
     let mut latest = AccountLatest::default();
-    latest.name.record(Some(name.to_owned()), at);
-    latest.follower_count.record(Some(100), at);
-    let figures = ProfileFigures {
-        observed_at: at,
-        follower_count: Some(100),
-        following_count: None,
-        profile_post_count: None,
-    };
-    let observed = ObservedAccount { account, latest, observations: vec![figures], scraped_at: Some(at) };
+    let fields = AccountFields { name: Some(name.to_owned()), ..AccountFields::default() };
+    let counters = ProfileCounters { follower_count: Some(100), ..ProfileCounters::default() };
+    latest.record(fields, counters, at);
+    let observed =
+        ObservedAccount { account, latest, observations: vec![(at, counters)], scraped_at: Some(at) };
     let mut write = Write::begin(pg, organization).await.unwrap();
-    observe_accounts(&mut write, vec![observed]).await.unwrap();
+    save_accounts(&mut write, vec![observed]).await.unwrap();
     write.commit().await.unwrap();
 }
 
@@ -246,11 +242,11 @@ pub(crate) async fn track_individually(
 
 /// Like [`track_individually`], in an open unit of work.
 pub(crate) async fn track_individually_in(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
-    let mut video = observed_post(FoundOn::Itself { active: false }, external_id.to_owned(), 0, at);
+    let mut video = observed_post(VideoOrigin::Individual { is_active: false }, external_id.to_owned(), 0, at);
     video.latest = VideoLatest::default();
     video.observations.clear();
     video.scraped_at = None;
-    observe_videos(write, at, vec![video]).await.unwrap();
+    save_videos(write, at, vec![video]).await.unwrap();
 }
 
 pub(crate) async fn delete_account(pg: &PgPool, organization: Uuid, account: AccountRef) {

@@ -4,10 +4,10 @@ use chrono::Utc;
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tidemark::model::counters::Counters;
-use tidemark::model::latest::VideoLatest;
+use tidemark::model::observed::{VideoFields, VideoLatest};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
-use tidemark::store::observations::{AccountRef, FoundOn, ObservedVideo, observe_videos};
+use tidemark::store::observations::{AccountRef, ObservedVideo, VideoOrigin, save_videos};
 use uuid::Uuid;
 
 use crate::harness::api_database;
@@ -20,13 +20,13 @@ async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i6
         .map(|(number, views)| {
             let counters = Counters { view_count: Some(views), ..Counters::default() };
             let mut latest = VideoLatest::default();
-            latest.description.record(Some(format!("{caption} {number}")), now);
-            latest.record_counters(&counters, now);
+            let description = Some(format!("{caption} {number}"));
+            latest.record(VideoFields { description, ..VideoFields::default() }, counters, now);
             ObservedVideo {
                 platform: Platform::Tiktok,
                 external_id: Some(number.to_string()),
                 shortcode: None,
-                found_on: FoundOn::Account(account),
+                origin: VideoOrigin::Account(account),
                 latest,
                 observations: vec![(now, counters)],
                 scraped_at: Some(now),
@@ -34,7 +34,7 @@ async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i6
         })
         .collect();
     let mut write = Write::begin(pg, organization).await.unwrap();
-    observe_videos(&mut write, now, posts).await.unwrap();
+    save_videos(&mut write, now, posts).await.unwrap();
     write.commit().await.unwrap();
 }
 

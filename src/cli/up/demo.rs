@@ -100,8 +100,11 @@ async fn load(
         move || write_history(&population, &history, &folder).map(|summary| summary.files)
     })
     .await??;
-    let options =
-        import::Options { track: true, report: None, progress: io::IsTerminal::is_terminal(&io::stderr()) };
+    let options = import::ImportOptions {
+        track: true,
+        report: None,
+        progress: io::IsTerminal::is_terminal(&io::stderr()),
+    };
     let summary = import::load(databases, organization, files, &options).await?;
     if summary.refused > 0 {
         let report = summary.report_file.unwrap_or_default();

@@ -113,10 +113,10 @@ impl InstagramGraph {
             let page = parse_media_page(discovery.get("media"))?;
             // Posts come newest first, but an older one may be among them: only the last of a page tells the depth.
             let is_past_depth =
-                page.posts.last().and_then(|post| post.create_time).is_some_and(|time| time < oldest);
+                page.posts.last().and_then(|post| post.fields.create_time).is_some_and(|time| time < oldest);
             let seen_before = seen_ids.len();
             for post in page.posts {
-                let in_depth = post.create_time.is_none_or(|time| time >= oldest);
+                let in_depth = post.fields.create_time.is_none_or(|time| time >= oldest);
                 if seen_ids.insert(post.external_id.clone()) && in_depth && posts.len() < depth.max_posts {
                     posts.push(post);
                 }

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::model::counters::Counters;
+use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::identifier::Username;
+use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::platform::Platform;
 use crate::platforms::coerce;
 use crate::platforms::source::{Post, Profile, SourceError};
@@ -30,14 +31,18 @@ pub(super) fn parse_profile(
     Ok(Profile {
         platform_id,
         username: username.map_or_else(|| requested_username.to_owned(), Username::into_string),
-        name: coerce::text(get("name")),
-        description: coerce::text(get("biography")),
-        profile_pic_url: coerce::non_empty_text(get("profile_picture_url")),
-        link_in_bio: coerce::non_empty_text(get("website")),
-        is_verified: None,
-        follower_count: coerce::counter("followers_count", get("followers_count")),
-        following_count: coerce::counter("follows_count", get("follows_count")),
-        post_count: coerce::counter("media_count", get("media_count")),
+        fields: AccountFields {
+            name: coerce::text(get("name")),
+            description: coerce::text(get("biography")),
+            profile_pic_url: coerce::non_empty_text(get("profile_picture_url")),
+            link_in_bio: coerce::non_empty_text(get("website")),
+            ..AccountFields::default()
+        },
+        counters: ProfileCounters {
+            follower_count: coerce::counter("followers_count", get("followers_count")),
+            following_count: coerce::counter("follows_count", get("follows_count")),
+            profile_post_count: coerce::counter("media_count", get("media_count")),
+        },
     })
 }
 
@@ -78,20 +83,22 @@ fn parse_post(mut row: Map<String, Value>) -> Option<Post> {
     Some(Post {
         external_id,
         shortcode: url.as_deref().and_then(parse_shortcode),
-        url,
-        description: coerce::text(take("caption").as_ref()),
-        media_type,
-        duration: None,
-        cover_image_url: media_url.clone().filter(|_| !is_video),
-        video_url: media_url.filter(|_| is_video),
-        create_time: coerce::time(take("timestamp").as_ref()),
         counters: Counters {
             view_count: coerce::counter("view_count", take("view_count").as_ref()),
             like_count: coerce::counter("like_count", take("like_count").as_ref()),
             comment_count: coerce::counter("comments_count", take("comments_count").as_ref()),
             ..Counters::default()
         },
-        platform_data: coerce::platform_data(row),
+        fields: VideoFields {
+            url,
+            description: coerce::text(take("caption").as_ref()),
+            media_type,
+            cover_image_url: media_url.clone().filter(|_| !is_video),
+            video_url: media_url.filter(|_| is_video),
+            create_time: coerce::time(take("timestamp").as_ref()),
+            platform_data: Some(coerce::platform_data(row)),
+            ..VideoFields::default()
+        },
     })
 }
 

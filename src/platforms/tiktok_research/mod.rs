@@ -117,7 +117,7 @@ impl TiktokResearch {
         let profile = parse_profile(&user.map_err(TiktokError::into_source_error)?, username)?;
         let mut found: HashMap<String, Post> = HashMap::new();
         let oldest = FIRST_DAY.map_or(depth.not_before, |first| depth.not_before.max(first));
-        let wanted = profile.post_count.map_or(depth.max_posts, |count| {
+        let wanted = profile.counters.profile_post_count.map_or(depth.max_posts, |count| {
             usize::try_from(count).map_or(depth.max_posts, |count| count.min(depth.max_posts))
         });
         let mut end = now.date_naive();
@@ -129,9 +129,13 @@ impl TiktokResearch {
             end = before;
         }
         let oldest = oldest.and_time(NaiveTime::MIN).and_utc();
-        let mut posts: Vec<Post> =
-            found.into_values().filter(|post| post.create_time.is_none_or(|time| time >= oldest)).collect();
-        posts.sort_by(|a, b| (b.create_time, &b.external_id).cmp(&(a.create_time, &a.external_id)));
+        let mut posts: Vec<Post> = found
+            .into_values()
+            .filter(|post| post.fields.create_time.is_none_or(|time| time >= oldest))
+            .collect();
+        posts.sort_by(|a, b| {
+            (b.fields.create_time, &b.external_id).cmp(&(a.fields.create_time, &a.external_id))
+        });
         posts.truncate(depth.max_posts);
         Ok(FetchedAccount { profile, posts })
     }

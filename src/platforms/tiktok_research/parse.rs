@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::counters::Counters;
+use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::identifier::video_url;
+use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::platform::Platform;
 use crate::platforms::coerce;
 use crate::platforms::source::{Post, Profile, SourceError};
@@ -19,14 +20,18 @@ pub(super) fn parse_profile(
     Ok(Profile {
         platform_id: None,
         username: requested_username.to_owned(),
-        name: coerce::text(get("display_name")),
-        description: coerce::text(get("bio_description")),
-        profile_pic_url: coerce::non_empty_text(get("avatar_url")),
-        link_in_bio: coerce::non_empty_text(get("bio_url")),
-        is_verified: coerce::boolean(get("is_verified")),
-        follower_count: coerce::counter("follower_count", get("follower_count")),
-        following_count: coerce::counter("following_count", get("following_count")),
-        post_count: coerce::counter("video_count", get("video_count")),
+        fields: AccountFields {
+            name: coerce::text(get("display_name")),
+            description: coerce::text(get("bio_description")),
+            profile_pic_url: coerce::non_empty_text(get("avatar_url")),
+            link_in_bio: coerce::non_empty_text(get("bio_url")),
+            is_verified: coerce::boolean(get("is_verified")),
+        },
+        counters: ProfileCounters {
+            follower_count: coerce::counter("follower_count", get("follower_count")),
+            following_count: coerce::counter("following_count", get("following_count")),
+            profile_post_count: coerce::counter("video_count", get("video_count")),
+        },
     })
 }
 
@@ -49,15 +54,16 @@ pub(super) fn parse_post(video: &Value) -> Option<Post> {
     };
     Some(Post {
         shortcode: None,
-        url: username.and_then(|name| video_url(Platform::Tiktok, Some(&name), None, Some(&external_id))),
+        fields: VideoFields {
+            url: username.and_then(|name| video_url(Platform::Tiktok, Some(&name), None, Some(&external_id))),
+            description: coerce::text(take("video_description").as_ref()),
+            media_type: Some("video".to_owned()),
+            duration: coerce::seconds(take("video_duration").as_ref()),
+            create_time: coerce::time(take("create_time").as_ref()),
+            platform_data: Some(coerce::platform_data(row)),
+            ..VideoFields::default()
+        },
         external_id,
-        description: coerce::text(take("video_description").as_ref()),
-        media_type: Some("video".to_owned()),
-        duration: coerce::seconds(take("video_duration").as_ref()),
-        cover_image_url: None,
-        video_url: None,
-        create_time: coerce::time(take("create_time").as_ref()),
         counters: counters.normalize_for(Platform::Tiktok),
-        platform_data: coerce::platform_data(row),
     })
 }

@@ -3,6 +3,7 @@
 //! `crate::rollup`.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
+use crate::model::counters::{Counters, ROLLUP_COUNTERS, base_column, gain_column};
 use crate::store::Error;
 use crate::store::clickhouse::client;
 use crate::store::clickhouse::cluster;
@@ -242,22 +244,18 @@ pub fn stream_days(
     organization: Uuid,
     subjects: &[i64],
 ) -> Result<RowCursor<StoredDay>, Error> {
-    let sql = "
-        SELECT
-            subject_id, date, toString(platform) AS platform,
-            [
-                view_gain, like_gain, comment_gain, share_gain, saved_gain, play_gain, ig_play_gain, fb_play_gain,
-                fb_like_gain, follower_gain
-            ] AS gains,
-            [
-                view_base, like_base, comment_base, share_base, saved_base, play_base, ig_play_base, fb_play_base,
-                fb_like_base, follower_base
-            ] AS bases,
-            observed_at
-        FROM account_daily FINAL
-        WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
-        ORDER BY subject_id, date";
-    Ok(stream(client, sql, organization, subjects).fetch()?)
+    static SELECT: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            "SELECT
+                subject_id, date, toString(platform) AS platform, [{}] AS gains, [{}] AS bases, observed_at
+            FROM account_daily FINAL
+            WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}
+            ORDER BY subject_id, date",
+            ROLLUP_COUNTERS.map(gain_column).join(", "),
+            ROLLUP_COUNTERS.map(base_column).join(", ")
+        )
+    });
+    Ok(stream(client, &SELECT, organization, subjects).fetch()?)
 }
 
 /// The snapshots of profiles, by subject and day.
@@ -280,17 +278,16 @@ pub fn stream_video_snapshots(
     organization: Uuid,
     subjects: &[i64],
 ) -> Result<RowCursor<StoredSnapshot>, Error> {
-    let sql = "
-        SELECT
-            subject_id, video_id, date, observed_at,
-            [
-                view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count,
-                fb_play_count, fb_like_count
-            ] AS counters
-        FROM video_snapshots FINAL
-        WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
-        ORDER BY subject_id, video_id, date";
-    Ok(stream(client, sql, organization, subjects).fetch()?)
+    static SELECT: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            "SELECT subject_id, video_id, date, observed_at, [{}] AS counters
+            FROM video_snapshots FINAL
+            WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}
+            ORDER BY subject_id, video_id, date",
+            Counters::NAMES.join(", ")
+        )
+    });
+    Ok(stream(client, &SELECT, organization, subjects).fetch()?)
 }
 
 /// The first day on which each subject or one of its videos was observed.

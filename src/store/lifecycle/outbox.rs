@@ -176,7 +176,7 @@ impl SnapshotFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::counters::Counters;
+    use crate::model::counters::{Counters, ProfileCounters};
     use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 
     fn key(subject_id: i64, video_id: i64) -> SubjectVideo {
@@ -222,9 +222,7 @@ mod tests {
         let snapshot = |subject_id| AccountSnapshot {
             subject_id,
             observed_at: "2026-01-01T00:00:00Z".parse().unwrap(),
-            follower_count: Some(1),
-            following_count: None,
-            profile_post_count: None,
+            counters: ProfileCounters { follower_count: Some(1), ..ProfileCounters::default() },
         };
         let mut row = vec![Event::AccountSnapshots(vec![snapshot(1), snapshot(2)])];
         assert!(SnapshotFilter::new([1].into_iter()).apply(&mut row));

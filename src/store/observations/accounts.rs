@@ -1,140 +1,110 @@
-//! Observed profiles: the latest figures and descriptions of accounts, and their snapshots.
+//! Saves observed profiles: the latest values of accounts, and their snapshots.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::ObservedAccount;
-use crate::model::latest::{AccountLatest, AccountValues, KnownAt};
+use super::row::{observed_columns, observed_row, recordset, stored};
+use crate::model::counters::ProfileCounters;
+use crate::model::field::{FieldData, FieldValue};
+use crate::model::latest::KnownAt;
+use crate::model::observed::{AccountFields, AccountLatest};
 use crate::model::snapshot::AccountSnapshot;
 use crate::store::{Error, Write};
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct StoredAccount {
     id: Uuid,
-    name: Option<String>,
-    description: Option<String>,
-    profile_pic_url_original: Option<String>,
-    link_in_bio: Option<String>,
-    is_verified: bool,
-    follower_count: i64,
-    following_count: i64,
-    profile_post_count: i64,
+    #[sqlx(flatten)]
+    counters: ProfileCounters,
+    #[sqlx(flatten)]
+    fields: AccountFields,
     observed_at: Option<DateTime<Utc>>,
     known_at: Option<Json<KnownAt>>,
     tracked_since: Option<NaiveDate>,
 }
 
-impl Row {
-    fn latest(&self) -> AccountLatest {
-        let everything_now = KnownAt::default();
-        AccountLatest::restore(
-            self.known_at.as_ref().map_or(&everything_now, |known_at| &known_at.0),
-            self.observed_at,
-            AccountValues {
-                name: self.name.clone(),
-                description: self.description.clone(),
-                profile_pic_url: self.profile_pic_url_original.clone(),
-                link_in_bio: self.link_in_bio.clone(),
-                is_verified: Some(self.is_verified),
-                follower_count: Some(self.follower_count),
-                following_count: Some(self.following_count),
-                profile_post_count: Some(self.profile_post_count),
-            },
-        )
+observed_row! {
+    AccountRow {
+        id: Uuid,
+        observed_at: Option<DateTime<Utc>>,
+        known_at: Option<serde_json::Value>,
+        tracked_since: Option<NaiveDate>,
     }
+    ProfileCounters AccountFields
 }
 
-/// The columns that an observation may change.
-#[derive(Serialize)]
-struct Columns {
-    id: Uuid,
-    name: Option<String>,
-    description: Option<String>,
-    profile_pic_url_original: Option<String>,
-    link_in_bio: Option<String>,
-    is_verified: bool,
-    follower_count: i64,
-    following_count: i64,
-    profile_post_count: i64,
-    observed_at: Option<DateTime<Utc>>,
-    known_at: Option<KnownAt>,
-    tracked_since: Option<NaiveDate>,
-    scraped_at: Option<DateTime<Utc>>,
-}
-
-/// Records what was observed of accounts of the organization; one that is gone meanwhile is passed over.
-pub async fn observe_accounts(write: &mut Write, observed: Vec<ObservedAccount>) -> Result<(), Error> {
-    let ids: Vec<_> = observed.iter().map(|account| account.account.id).collect();
-    let rows: Vec<Row> = sqlx::query_as(
-        "select id, name, description, profile_pic_url_original, link_in_bio, is_verified, follower_count,
-                following_count, profile_post_count, observed_at, known_at, tracked_since
+static SELECT: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "select id, {}, observed_at, known_at, tracked_since
          from accounts where organization_id = $1 and id = any($2) order by id for update",
+        observed_columns(&ProfileCounters::NAMES, AccountFields::LIST, str::to_owned)
     )
-    .bind(write.organization())
-    .bind(ids)
-    .fetch_all(write.connection())
-    .await?;
-    let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
+});
 
-    let mut changed = Vec::with_capacity(rows.len());
-    for account in observed {
-        let Some(row) = rows.get_mut(&account.account.id) else { continue };
-        let mut latest = row.latest();
-        latest.merge(account.latest);
-        let observed_at = row.observed_at.max(latest.observed_at());
-        let known_at = latest.known_at(observed_at);
-        let first_day = account.observations.iter().map(|figures| figures.observed_at.date_naive()).min();
-        for figures in account.observations {
-            write.record_account_snapshot(AccountSnapshot {
-                subject_id: account.account.subject_id,
-                observed_at: figures.observed_at,
-                follower_count: figures.follower_count,
-                following_count: figures.following_count,
-                profile_post_count: figures.profile_post_count,
-            });
-        }
-        if row.name != latest.name.get().cloned() {
-            write.record_account_change(row.id);
-        }
-        changed.push(Columns {
-            id: row.id,
-            name: latest.name.get().cloned(),
-            description: latest.description.get().cloned(),
-            profile_pic_url_original: latest.profile_pic_url.get().cloned(),
-            link_in_bio: latest.link_in_bio.get().cloned(),
-            is_verified: latest.is_verified.get().cloned().unwrap_or_default(),
-            follower_count: latest.follower_count.get().cloned().unwrap_or_default(),
-            following_count: latest.following_count.get().cloned().unwrap_or_default(),
-            profile_post_count: latest.profile_post_count.get().cloned().unwrap_or_default(),
-            observed_at,
-            known_at: (!known_at.is_empty()).then_some(known_at),
-            tracked_since: row.tracked_since.into_iter().chain(first_day).min(),
-            scraped_at: account.scraped_at,
-        });
-    }
-    sqlx::query(
+static UPDATE: LazyLock<String> = LazyLock::new(|| {
+    format!(
         "update accounts a set
-            name = x.name, description = x.description, profile_pic_url_original = x.profile_pic_url_original,
-            link_in_bio = x.link_in_bio, is_verified = x.is_verified, follower_count = x.follower_count,
-            following_count = x.following_count, profile_post_count = x.profile_post_count,
-            observed_at = x.observed_at, known_at = x.known_at, tracked_since = x.tracked_since,
+            {}, observed_at = x.observed_at, known_at = x.known_at, tracked_since = x.tracked_since,
             first_scrape_time = least(a.first_scrape_time, x.scraped_at),
             last_scrape_time = greatest(a.last_scrape_time, x.scraped_at),
             updated_at = $3
-         from jsonb_to_recordset($2) as x(
-            id uuid, name text, description text, profile_pic_url_original text, link_in_bio text,
-            is_verified boolean, follower_count bigint, following_count bigint, profile_post_count bigint,
-            observed_at timestamptz, known_at jsonb, tracked_since date, scraped_at timestamptz)
+         from jsonb_to_recordset($2) as x({})
          where a.organization_id = $1 and a.id = x.id",
+        observed_columns(&ProfileCounters::NAMES, AccountFields::LIST, |name| format!("{name} = x.{name}")),
+        AccountRow::recordset()
     )
-    .bind(write.organization())
-    .bind(Json(changed))
-    .bind(Utc::now())
-    .execute(write.connection())
-    .await?;
+});
+
+/// Saves observed accounts of the organization; accounts that were deleted meanwhile are skipped.
+pub async fn save_accounts(write: &mut Write, observed: Vec<ObservedAccount>) -> Result<(), Error> {
+    let ids: Vec<_> = observed.iter().map(|account| account.account.id).collect();
+    let stored: Vec<StoredAccount> = sqlx::query_as(SELECT.as_str())
+        .bind(write.organization())
+        .bind(ids)
+        .fetch_all(write.connection())
+        .await?;
+    let stored: HashMap<_, _> = stored.into_iter().map(|account| (account.id, account)).collect();
+    let rows: Vec<_> = observed
+        .into_iter()
+        .filter_map(|account| Some(apply(write, stored.get(&account.account.id)?, account)))
+        .collect();
+    sqlx::query(UPDATE.as_str())
+        .bind(write.organization())
+        .bind(Json(rows))
+        .bind(Utc::now())
+        .execute(write.connection())
+        .await?;
     Ok(())
+}
+
+/// Records the changes and snapshots of an account, and returns its new row.
+fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -> AccountRow {
+    let known_at = stored.known_at.as_deref();
+    let mut latest =
+        AccountLatest::restore(stored.fields.clone(), stored.counters, stored.observed_at, known_at);
+    latest.merge(observed.latest);
+    let observed_at = stored.observed_at.max(latest.observed_at());
+    let first_day = observed.observations.iter().map(|(at, _)| at.date_naive()).min();
+    for (observed_at, counters) in observed.observations {
+        let subject_id = observed.account.subject_id;
+        write.record_account_snapshot(AccountSnapshot { subject_id, observed_at, counters });
+    }
+    if stored.fields.name.as_ref() != latest.name.get() {
+        write.record_account_change(stored.id);
+    }
+    AccountRow {
+        id: stored.id,
+        observed_at,
+        known_at: latest.known_at(observed_at).to_json(),
+        tracked_since: stored.tracked_since.into_iter().chain(first_day).min(),
+        counters: latest.counters().or_zero(),
+        fields: latest.fields(),
+        scraped_at: observed.scraped_at,
+    }
 }

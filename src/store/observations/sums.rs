@@ -1,31 +1,38 @@
-//! The sums that an account carries over the latest counters of its discovered videos.
+//! Sums of an account over the latest counters of its discovered videos.
+
+use std::sync::LazyLock;
 
 use uuid::Uuid;
 
+use crate::model::counters::Counters;
 use crate::store::{Error, Write};
 
-/// Computes the sums of the accounts again, each by its own videos: read together, many accounts would be looked for in all
-/// of the organization's.
-pub(super) async fn refresh(write: &mut Write, accounts: &[Uuid]) -> Result<(), Error> {
-    sqlx::query(
-        "update accounts a set
-            total_post_count = s.posts, view_count = s.views, like_count = s.likes, comment_count = s.comments,
-            share_count = s.shares, play_count = s.plays, saved_count = s.saved, ig_play_count = s.ig_plays,
-            fb_play_count = s.fb_plays, fb_like_count = s.fb_likes
+/// The lateral join reads each account's videos by index; joined together, all videos of the organization would be read.
+static UPDATE: LazyLock<String> = LazyLock::new(|| {
+    let assignments = Counters::NAMES.map(|name| format!("{name} = s.{name}")).join(", ");
+    let sums =
+        Counters::NAMES.into_iter().zip(Counters::NULLABLE).map(|(name, is_nullable)| match is_nullable {
+            true => format!("sum({name})::bigint as {name}"),
+            false => format!("coalesce(sum({name}), 0)::bigint as {name}"),
+        });
+    format!(
+        "update accounts a set total_post_count = s.posts, {assignments}
          from unnest($2::uuid[]) as x(account_id)
          cross join lateral (
-            select count(*) as posts, coalesce(sum(view_count), 0)::bigint as views,
-                   coalesce(sum(like_count), 0)::bigint as likes, coalesce(sum(comment_count), 0)::bigint as comments,
-                   coalesce(sum(share_count), 0)::bigint as shares, coalesce(sum(play_count), 0)::bigint as plays,
-                   sum(saved_count)::bigint as saved, sum(ig_play_count)::bigint as ig_plays,
-                   sum(fb_play_count)::bigint as fb_plays, sum(fb_like_count)::bigint as fb_likes
+            select count(*) as posts, {}
             from videos where organization_id = $1 and account_id = x.account_id
          ) s
          where a.organization_id = $1 and a.id = x.account_id",
+        sums.collect::<Vec<_>>().join(", ")
     )
-    .bind(write.organization())
-    .bind(accounts)
-    .execute(write.connection())
-    .await?;
+});
+
+/// Recomputes the sums of accounts.
+pub(super) async fn refresh(write: &mut Write, accounts: &[Uuid]) -> Result<(), Error> {
+    sqlx::query(UPDATE.as_str())
+        .bind(write.organization())
+        .bind(accounts)
+        .execute(write.connection())
+        .await?;
     Ok(())
 }

@@ -1,88 +1,80 @@
 //! Rows in Postgres' binary COPY format, which loads many rows much faster than inserts.
 
-use chrono::{DateTime, NaiveDate, Utc};
-use uuid::Uuid;
-
+use crate::model::field::FieldValue;
 use crate::store::{Error, Write};
 
 /// Signature, no flags, no header extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
-const NULL: [u8; 4] = (-1_i32).to_be_bytes();
+const NULL_LENGTH: [u8; 4] = (-1_i32).to_be_bytes();
 /// Postgres counts timestamps and dates from 2000-01-01.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
-const EPOCH_DAYS: i64 = 10_957;
+const EPOCH_DAYS: i32 = 10_957;
+const JSONB_VERSION: u8 = 1;
 
-/// A column value.
-pub(in crate::store) trait CopyValue {
-    /// Appends the value's bytes. Returns `None` for null.
-    fn write(&self, bytes: &mut Vec<u8>) -> Option<()>;
-}
-
-macro_rules! copy_values {
-    ($($type:ty, |$value:ident| $bytes:expr;)*) => {
-        $(impl CopyValue for $type {
-            fn write(&self, bytes: &mut Vec<u8>) -> Option<()> {
-                let $value = self;
-                bytes.extend_from_slice($bytes.as_ref());
-                Some(())
-            }
-        })*
-    };
-}
-
-copy_values! {
-    i64, |value| value.to_be_bytes();
-    f64, |value| value.to_be_bytes();
-    bool, |value| [u8::from(*value)];
-    &str, |value| value;
-    String, |value| value;
-    Uuid, |value| value;
-    DateTime<Utc>, |value| (value.timestamp_micros() - EPOCH_MICROS).to_be_bytes();
-    NaiveDate, |value| (days(*value) as i32).to_be_bytes();
-    Jsonb<'_>, |value| [b"\x01", value.0.as_bytes()].concat();
-}
-
-fn days(day: NaiveDate) -> i64 {
-    (day - NaiveDate::default()).num_days() - EPOCH_DAYS
-}
-
-impl<T: CopyValue> CopyValue for Option<T> {
-    fn write(&self, bytes: &mut Vec<u8>) -> Option<()> {
-        self.as_ref().and_then(|value| value.write(bytes))
-    }
-}
-
-/// The text of a `jsonb` value.
-pub(in crate::store) struct Jsonb<'a>(pub(in crate::store) &'a str);
-
-/// Rows to copy into a table.
+/// Rows of a table, encoded one after the other.
 pub(in crate::store) struct CopyRows {
+    columns: Vec<&'static str>,
     bytes: Vec<u8>,
 }
 
 impl CopyRows {
     pub(in crate::store) fn new() -> Self {
-        CopyRows { bytes: HEADER.to_vec() }
+        CopyRows { columns: Vec::new(), bytes: HEADER.to_vec() }
     }
 
-    /// Adds a row with a value for each column of the statement.
-    pub(in crate::store) fn push(&mut self, values: &[&dyn CopyValue]) {
-        self.bytes.extend_from_slice(&(values.len() as i16).to_be_bytes());
-        for value in values {
-            let start = self.bytes.len();
-            self.bytes.extend_from_slice(&NULL);
-            if value.write(&mut self.bytes).is_some() {
-                let length = (self.bytes.len() - start - NULL.len()) as i32;
-                self.bytes[start..start + NULL.len()].copy_from_slice(&length.to_be_bytes());
+    /// Adds a row. All rows have the columns of the first one.
+    pub(in crate::store) fn add<'a>(
+        &mut self,
+        columns: impl Iterator<Item = (&'static str, FieldValue<'a>)>,
+    ) {
+        let start = self.bytes.len();
+        let is_first = self.columns.is_empty();
+        let mut count: i16 = 0;
+        self.bytes.extend_from_slice(&count.to_be_bytes());
+        for (column, value) in columns {
+            if is_first {
+                self.columns.push(column);
+            }
+            debug_assert_eq!(self.columns.get(count as usize), Some(&column));
+            count += 1;
+            self.put(value);
+        }
+        self.bytes[start..start + 2].copy_from_slice(&count.to_be_bytes());
+    }
+
+    /// Appends the length and the bytes of a value.
+    fn put(&mut self, value: FieldValue<'_>) {
+        let start = self.bytes.len();
+        let bytes = &mut self.bytes;
+        bytes.extend_from_slice(&NULL_LENGTH);
+        match value {
+            FieldValue::Null => return,
+            FieldValue::Text(text) => bytes.extend_from_slice(text.as_bytes()),
+            FieldValue::Integer(number) => bytes.extend_from_slice(&number.to_be_bytes()),
+            FieldValue::Decimal(number) => bytes.extend_from_slice(&number.to_be_bytes()),
+            FieldValue::Boolean(flag) => bytes.push(u8::from(flag)),
+            FieldValue::Time(time) => {
+                bytes.extend_from_slice(&(time.timestamp_micros() - EPOCH_MICROS).to_be_bytes());
+            }
+            FieldValue::Date(day) => {
+                bytes.extend_from_slice(&(day.to_epoch_days() - EPOCH_DAYS).to_be_bytes())
+            }
+            FieldValue::Uuid(id) => bytes.extend_from_slice(id.as_bytes()),
+            FieldValue::Json(json) => {
+                bytes.push(JSONB_VERSION);
+                bytes.extend_from_slice(json.to_string().as_bytes());
             }
         }
+        let length = (bytes.len() - start - NULL_LENGTH.len()) as i32;
+        bytes[start..start + NULL_LENGTH.len()].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Runs a `copy … from stdin (format binary)` statement. A row that exists already is a write conflict.
-    pub(in crate::store) async fn copy(mut self, write: &mut Write, statement: &str) -> Result<(), Error> {
+    /// Copies the rows to a table. A row that exists already is a write conflict.
+    pub(in crate::store) async fn copy_into(mut self, write: &mut Write, table: &str) -> Result<(), Error> {
+        let statement = format!("copy {table} ({}) from stdin (format binary)", self.columns.join(", "));
         self.bytes.extend_from_slice(&TRAILER);
-        match write.transaction().copy(statement, &self.bytes).await {
+        match write.transaction().copy(&statement, &self.bytes).await {
             Ok(_) => Ok(()),
             Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(Error::WriteConflict),
             Err(error) => Err(error.into()),

@@ -1,17 +1,21 @@
 //! Reads an organization's data for an export, a page at a time: records from Postgres, snapshots from ClickHouse.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clickhouse::query::Query;
-use clickhouse::{Client, Row, RowOwned, RowRead};
+use clickhouse::{Client, Row};
 use serde::Deserialize;
 use sqlx::PgPool;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::model::latest::{AccountLatest, AccountValues, KnownAt, VideoLatest, VideoValues};
+use crate::model::counters::{Counters, ProfileCounters};
+use crate::model::field::Field;
+use crate::model::latest::KnownAt;
+use crate::model::observed::{AccountFields, AccountLatest, VideoFields, VideoLatest};
 use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::clickhouse::client;
@@ -32,31 +36,17 @@ pub struct ExportedAccount {
     pub creator: Option<String>,
     /// Whether another account of the organization now has the username.
     pub username_is_reused: bool,
-    name: Option<String>,
-    description: Option<String>,
-    is_verified: bool,
-    follower_count: i64,
-    following_count: i64,
-    profile_post_count: i64,
+    #[sqlx(flatten)]
+    counters: ProfileCounters,
+    #[sqlx(flatten)]
+    fields: AccountFields,
     observed_at: Option<DateTime<Utc>>,
     known_at: Option<Json<KnownAt>>,
 }
 
 impl ExportedAccount {
     pub fn latest(&self) -> AccountLatest {
-        AccountLatest::restore(
-            &self.known_at.as_ref().map(|known_at| known_at.0.clone()).unwrap_or_default(),
-            self.observed_at,
-            AccountValues {
-                name: self.name.clone(),
-                description: self.description.clone(),
-                is_verified: Some(self.is_verified),
-                follower_count: Some(self.follower_count),
-                following_count: Some(self.following_count),
-                profile_post_count: Some(self.profile_post_count),
-                ..AccountValues::default()
-            },
-        )
+        AccountLatest::restore(self.fields.clone(), self.counters, self.observed_at, self.known_at.as_deref())
     }
 }
 
@@ -73,40 +63,16 @@ pub struct ExportedVideo {
     pub added_at: DateTime<Utc>,
     pub tracked_at: Option<DateTime<Utc>>,
     pub observed_at: Option<DateTime<Utc>>,
-    pub create_time: Option<DateTime<Utc>>,
-    pub description: Option<String>,
-    pub media_type: Option<String>,
-    pub duration: Option<f64>,
-    view_count: i64,
-    like_count: i64,
-    comment_count: i64,
-    share_count: i64,
-    saved_count: Option<i64>,
-    play_count: i64,
-    ig_play_count: Option<i64>,
-    fb_play_count: Option<i64>,
-    fb_like_count: Option<i64>,
+    #[sqlx(flatten)]
+    counters: Counters,
+    #[sqlx(flatten)]
+    pub fields: VideoFields,
     known_at: Option<Json<KnownAt>>,
 }
 
 impl ExportedVideo {
     pub fn latest(&self) -> VideoLatest {
-        VideoLatest::restore(
-            &self.known_at.as_ref().map(|known_at| known_at.0.clone()).unwrap_or_default(),
-            self.observed_at,
-            VideoValues {
-                view_count: Some(self.view_count),
-                like_count: Some(self.like_count),
-                comment_count: Some(self.comment_count),
-                share_count: Some(self.share_count),
-                saved_count: self.saved_count,
-                play_count: Some(self.play_count),
-                ig_play_count: self.ig_play_count,
-                fb_play_count: self.fb_play_count,
-                fb_like_count: self.fb_like_count,
-                ..VideoValues::default()
-            },
-        )
+        VideoLatest::restore(self.fields.clone(), self.counters, self.observed_at, self.known_at.as_deref())
     }
 }
 
@@ -125,38 +91,44 @@ pub async fn fetch_accounts(
     after: (&str, Uuid),
     limit: i64,
 ) -> Result<Vec<ExportedAccount>, Error> {
-    let accounts = sqlx::query_as(
-        "select a.id, a.internal_id, a.platform, a.username, a.added_at, a.total_post_count, a.category,
-                c.name as creator, a.name, a.description, a.is_verified, a.follower_count, a.following_count,
-                a.profile_post_count, a.observed_at, a.known_at,
+    static SELECT: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            "select a.id, a.internal_id, a.platform, a.username, a.added_at, a.total_post_count, a.category,
+                c.name as creator, {}, a.observed_at, a.known_at,
                 not a.holds_username and exists (
                     select from accounts o where o.organization_id = $1 and o.platform = a.platform
                         and o.username = a.username and o.id <> a.id
                 ) as username_is_reused
-         from accounts a left join creators c on c.id = a.creator_id
-         where a.organization_id = $1 and (a.username, a.id) > ($2, $3)
-         order by a.username, a.id limit $4",
-    )
-    .bind(organization)
-    .bind(after.0)
-    .bind(after.1)
-    .bind(limit)
-    .fetch_all(pg)
-    .await?;
+             from accounts a left join creators c on c.id = a.creator_id
+             where a.organization_id = $1 and (a.username, a.id) > ($2, $3)
+             order by a.username, a.id limit $4",
+            exported_columns("a", &ProfileCounters::NAMES, AccountFields::LIST)
+        )
+    });
+    let accounts = sqlx::query_as(SELECT.as_str())
+        .bind(organization)
+        .bind(after.0)
+        .bind(after.1)
+        .bind(limit)
+        .fetch_all(pg)
+        .await?;
     Ok(accounts)
 }
 
-/// A query of videos with the given condition and order.
-macro_rules! select_videos {
-    ($condition:literal) => {
-        concat!(
-            "select id, internal_id, subject_id, platform, external_id, account_id, is_tracked, added_at, tracked_at,
-                observed_at, create_time, description, media_type, duration, view_count, like_count, comment_count,
-                share_count, saved_count, play_count, ig_play_count, fb_play_count, fb_like_count, known_at
-             from videos where ",
-            $condition
-        )
-    };
+/// Returns the columns of counters, and of the fields that files have.
+fn exported_columns(table: &str, counters: &[&'static str], fields: &[Field]) -> String {
+    let fields = fields.iter().filter(|field| field.in_files).map(|field| field.column);
+    let columns = counters.iter().copied().chain(fields).map(|name| format!("{table}.{name}"));
+    columns.collect::<Vec<_>>().join(", ")
+}
+
+fn select_videos(condition_and_order: &str) -> String {
+    format!(
+        "select v.id, v.internal_id, v.subject_id, v.platform, v.external_id, v.account_id, v.is_tracked, v.added_at,
+                v.tracked_at, v.observed_at, v.known_at, {}
+         from videos v where {condition_and_order}",
+        exported_columns("v", &Counters::NAMES, VideoFields::LIST)
+    )
 }
 
 /// Returns the internal ids of the videos of accounts, ascending. No index has this order within an account, so they are
@@ -179,14 +151,13 @@ pub async fn fetch_account_videos(
     accounts: &[Uuid],
     ids: &[i64],
 ) -> Result<Vec<ExportedVideo>, Error> {
-    let videos = sqlx::query_as(select_videos!(
-        "organization_id = $1 and account_id = any($2) and internal_id = any($3) order by internal_id"
-    ))
-    .bind(organization)
-    .bind(accounts)
-    .bind(ids)
-    .fetch_all(pg)
-    .await?;
+    static SELECT: LazyLock<String> = LazyLock::new(|| {
+        select_videos(
+            "organization_id = $1 and account_id = any($2) and internal_id = any($3) order by internal_id",
+        )
+    });
+    let videos =
+        sqlx::query_as(SELECT.as_str()).bind(organization).bind(accounts).bind(ids).fetch_all(pg).await?;
     Ok(videos)
 }
 
@@ -197,102 +168,98 @@ pub async fn fetch_individual_videos(
     after: (DateTime<Utc>, Uuid),
     limit: i64,
 ) -> Result<Vec<ExportedVideo>, Error> {
-    let videos = sqlx::query_as(select_videos!(
-        "organization_id = $1 and is_tracked and account_id is null and (tracked_at, id) > ($2, $3)
-         order by tracked_at, id limit $4"
-    ))
-    .bind(organization)
-    .bind(after.0)
-    .bind(after.1)
-    .bind(limit)
-    .fetch_all(pg)
-    .await?;
+    static SELECT: LazyLock<String> = LazyLock::new(|| {
+        select_videos(
+            "organization_id = $1 and is_tracked and account_id is null and (tracked_at, id) > ($2, $3)
+             order by tracked_at, id limit $4",
+        )
+    });
+    let videos = sqlx::query_as(SELECT.as_str())
+        .bind(organization)
+        .bind(after.0)
+        .bind(after.1)
+        .bind(limit)
+        .fetch_all(pg)
+        .await?;
     Ok(videos)
 }
 
-/// The counters of a video on a day.
+/// The counters of a video or a profile on a day.
 #[derive(Debug, Clone, Row, Deserialize)]
-pub struct VideoSnapshotRow {
-    video_id: u64,
+pub struct ExportedSnapshot {
+    /// Of the video or the account.
+    internal_id: u64,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     pub observed_at: DateTime<Utc>,
-    /// In the order of the counters' names.
-    pub counters: Vec<Option<i64>>,
+    counters: Vec<Option<i64>>,
 }
 
-/// The counters of an account on a day.
-#[derive(Debug, Clone, Row, Deserialize)]
-pub struct AccountSnapshotRow {
-    subject_id: u64,
-    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    pub observed_at: DateTime<Utc>,
-    pub follower_count: Option<i64>,
-    pub following_count: Option<i64>,
-    pub profile_post_count: Option<i64>,
+impl ExportedSnapshot {
+    /// Returns the counters in the order of their names.
+    pub fn counters<const N: usize>(&self) -> [Option<i64>; N] {
+        std::array::from_fn(|n| self.counters.get(n).copied().flatten())
+    }
 }
 
-/// Returns the snapshots of videos by internal id, in the order of days.
+/// Snapshots by internal id, in the order of their days.
+pub type Snapshots = HashMap<i64, Vec<ExportedSnapshot>>;
+
 pub async fn fetch_video_snapshots(
     client: &Client,
     organization: Uuid,
     videos: &[ExportedVideo],
-) -> Result<HashMap<i64, Vec<VideoSnapshotRow>>, Error> {
+) -> Result<Snapshots, Error> {
+    static SELECT: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            "SELECT video_id AS internal_id, observed_at, [{}] AS counters
+             FROM video_snapshots FINAL
+             WHERE org_id = {{org:UUID}} AND (subject_id, video_id) IN {{videos:Array(Tuple(UInt64, UInt64))}}
+             ORDER BY video_id, date",
+            Counters::NAMES.join(", ")
+        )
+    });
     if videos.is_empty() {
         return Ok(HashMap::new());
     }
-    let keys: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-    let rows: Vec<VideoSnapshotRow> = fetch_snapshots(
-        client,
-        "SELECT video_id, observed_at,
-            [view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count,
-             fb_play_count, fb_like_count] AS counters
-         FROM video_snapshots FINAL
-         WHERE org_id = {org:UUID} AND (subject_id, video_id) IN {videos:Array(Tuple(UInt64, UInt64))}
-         ORDER BY video_id, date",
-        |query| query.param("org", organization).param("videos", keys),
-    )
-    .await?;
-    let mut snapshots: HashMap<i64, Vec<VideoSnapshotRow>> = HashMap::new();
-    for row in rows {
-        snapshots.entry(row.video_id.cast_signed()).or_default().push(row);
-    }
-    Ok(snapshots)
+    let videos: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
+    fetch_snapshots(client, &SELECT, |query| query.param("org", organization).param("videos", videos)).await
 }
 
-/// Returns the snapshots of accounts by internal id, in the order of days.
 pub async fn fetch_account_snapshots(
     client: &Client,
     organization: Uuid,
     subjects: &HashSet<i64>,
-) -> Result<HashMap<i64, Vec<AccountSnapshotRow>>, Error> {
+) -> Result<Snapshots, Error> {
+    static SELECT: LazyLock<String> = LazyLock::new(|| {
+        format!(
+            "SELECT subject_id AS internal_id, observed_at, [{}] AS counters
+             FROM account_snapshots FINAL
+             WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}
+             ORDER BY subject_id, date",
+            ProfileCounters::NAMES.join(", ")
+        )
+    });
     if subjects.is_empty() {
         return Ok(HashMap::new());
     }
     let subjects: Vec<_> = subjects.iter().collect();
-    let rows: Vec<AccountSnapshotRow> = fetch_snapshots(
-        client,
-        "SELECT subject_id, observed_at, follower_count, following_count, profile_post_count
-         FROM account_snapshots FINAL
-         WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
-         ORDER BY subject_id, date",
-        |query| query.param("org", organization).param("subjects", subjects),
-    )
-    .await?;
-    let mut snapshots: HashMap<i64, Vec<AccountSnapshotRow>> = HashMap::new();
-    for row in rows {
-        snapshots.entry(row.subject_id.cast_signed()).or_default().push(row);
-    }
-    Ok(snapshots)
+    fetch_snapshots(client, &SELECT, |query| query.param("org", organization).param("subjects", subjects))
+        .await
 }
 
 /// Runs a query that ClickHouse cancels when the export is interrupted.
-async fn fetch_snapshots<T: RowOwned + RowRead>(
+async fn fetch_snapshots(
     client: &Client,
     sql: &'static str,
     bind: impl FnOnce(Query) -> Query,
-) -> Result<Vec<T>, Error> {
-    client::fetch_all(client, sql, SNAPSHOTS_TIMEOUT, |query| {
+) -> Result<Snapshots, Error> {
+    let rows: Vec<ExportedSnapshot> = client::fetch_all(client, sql, SNAPSHOTS_TIMEOUT, |query| {
         bind(query).with_setting("cancel_http_readonly_queries_on_client_close", "1")
     })
-    .await
+    .await?;
+    let mut snapshots = Snapshots::new();
+    for row in rows {
+        snapshots.entry(row.internal_id.cast_signed()).or_default().push(row);
+    }
+    Ok(snapshots)
 }

@@ -18,7 +18,7 @@ use tidemark::sandbox::server::start;
 use tidemark::sandbox::world::World;
 use tidemark::store::Write;
 use tidemark::store::lifecycle::ErasureLock;
-use tidemark::store::observations::{FoundOn, observe_videos};
+use tidemark::store::observations::{VideoOrigin, save_videos};
 use tidemark::store::outbox::event::{self, Event};
 use tidemark::store::records::creators::{self, NewCreator};
 use tidemark::store::records::videos;
@@ -92,10 +92,10 @@ impl OtherRecords {
         let at = Utc::now() - TimeDelta::days(1);
         let creator = create_creator(stores, organization, "Sentinel creator").await;
         let mut write = Write::begin(stores.pg(), organization).await.unwrap();
-        let mut told =
-            observed_post(FoundOn::Itself { active: true }, "7000000000000000001".to_owned(), 77, at);
+        let mut video =
+            observed_post(VideoOrigin::Individual { is_active: true }, "7000000000000000001".to_owned(), 77, at);
         video.latest.description.record(Some("sentinel caption".to_owned()), at);
-        observe_videos(&mut write, at, vec![video]).await.unwrap();
+        save_videos(&mut write, at, vec![video]).await.unwrap();
         write.commit().await.unwrap();
         let (video, subject) = sqlx::query_as(
             "select id, subject_id from videos where organization_id = $1 and external_id = '7000000000000000001'",

@@ -6,30 +6,41 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::insert;
+use crate::model::counters::with_video_counters;
 use crate::model::period::is_storable_day;
 use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
 use crate::store::Error;
 
-#[derive(Row, Serialize)]
-struct VideoSnapshotRow {
-    #[serde(with = "clickhouse::serde::uuid")]
-    org_id: Uuid,
-    subject_id: u64,
-    video_id: u64,
-    #[serde(with = "clickhouse::serde::chrono::date")]
-    date: NaiveDate,
-    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    observed_at: DateTime<Utc>,
-    view_count: Option<i64>,
-    like_count: Option<i64>,
-    comment_count: Option<i64>,
-    share_count: Option<i64>,
-    saved_count: Option<i64>,
-    play_count: Option<i64>,
-    ig_play_count: Option<i64>,
-    fb_play_count: Option<i64>,
-    fb_like_count: Option<i64>,
+macro_rules! video_snapshot_row {
+    ($($counter:ident: $latest:ty, $description:literal, $example:literal;)*) => {
+        #[derive(Row, Serialize)]
+        struct VideoSnapshotRow {
+            #[serde(with = "clickhouse::serde::uuid")]
+            org_id: Uuid,
+            subject_id: u64,
+            video_id: u64,
+            #[serde(with = "clickhouse::serde::chrono::date")]
+            date: NaiveDate,
+            #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+            observed_at: DateTime<Utc>,
+            $($counter: Option<i64>,)*
+        }
+
+        impl VideoSnapshotRow {
+            fn new(org_id: Uuid, snapshot: &VideoSnapshot) -> Self {
+                VideoSnapshotRow {
+                    org_id,
+                    subject_id: snapshot.subject_id.cast_unsigned(),
+                    video_id: snapshot.video_id.cast_unsigned(),
+                    date: snapshot.date(),
+                    observed_at: snapshot.observed_at,
+                    $($counter: snapshot.counters.$counter,)*
+                }
+            }
+        }
+    };
 }
+with_video_counters!(video_snapshot_row);
 
 #[derive(Row, Serialize)]
 struct AccountSnapshotRow {
@@ -60,25 +71,7 @@ pub async fn insert_video_snapshots(
     snapshots: &[(Uuid, VideoSnapshot)],
 ) -> Result<(), Error> {
     let kept = snapshots.iter().filter(|(_, snapshot)| keeps(snapshot.date()));
-    let rows = kept.map(|(org_id, snapshot)| {
-        let counters = snapshot.counters;
-        VideoSnapshotRow {
-            org_id: *org_id,
-            subject_id: snapshot.subject_id.cast_unsigned(),
-            video_id: snapshot.video_id.cast_unsigned(),
-            date: snapshot.date(),
-            observed_at: snapshot.observed_at,
-            view_count: counters.view_count,
-            like_count: counters.like_count,
-            comment_count: counters.comment_count,
-            share_count: counters.share_count,
-            saved_count: counters.saved_count,
-            play_count: counters.play_count,
-            ig_play_count: counters.ig_play_count,
-            fb_play_count: counters.fb_play_count,
-            fb_like_count: counters.fb_like_count,
-        }
-    });
+    let rows = kept.map(|(org_id, snapshot)| VideoSnapshotRow::new(*org_id, snapshot));
     insert(client, "video_snapshots", &rows.collect::<Vec<_>>()).await
 }
 
@@ -93,9 +86,9 @@ pub async fn insert_account_snapshots(
         subject_id: snapshot.subject_id.cast_unsigned(),
         date: snapshot.date(),
         observed_at: snapshot.observed_at,
-        follower_count: snapshot.follower_count,
-        following_count: snapshot.following_count,
-        profile_post_count: snapshot.profile_post_count,
+        follower_count: snapshot.counters.follower_count,
+        following_count: snapshot.counters.following_count,
+        profile_post_count: snapshot.counters.profile_post_count,
     });
     insert(client, "account_snapshots", &rows.collect::<Vec<_>>()).await
 }

@@ -2,12 +2,15 @@
 
 pub mod change;
 
+use std::sync::LazyLock;
+
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::model::account::{Account, AccountStats};
+use crate::model::counters::Counters;
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
@@ -65,9 +68,9 @@ impl AccountSort {
             AccountSort::Username => SortKey::Text(account.username.clone()),
             AccountSort::LastScrapeTime => account.last_scrape_time.into(),
             AccountSort::FollowerCount => SortKey::Int(account.follower_count),
-            AccountSort::ViewCount => SortKey::Int(account.view_count),
-            AccountSort::LikeCount => SortKey::Int(account.like_count),
-            AccountSort::PlayCount => SortKey::Int(account.play_count),
+            AccountSort::ViewCount => SortKey::Int(account.counters.view_count),
+            AccountSort::LikeCount => SortKey::Int(account.counters.like_count),
+            AccountSort::PlayCount => SortKey::Int(account.counters.play_count),
         };
         KeysetPosition { key, id: account.id }
     }
@@ -81,17 +84,29 @@ pub enum AccountIdentifier {
     Username(String),
 }
 
-const COLUMNS: &str = "
-    a.id, a.platform, a.username, a.name, a.description,
-    coalesce(a.profile_pic_url, a.profile_pic_url_original) as profile_pic_url, a.profile_pic_url_original,
-    a.is_verified, a.is_active, a.is_unavailable, a.link_in_bio, a.creator_id, c.name as creator_name,
-    a.category, a.metadata, a.added_at, a.first_scrape_time, a.last_scrape_time, a.scrape_interval_hours,
-    a.follower_count, a.following_count, a.profile_post_count, a.total_post_count,
-    a.view_count, a.like_count, a.comment_count, a.share_count, a.play_count,
-    a.saved_count, a.fb_play_count, a.ig_play_count, a.fb_like_count,
-    a.max_recent_posts as max_recent_posts_per_account, a.post_lookback_days,
-    coalesce(a.max_recent_posts, o.default_max_recent_posts) as effective_max_recent_posts_per_account,
-    coalesce(a.post_lookback_days, o.default_post_lookback_days) as effective_post_lookback_days,
+/// The columns of an account, up to the platforms that are readable.
+static COLUMNS: LazyLock<String> = LazyLock::new(|| {
+    let column = |field: &&str| match *field {
+        "r#type" => None,
+        "profile_pic_url" => {
+            Some("coalesce(a.profile_pic_url, a.profile_pic_url_original) as profile_pic_url".to_owned())
+        }
+        "creator_name" => Some("c.name as creator_name".to_owned()),
+        "counters" => Some(Counters::NAMES.map(|name| format!("a.{name}")).join(", ")),
+        "max_recent_posts_per_account" => Some(format!("a.max_recent_posts as {field}")),
+        "effective_max_recent_posts_per_account" => {
+            Some(format!("coalesce(a.max_recent_posts, o.default_max_recent_posts) as {field}"))
+        }
+        "effective_post_lookback_days" => {
+            Some(format!("coalesce(a.post_lookback_days, o.default_post_lookback_days) as {field}"))
+        }
+        "tracking" => Some(TRACKING.to_owned()),
+        field => Some(format!("a.{field}")),
+    };
+    Account::FIELDS.iter().filter_map(column).collect::<Vec<_>>().join(", ")
+});
+
+const TRACKING: &str = "
     a.is_unavailable as tracking_unavailable, a.is_active as tracking_active,
     coalesce(c.is_active, true) as tracking_creator_active, coalesce(t.failures > 0, false) as tracking_failing,
     a.last_scrape_time is not null as tracking_scraped, t.last_attempt_at as tracking_last_attempt_at,
@@ -129,7 +144,7 @@ pub fn list_query(
     page: &PageRequest<AccountSort>,
 ) -> QueryBuilder<Postgres> {
     let mut query = filtered(organization, filter).select_page(page);
-    query.push("select ").push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
+    query.push("select ").push(COLUMNS.as_str()).push_bind(names(&readable.accounts)).push(JOINS);
     keyset::push_page_order(&mut query, page);
     query
 }
@@ -167,7 +182,7 @@ pub async fn get(
     let mut query =
         QueryBuilder::<Postgres>::new("with page as (select id from accounts where organization_id = ");
     query.push_bind(organization).push(" and id = ").push_bind(id).push(") select ");
-    query.push(COLUMNS).push_bind(names(&readable.accounts)).push(JOINS);
+    query.push(COLUMNS.as_str()).push_bind(names(&readable.accounts)).push(JOINS);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
 }
 

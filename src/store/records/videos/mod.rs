@@ -3,10 +3,13 @@
 
 pub mod change;
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use sqlx::{PgExecutor, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use crate::model::counters::Counters;
 use crate::model::platform::{Platform, names};
 use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
@@ -64,9 +67,9 @@ impl VideoOrder for VideoSort {
     fn position(self, video: &Video) -> KeysetPosition {
         let key = match self {
             VideoSort::CreateTime => video.create_time.into(),
-            VideoSort::ViewCount => SortKey::Int(video.view_count),
-            VideoSort::LikeCount => SortKey::Int(video.like_count),
-            VideoSort::PlayCount => SortKey::Int(video.play_count),
+            VideoSort::ViewCount => SortKey::Int(video.counters.view_count),
+            VideoSort::LikeCount => SortKey::Int(video.counters.like_count),
+            VideoSort::PlayCount => SortKey::Int(video.counters.play_count),
         };
         KeysetPosition { key, id: video.id }
     }
@@ -98,19 +101,35 @@ impl VideoOrder for TrackedVideoSort {
     }
 }
 
-const COLUMNS: &str = "
-    v.id, v.internal_id, v.platform, v.external_id, v.shortcode,
+/// The columns of a video, except its type and the last one of its tracking.
+static COLUMNS: LazyLock<String> = LazyLock::new(|| {
+    let column = |field: &&str| match *field {
+        "r#type" => None,
+        "url" => Some(URL.to_owned()),
+        "cover_image_url" | "video_url" => {
+            Some(format!("coalesce(v.{field}, v.{field}_original) as {field}"))
+        }
+        "added_at" => Some("coalesce(v.tracked_at, v.added_at) as added_at".to_owned()),
+        "account_username" => Some("a.username as account_username".to_owned()),
+        "account_name" => Some("a.name as account_name".to_owned()),
+        "platform_account_id" => {
+            Some("coalesce(v.platform_account_id, a.platform_id) as platform_account_id".to_owned())
+        }
+        "creator_id" => Some("a.creator_id".to_owned()),
+        "creator_name" => Some("c.name as creator_name".to_owned()),
+        "counters" => Some(Counters::NAMES.map(|name| format!("v.{name}")).join(", ")),
+        "tracking" => Some(TRACKING.to_owned()),
+        field => Some(format!("v.{field}")),
+    };
+    Video::FIELDS.iter().filter_map(column).collect::<Vec<_>>().join(", ")
+});
+
+const URL: &str = "
     coalesce(v.url, case v.platform
         when 'tiktok' then 'https://www.tiktok.com/@' || coalesce(a.username, '') || '/video/' || v.external_id
-        else 'https://www.instagram.com/p/' || v.shortcode || '/' end) as url, v.description, v.media_type, v.duration,
-    coalesce(v.cover_image_url, v.cover_image_url_original) as cover_image_url, v.cover_image_url_original,
-    coalesce(v.video_url, v.video_url_original) as video_url, v.video_url_original,
-    v.create_time, coalesce(v.tracked_at, v.added_at) as added_at, v.updated_at, v.is_tracked, v.is_active,
-    v.is_unavailable, v.scrape_interval_hours, v.metadata, v.account_id, a.username as account_username, a.name as account_name,
-    coalesce(v.platform_account_id, a.platform_id) as platform_account_id,
-    a.creator_id, c.name as creator_name, v.first_scrape_time, v.last_scrape_time,
-    v.view_count, v.like_count, v.comment_count, v.share_count, v.saved_count, v.play_count,
-    v.ig_play_count, v.fb_play_count, v.fb_like_count, v.platform_data,
+        else 'https://www.instagram.com/p/' || v.shortcode || '/' end) as url";
+
+const TRACKING: &str = "
     v.is_unavailable or (not v.is_tracked and a.is_unavailable) as tracking_unavailable,
     case when v.is_tracked then v.is_active else a.is_active end as tracking_active,
     v.is_tracked or coalesce(c.is_active, true) as tracking_creator_active,
@@ -136,7 +155,7 @@ const fn membership(view: VideoType) -> &'static str {
 
 fn select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &ReadablePlatforms) {
     query.push("select ").push_bind(view).push("::text as \"type\", ");
-    query.push(COLUMNS);
+    query.push(COLUMNS.as_str());
     query.push("case when v.is_tracked then v.external_id is not null and v.platform = any(");
     query.push_bind(names(&readable.posts_by_id));
     query.push(") or v.shortcode is not null and v.platform = any(");

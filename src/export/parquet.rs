@@ -1,0 +1,139 @@
+//! Writes Parquet files, compressed with zstd.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use ::parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
+use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use ::parquet::schema::types::Type;
+
+use crate::model::field::{FieldType, FieldValue};
+
+/// Rows per row group: columns compress well, and memory stays small.
+const MAX_GROUP_ROWS: usize = 50_000;
+/// Bytes of text after which a row group ends, whatever its number of rows.
+const MAX_GROUP_TEXT_BYTES: usize = 16 << 20;
+
+/// Writes rows as row groups.
+pub struct ParquetWriter {
+    file: SerializedFileWriter<File>,
+    columns: Vec<ColumnBuffer>,
+    rows: usize,
+    text_bytes: usize,
+}
+
+/// A column of the current row group: whether each row has a value, and the values.
+struct ColumnBuffer {
+    levels: Vec<i16>,
+    values: Values,
+}
+
+enum Values {
+    Text(Vec<ByteArray>),
+    Integer(Vec<i64>),
+    Decimal(Vec<f64>),
+    Boolean(Vec<bool>),
+}
+
+impl ParquetWriter {
+    pub fn new(file: File, columns: &[(&str, FieldType)]) -> Result<Self, ParquetError> {
+        let fields = columns.iter().map(|(name, field_type)| {
+            let (physical, logical) = match field_type {
+                FieldType::Integer => (Physical::INT64, None),
+                FieldType::Decimal => (Physical::DOUBLE, None),
+                FieldType::Boolean => (Physical::BOOLEAN, None),
+                FieldType::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
+                _ => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            };
+            Type::primitive_type_builder(name, physical)
+                .with_repetition(Repetition::OPTIONAL)
+                .with_logical_type(logical)
+                .build()
+                .map(Arc::new)
+        });
+        let schema =
+            Type::group_type_builder("rows").with_fields(fields.collect::<Result<_, _>>()?).build()?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(concat!("tidemark ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let buffers = columns.iter().map(|(_, field_type)| ColumnBuffer {
+            levels: Vec::new(),
+            values: match field_type {
+                FieldType::Integer | FieldType::Time => Values::Integer(Vec::new()),
+                FieldType::Decimal => Values::Decimal(Vec::new()),
+                FieldType::Boolean => Values::Boolean(Vec::new()),
+                _ => Values::Text(Vec::new()),
+            },
+        });
+        Ok(ParquetWriter {
+            columns: buffers.collect(),
+            file: SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))?,
+            rows: 0,
+            text_bytes: 0,
+        })
+    }
+
+    pub fn add<'v>(&mut self, values: impl Iterator<Item = FieldValue<'v>>) -> Result<(), ParquetError> {
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            column.levels.push(i16::from(value != FieldValue::Null));
+            match (&mut column.values, value) {
+                (_, FieldValue::Null) => {}
+                (Values::Integer(values), FieldValue::Integer(number)) => values.push(number),
+                (Values::Integer(values), FieldValue::Time(time)) => values.push(time.timestamp_micros()),
+                (Values::Decimal(values), FieldValue::Decimal(number)) => values.push(number),
+                (Values::Boolean(values), FieldValue::Boolean(flag)) => values.push(flag),
+                (Values::Text(values), FieldValue::Text(text)) => {
+                    self.text_bytes += text.len();
+                    values.push(ByteArray::from(text));
+                }
+                (_, value) => return Err(ParquetError::General(format!("{value:?} has another type"))),
+            }
+        }
+        self.rows += 1;
+        if self.rows >= MAX_GROUP_ROWS || self.text_bytes >= MAX_GROUP_TEXT_BYTES {
+            self.write_group()?;
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        for ColumnBuffer { levels, values } in &mut self.columns {
+            match values {
+                Values::Text(values) => write_column::<ByteArrayType>(&mut group, levels, values)?,
+                Values::Integer(values) => write_column::<Int64Type>(&mut group, levels, values)?,
+                Values::Decimal(values) => write_column::<DoubleType>(&mut group, levels, values)?,
+                Values::Boolean(values) => write_column::<BoolType>(&mut group, levels, values)?,
+            }
+        }
+        group.close()?;
+        (self.rows, self.text_bytes) = (0, 0);
+        Ok(())
+    }
+
+    /// Writes the last row group and the footer.
+    pub fn finish(mut self) -> Result<File, ParquetError> {
+        if self.rows > 0 {
+            self.write_group()?;
+        }
+        self.file.into_inner()
+    }
+}
+
+fn write_column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    levels: &mut Vec<i16>,
+    values: &mut Vec<T::T>,
+) -> Result<(), ParquetError> {
+    if let Some(mut column) = group.next_column()? {
+        column.typed::<T>().write_batch(values, Some(levels), None)?;
+        column.close()?;
+    }
+    levels.clear();
+    values.clear();
+    Ok(())
+}

@@ -1,0 +1,45 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+
+use crate::store;
+
+/// Why an import stopped. What it has saved until then stays; running it again completes it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}: unknown format: expected CSV (.csv), JSON Lines (.jsonl, .ndjson) or Parquet (.parquet)")]
+    Format(PathBuf),
+    #[error("cannot read {0}: {1}")]
+    File(PathBuf, io::Error),
+    #[error("{0}: {1}")]
+    Csv(PathBuf, csv::Error),
+    #[error("{0}: {1}")]
+    Parquet(PathBuf, ParquetError),
+    #[error(
+        "{path}: the record after line {after} has more than {max_bytes} bytes: check for an unclosed quote"
+    )]
+    RecordTooLong { path: PathBuf, after: u64, max_bytes: usize },
+    #[error("{0}: has no column `platform`: a CSV file needs a header with column names")]
+    Header(PathBuf),
+    #[error("the report {0} would overwrite an input file: choose another path with --report")]
+    ReportIsInput(PathBuf),
+    #[error("cannot write the report {0}: {1}")]
+    Report(PathBuf, io::Error),
+    #[error("cannot write temporary files (set TMPDIR to choose another folder): {0}")]
+    TemporaryFile(io::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
+    #[error("reading the files was interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    pub(super) fn file(path: &Path, error: io::Error) -> Self {
+        Error::File(path.to_owned(), error)
+    }
+
+    pub(super) fn parquet(path: &Path, error: ParquetError) -> Self {
+        Error::Parquet(path.to_owned(), error)
+    }
+}

@@ -1,0 +1,95 @@
+//! Saves batches of rows, then links creators and sets categories.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::batch::{AccountName, Batch};
+use super::error::Error;
+use super::id_set::IdSet;
+use crate::app::Databases;
+use crate::model::latest::{LatestValue, Timestamped};
+use crate::model::platform::Platform;
+use crate::store::records::imports;
+use crate::store::{Write, retry_on_conflict};
+
+/// Accounts whose creators or categories are set in one unit of work.
+const BATCH_ACCOUNTS: usize = 1_000;
+
+pub struct Loader<'a> {
+    databases: &'a Databases,
+    organization: Uuid,
+    is_active: bool,
+    /// When the import started, by the service's clock.
+    now: DateTime<Utc>,
+    pub snapshots: u64,
+    pub accounts: IdSet,
+    pub videos: IdSet,
+    /// Set after the last row, because the latest observation decides.
+    creators: HashMap<AccountName, LatestValue<String>>,
+    categories: HashMap<AccountName, LatestValue<String>>,
+}
+
+impl<'a> Loader<'a> {
+    pub fn new(databases: &'a Databases, organization: Uuid, is_active: bool, now: DateTime<Utc>) -> Self {
+        Loader {
+            databases,
+            organization,
+            is_active,
+            now,
+            snapshots: 0,
+            accounts: IdSet::default(),
+            videos: IdSet::default(),
+            creators: HashMap::new(),
+            categories: HashMap::new(),
+        }
+    }
+
+    pub async fn save(&mut self, batch: &Batch) -> Result<(), Error> {
+        let pg = &self.databases.pg;
+        let saved = retry_on_conflict(|| batch.save(pg, self.organization, self.is_active, self.now)).await?;
+        self.snapshots += saved.snapshots;
+        self.accounts.extend(saved.accounts);
+        self.videos.extend(saved.videos);
+        for (names, observed) in
+            [(&mut self.creators, &batch.creators), (&mut self.categories, &batch.categories)]
+        {
+            for (account, name) in observed {
+                names.entry(account.clone()).or_default().merge(name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Links creators and sets categories.
+    pub async fn finish(&mut self) -> Result<(), Error> {
+        let (pg, organization) = (&self.databases.pg, self.organization);
+        for links in sort(std::mem::take(&mut self.creators)).chunks(BATCH_ACCOUNTS) {
+            retry_on_conflict(|| async {
+                let mut write = Write::begin(pg, organization).await?;
+                imports::link_creators(&mut write, links).await?;
+                write.commit().await
+            })
+            .await?;
+        }
+        for categories in sort(std::mem::take(&mut self.categories)).chunks(BATCH_ACCOUNTS) {
+            retry_on_conflict(|| async {
+                let mut write = Write::begin(pg, organization).await?;
+                imports::set_categories(&mut write, categories).await?;
+                write.commit().await
+            })
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+fn sort(names: HashMap<AccountName, LatestValue<String>>) -> Vec<(Platform, String, Timestamped<String>)> {
+    let mut sorted: Vec<_> = names
+        .into_iter()
+        .filter_map(|((platform, username), name)| Some((platform, username, name.into_timestamped()?)))
+        .collect();
+    sorted.sort_unstable_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+    sorted
+}

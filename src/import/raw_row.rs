@@ -1,0 +1,170 @@
+//! Rows as files have them: a value of any type per column.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::de::{self, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::column::{COLUMN_COUNT, Column};
+
+/// A row with its line number, or why a line is not a row.
+pub struct Line<'a> {
+    pub number: u64,
+    pub row: Result<RawRow<'a>, String>,
+}
+
+/// A value of a file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Value<'a> {
+    /// Null, absent or an empty text.
+    #[default]
+    Unknown,
+    Text(Cow<'a, str>),
+    Integer(i64),
+    Unsigned(u64),
+    Decimal(f64),
+    Boolean(bool),
+    Time(DateTime<Utc>),
+    /// Why no column can have this value.
+    Invalid(&'static str),
+}
+
+impl<'a> Value<'a> {
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        let text = text.into();
+        if text.is_empty() { Value::Unknown } else { Value::Text(text) }
+    }
+
+    /// Returns the value as text, whatever its type.
+    pub fn into_text(self) -> Result<Option<Cow<'a, str>>, &'static str> {
+        Ok(Some(match self {
+            Value::Unknown => return Ok(None),
+            Value::Invalid(reason) => return Err(reason),
+            Value::Text(text) => text,
+            Value::Integer(number) => number.to_string().into(),
+            Value::Unsigned(number) => number.to_string().into(),
+            Value::Decimal(number) => number.to_string().into(),
+            Value::Boolean(flag) => flag.to_string().into(),
+            Value::Time(time) => time.to_rfc3339_opts(SecondsFormat::AutoSi, true).into(),
+        }))
+    }
+}
+
+/// The values of a row by column.
+#[derive(Debug)]
+pub struct RawRow<'a>([Value<'a>; COLUMN_COUNT]);
+
+impl Default for RawRow<'_> {
+    fn default() -> Self {
+        RawRow([const { Value::Unknown }; COLUMN_COUNT])
+    }
+}
+
+impl<'a> RawRow<'a> {
+    pub fn set(&mut self, column: Column, value: Value<'a>) {
+        self.0[column.index()] = value;
+    }
+
+    pub const fn get(&self, column: Column) -> &Value<'a> {
+        &self.0[column.index()]
+    }
+
+    pub fn take(&mut self, column: Column) -> Value<'a> {
+        std::mem::take(&mut self.0[column.index()])
+    }
+}
+
+/// The column of a JSON field.
+struct JsonField(Option<Column>);
+
+impl<'de> Deserialize<'de> for JsonField {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+        impl Visitor<'_> for NameVisitor {
+            type Value = JsonField;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a field name")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<JsonField, E> {
+                Ok(JsonField(Column::from_name(name)))
+            }
+        }
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Value<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValueVisitor;
+        impl<'de> Visitor<'de> for ValueVisitor {
+            type Value = Value<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string, a number, true, false or null")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Value::text(text))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Value::text(text.to_owned()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(Value::Integer(number))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(Value::Unsigned(number))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+                Ok(Value::Decimal(number))
+            }
+
+            fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+                Ok(Value::Boolean(flag))
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Value::Unknown)
+            }
+        }
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawRow<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RowVisitor;
+        impl<'de> Visitor<'de> for RowVisitor {
+            type Value = RawRow<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with a field per column")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+                let mut row = RawRow::default();
+                while let Some(JsonField(column)) = fields.next_key()? {
+                    match column {
+                        Some(column) => {
+                            let value = fields
+                                .next_value()
+                                .map_err(|error| de::Error::custom(format!("{}: {error}", column.name())))?;
+                            row.set(column, value);
+                        }
+                        None => _ = fields.next_value::<IgnoredAny>()?,
+                    }
+                }
+                Ok(row)
+            }
+        }
+        deserializer.deserialize_map(RowVisitor)
+    }
+}

@@ -1,0 +1,145 @@
+//! The fields of accounts and videos that sources and imports observe, besides the counters.
+//!
+//! This is their only definition: statements, COPY data, latest values, exports and imports follow from it.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::counters::{Counters, ProfileCounters};
+use super::field::{Field, FieldData, FieldReader, FieldType, FieldValue, ReadField};
+use super::latest::{FieldTime, KnownAt, LatestValue};
+
+/// Defines a struct of observed fields, and one of their latest values.
+macro_rules! observed_fields {
+    ($fields:ident, $latest:ident, $counters:ident:
+     $($(#[$attribute:meta])* $field:ident: $type:ty, $column:literal, $in_files:literal;)*) => {
+        /// Observed fields; `None` is unknown.
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, sqlx::FromRow)]
+        pub struct $fields {
+            $(
+                #[sqlx(default, rename = $column)]
+                $(#[$attribute])*
+                pub $field: Option<$type>,
+            )*
+        }
+
+        impl $fields {
+            pub const LIST: &[Field] = &[$(Field {
+                name: stringify!($field),
+                column: $column,
+                field_type: <$type as FieldData>::TYPE,
+                in_files: $in_files,
+            }),*];
+
+            /// Reads the fields that files have.
+            pub fn read<R: FieldReader>(reader: &mut R) -> Result<Self, R::Error> {
+                let mut fields = Self::LIST.iter().enumerate();
+                Ok($fields {
+                    $($field: match fields.next() {
+                        Some((n, field)) if field.in_files => ReadField::read(reader, n)?,
+                        _ => None,
+                    },)*
+                })
+            }
+
+            pub fn values(&self) -> impl Iterator<Item = (&'static Field, FieldValue<'_>)> {
+                Self::LIST.iter().zip([$(self.$field.to_field()),*])
+            }
+        }
+
+        /// The latest value of each field and counter.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct $latest {
+            pub counters: [LatestValue<i64>; $counters::NAMES.len()],
+            $(pub $field: LatestValue<$type>,)*
+        }
+
+        impl $latest {
+            /// Records one observation.
+            pub fn record(&mut self, fields: $fields, counters: $counters, at: DateTime<Utc>) {
+                for (latest, counter) in self.counters.iter_mut().zip(counters.to_array()) {
+                    latest.record(counter, at);
+                }
+                $(self.$field.record(fields.$field, at);)*
+            }
+
+            /// Merges each value with the other record's.
+            pub fn merge(&mut self, other: $latest) {
+                for (latest, counter) in self.counters.iter_mut().zip(other.counters) {
+                    latest.merge(counter);
+                }
+                $(self.$field.merge(other.$field);)*
+            }
+
+            pub fn fields(&self) -> $fields {
+                $fields { $($field: self.$field.get().cloned(),)* }
+            }
+
+            pub fn counters(&self) -> $counters {
+                $counters::from_array(self.counters.each_ref().map(|latest| latest.get().copied()))
+            }
+
+            /// Returns the time of the latest observation.
+            pub fn observed_at(&self) -> Option<DateTime<Utc>> {
+                self.times().filter_map(|time| time.at).max()
+            }
+
+            /// Returns the times of the values, compared with the time of the latest observation.
+            pub fn known_at(&self, observed_at: Option<DateTime<Utc>>) -> KnownAt {
+                KnownAt::new(self.times(), observed_at)
+            }
+
+            fn times(&self) -> impl Iterator<Item = FieldTime> {
+                let counters = $counters::NAMES.into_iter().zip($counters::NULLABLE).zip(&self.counters);
+                let fields = $fields::LIST.iter().zip([$(self.$field.at()),*]);
+                let counters = counters
+                    .map(|((name, is_nullable), latest)| FieldTime { name, is_nullable, at: latest.at() });
+                counters.chain(fields.map(|(field, at)| FieldTime {
+                    name: field.name,
+                    is_nullable: field.field_type != FieldType::Boolean,
+                    at,
+                }))
+            }
+
+            /// Restores a stored record.
+            pub fn restore(
+                fields: $fields,
+                counters: $counters,
+                observed_at: Option<DateTime<Utc>>,
+                known_at: Option<&KnownAt>,
+            ) -> Self {
+                let at = |name| known_at.map_or(observed_at, |known_at| known_at.get(name, observed_at));
+                let counters = counters.to_array();
+                $latest {
+                    counters: std::array::from_fn(|n| LatestValue::new(counters[n], at($counters::NAMES[n]))),
+                    $($field: LatestValue::new(fields.$field, at(stringify!($field))),)*
+                }
+            }
+        }
+    };
+}
+
+// Field: type, column in Postgres, whether files of imports and exports have it.
+observed_fields! { AccountFields, AccountLatest, ProfileCounters:
+    name: String, "name", true;
+    description: String, "description", true;
+    profile_pic_url: String, "profile_pic_url_original", false;
+    link_in_bio: String, "link_in_bio", false;
+    is_verified: bool, "is_verified", true;
+}
+
+observed_fields! { VideoFields, VideoLatest, Counters:
+    #[serde(with = "chrono::serde::ts_microseconds_option")]
+    create_time: DateTime<Utc>, "create_time", true;
+    description: String, "description", true;
+    media_type: String, "media_type", true;
+    /// In seconds.
+    duration: f64, "duration", true;
+    url: String, "url", false;
+    cover_image_url: String, "cover_image_url_original", false;
+    video_url: String, "video_url_original", false;
+    /// Other fields of a source's response, a JSON object.
+    #[sqlx(json(nullable))]
+    platform_data: Value, "platform_data", false;
+}

@@ -1,0 +1,214 @@
+//! A video while a batch of observations is applied to it.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use uuid::Uuid;
+
+use super::video_rows::{StoredVideo, VideoRow};
+use super::{AccountRef, ObservedVideo, VideoOrigin};
+use crate::model::counters::Counters;
+use crate::model::observed::VideoLatest;
+use crate::model::platform::Platform;
+use crate::model::snapshot::VideoSnapshot;
+use crate::model::text::fold_case;
+use crate::store::outbox::event::SubjectVideo;
+use crate::store::tracking::targets;
+use crate::store::{Error, Write};
+
+pub(super) struct VideoDraft {
+    pub(super) id: Uuid,
+    pub(super) internal_id: i64,
+    pub(super) stored: Option<StoredVideo>,
+    platform: Platform,
+    external_id: Option<String>,
+    shortcode: Option<String>,
+    account_id: Option<Uuid>,
+    subject_id: i64,
+    is_tracked: bool,
+    is_active: bool,
+    latest: VideoLatest,
+    observations: Vec<(DateTime<Utc>, Counters)>,
+    scraped_at: Option<DateTime<Utc>>,
+}
+
+impl VideoDraft {
+    pub(super) fn from_stored(stored: StoredVideo) -> Self {
+        let draft = VideoDraft::new(stored.platform);
+        VideoDraft {
+            id: stored.id,
+            internal_id: stored.internal_id,
+            external_id: stored.external_id.clone(),
+            shortcode: stored.shortcode.clone(),
+            account_id: stored.account_id,
+            subject_id: stored.subject_id,
+            is_tracked: stored.is_tracked,
+            latest: stored.latest(),
+            stored: Some(stored),
+            ..draft
+        }
+    }
+
+    /// Returns an empty draft of a new video, without internal id and subject.
+    pub(super) fn new(platform: Platform) -> Self {
+        VideoDraft {
+            id: Uuid::now_v7(),
+            internal_id: 0,
+            stored: None,
+            platform,
+            external_id: None,
+            shortcode: None,
+            account_id: None,
+            subject_id: 0,
+            is_tracked: false,
+            is_active: true,
+            latest: VideoLatest::default(),
+            observations: Vec::new(),
+            scraped_at: None,
+        }
+    }
+
+    /// Sets the internal id of a new video, which is its subject, too, unless it belongs to an account.
+    pub(super) const fn set_internal_id(&mut self, internal_id: i64) {
+        self.internal_id = internal_id;
+        if self.account_id.is_none() {
+            self.subject_id = internal_id;
+        }
+    }
+
+    pub(super) fn apply(&mut self, write: &mut Write, video: ObservedVideo) {
+        match video.origin {
+            VideoOrigin::Account(account) => self.attach(write, account),
+            VideoOrigin::Individual { is_active } => {
+                if !self.is_tracked {
+                    self.is_active = is_active;
+                }
+                self.is_tracked = true;
+            }
+        }
+        self.external_id = self.external_id.take().or(video.external_id);
+        self.shortcode = self.shortcode.take().or(video.shortcode);
+        self.latest.merge(video.latest);
+        // An observation without counters only describes the video; it is no snapshot.
+        self.observations.extend(video.observations.into_iter().filter(|(_, counters)| !counters.is_empty()));
+        self.scraped_at = self.scraped_at.max(video.scraped_at);
+    }
+
+    /// Assigns the video, with its history, to the account, unless it belongs to one already.
+    fn attach(&mut self, write: &mut Write, account: AccountRef) {
+        if self.account_id.is_some() {
+            return;
+        }
+        self.account_id = Some(account.id);
+        self.subject_id = account.subject_id;
+        if let Some(stored) = &self.stored {
+            write.record_video_move(stored.subject_video(), self.subject_video());
+        }
+    }
+
+    const fn subject_video(&self) -> SubjectVideo {
+        SubjectVideo { subject_id: self.subject_id, video_id: self.internal_id }
+    }
+
+    /// Merges a newer draft of the same video into this one, and deletes its row.
+    pub(super) async fn merge(&mut self, write: &mut Write, newer: &mut VideoDraft) -> Result<(), Error> {
+        if let Some(account_id) = newer.account_id {
+            self.attach(write, AccountRef { id: account_id, subject_id: newer.subject_id });
+        }
+        if !self.is_tracked {
+            self.is_active = newer.is_active;
+        }
+        self.is_tracked |= newer.is_tracked;
+        self.external_id = self.external_id.take().or(newer.external_id.take());
+        self.shortcode = self.shortcode.take().or(newer.shortcode.take());
+        self.latest.merge(std::mem::take(&mut newer.latest));
+        self.observations.append(&mut newer.observations);
+        self.scraped_at = self.scraped_at.max(newer.scraped_at);
+        let Some(deleted) = &newer.stored else { return Ok(()) };
+        write.record_video_move(deleted.subject_video(), self.subject_video());
+        write.record_video_change(deleted.id);
+        merge_rows(write, self.id, deleted.id).await
+    }
+
+    fn first_day(&self) -> Option<NaiveDate> {
+        let stored = self.stored.as_ref().and_then(|stored| stored.tracked_since);
+        stored.into_iter().chain(self.observations.iter().map(|(at, _)| at.date_naive())).min()
+    }
+
+    pub(super) fn to_row(&self) -> VideoRow {
+        let latest = &self.latest;
+        let observed_at =
+            self.stored.as_ref().and_then(|stored| stored.observed_at).max(latest.observed_at());
+        VideoRow {
+            id: self.id,
+            internal_id: self.internal_id,
+            platform: self.platform,
+            external_id: self.external_id.clone(),
+            shortcode: self.shortcode.clone(),
+            account_id: self.account_id,
+            subject_id: self.subject_id,
+            is_tracked: self.is_tracked,
+            is_active: self.is_active,
+            description_key: latest.description.get().map(|text| fold_case(text)),
+            observed_at,
+            known_at: latest.known_at(observed_at).to_json(),
+            tracked_since: self.first_day(),
+            counters: latest.counters().or_zero(),
+            fields: latest.fields(),
+            scraped_at: self.scraped_at,
+        }
+    }
+
+    /// Records what changes by writing this row: search documents, gains and snapshots.
+    pub(super) fn record_changes(&mut self, write: &mut Write, row: &VideoRow) {
+        let stored = self.stored.as_ref();
+        // Gains depend on the account and the day of posting.
+        let gains_change = stored.is_none_or(|stored| {
+            stored.account_id != row.account_id || stored.fields.create_time != row.fields.create_time
+        });
+        let description_changes = stored.is_none_or(|stored| {
+            stored.fields.description != row.fields.description
+                || stored.external_id != row.external_id
+                || stored.shortcode != row.shortcode
+                || stored.is_tracked != row.is_tracked
+        });
+        if gains_change || description_changes {
+            write.record_video_change(self.id);
+        }
+        if gains_change {
+            write.record_subject_change(self.subject_id, row.tracked_since);
+        }
+        let SubjectVideo { subject_id, video_id } = self.subject_video();
+        for (observed_at, counters) in self.observations.drain(..) {
+            write.record_video_snapshot(VideoSnapshot { subject_id, video_id, observed_at, counters });
+        }
+    }
+}
+
+/// Merges the individual tracking of one row into another, and deletes it.
+async fn merge_rows(write: &mut Write, remaining: Uuid, deleted: Uuid) -> Result<(), Error> {
+    let organization = write.organization();
+    sqlx::query(
+        "update videos k set
+            is_active = case when k.is_tracked then k.is_active else l.is_active end,
+            is_unavailable = case when k.is_tracked then k.is_unavailable else l.is_unavailable end,
+            metadata = case when k.is_tracked then k.metadata else l.metadata end,
+            scrape_interval_hours = case when k.is_tracked then k.scrape_interval_hours else l.scrape_interval_hours end,
+            is_tracked = k.is_tracked or l.is_tracked,
+            tracked_at = coalesce(k.tracked_at, l.tracked_at),
+            tracked_since = least(k.tracked_since, l.tracked_since),
+            first_scrape_time = least(k.first_scrape_time, l.first_scrape_time),
+            last_scrape_time = greatest(k.last_scrape_time, l.last_scrape_time)
+         from videos l where k.organization_id = $1 and l.organization_id = $1 and k.id = $2 and l.id = $3",
+    )
+    .bind(organization)
+    .bind(remaining)
+    .bind(deleted)
+    .execute(write.connection())
+    .await?;
+    targets::merge(write, deleted, remaining).await?;
+    sqlx::query("delete from videos where organization_id = $1 and id = $2")
+        .bind(organization)
+        .bind(deleted)
+        .execute(write.connection())
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Rows of `videos` as observations read, insert and update them.
+
+use std::sync::LazyLock;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::{Serialize, Serializer};
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::row::{observed_columns, observed_row, recordset, stored};
+use crate::model::counters::Counters;
+use crate::model::field::{FieldData, FieldValue};
+use crate::model::latest::KnownAt;
+use crate::model::observed::{VideoFields, VideoLatest};
+use crate::model::platform::Platform;
+use crate::store::outbox::event::SubjectVideo;
+use crate::store::postgres::copy::CopyRows;
+use crate::store::tracking::targets;
+use crate::store::{Error, Write};
+
+#[derive(sqlx::FromRow)]
+pub(super) struct StoredVideo {
+    pub(super) id: Uuid,
+    pub(super) internal_id: i64,
+    pub(super) platform: Platform,
+    pub(super) external_id: Option<String>,
+    pub(super) shortcode: Option<String>,
+    pub(super) account_id: Option<Uuid>,
+    pub(super) subject_id: i64,
+    pub(super) is_tracked: bool,
+    #[sqlx(flatten)]
+    counters: Counters,
+    #[sqlx(flatten)]
+    pub(super) fields: VideoFields,
+    pub(super) observed_at: Option<DateTime<Utc>>,
+    known_at: Option<Json<KnownAt>>,
+    pub(super) tracked_since: Option<NaiveDate>,
+}
+
+impl StoredVideo {
+    pub(super) fn latest(&self) -> VideoLatest {
+        VideoLatest::restore(self.fields.clone(), self.counters, self.observed_at, self.known_at.as_deref())
+    }
+
+    pub(super) const fn subject_video(&self) -> SubjectVideo {
+        SubjectVideo { subject_id: self.subject_id, video_id: self.internal_id }
+    }
+}
+
+observed_row! {
+    VideoRow {
+        id: Uuid,
+        internal_id: i64,
+        platform: Platform,
+        external_id: Option<String>,
+        shortcode: Option<String>,
+        account_id: Option<Uuid>,
+        subject_id: i64,
+        is_tracked: bool,
+        is_active: bool,
+        description_key: Option<String>,
+        observed_at: Option<DateTime<Utc>>,
+        known_at: Option<serde_json::Value>,
+        tracked_since: Option<NaiveDate>,
+    }
+    Counters VideoFields
+}
+
+static SELECT: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "select v.id, v.internal_id, v.platform, v.external_id, v.shortcode, v.account_id, v.subject_id, v.is_tracked,
+                {}, v.observed_at, v.known_at, v.tracked_since
+         from videos v
+         where v.organization_id = $1 and v.platform = $2
+           and (v.external_id = any($3) or v.shortcode = any($4))
+         order by v.id for update of v",
+        observed_columns(&Counters::NAMES, VideoFields::LIST, |name| format!("v.{name}"))
+    )
+});
+
+static UPDATE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "update videos v set
+            external_id = x.external_id, shortcode = x.shortcode, account_id = x.account_id,
+            subject_id = x.subject_id,
+            is_active = case when v.is_tracked then v.is_active else x.is_active end,
+            tracked_at = coalesce(v.tracked_at, case when x.is_tracked then $3 end), is_tracked = x.is_tracked,
+            description_key = x.description_key, {},
+            observed_at = x.observed_at, known_at = x.known_at,
+            tracked_since = least(v.tracked_since, x.tracked_since),
+            first_scrape_time = least(v.first_scrape_time, x.scraped_at),
+            last_scrape_time = greatest(v.last_scrape_time, x.scraped_at),
+            updated_at = $3
+         from jsonb_to_recordset($2) as x({})
+         where v.organization_id = $1 and v.id = x.id",
+        observed_columns(&Counters::NAMES, VideoFields::LIST, |name| format!("{name} = x.{name}")),
+        VideoRow::recordset()
+    )
+});
+
+/// Selects and locks the videos with one of these ids.
+pub(super) async fn select(
+    write: &mut Write,
+    platform: Platform,
+    external_ids: Vec<&str>,
+    shortcodes: Vec<&str>,
+) -> Result<Vec<StoredVideo>, Error> {
+    let videos = sqlx::query_as(SELECT.as_str())
+        .bind(write.organization())
+        .bind(platform)
+        .bind(external_ids)
+        .bind(shortcodes)
+        .fetch_all(write.connection())
+        .await?;
+    Ok(videos)
+}
+
+/// Inserts new videos, and scrape targets for those that are tracked individually.
+pub(super) async fn insert(write: &mut Write, now: DateTime<Utc>, rows: Vec<VideoRow>) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let (organization, added_at) = (write.organization(), FieldValue::Time(Utc::now()));
+    let mut copy = CopyRows::new();
+    for row in &rows {
+        let scraped_at = row.scraped_at.to_field();
+        let more = [
+            ("organization_id", FieldValue::Uuid(organization)),
+            ("first_scrape_time", scraped_at),
+            ("last_scrape_time", scraped_at),
+            ("added_at", added_at),
+            ("updated_at", added_at),
+            ("tracked_at", if row.is_tracked { added_at } else { FieldValue::Null }),
+        ];
+        copy.add(row.columns().chain(more));
+    }
+    copy.copy_into(write, "videos").await?;
+    add_targets(write, now, &rows).await
+}
+
+/// Updates stored videos, and adds scrape targets for those that are tracked individually.
+pub(super) async fn update(write: &mut Write, now: DateTime<Utc>, rows: Vec<VideoRow>) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(UPDATE.as_str())
+        .bind(write.organization())
+        .bind(Json(&rows))
+        .bind(Utc::now())
+        .execute(write.connection())
+        .await?;
+    add_targets(write, now, &rows).await
+}
+
+async fn add_targets(write: &mut Write, now: DateTime<Utc>, rows: &[VideoRow]) -> Result<(), Error> {
+    let tracked: Vec<_> = rows.iter().filter(|row| row.is_tracked).map(|row| row.id).collect();
+    targets::add_videos(write, &tracked, now).await
+}
