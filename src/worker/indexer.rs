@@ -82,8 +82,8 @@ impl Indexer {
             let batch = apply_batch(&self.pg, &self.index.current(), &position).await?;
             has_progress |= !batch.is_empty();
             position = batch.next;
-            self.index.record_progress(position.txid, batch.complete);
-            self.register(&position, batch.complete && has_progress).await?;
+            self.index.record_progress(position.txid, batch.is_last);
+            self.register(&position, batch.is_last && has_progress).await?;
             if rebuild.is_none() && batch.generation > position.generation {
                 tracing::info!("rebuilding the search index");
                 let next = self.index.create_next().await?;
@@ -93,7 +93,7 @@ impl Indexer {
                 rebuild = self.continue_rebuild(current, &mut position).await?;
                 has_progress |= rebuild.is_none();
             }
-            if batch.complete {
+            if batch.is_last {
                 has_progress = false;
                 if *failures > 0 {
                     tracing::info!(failures, "search indexing works again");
@@ -146,7 +146,7 @@ impl Indexer {
             }
             Rebuild::CatchingUp(next, next_position) => {
                 let batch = apply_batch(&self.pg, &next, &next_position).await?;
-                if batch.complete && batch.next.txid >= position.txid {
+                if batch.is_last && batch.next.txid >= position.txid {
                     next.commit(Some(batch.next.clone())).await?;
                     *position = batch.next;
                     self.index.swap(next).await?;
@@ -203,9 +203,9 @@ async fn purge_deleted(index: SearchIndex, clock: Clock) {
 async fn apply_batch(pg: &PgPool, index: &DiskIndex, position: &IndexPosition) -> Result<ChangeBatch, Error> {
     let batch = changes::read_batch(pg, position).await?;
     if !batch.is_empty() {
-        let documents = changes::read_documents(pg, &batch.named).await?;
-        index.replace(batch.named.clone(), documents).await?;
-        index.remove_organizations(batch.gone.clone()).await?;
+        let documents = changes::read_documents(pg, &batch.records).await?;
+        index.replace(batch.records.clone(), documents).await?;
+        index.remove_organizations(batch.removed_organizations.clone()).await?;
         index.commit(Some(batch.next.clone())).await?;
         failpoint::reached("index-committed");
     }

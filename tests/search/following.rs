@@ -227,8 +227,8 @@ async fn pruning_leaves_what_tells_who_can_follow() {
     add_creator(own.pg(), organization, "Two").await;
     settled(own.pg()).await;
     let after = changes::read_batch(own.pg(), &before).await.unwrap();
-    assert_eq!(after.named.len(), 2);
-    assert!(after.complete);
+    assert_eq!(after.records.len(), 2);
+    assert!(after.is_last);
     assert_eq!(changes::prune(own.pg()).await.unwrap(), 0, "what is recent stays");
 
     sqlx::query("update search_changes set created_at = now() - interval '8 days'")

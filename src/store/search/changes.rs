@@ -1,8 +1,7 @@
-//! What an index follows: the change sequence in Postgres and the documents it names, of all organizations; and who
-//! follows it.
+//! The change sequence in Postgres that search indexes follow, the documents of the changed records, and the followers.
 //!
-//! A change only names a record; its state is read when the change is applied, so applying one twice, or late, ends
-//! the same. A reader goes only as far as the oldest transaction still open, so that a late commit is never skipped.
+//! A change names a record only; its state is read when the change is applied, so changes may be applied twice or late.
+//! Readers stop at the oldest open transaction, so that a late commit is never skipped.
 
 use std::collections::BTreeSet;
 
@@ -14,25 +13,25 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::store::write::Entity;
 
-/// Changes that are read at once.
-const BATCH: i64 = 20_000;
-/// Documents that are read at once when an index is built.
-const PAGE: i64 = 5_000;
-/// How long a change is kept for indexes that are away.
+/// Changes per batch.
+const MAX_BATCH_ROWS: i64 = 20_000;
+/// Documents per page when an index is built.
+const PAGE_ROWS: i64 = 5_000;
+/// Changes are deleted afterwards; an index that was offline for longer is rebuilt.
 const RETENTION_DAYS: i64 = 7;
-/// How long a follower may be silent before it counts as gone.
+/// A follower without a heartbeat for this long is dead.
 pub const FOLLOWER_TIMEOUT: &str = "10 seconds";
 
-/// A place in the change sequence of one database: every change before it is applied.
+/// A position in the change sequence of one database; every change before it is applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexPosition {
-    /// Which database it is a place in, and which course of its history.
+    /// Identifies the database and its timeline.
     pub database: String,
-    /// Every transaction with a lower number is applied.
+    /// All transactions with a lower id are applied.
     pub txid: i64,
-    /// Of this transaction, what has been applied.
+    /// The last applied change of this transaction.
     pub position: i64,
-    /// The last request to make every index anew that came before the index was begun.
+    /// The last rebuild request before the index was built.
     pub generation: i64,
 }
 
@@ -49,19 +48,19 @@ impl IndexPosition {
 /// The changes after a position.
 #[derive(Debug)]
 pub struct ChangeBatch {
-    /// Each record once.
-    pub named: Vec<(Entity, Uuid)>,
-    /// Organizations that are gone, of which nothing is left in Postgres.
-    pub gone: Vec<Uuid>,
-    /// Where the sequence goes on.
+    /// Changed records, each once.
+    pub records: Vec<(Entity, Uuid)>,
+    /// Deleted organizations, whose records are not in Postgres any more.
+    pub removed_organizations: Vec<Uuid>,
+    /// The position after the batch.
     pub next: IndexPosition,
-    /// Whether it held all that could be read.
-    pub complete: bool,
-    /// The generation of which every index should be.
+    /// Whether nothing more can be read now.
+    pub is_last: bool,
+    /// The generation that every index should have.
     pub generation: i64,
 }
 
-/// What can be found: the folded text of a record.
+/// A searchable record with its folded text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     pub entity: Entity,
@@ -71,22 +70,21 @@ pub struct Document {
 }
 
 impl ChangeBatch {
-    /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.named.is_empty() && self.gone.is_empty()
+        self.records.is_empty() && self.removed_organizations.is_empty()
     }
 }
 
-/// What a change names that is no record: an organization that is gone.
+/// The entity of a change that names a deleted organization.
 const ORGANIZATION: &str = "organization";
 
-/// Everything that can be found.
+/// All searchable entities.
 pub const ENTITIES: [Entity; 3] = [Entity::Account, Entity::Creator, Entity::Video];
 
-/// Returns the position from which an index has to follow that is built from what is read after this call.
+/// The position from which an index follows that is built from records read after this call.
 pub async fn current_position(pg: &PgPool) -> Result<IndexPosition, Error> {
-    // The timeline is another one after a restored backup or a failover, which may have lost what was applied, and the
-    // table after a restored dump.
+    // The timeline changes with a restored backup or a failover, which may have lost applied changes; the table's oid with
+    // a restored dump.
     let (database, txid, generation) = sqlx::query_as(
         "select format('%s/%s/%s/%s', system_identifier, timeline_id,
                  (select oid from pg_database where datname = current_database()), 'search_changes'::regclass::oid),
@@ -99,7 +97,7 @@ pub async fn current_position(pg: &PgPool) -> Result<IndexPosition, Error> {
     Ok(IndexPosition { database, txid, position: 0, generation })
 }
 
-/// Tells whether the sequence still holds everything after a position, in the database that it is a place in.
+/// Whether the sequence still has every change after a position.
 pub async fn can_resume(pg: &PgPool, position: &IndexPosition) -> Result<bool, Error> {
     let (oldest, next): (Option<i64>, i64) = sqlx::query_as(
         "select (select min(txid) from search_changes)::text::bigint,
@@ -107,13 +105,13 @@ pub async fn can_resume(pg: &PgPool, position: &IndexPosition) -> Result<bool, E
     )
     .fetch_one(pg)
     .await?;
-    // Pruning leaves at least one row, and nothing older than the oldest that is left was kept.
-    let kept = oldest.is_none_or(|oldest| oldest <= position.txid);
-    Ok(kept && position.txid <= next && position.database == current_position(pg).await?.database)
+    // Pruning removes the oldest rows and leaves at least one.
+    let is_available = oldest.is_none_or(|oldest| oldest <= position.txid);
+    Ok(is_available && position.txid <= next && position.database == current_position(pg).await?.database)
 }
 
-/// Reads the changes after a position, in the order of their transactions, as far as none can still come in between.
-/// Fails when the sequence is another one than the position is a place in.
+/// Reads the changes after a position in the order of their transactions, up to the oldest open one. Fails if the position
+/// is in another sequence.
 pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatch, Error> {
     let (horizon, generation, relation): (i64, i64, String) = sqlx::query_as(
         "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
@@ -122,7 +120,7 @@ pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatc
     .fetch_one(pg)
     .await?;
     if after.database.rsplit('/').next() != Some(&relation) {
-        return Err(Error::Search("a dump was restored to postgres: the index is made anew".to_owned()));
+        return Err(Error::Search("postgres was restored from a dump: the index is rebuilt".to_owned()));
     }
     let rows: Vec<(i64, i64, String, Uuid)> = sqlx::query_as(
         "select txid::text::bigint, position, entity, entity_id
@@ -134,22 +132,29 @@ pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatc
     .bind(after.txid.to_string())
     .bind(after.position)
     .bind(horizon.to_string())
-    .bind(BATCH)
+    .bind(MAX_BATCH_ROWS)
     .fetch_all(pg)
     .await?;
-    let complete = rows.len() < BATCH as usize;
+    let is_last = rows.len() < MAX_BATCH_ROWS as usize;
     let (txid, position) = match rows.last() {
-        Some(&(txid, position, ..)) if !complete => (txid, position),
+        Some(&(txid, position, ..)) if !is_last => (txid, position),
         _ => (horizon.max(after.txid), if horizon > after.txid { 0 } else { after.position }),
     };
-    let gone = rows.iter().filter(|(.., entity, _)| entity == ORGANIZATION).map(|(.., id)| *id).collect();
-    let named: BTreeSet<_> =
+    let removed_organizations =
+        rows.iter().filter(|(.., entity, _)| entity == ORGANIZATION).map(|(.., id)| *id).collect();
+    let records: BTreeSet<_> =
         rows.into_iter().filter_map(|(.., entity, id)| Some((parse(&entity)?, id))).collect();
     let next = IndexPosition { txid, position, ..after.clone() };
-    Ok(ChangeBatch { named: named.into_iter().collect(), gone, next, complete, generation })
+    Ok(ChangeBatch {
+        records: records.into_iter().collect(),
+        removed_organizations,
+        next,
+        is_last,
+        generation,
+    })
 }
 
-/// Counts the changes that an index does not hold which has applied all transactions below a number, up to a limit.
+/// Counts changes, up to 100,000, that an index lacks which has applied all transactions below a number.
 pub async fn count_pending(pg: &PgPool, applied: i64) -> Result<i64, Error> {
     let pending = sqlx::query_scalar(
         "select count(*) from (select from search_changes where txid >= $1::text::xid8 limit 100000) pending",
@@ -164,11 +169,11 @@ fn parse(entity: &str) -> Option<Entity> {
     ENTITIES.into_iter().find(|known| known.as_str() == entity)
 }
 
-/// Reads what is to be found of the named records now; those that are gone, or have no text, are missing.
-pub async fn read_documents(pg: &PgPool, named: &[(Entity, Uuid)]) -> Result<Vec<Document>, Error> {
+/// Reads the documents of records in their current state; deleted ones, and those without text, are absent.
+pub async fn read_documents(pg: &PgPool, records: &[(Entity, Uuid)]) -> Result<Vec<Document>, Error> {
     let mut documents = Vec::new();
     for entity in ENTITIES {
-        let ids: Vec<_> = named.iter().filter(|(of, _)| *of == entity).map(|(_, id)| *id).collect();
+        let ids: Vec<_> = records.iter().filter(|(other, _)| *other == entity).map(|(_, id)| *id).collect();
         if ids.is_empty() {
             continue;
         }
@@ -184,7 +189,7 @@ pub async fn read_documents(pg: &PgPool, named: &[(Entity, Uuid)]) -> Result<Vec
     Ok(documents)
 }
 
-/// Reads the next documents of one kind in the order of their ids; none are left when there are none.
+/// Reads the next documents of an entity in the order of their ids; none at the end.
 pub async fn read_page(pg: &PgPool, entity: Entity, after: Uuid) -> Result<Vec<Document>, Error> {
     let statement = match entity {
         Entity::Account => {
@@ -198,15 +203,14 @@ pub async fn read_page(pg: &PgPool, entity: Entity, after: Uuid) -> Result<Vec<D
              where id > $1 and description_key <> '' order by id limit $2"
         }
     };
-    Ok(texts(entity, sqlx::query_as(statement).bind(after).bind(PAGE).fetch_all(pg).await?))
+    Ok(texts(entity, sqlx::query_as(statement).bind(after).bind(PAGE_ROWS).fetch_all(pg).await?))
 }
 
 fn texts(entity: Entity, rows: Vec<(Uuid, Uuid, String)>) -> Vec<Document> {
     rows.into_iter().map(|(id, organization, text)| Document { entity, id, organization, text }).collect()
 }
 
-/// Tells whoever waits (`store::applied`, `tidemark reindex`) how far a follower is, of which generation its index is,
-/// and that it lives.
+/// Records the heartbeat and progress of a follower, for which writes and `tidemark reindex` wait.
 pub async fn register_follower(
     pg: &PgPool,
     follower: Uuid,
@@ -225,16 +229,16 @@ pub async fn register_follower(
     Ok(())
 }
 
-/// Takes a follower off the list of those that others wait for.
+/// Removes a follower, so that nothing waits for it.
 pub async fn unregister_follower(pg: &PgPool, follower: Uuid) -> Result<(), Error> {
     sqlx::query("delete from search_followers where id = $1").bind(follower).execute(pg).await?;
     Ok(())
 }
 
-/// Removes the changes that every index in use has long applied; one that was away for longer is built anew.
+/// Deletes old changes.
 ///
-/// What is removed is always the beginning of the sequence and never all of it, by which [`can_resume`] tells. What a dump
-/// brought from a server that had counted more transactions than this one goes too: nobody can wait for their numbers.
+/// They are always the beginning of the sequence and never all of it, so that [`can_resume`] notices. Changes restored from
+/// a dump of a server with higher transaction ids are deleted too, because their ids are in the future.
 pub async fn prune(pg: &PgPool) -> Result<u64, Error> {
     sqlx::query("delete from search_followers where seen_at < now() - interval '1 hour'").execute(pg).await?;
     sqlx::query("delete from search_changes where txid >= pg_snapshot_xmax(pg_current_snapshot())")
@@ -252,14 +256,14 @@ pub async fn prune(pg: &PgPool) -> Result<u64, Error> {
     Ok(removed.rows_affected())
 }
 
-/// Asks every follower, whether it lives now or later, to make its index anew. Returns the generation of those to come.
+/// Requests that every present and future follower rebuilds its index. Returns the new generation.
 pub async fn request_rebuild(pg: &PgPool) -> Result<i64, Error> {
     Ok(sqlx::query_scalar("insert into search_generations default values returning generation")
         .fetch_one(pg)
         .await?)
 }
 
-/// The number of living followers, and how many of them have an index of an earlier generation.
+/// The number of live followers, and of those with an index of an earlier generation.
 pub async fn count_followers(pg: &PgPool, generation: i64) -> Result<(i64, i64), Error> {
     Ok(sqlx::query_as(
         "select count(*), count(*) filter (where generation < $1)

@@ -1,7 +1,7 @@
-//! The folder of a process's search index: who owns it, and which of the indexes in it is in use.
+//! The folder of a process's search index, with a numbered folder for each index in it.
 //!
-//! Each index is a folder of its own in it, named by a number; one that is built beside another has the higher number.
-//! Of those that are complete the highest is in use, so a process that is killed at any moment finds a whole one again.
+//! A rebuilt index has the next number. The complete index with the highest number is in use, so a process that is killed at
+//! any moment finds a complete one again.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -13,77 +13,77 @@ use crate::store::Error;
 
 const NAME: &str = "index-";
 
-/// A folder that belongs to this process until the value is dropped, and every index that came of it.
+/// A folder that this process locks until the value and all of its indexes are dropped.
 pub(super) struct Folder {
     path: PathBuf,
     lock: Arc<File>,
 }
 
 impl Folder {
-    /// Takes the folder and opens its index. What cannot be used is removed, with one word about it, and is to be
-    /// built again.
+    /// Locks the folder and opens its index. An unusable index is removed, logged, and replaced by an empty one.
     pub(super) fn open(path: &Path) -> Result<(Self, Index), Error> {
         let failed = |error: std::io::Error| {
-            Error::Search(format!("the folder {} cannot be used, name another: {error}", path.display()))
+            Error::Search(format!("cannot use folder {}, set another one: {error}", path.display()))
         };
         fs::create_dir_all(path).map_err(failed)?;
         let lock = File::create(path.join("lock")).map_err(failed)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::Error(error) => failed(error),
             TryLockError::WouldBlock => Error::Search(format!(
-                "the folder {} is in use by another process: give each process one of its own",
+                "folder {} is used by another process: give each process its own",
                 path.display()
             )),
         })?;
         let folder = Folder { path: path.to_owned(), lock: Arc::new(lock) };
-        let mut unusable =
-            remove_older_layout(path).map_err(failed)?.then(|| "it is of another version".to_owned());
+        let mut unusable = remove_older_layout(path)
+            .map_err(failed)?
+            .then(|| "it has the format of another version".to_owned());
         let mut numbers = folder.numbers()?;
         let mut usable = None;
         while let Some(number) = numbers.pop() {
-            match Index::open(&folder.place(number), Arc::clone(&folder.lock)) {
+            match Index::open(&folder.index_path(number), Arc::clone(&folder.lock)) {
                 Ok(index) if index.position().is_some() => {
                     usable = Some(index);
                     break;
                 }
-                // Its process was killed before it was complete.
+                // Incomplete: its process was killed.
                 Ok(_) => {}
                 Err(reason) => unusable = Some(reason),
             }
         }
         if let Some(reason) = unusable {
-            tracing::warn!(folder = %path.display(), reason, "the search index cannot be used and is rebuilt");
+            tracing::warn!(folder = %path.display(), reason, "search index is unusable, rebuilding it");
         }
         let index = match usable {
             Some(index) => index,
             None => folder.create_next()?,
         };
-        folder.keep(&index)?;
+        folder.remove_all_but(&index)?;
         Ok((folder, index))
     }
 
-    /// Makes an empty index beside those that are there.
+    /// Creates an empty index with the next number.
     pub(super) fn create_next(&self) -> Result<Index, Error> {
         let number = self.numbers()?.last().map_or(1, |last| last + 1);
-        Index::create(&self.place(number), Arc::clone(&self.lock))
+        Index::create(&self.index_path(number), Arc::clone(&self.lock))
     }
 
     /// Removes all indexes but one.
-    pub(super) fn keep(&self, index: &Index) -> Result<(), Error> {
-        for place in self.numbers()?.into_iter().map(|number| self.place(number)) {
-            if place != index.path() {
-                fs::remove_dir_all(&place)
-                    .map_err(|error| Error::Search(format!("{}: {error}", place.display())))?;
+    pub(super) fn remove_all_but(&self, index: &Index) -> Result<(), Error> {
+        for path in self.numbers()?.into_iter().map(|number| self.index_path(number)) {
+            if path != index.path() {
+                fs::remove_dir_all(&path)
+                    .map_err(|error| Error::Search(format!("{}: {error}", path.display())))?;
             }
         }
         Ok(())
     }
 
-    fn place(&self, number: u64) -> PathBuf {
+    fn index_path(&self, number: u64) -> PathBuf {
         self.path.join(format!("{NAME}{number}"))
     }
 
-    /// The numbers of the indexes in ascending order.
+    /// The numbers of the indexes, ascending.
     fn numbers(&self) -> Result<Vec<u64>, Error> {
         numbers(&self.path).map_err(|error| Error::Search(format!("{}: {error}", self.path.display())))
     }
@@ -99,10 +99,9 @@ fn numbers(path: &Path) -> std::io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// The place in the change sequence of the index that a folder holds, or why there is none to go on with. Takes nothing
-/// from the process that the folder may belong to.
+/// Reads the position of the index in a folder without locking it; fails with the reason why there is none.
 pub(super) fn read_position(path: &Path) -> Result<IndexPosition, String> {
-    let mut reason = "there is none yet".to_owned();
+    let mut reason = "there is no index yet".to_owned();
     for number in numbers(path).map_err(|error| error.to_string())?.into_iter().rev() {
         match Index::read_position(&path.join(format!("{NAME}{number}"))) {
             Ok(Some(position)) => return Ok(position),
@@ -113,8 +112,7 @@ pub(super) fn read_position(path: &Path) -> Result<IndexPosition, String> {
     Err(reason)
 }
 
-/// Removes the files of an index that stand in the folder itself, as before an index had one of its own, and no
-/// others; tells whether there were any.
+/// Removes index files directly in the folder, where older versions put them; returns whether there were any.
 fn remove_older_layout(folder: &Path) -> std::io::Result<bool> {
     let mut found = false;
     for entry in fs::read_dir(folder)? {

@@ -1,115 +1,119 @@
-//! How a text is cut into the terms of the index: every run of one, two and three characters of its folded form, how it
-//! begins, and what it is as a whole.
+//! The tokenizer: the terms of a folded text are its runs of one to three characters, its prefixes, and its hash.
 //!
-//! A query of up to three characters is itself a term. A longer one is the conjunction of its three-character runs,
-//! which finds candidates; whoever asks verifies them against the text.
+//! A query of up to three characters is a term. A longer one is the conjunction of its three-character runs, which finds
+//! candidates to verify against the text.
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-/// The longest run of characters that is a term.
-const LONGEST: usize = 3;
-/// The most runs that a query is looked up by: all of a short one's, of a longer one's some, evenly spread.
-const MOST: usize = 32;
-/// Stands before terms that say how a text begins, twice before those of whole texts. Postgres stores none in a text.
+const MAX_GRAM_LENGTH: usize = 3;
+/// Runs that a query is looked up by; of a longer query evenly spread ones.
+const MAX_GRAMS_PER_QUERY: usize = 32;
+/// Precedes prefix terms, twice the exact term. Postgres cannot store it in a text.
 const MARK: char = '\0';
 
-/// Returns terms that every text containing the query has.
+/// Terms that every text containing the query has.
 pub(super) fn anywhere(query: &str) -> Vec<String> {
-    let starts = starts(query);
-    let size = LONGEST.min(starts.len() - 1);
-    let runs: Vec<_> = starts.windows(size + 1).map(|window| &query[window[0]..window[size]]).collect();
-    let mut grams: Vec<_> = if runs.len() <= MOST {
+    let offsets = offsets(query);
+    let size = MAX_GRAM_LENGTH.min(offsets.len() - 1);
+    let runs: Vec<_> = offsets.windows(size + 1).map(|window| &query[window[0]..window[size]]).collect();
+    let mut grams: Vec<_> = if runs.len() <= MAX_GRAMS_PER_QUERY {
         runs.into_iter().map(str::to_owned).collect()
     } else {
-        (0..MOST).map(|part| runs[part * (runs.len() - 1) / (MOST - 1)].to_owned()).collect()
+        (0..MAX_GRAMS_PER_QUERY)
+            .map(|part| runs[part * (runs.len() - 1) / (MAX_GRAMS_PER_QUERY - 1)].to_owned())
+            .collect()
     };
     grams.sort_unstable();
     grams.dedup();
     grams
 }
 
-/// Returns terms that every text beginning with the query has.
-pub(super) fn beginning(query: &str) -> Vec<String> {
-    let starts = starts(query);
-    let size = LONGEST.min(starts.len() - 1);
-    let mut grams = if starts.len() - 1 > LONGEST { anywhere(query) } else { Vec::new() };
-    grams.push(format!("{MARK}{}", &query[..starts[size]]));
+/// Terms that every text starting with the query has.
+pub(super) fn prefix(query: &str) -> Vec<String> {
+    let offsets = offsets(query);
+    let size = MAX_GRAM_LENGTH.min(offsets.len() - 1);
+    let mut grams = if offsets.len() - 1 > MAX_GRAM_LENGTH { anywhere(query) } else { Vec::new() };
+    grams.push(format!("{MARK}{}", &query[..offsets[size]]));
     grams
 }
 
-/// Returns the term that the query itself has as a text, and next to no other.
-pub(super) fn whole(query: &str) -> Vec<String> {
+/// The term of a text that equals the query; others rarely have it.
+pub(super) fn exact(query: &str) -> Vec<String> {
     vec![format!("{MARK}{MARK}{:08x}", crc32fast::hash(query.as_bytes()))]
 }
 
-/// The offsets at which the characters start, and the text's length.
-fn starts(text: &str) -> Vec<usize> {
+/// The offsets of the characters, and the length of the text.
+fn offsets(text: &str) -> Vec<usize> {
     text.char_indices().map(|(start, _)| start).chain([text.len()]).collect()
 }
 
-/// Cuts a text that is already folded.
+/// Tokenizes folded texts.
 #[derive(Clone, Default)]
-pub(super) struct Grams;
+pub(super) struct GramTokenizer;
 
 pub(super) struct GramStream<'a> {
     text: &'a str,
-    starts: Vec<usize>,
+    offsets: Vec<usize>,
     next: Next,
     token: Token,
 }
 
-/// The term that comes next.
+/// The next term.
 #[derive(Clone, Copy)]
 enum Next {
-    Whole,
-    /// With so many characters.
-    Beginning(usize),
-    /// From a character on, with so many.
-    Run(usize, usize),
+    Exact,
+    Prefix { length: usize },
+    Run { first: usize, length: usize },
 }
 
-impl Tokenizer for Grams {
+impl Tokenizer for GramTokenizer {
     type TokenStream<'a> = GramStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> GramStream<'a> {
         GramStream {
             text,
-            starts: starts(text),
-            next: Next::Whole,
+            offsets: offsets(text),
+            next: Next::Exact,
             token: Token { position: 0, ..Token::default() },
         }
     }
 }
 
 impl GramStream<'_> {
-    /// Sets the term to the characters of the text from one to before another, behind a mark or without.
+    /// Sets the term to a range of characters after a mark.
     fn set(&mut self, mark: &str, from: usize, to: usize) {
         self.token.text.clear();
         self.token.text.push_str(mark);
-        self.token.text.push_str(&self.text[self.starts[from]..self.starts[to]]);
+        self.token.text.push_str(&self.text[self.offsets[from]..self.offsets[to]]);
     }
 }
 
 impl TokenStream for GramStream<'_> {
     fn advance(&mut self) -> bool {
-        let characters = self.starts.len() - 1;
+        let characters = self.offsets.len() - 1;
         match self.next {
             _ if characters == 0 => return false,
-            Next::Whole => {
-                self.token.text = whole(self.text).swap_remove(0);
-                self.next = Next::Beginning(1);
+            Next::Exact => {
+                self.token.text = exact(self.text).swap_remove(0);
+                self.next = Next::Prefix { length: 1 };
             }
-            Next::Beginning(size) => {
-                self.set("\0", 0, size);
-                self.next =
-                    if size == LONGEST.min(characters) { Next::Run(0, 1) } else { Next::Beginning(size + 1) };
+            Next::Prefix { length } => {
+                self.set("\0", 0, length);
+                self.next = if length == MAX_GRAM_LENGTH.min(characters) {
+                    Next::Run { first: 0, length: 1 }
+                } else {
+                    Next::Prefix { length: length + 1 }
+                };
             }
-            Next::Run(first, _) if first == characters => return false,
-            Next::Run(first, size) => {
-                self.set("", first, first + size);
-                let longest = LONGEST.min(characters - first);
-                self.next =
-                    if size == longest { Next::Run(first + 1, 1) } else { Next::Run(first, size + 1) };
+            Next::Run { first, .. } if first == characters => return false,
+            Next::Run { first, length } => {
+                self.set("", first, first + length);
+                let longest = MAX_GRAM_LENGTH.min(characters - first);
+                self.next = if length == longest {
+                    Next::Run { first: first + 1, length: 1 }
+                } else {
+                    Next::Run { first, length: length + 1 }
+                };
             }
         }
         true
@@ -129,26 +133,26 @@ mod tests {
     use super::*;
 
     fn terms(text: &str) -> Vec<String> {
-        let mut tokenizer = Grams;
+        let mut tokenizer = GramTokenizer;
         let mut stream = tokenizer.token_stream(text);
         std::iter::from_fn(|| stream.next().map(|token| token.text.clone())).collect()
     }
 
     #[test]
-    fn the_whole_its_beginnings_and_every_run_of_up_to_three_characters_are_terms() {
+    fn terms_are_the_hash_prefixes_and_runs_up_to_three() {
         let all = terms("añ\u{1F600}b");
-        assert_eq!(all[..1], whole("añ\u{1F600}b"));
+        assert_eq!(all[..1], exact("añ\u{1F600}b"));
         assert_eq!(all[1..4], ["\0a", "\0añ", "\0añ\u{1F600}"]);
         assert_eq!(
             all[4..],
             ["a", "añ", "añ\u{1F600}", "ñ", "ñ\u{1F600}", "ñ\u{1F600}b", "\u{1F600}", "\u{1F600}b", "b"]
         );
-        assert_eq!(terms("é"), [whole("é").swap_remove(0), "\0é".to_owned(), "é".to_owned()]);
+        assert_eq!(terms("é"), [exact("é").swap_remove(0), "\0é".to_owned(), "é".to_owned()]);
         assert!(terms("").is_empty());
     }
 
     #[test]
-    fn a_query_asks_for_terms_that_every_text_containing_it_has() {
+    fn query_terms_are_terms_of_every_matching_text() {
         let text = "กำ %_\\'\n\u{200D}👩\u{200D}🚀 e\u{301}été ".repeat(4);
         let all = terms(&text);
         let characters: Vec<char> = text.chars().collect();
@@ -156,16 +160,16 @@ mod tests {
             for end in start + 1..=characters.len() {
                 let query: String = characters[start..end].iter().collect();
                 let grams = anywhere(&query);
-                assert!(!grams.is_empty() && grams.len() <= MOST);
+                assert!(!grams.is_empty() && grams.len() <= MAX_GRAMS_PER_QUERY);
                 for gram in grams {
                     assert!(all.contains(&gram), "{gram:?} of {query:?}");
                 }
                 if start == 0 {
-                    assert!(beginning(&query).iter().all(|gram| all.contains(gram)), "{query:?}");
+                    assert!(prefix(&query).iter().all(|gram| all.contains(gram)), "{query:?}");
                 }
             }
         }
-        assert!(whole(&text).iter().all(|term| all.contains(term)));
-        assert!(!whole("other").iter().any(|term| all.contains(term)));
+        assert!(exact(&text).iter().all(|term| all.contains(term)));
+        assert!(!exact("other").iter().any(|term| all.contains(term)));
     }
 }

@@ -1,8 +1,6 @@
-//! One index on disk: what a document is, how its folder is opened or made, and how it is written.
+//! One Tantivy index on disk: opened or created in its folder, written and committed.
 //!
-//! It knows no SQL and ranks nothing; what it finds is in [`super::candidates`], and which index a process uses in
-//! [`super::folder`]. A commit records the place in the change sequence that it corresponds to, so that a killed process
-//! goes on exactly there.
+//! A commit records its position in the change sequence, from which a killed process resumes.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,22 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tantivy::directory::MmapDirectory;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
-use tantivy::schema::{BytesOptions, FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
 use uuid::Uuid;
 
 use super::candidates::Searcher;
 use super::changes::{Document, ENTITIES, IndexPosition};
-use super::grams::Grams;
+use super::fields::{Fields, TOKENIZER, key, schema, scope};
+use super::grams::GramTokenizer;
 use crate::store::Error;
 use crate::store::write::Entity;
 
-/// Names the way in which texts become terms: a new name whenever that changes, so that older indexes are rebuilt.
-const TOKENIZER: &str = "grams_2";
-/// Memory in which new documents are gathered before they are written.
-const WRITER_MEMORY: usize = 48 << 20;
-/// A segment is rewritten once this share of it is deleted.
-const DELETED_SHARE: f32 = 0.3;
+/// Buffer of new documents.
+const WRITER_MEMORY_BYTES: usize = 48 << 20;
+/// A segment is merged once this share of its documents is deleted.
+const MAX_DELETED_RATIO: f32 = 0.3;
+const WRONG_VERSION: &str = "it has the format of another version";
 
 impl From<TantivyError> for Error {
     fn from(error: TantivyError) -> Self {
@@ -33,105 +30,52 @@ impl From<TantivyError> for Error {
     }
 }
 
-#[derive(Clone, Copy)]
-pub(super) struct Fields {
-    /// What the document is, to replace it by: see [`key`].
-    key: Field,
-    /// Whose it is and in which section: see [`scope`].
-    pub(super) scope: Field,
-    id_high: Field,
-    id_low: Field,
-    /// The terms of the folded text. The text itself is in Postgres alone, which verifies by it.
-    pub(super) text: Field,
-}
-
-/// The columns that a document's id is read from.
-pub(super) const ID: [&str; 2] = ["id_high", "id_low"];
-
-fn schema() -> (Schema, Fields) {
-    let mut schema = Schema::builder();
-    let text = TextFieldIndexing::default()
-        .set_tokenizer(TOKENIZER)
-        .set_index_option(IndexRecordOption::Basic)
-        .set_fieldnorms(false);
-    let fields = Fields {
-        key: schema.add_bytes_field("key", BytesOptions::default().set_indexed()),
-        scope: schema.add_bytes_field("scope", BytesOptions::default().set_indexed()),
-        id_high: schema.add_u64_field(ID[0], FAST),
-        id_low: schema.add_u64_field(ID[1], FAST),
-        text: schema.add_text_field("text", TextOptions::default().set_indexing_options(text)),
-    };
-    (schema.build(), fields)
-}
-
-const fn tag(entity: Entity) -> u8 {
-    match entity {
-        Entity::Account => b'a',
-        Entity::Creator => b'c',
-        Entity::Video => b'v',
-    }
-}
-
-fn tagged(entity: Entity, id: Uuid) -> [u8; 17] {
-    let mut bytes = [tag(entity); 17];
-    bytes[1..].copy_from_slice(id.as_bytes());
-    bytes
-}
-
-fn key(entity: Entity, id: Uuid) -> [u8; 17] {
-    tagged(entity, id)
-}
-
-pub(super) fn scope(entity: Entity, organization: Uuid) -> [u8; 17] {
-    tagged(entity, organization)
-}
-
 pub(super) struct Index {
     path: PathBuf,
     index: tantivy::Index,
     fields: Fields,
     reader: IndexReader,
-    /// Absent after a failed write: what was not committed is gone with it.
+    /// None after a failed write, which loses uncommitted changes.
     writer: Mutex<Option<IndexWriter>>,
     position: RwLock<Option<IndexPosition>>,
-    /// Nobody else takes the folder while somebody may still write here; who found it written to would take it for damaged.
+    /// No other process may open the folder while this one may write: it would find the index damaged.
     _lock: Arc<File>,
 }
 
 impl Index {
-    /// Makes an empty index in a folder of its own.
+    /// Creates an empty index in a folder of its own.
     pub(super) fn create(path: &Path, lock: Arc<File>) -> Result<Self, Error> {
         fs::create_dir_all(path).map_err(|error| Error::Search(format!("{}: {error}", path.display())))?;
         let directory = MmapDirectory::open(path).map_err(TantivyError::from)?;
         let index = tantivy::Index::create(directory, schema().0, IndexSettings::default())?;
-        Ok(Index::over(path, lock, index)?)
+        Ok(Index::new(path, lock, index)?)
     }
 
-    /// Opens the index that a folder holds; or says why it cannot be used.
+    /// Opens the index in a folder; fails with the reason why it is unusable.
     pub(super) fn open(path: &Path, lock: Arc<File>) -> Result<Self, String> {
         let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
         if index.schema() != schema().0 {
-            return Err("it is of another version".to_owned());
+            return Err(WRONG_VERSION.to_owned());
         }
         let damaged = index.validate_checksum().map_err(|error| error.to_string())?;
         if let Some(file) = damaged.iter().next() {
             return Err(format!("{} is damaged", file.display()));
         }
-        Index::over(path, lock, index).map_err(|error| error.to_string())
+        Index::new(path, lock, index).map_err(|error| error.to_string())
     }
 
-    /// The position of an index that may belong to another process, once it is complete; or why it cannot be used.
+    /// Reads the position of an index that another process may use; None while it is incomplete.
     pub(super) fn read_position(path: &Path) -> Result<Option<IndexPosition>, String> {
         let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
         if index.schema() != schema().0 {
-            return Err("it is of another version".to_owned());
+            return Err(WRONG_VERSION.to_owned());
         }
         let metas = index.load_metas().map_err(|error| error.to_string())?;
         Ok(metas.payload.as_deref().and_then(IndexPosition::decode))
     }
 
-    fn over(path: &Path, lock: Arc<File>, index: tantivy::Index) -> tantivy::Result<Self> {
-        index.tokenizers().register(TOKENIZER, Grams);
+    fn new(path: &Path, lock: Arc<File>, index: tantivy::Index) -> tantivy::Result<Self> {
+        index.tokenizers().register(TOKENIZER, GramTokenizer);
         let index = Index {
             path: path.to_owned(),
             reader: index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?,
@@ -157,7 +101,7 @@ impl Index {
         Searcher::new(self.reader.searcher(), self.fields)
     }
 
-    /// Ends the writing, with whatever goes on in the background.
+    /// Closes the writer and waits for merges in the background.
     pub(super) fn close(&self) -> Result<(), Error> {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         writer.map_or(Ok(()), IndexWriter::wait_merging_threads)?;
@@ -178,9 +122,13 @@ impl Index {
         Ok(())
     }
 
-    pub(super) fn replace(&self, named: Vec<(Entity, Uuid)>, documents: Vec<Document>) -> Result<(), Error> {
+    pub(super) fn replace(
+        &self,
+        records: Vec<(Entity, Uuid)>,
+        documents: Vec<Document>,
+    ) -> Result<(), Error> {
         self.write(|writer| {
-            for (entity, id) in named {
+            for (entity, id) in records {
                 writer.delete_term(Term::from_field_bytes(self.fields.key, &key(entity, id)));
             }
             self.add_all(writer, documents)
@@ -188,7 +136,7 @@ impl Index {
         Ok(())
     }
 
-    /// Removes all that organizations had.
+    /// Removes all documents of organizations.
     pub(super) fn remove_organizations(&self, organizations: Vec<Uuid>) -> Result<(), Error> {
         self.write(|writer| {
             for organization in organizations {
@@ -202,11 +150,10 @@ impl Index {
         Ok(())
     }
 
-    /// Writes the segments anew that still hold documents which were replaced or removed, one after the other, and says
-    /// how many such documents there were. Searches and writes go on meanwhile. One that cannot be written anew keeps no
-    /// other one from it, and is told in the end.
+    /// Rewrites the segments that contain deleted documents, one by one, and returns the number of these documents.
+    /// Searches and writes continue. If a segment fails, the others are rewritten before the error is returned.
     pub(super) fn purge_deleted(&self) -> Result<u64, Error> {
-        let (mut gone, mut failed) = (0, Vec::new());
+        let (mut purged, mut failed) = (0, Vec::new());
         for segment in self.index.searchable_segment_metas().map_err(Error::from)? {
             if !segment.has_deletes() {
                 continue;
@@ -218,7 +165,7 @@ impl Index {
             })?;
             match merge.map(|merge| merge.wait()) {
                 Some(Err(error)) => failed.push((segment.id(), error)),
-                _ => gone += u64::from(segment.num_deleted_docs()),
+                _ => purged += u64::from(segment.num_deleted_docs()),
             }
         }
         self.reader.reload()?;
@@ -230,18 +177,17 @@ impl Index {
         if let Some(collected) = collected {
             collected.wait()?;
         }
-        // One that is no more was written anew by a merge that had begun before.
-        let left = self.index.searchable_segment_ids()?;
-        match failed.into_iter().find(|(segment, _)| left.contains(segment)) {
-            Some((segment, error)) => Err(Error::Search(format!(
-                "segment {} cannot be written anew: {error}",
-                segment.uuid_string()
-            ))),
-            None => Ok(gone),
+        // A segment that no longer exists was rewritten by a merge that had started before.
+        let remaining = self.index.searchable_segment_ids()?;
+        match failed.into_iter().find(|(segment, _)| remaining.contains(segment)) {
+            Some((segment, error)) => {
+                Err(Error::Search(format!("segment {} cannot be rewritten: {error}", segment.uuid_string())))
+            }
+            None => Ok(purged),
         }
     }
 
-    /// How many documents the files hold that were replaced or removed.
+    /// The number of deleted documents that the files still contain.
     pub(super) fn deleted_count(&self) -> Result<u64, Error> {
         let segments = self.index.searchable_segment_metas().map_err(Error::from)?;
         Ok(segments.iter().map(|segment| u64::from(segment.num_deleted_docs())).sum())
@@ -276,15 +222,15 @@ impl Index {
         Ok(())
     }
 
-    /// Runs a piece of writing. One that fails loses the writer, and with it everything since the last commit.
-    fn write(&self, work: impl FnOnce(&mut IndexWriter) -> tantivy::Result<()>) -> tantivy::Result<()> {
-        // A poisoned slot is an empty one: the writer is out of it while it works.
+    /// Changes the index. A failure drops the writer, and with it everything since the last commit.
+    fn write(&self, change: impl FnOnce(&mut IndexWriter) -> tantivy::Result<()>) -> tantivy::Result<()> {
+        // A poisoned slot is empty, because the writer is taken out of it first.
         let mut slot = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut writer = match slot.take() {
             Some(writer) => writer,
             None => self.new_writer()?,
         };
-        work(&mut writer)?;
+        change(&mut writer)?;
         *slot = Some(writer);
         Ok(())
     }
@@ -293,15 +239,15 @@ impl Index {
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .num_merge_threads(1)
-            .memory_budget_per_thread(WRITER_MEMORY)
+            .memory_budget_per_thread(WRITER_MEMORY_BYTES)
             .build();
         let writer = self.index.writer_with_options(options)?;
-        let mut merging = LogMergePolicy::default();
-        merging.set_del_docs_ratio_before_merge(DELETED_SHARE);
-        writer.set_merge_policy(Box::new(merging));
-        // A writer numbers its operations from the number of the last commit on, and a merge of what was committed takes
-        // a deletion with that very number for a part of it, in some segments and not in others: a document that is
-        // replaced first of all could stay beside its successor. So that number goes to a deletion of nothing.
+        let mut policy = LogMergePolicy::default();
+        policy.set_del_docs_ratio_before_merge(MAX_DELETED_RATIO);
+        writer.set_merge_policy(Box::new(policy));
+        // A writer numbers its operations from the number of the last commit on, and a merge of committed segments applies
+        // a deletion with that very number in some segments and not in others: the first document that is replaced could
+        // remain next to its successor. So that number goes to a deletion that matches nothing.
         writer.delete_term(Term::from_field_bytes(self.fields.key, &[]));
         Ok(writer)
     }

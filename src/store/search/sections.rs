@@ -1,8 +1,7 @@
-//! The search result sections as Postgres knows them: of the candidates, those that still match, ranked.
+//! The sections of search results, fetched from Postgres: candidates that match by their current text, ranked.
 //!
-//! Best first means the whole text, then its beginning, then anywhere in it; among equals the bigger, then by id.
-//! Which candidates there are is decided in [`super::ranking`]; values are always bound, sizes are written out, so that
-//! a plan is made for them.
+//! Exact matches first, then prefixes, then matches anywhere; equal ones by size, then by id. Values are bound; numbers of
+//! rows are literals, so that Postgres plans for them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,8 +9,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::candidates::{Named, Tier};
-use super::ranking::Way;
+use super::limits::{Candidates, Limits, Tier};
 use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::write::Entity;
@@ -58,106 +56,175 @@ pub struct VideoHit {
     pub account_username: Option<String>,
 }
 
-/// A kind of hit whose records Postgres keeps in the order of their sizes.
-pub(super) trait Ranked: for<'r> FromRow<'r, PgRow> {
-    const ENTITY: Entity;
-    /// Where the records are, what is searched in them, and their size.
-    const TABLE: &'static str;
-    const TEXT: &'static str;
-    const SIZE: &'static str;
-    /// The columns of a hit, of `best` and `accounts`, and how the latter is joined.
-    const COLUMNS: &'static str;
-    const ACCOUNT: &'static str;
+/// How the records of one tier are found.
+#[derive(Debug)]
+pub(super) enum Strategy {
+    /// Not at all: a better tier has enough.
+    Skip,
+    LookUp(Vec<Uuid>),
+    /// The `rows` biggest candidates, in an ordered scan.
+    Scan {
+        candidates: Vec<Uuid>,
+        rows: usize,
+    },
+    /// Compares the texts of the `rows` biggest records, in an ordered scan.
+    Compare {
+        rows: usize,
+    },
 }
 
-impl Ranked for AccountHit {
+impl Strategy {
+    pub(super) fn new(candidates: Candidates, limits: Limits, limit: usize) -> Self {
+        match candidates {
+            Some(ids) if ids.len() <= limits.lookups => Strategy::LookUp(ids),
+            Some(candidates) => Strategy::Scan { candidates, rows: oversampled(limit) },
+            None => Strategy::Compare { rows: limits.comparisons },
+        }
+    }
+
+    pub(super) fn wider_scan(candidates: Vec<Uuid>, rows: usize) -> Self {
+        Strategy::Scan { candidates, rows: rows.saturating_mul(16) }
+    }
+
+    /// Whether it finds all records of its tier.
+    pub(super) fn is_exhaustive(&self) -> bool {
+        match self {
+            Strategy::LookUp(_) => true,
+            Strategy::Scan { candidates, rows } => candidates.len() <= *rows,
+            Strategy::Skip | Strategy::Compare { .. } => false,
+        }
+    }
+
+    pub(super) fn finds_nothing(&self) -> bool {
+        match self {
+            Strategy::Skip => true,
+            Strategy::LookUp(ids) => ids.is_empty(),
+            Strategy::Scan { .. } | Strategy::Compare { .. } => false,
+        }
+    }
+
+    /// Whether it probably fills a section, although some candidates may not match.
+    pub(super) fn fills_section(&self, limit: usize) -> bool {
+        match self {
+            Strategy::LookUp(ids) => ids.len() >= oversampled(limit),
+            Strategy::Scan { .. } | Strategy::Compare { .. } => true,
+            Strategy::Skip => false,
+        }
+    }
+}
+
+/// More records than a section shows, because some may not match.
+const fn oversampled(limit: usize) -> usize {
+    2 * limit + 10
+}
+
+/// A hit whose records Postgres has in an index by size.
+pub(super) trait RankedHit: for<'r> FromRow<'r, PgRow> {
+    const ENTITY: Entity;
+    const TABLE: &'static str;
+    const TEXT_COLUMN: &'static str;
+    const SIZE_COLUMN: &'static str;
+    /// The columns of a hit.
+    const COLUMNS: &'static str;
+    /// Joins the tables of the columns to `best`.
+    const JOIN: &'static str;
+}
+
+impl RankedHit for AccountHit {
     const ENTITY: Entity = Entity::Account;
     const TABLE: &'static str = "accounts";
-    const TEXT: &'static str = "username";
-    const SIZE: &'static str = "follower_count";
+    const TEXT_COLUMN: &'static str = "username";
+    const SIZE_COLUMN: &'static str = "follower_count";
     const COLUMNS: &'static str =
         "accounts.id, accounts.platform, accounts.username, accounts.name as display_name";
-    const ACCOUNT: &'static str = "join accounts on accounts.id = best.id";
+    const JOIN: &'static str = "join accounts on accounts.id = best.id";
 }
 
-impl Ranked for VideoHit {
+impl RankedHit for VideoHit {
     const ENTITY: Entity = Entity::Video;
     const TABLE: &'static str = "videos";
-    const TEXT: &'static str = "description_key";
-    const SIZE: &'static str = "view_count";
+    const TEXT_COLUMN: &'static str = "description_key";
+    const SIZE_COLUMN: &'static str = "view_count";
     const COLUMNS: &'static str =
         "videos.id, videos.platform, videos.description as caption, videos.account_id,
         accounts.username as account_username";
-    const ACCOUNT: &'static str =
+    const JOIN: &'static str =
         "join videos on videos.id = best.id left join accounts on accounts.id = videos.account_id";
 }
 
-/// Makes the query for the best of the records that the ways lead to, each with the number of its `tier`.
-pub(super) fn ranked<H: Ranked>(
+/// The query for the best records that the strategies find, each with its `tier`.
+pub(super) fn ranked_query<H: RankedHit>(
     organization: Uuid,
     text: &str,
-    ways: &[Way; 3],
+    strategies: &[Strategy; 3],
     limit: usize,
 ) -> QueryBuilder<Postgres> {
-    let (table, column, size) = (H::TABLE, H::TEXT, H::SIZE);
-    let mut looked_up = Vec::new();
+    let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
+    let mut lookups = Vec::new();
     let mut query = QueryBuilder::new("with candidate as (");
-    for (way, tier) in ways.iter().zip([Tier::Exact, Tier::Prefix, Tier::Anywhere]) {
-        match way {
-            Way::Not => {}
-            Way::LookedUp(ids) => looked_up.extend_from_slice(ids),
-            Way::Met { named, reach } => {
+    for (strategy, tier) in strategies.iter().zip([Tier::Exact, Tier::Prefix, Tier::Anywhere]) {
+        match strategy {
+            Strategy::Skip => {}
+            Strategy::LookUp(ids) => lookups.extend_from_slice(ids),
+            Strategy::Scan { candidates, rows } => {
                 query.push(format_args!("(select id from {table} where organization_id = "));
-                // Written so that the names become a table to look into, row by row in the order of the index.
-                query.push_bind(organization).push(" and (id in (select unnest(").push_bind(named.clone());
+                // `is true` keeps the planner from joining: each row of the ordered scan is looked up in a hash table.
                 query
-                    .push(format_args!("::uuid[]))) is true order by {size} desc, id limit {reach}) union "));
+                    .push_bind(organization)
+                    .push(" and (id in (select unnest(")
+                    .push_bind(candidates.clone());
+                query.push(format_args!("::uuid[]))) is true order by {size} desc, id limit {rows}) union "));
             }
-            Way::Compared(rows) => {
+            Strategy::Compare { rows } => {
                 query.push(format_args!(
                     "(select id from (select id, {size}, {column} from {table} where organization_id = "
                 ));
                 query.push_bind(organization);
-                query.push(format_args!(" order by {size} desc, id limit {rows}) beginning where "));
-                match tier {
-                    Tier::Exact => query.push(format_args!("{column} = ")).push_bind(text.to_owned()),
-                    Tier::Prefix => query
-                        .push(format_args!("starts_with({column}, "))
-                        .push_bind(text.to_owned())
-                        .push(")"),
-                    Tier::Anywhere => {
-                        query.push(format_args!("strpos({column}, ")).push_bind(text.to_owned()).push(") > 0")
-                    }
-                };
+                query.push(format_args!(" order by {size} desc, id limit {rows}) largest where "));
+                push_match(&mut query, column, tier, text);
                 query.push(format_args!(" order by {size} desc, id limit {limit}) union "));
             }
         }
     }
-    looked_up.sort_unstable();
-    looked_up.dedup();
-    query.push("select unnest(").push_bind(looked_up).push("::uuid[])), best as (select id, case when ");
-    query.push(column).push(" = ").push_bind(text.to_owned());
-    query.push(format_args!(" then 0 when starts_with({column}, ")).push_bind(text.to_owned());
+    lookups.sort_unstable();
+    lookups.dedup();
+    query.push("select unnest(").push_bind(lookups).push("::uuid[])), best as (select id, case when ");
+    push_match(&mut query, column, Tier::Exact, text);
+    query.push(" then 0 when ");
+    push_match(&mut query, column, Tier::Prefix, text);
     query.push(format_args!(
-        ") then 1 else 2 end as tier, {size} as size from {table} where organization_id = "
+        " then 1 else 2 end as tier, {size} as size from {table} where organization_id = "
     ));
-    query.push_bind(organization).push(" and id in (select * from candidate)");
-    query.push(format_args!(" and strpos({column}, ")).push_bind(text.to_owned()).push(") > 0");
+    query.push_bind(organization).push(" and id in (select * from candidate) and ");
+    push_match(&mut query, column, Tier::Anywhere, text);
     query.push(format_args!(" order by tier, size desc, id limit {limit}) select best.tier, {}", H::COLUMNS));
-    query.push(format_args!(" from best {} order by best.tier, best.size desc, best.id", H::ACCOUNT));
+    query.push(format_args!(" from best {} order by best.tier, best.size desc, best.id", H::JOIN));
     query
 }
 
-/// Returns the best of the creators named, or of all.
-pub(super) async fn creators(
+/// Adds the condition of a tier.
+fn push_match(query: &mut QueryBuilder<Postgres>, column: &str, tier: Tier, text: &str) {
+    let (function, end) = match tier {
+        Tier::Exact => {
+            query.push(format_args!("{column} = ")).push_bind(text.to_owned());
+            return;
+        }
+        Tier::Prefix => ("starts_with", ")"),
+        Tier::Anywhere => ("strpos", ") > 0"),
+    };
+    query.push(format_args!("{function}({column}, ")).push_bind(text.to_owned()).push(end);
+}
+
+/// Fetches the best of the candidates, or of all creators.
+pub(super) async fn fetch_creators(
     pg: &PgPool,
     organization: Uuid,
-    named: Named,
+    candidates: Candidates,
     text: &str,
     limit: usize,
 ) -> Result<Vec<CreatorHit>, Error> {
-    let statement = match &named {
-        Some(named) if named.is_empty() => return Ok(Vec::new()),
+    let statement = match &candidates {
+        Some(ids) if ids.is_empty() => return Ok(Vec::new()),
         Some(_) => {
             "select id, name
              from creators
@@ -179,6 +246,6 @@ pub(super) async fn creators(
              limit $4"
         }
     };
-    let query = sqlx::query_as(statement).bind(organization).bind(named).bind(text).bind(limit as i64);
+    let query = sqlx::query_as(statement).bind(organization).bind(candidates).bind(text).bind(limit as i64);
     Ok(query.fetch_all(pg).await?)
 }
