@@ -14,7 +14,7 @@ use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, 
 use crate::model::counters::Counters;
 use crate::model::period::{DateRules, Window};
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
-use crate::store::analytics::{SubjectScope, accounts, videos};
+use crate::store::analytics::{accounts, videos};
 
 const VALUES: &str = "Return what was gained on each day, or the counters at its end.";
 
@@ -143,9 +143,8 @@ async fn fetch_accounts<P>(
     creator: Option<Uuid>,
 ) -> Result<DailyHistory, Problem> {
     let organization = request.organization;
-    let subjects = accounts::fetch_subject_ids(&request.pg, organization, account, creator).await?;
-    let scope = SubjectScope::for_subjects(organization, None, subjects);
-    Ok(days::fetch_subjects(&request.history, &scope, request.window).await?)
+    let subjects = accounts::fetch_subject_ids(&request.pg, organization, account, creator, None).await?;
+    Ok(days::fetch_subjects(&request.history, organization, &subjects, request.window).await?)
 }
 
 fn build_response<P, Day>(

@@ -130,7 +130,7 @@ async fn fetch_deltas<A>(
     let data: BTreeMap<_, _> = found
         .iter()
         .map(|video| {
-            let views = gains.of.get(&video.internal_id);
+            let views = gains.get(video);
             let gain = |index| views.and_then(|views| views.get(index)).copied().unwrap_or_default();
             let windows = windows.iter().enumerate().map(|(index, days)| (format!("{days}d"), gain(index)));
             (video.id, ByWindow(windows.collect()))

@@ -19,7 +19,7 @@ use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMe
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
-use crate::store::analytics::subjects::{self, GainColumns};
+use crate::store::analytics::subjects;
 use crate::store::analytics::videos::{self, VideoGains, VideoRef};
 use crate::store::analytics::{SubjectScope, accounts};
 
@@ -124,10 +124,10 @@ async fn fetch_account_totals<A>(
 ) -> Result<Totals<Uuid, AccountTotals>, Problem> {
     let WindowedRequest { pg, history, organization, window, .. } = request;
     let found = accounts::find(pg, *organization, ids).await?;
-    let subjects = found.iter().map(|account| account.internal_id).collect();
-    let scope = SubjectScope::for_subjects(*organization, None, subjects);
-    let totals = subjects::fetch_totals(history, &scope, *window, GainColumns::All).await?;
+    let subjects: Vec<_> = found.iter().map(|account| account.internal_id).collect();
+    let totals = subjects::fetch_totals(history, *organization, &subjects, *window).await?;
     let latest = totals.iter().map(|totals| totals.as_of).max();
+    let scope = SubjectScope::for_subjects(*organization, subjects);
     let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
     let data = found.iter().map(|account| {
@@ -265,6 +265,6 @@ fn key_by<Id: Ord>(
     gains: &VideoGains<Gains>,
     id: impl Fn(&VideoRef) -> Id,
 ) -> BTreeMap<Id, Gains> {
-    let gains = |video: &VideoRef| gains.of.get(&video.internal_id).copied().unwrap_or_default();
+    let gains = |video: &VideoRef| gains.get(video).copied().unwrap_or_default();
     videos.iter().map(|video| (id(video), gains(video))).collect()
 }

@@ -17,7 +17,7 @@ use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::analytics::SubjectScope;
 use crate::store::analytics::overview::{self, RecordCounts};
-use crate::store::analytics::subjects::{self, DayGains, FollowerLevels, GainColumns};
+use crate::store::analytics::subjects::{self, DayGains, FollowerLevels};
 
 pub(super) fn router() -> Router {
     Router::with_path("overview").push(get_or_head(get))
@@ -79,7 +79,7 @@ async fn get(
             let scope = SubjectScope::for_organization(pg, organization, platform).await?;
             let both = Window { start: previous.start, ..window };
             tokio::try_join!(
-                subjects::fetch_daily(history, &scope, both, GainColumns::All),
+                subjects::fetch_daily(history, &scope, both),
                 subjects::fetch_levels(history, &scope, window)
             )
         };

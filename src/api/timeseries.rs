@@ -1,5 +1,7 @@
 //! Daily gains of the organization, an account or a creator.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, NaiveDate, Utc};
 use salvo::{Router, Writer};
 use salvo_oapi::endpoint;
@@ -14,7 +16,7 @@ use crate::http::route::get_or_head;
 use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
-use crate::store::analytics::subjects::{self, GainColumns};
+use crate::store::analytics::subjects::{self, DayGains};
 use crate::store::analytics::{SubjectScope, accounts};
 
 pub(super) fn router() -> Router {
@@ -64,17 +66,19 @@ struct SeriesDay {
 async fn get(
     request: WindowedRequest<Query<SeriesQuery>>,
 ) -> Result<Cached<WithMeta<Vec<SeriesDay>, WindowMeta>>, Problem> {
-    let WindowedRequest { pg, organization, .. } = &request;
+    let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Query(SeriesQuery { analytics: AnalyticsQuery { platform, .. }, account_id, creator_id }) =
         request.args;
     let response = async {
         let scope = if account_id.is_none() && creator_id.is_none() {
             SubjectScope::for_organization(pg, *organization, platform).await?
         } else {
-            let subjects = accounts::fetch_subject_ids(pg, *organization, account_id, creator_id).await?;
-            SubjectScope::for_subjects(*organization, platform, subjects)
+            let subjects =
+                accounts::fetch_subject_ids(pg, *organization, account_id, creator_id, platform).await?;
+            SubjectScope::for_subjects(*organization, subjects)
         };
-        fetch_series(&request, &scope, GainColumns::All, |date, gains| SeriesDay { date, gains }).await
+        let days = subjects::fetch_daily(history, &scope, *window).await?;
+        series(&request, &scope, &days, |date, gains| SeriesDay { date, gains }).await
     };
     request.cached(Records::Accounts, response).await
 }
@@ -97,26 +101,26 @@ struct CreatorDay {
 pub(super) async fn get_creator(
     request: WindowedRequest<Args<(Path<CreatorPath>, Query<WindowParams>)>>,
 ) -> Result<Cached<WithMeta<Vec<CreatorDay>, WindowMeta>>, Problem> {
-    let WindowedRequest { pg, organization, .. } = &request;
+    let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Args((Path(CreatorPath { creator_id }), _)) = request.args;
     let response = async {
-        let subjects = accounts::fetch_subject_ids(pg, *organization, None, Some(creator_id)).await?;
-        let scope = SubjectScope::for_subjects(*organization, None, subjects);
+        let subjects = accounts::fetch_subject_ids(pg, *organization, None, Some(creator_id), None).await?;
+        let days = subjects::fetch_daily_engagement(history, *organization, &subjects, *window).await?;
+        let scope = SubjectScope::for_subjects(*organization, subjects);
         let day = |date, Gains { views, engagement, .. }| CreatorDay { date, views, engagement };
-        fetch_series(&request, &scope, GainColumns::Engagement, day).await
+        series(&request, &scope, &days, day).await
     };
     request.cached(Records::Accounts, response).await
 }
 
-/// Fetches the gains of every day of the window, ascending.
-async fn fetch_series<A, Day>(
+/// The gains of every day of the window, ascending.
+async fn series<A, Day>(
     request: &WindowedRequest<A>,
     scope: &SubjectScope,
-    columns: GainColumns,
+    days: &BTreeMap<NaiveDate, DayGains>,
     day: impl Fn(NaiveDate, Gains) -> Day,
 ) -> Result<WithMeta<Vec<Day>, WindowMeta>, Problem> {
     let WindowedRequest { history, window, .. } = request;
-    let days = subjects::fetch_daily(history, scope, *window, columns).await?;
     let latest = days.values().filter_map(|day| day.as_of).max();
     let data_as_of = subjects::resolve_as_of(history, scope, *window, latest).await?;
     let gains = |date| days.get(&date).map_or_else(Gains::default, |day| day.gains);

@@ -16,9 +16,9 @@ use crate::http::{Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::model::period::Window;
-use crate::store::analytics::SubjectScope;
 use crate::store::analytics::creators::{self, CreatorSubjects};
-use crate::store::analytics::subjects::{self, GainColumns, SubjectTotals};
+use crate::store::analytics::subjects::{self, SubjectEngagement};
+use crate::store::analytics::{OrganizationScope, SubjectScope};
 
 #[derive(Serialize)]
 pub(super) struct TopQuery {
@@ -73,14 +73,14 @@ pub(super) async fn list(
     let Query(TopQuery { analytics: AnalyticsQuery { platform, .. }, limit }) = request.args;
     let response = async {
         let totals = async {
-            let scope = SubjectScope::for_organization(pg, *organization, platform).await?;
-            subjects::fetch_totals(history, &scope, *window, GainColumns::Engagement).await
+            let scope = OrganizationScope::fetch(pg, *organization, platform).await?;
+            subjects::fetch_engagement(history, &scope, *window).await
         };
         let creators = creators::list_with_subjects(pg, *organization, platform);
         let (creators, totals) = tokio::try_join!(creators, totals)?;
         let (ranking, latest) = rank(creators, &totals);
         let subjects = ranking.iter().flat_map(|(_, creator)| creator.subjects.iter().copied()).collect();
-        let scope = SubjectScope::for_subjects(*organization, platform, subjects);
+        let scope = SubjectScope::for_subjects(*organization, subjects);
         let data_as_of = subjects::resolve_as_of(history, &scope, *window, latest).await?;
         let data = ranking.into_iter().take(limit).map(|(gains, creator)| TopCreator {
             id: creator.id,
@@ -98,7 +98,7 @@ pub(super) async fn list(
 /// Sorts creators by views, then name and id, and returns their latest observation.
 fn rank(
     creators: Vec<CreatorSubjects>,
-    totals: &[SubjectTotals],
+    totals: &[SubjectEngagement],
 ) -> (Vec<(Gains, CreatorSubjects)>, Option<DateTime<Utc>>) {
     let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.subject_id(), totals)).collect();
     let mut latest = None;

@@ -9,6 +9,13 @@ pub fn is_storable_day(day: NaiveDate) -> bool {
     (1975..2145).contains(&day.year())
 }
 
+/// The nearest day that ClickHouse's `Date` and differences of days can hold; nothing was observed at either end.
+pub fn clamp_day(day: NaiveDate) -> NaiveDate {
+    let (first, last) = (NaiveDate::from_ymd_opt(1974, 12, 31), NaiveDate::from_ymd_opt(2145, 1, 1));
+    let day = first.map_or(day, |first| day.max(first));
+    last.map_or(day, |last| day.min(last))
+}
+
 /// Parses YYYY-MM-DD; chrono alone also accepts signs and single digits.
 pub fn parse_day(text: &str) -> Option<NaiveDate> {
     let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);

@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::expected::{COUNTERS, ExpectedDay};
 use crate::model::counters::{ROLLUP_COUNTERS, base_column, gain_column};
-use crate::store::clickhouse::rollup::{AccountRecord, StoredDay, SubjectRecord, VideoRecord};
+use crate::store::clickhouse::rollup::StoredDay;
+use crate::store::records::subjects::{AccountRecord, SubjectRecord, VideoRecord};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {

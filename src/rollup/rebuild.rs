@@ -11,6 +11,7 @@ use crate::app::Databases;
 use crate::store::clickhouse::rollup;
 use crate::store::outbox::visibility;
 use crate::store::records::organizations;
+use crate::store::records::subjects;
 use crate::store::{Write, retry_on_conflict};
 
 /// Subjects per unit of work; few, so that other changes are not delayed.
@@ -37,7 +38,7 @@ pub async fn rebuild(
         bar.set_message(organization.to_string());
         for batch in subjects.chunks(BATCH_SUBJECTS) {
             let committed = retry_on_conflict(|| async {
-                let (accounts, videos) = rollup::list_record_ids(&stores.pg, organization, batch).await?;
+                let (accounts, videos) = subjects::list_record_ids(&stores.pg, organization, batch).await?;
                 let mut write = Write::begin(&stores.pg, organization).await?;
                 write.record_rebuild(batch.to_vec(), accounts, videos);
                 write.commit().await

@@ -14,9 +14,10 @@ use super::error::Error;
 use super::expected::ExpectedDays;
 use super::progress::progress_bar;
 use crate::app::Databases;
-use crate::store::clickhouse::rollup::{self, StoredDay, SubjectRecord, VideoRecord};
+use crate::store::clickhouse::rollup::{self, StoredDay};
 use crate::store::outbox::visibility;
 use crate::store::records::organizations;
+use crate::store::records::subjects::{self, SubjectRecord, VideoRecord};
 
 const BATCH_SUBJECTS: usize = 100;
 /// How long the relay may take to apply what is committed.
@@ -102,12 +103,12 @@ impl<'a> Batch<'a> {
         subjects: Vec<i64>,
     ) -> Result<Self, Error> {
         let pg = &databases.pg;
-        let records: HashMap<i64, SubjectRecord> = rollup::fetch_subjects(pg, organization, &subjects)
+        let records: HashMap<i64, SubjectRecord> = subjects::fetch(pg, organization, &subjects)
             .await?
             .into_iter()
             .map(|subject| (subject.subject_id, subject))
             .collect();
-        let videos = rollup::fetch_postgres_videos(pg, organization, &subjects).await?;
+        let videos = subjects::fetch_videos(pg, organization, &subjects).await?;
         let ids: HashMap<u64, Uuid> = videos.iter().map(|video| (video.subject_id, video.id)).collect();
         let label = |subject: &i64| {
             let video = ids.get(&subject.cast_unsigned()).copied();
@@ -137,7 +138,7 @@ impl<'a> Batch<'a> {
         while let Some(row) = rollup::next_row(&mut rows).await? {
             accounts.insert(row.subject_id, row);
         }
-        for account in rollup::fetch_postgres_accounts(pg, self.organization, &self.subjects).await? {
+        for account in subjects::fetch_accounts(pg, self.organization, &self.subjects).await? {
             let difference = label(account.subject_id)
                 .and_then(|label| label.compare_account(accounts.get(&account.subject_id), &account));
             self.differences.extend(difference);

@@ -1,5 +1,6 @@
 //! The error type of all stores. Postgres errors are recognised by SQLSTATE, ClickHouse errors by their error code.
 
+use crate::store::clickhouse::cluster::UnsupportedStatement;
 use crate::telemetry::{labels, metrics};
 
 #[derive(Debug, thiserror::Error)]
@@ -8,6 +9,9 @@ pub enum Error {
     Postgres(#[source] sqlx::Error),
     #[error("clickhouse: {0}")]
     Clickhouse(#[from] clickhouse::error::Error),
+    /// A defect: `store::clickhouse::cluster` has to support the statement.
+    #[error(transparent)]
+    Cluster(#[from] UnsupportedStatement),
     #[error("search index: {0}")]
     Search(String),
     #[error("cannot encode events: {0}")]

@@ -16,7 +16,7 @@ use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
 use tidemark::sandbox::server::{SandboxServer, start};
 use tidemark::sandbox::world::World;
-use tidemark::store::analytics::subjects::{self, GainColumns};
+use tidemark::store::analytics::subjects;
 use tidemark::store::analytics::{HistoryReader, SubjectScope};
 use tidemark::store::observations::AccountRef;
 use tidemark::store::records::keys::{self, NewKey};
@@ -231,7 +231,7 @@ impl KillTest {
         let scope = SubjectScope::for_organization(self.stores.pg(), self.organization, None).await.unwrap();
         let window = Window { period: Period::Custom, start: first, end: today };
         let history = HistoryReader::new(&self.stores.databases.clickhouse, 2);
-        let daily = subjects::fetch_daily(&history, &scope, window, GainColumns::All).await.unwrap();
+        let daily = subjects::fetch_daily(&history, &scope, window).await.unwrap();
         let gained: BTreeMap<_, _> = daily.into_iter().map(|(date, day)| (date, day.gains.views)).collect();
         for (day, (posts, _)) in &self.scraped_days {
             let before = self.scraped_days.get(&(*day - Days::new(1))).map(|scraped| &scraped.0);

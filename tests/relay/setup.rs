@@ -7,7 +7,7 @@ use tidemark::model::observed::{AccountFields, AccountLatest, VideoFields, Video
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
-use tidemark::store::analytics::subjects::{self, GainColumns};
+use tidemark::store::analytics::subjects;
 use tidemark::store::analytics::{HistoryReader, SubjectScope};
 use tidemark::store::clickhouse::history_writer;
 use tidemark::store::observations::{
@@ -97,7 +97,7 @@ impl IsolatedStores {
         let today = Utc::now().date_naive();
         let window = Window { period: Period::Custom, start: today - Days::new(30), end: today };
         let history = HistoryReader::new(&self.databases.clickhouse, 2);
-        let daily = subjects::fetch_daily(&history, &scope, window, GainColumns::All).await.unwrap();
+        let daily = subjects::fetch_daily(&history, &scope, window).await.unwrap();
         let levels = subjects::fetch_levels(&history, &scope, window).await.unwrap();
         format!("{daily:?}\n{levels:?}")
     }

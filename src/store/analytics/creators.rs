@@ -1,4 +1,4 @@
-//! Creators for leaderboards: who there is, and which accounts belong to them as they are linked now.
+//! Creators and their linked accounts, for the ranking.
 
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -6,17 +6,17 @@ use uuid::Uuid;
 use crate::model::platform::Platform;
 use crate::store::Error;
 
-/// A creator that a leaderboard ranks.
+/// A creator with the subjects of its accounts.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct CreatorSubjects {
     pub id: Uuid,
     pub name: String,
     pub name_key: String,
-    /// Its accounts of the platform asked for, by internal id.
+    /// Internal ids of its accounts, on the platform if one is given.
     pub subjects: Vec<i64>,
 }
 
-/// Every creator of the organization with its accounts.
+/// Lists all creators of the organization with their accounts.
 pub async fn list_with_subjects(
     pg: &PgPool,
     organization: Uuid,

@@ -1,5 +1,4 @@
-//! History day by day: what a video, or some accounts together, gained on each day, and what their counters were at
-//! the end of it.
+//! Daily history of a video or of subjects together: gains of each day and counters at its end.
 
 use std::collections::BTreeMap;
 
@@ -8,110 +7,132 @@ use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::snapshots::{Snapshots, snapshots};
-use super::subjects::sum_of_known;
+use super::reader::HistoryReader;
+use super::scope::subject_parts;
+use super::snapshots::{VideoSnapshots, deduplicate};
+use super::subjects::sum_known;
 use super::videos::VideoRef;
-use super::{HistoryReader, SubjectScope, stored_day};
 use crate::model::counters::Counters;
-use crate::model::period::Window;
+use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
 
-/// A day of history.
+const COUNTERS: usize = Counters::NAMES.len();
+
+/// One day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryDay {
     pub date: NaiveDate,
     pub gains: [i64; COUNTERS],
     /// At the end of the day; unknown before the first observation.
     pub counts: Counters,
-    /// Followers at the end of the day; unknown before the first observation, and for a video.
+    /// At the end of the day; unknown before the first observation, and for a video.
     pub followers: Option<i64>,
 }
 
-/// Every day of a window, ascending, and the latest observation by the end of it.
+/// Every day of a window, ascending, and the latest observation by its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DailyHistory {
     pub days: Vec<HistoryDay>,
     pub as_of: Option<DateTime<Utc>>,
 }
 
-const COUNTERS: usize = Counters::NAMES.len();
-
-/// One row per day.
-#[derive(Row, Deserialize)]
-struct DayRow {
-    #[serde(with = "clickhouse::serde::chrono::date")]
-    day: NaiveDate,
-    /// In the order of [`Counters::NAMES`], followers behind them.
-    gains: Vec<i64>,
-    counts: Vec<Option<i64>>,
-    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
-    as_of: DateTime<Utc>,
+impl HistoryDay {
+    fn empty(date: NaiveDate) -> Self {
+        HistoryDay { date, gains: [0; COUNTERS], counts: Counters::default(), followers: None }
+    }
 }
 
-/// One video day by day.
+impl DailyHistory {
+    /// The gains over the window.
+    pub fn totals(&self) -> [i64; COUNTERS] {
+        std::array::from_fn(|n| self.days.iter().map(|day| day.gains[n]).sum())
+    }
+}
+
+/// Reads the days of one video.
 pub async fn fetch_video(
     history: &HistoryReader,
     organization: Uuid,
     video: VideoRef,
     window: Window,
 ) -> Result<DailyHistory, Error> {
-    let query = history
-        .ask(organization, include_str!("video_daily.sql"))
-        .param("subject", video.subject_id)
-        .param("video", video.internal_id)
-        .param("end", stored_day(window.end));
-    let Some(kept) = history.kept(window) else { return Ok(DailyHistory::default().over(window)) };
-    let snapshots = snapshots(query).await?;
-    let days = Snapshots { snapshots: &snapshots, from_zero: video.from_zero }.days(kept).over(window);
-    Ok(DailyHistory { as_of: history.observed(days.as_of), ..days })
+    let Some(retained) = history.clip(window) else {
+        return Ok(DailyHistory { days: window.iter_days().map(HistoryDay::empty).collect(), as_of: None });
+    };
+    let rows = history.fetch_all(organization, include_str!("video_daily.sql"), |query| {
+        let query = query.param("subject", video.subject_id).param("video", video.internal_id);
+        query.param("end", clamp_day(window.end))
+    });
+    let snapshots = deduplicate(rows.await?);
+    let snapshots = VideoSnapshots { snapshots: &snapshots, from_zero: video.from_zero };
+    let before = window.iter_days().take_while(|date| *date < retained.start).map(HistoryDay::empty);
+    Ok(DailyHistory {
+        days: before.chain(video_days(snapshots, retained)).collect(),
+        as_of: history.clip_observation(snapshots.latest_observation()),
+    })
 }
 
-/// Accounts together day by day.
+/// Computes the days of a video with all counters.
+fn video_days(video: VideoSnapshots<'_>, window: Window) -> Vec<HistoryDay> {
+    let mut counts = Counters::default().to_array();
+    let mut snapshots = video.snapshots.iter().enumerate().peekable();
+    let days = window.iter_days().map(|date| {
+        let mut day = HistoryDay::empty(date);
+        while let Some((index, snapshot)) = snapshots.next_if(|(_, next)| next.date <= clamp_day(date)) {
+            let starts_from_zero = index == 0 && video.from_zero;
+            for (n, value) in snapshot.counters.iter().take(counts.len()).enumerate() {
+                let Some(value) = *value else { continue };
+                let before = counts[n].unwrap_or(if starts_from_zero { 0 } else { value });
+                if snapshot.date == date {
+                    day.gains[n] += value - before;
+                }
+                counts[n] = Some(value);
+            }
+        }
+        day.counts = Counters::from_array(counts);
+        day
+    });
+    days.collect()
+}
+
+#[derive(Row, Deserialize)]
+struct DayRow {
+    #[serde(with = "clickhouse::serde::chrono::date")]
+    day: NaiveDate,
+    /// In the order of [`Counters::NAMES`], followers last.
+    gains: Vec<i64>,
+    counts: Vec<Option<i64>>,
+    #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
+    as_of: DateTime<Utc>,
+}
+
+/// Reads the days of some subjects together.
 pub async fn fetch_subjects(
     history: &HistoryReader,
-    scope: &SubjectScope,
+    organization: Uuid,
+    subjects: &[i64],
     window: Window,
 ) -> Result<DailyHistory, Error> {
-    let days = assembled(scope.fetch(history, include_str!("subject_daily.sql"), window).await?, window);
-    Ok(DailyHistory { as_of: history.observed(days.as_of), ..days })
+    let parts = subject_parts(include_str!("subject_daily.sql"), subjects);
+    let rows: Vec<DayRow> = history.fetch_parts(organization, parts, window).await?;
+    let as_of = rows.iter().map(|row| row.as_of).filter(|at| *at > DateTime::UNIX_EPOCH).max();
+    Ok(DailyHistory { days: sum_days(rows, window), as_of: history.clip_observation(as_of) })
 }
 
-/// Adds up rows of the same day and looks up each day of the window among those that can be stored.
-fn assembled(rows: Vec<DayRow>, window: Window) -> DailyHistory {
-    let as_of = rows.iter().map(|row| row.as_of).filter(|at| *at > DateTime::UNIX_EPOCH).max();
-    let mut known: BTreeMap<NaiveDate, HistoryDay> = BTreeMap::new();
+/// Sums rows of the same day. Days that ClickHouse cannot store take the values of the nearest that it can.
+fn sum_days(rows: Vec<DayRow>, window: Window) -> Vec<HistoryDay> {
+    let mut sums: BTreeMap<NaiveDate, HistoryDay> = BTreeMap::new();
     for row in rows {
         let (gain, count) = (|n| row.gains.get(n).copied(), |n| row.counts.get(n).copied().flatten());
-        let day = known.entry(row.day).or_insert_with(|| HistoryDay::unknown(row.day));
+        let day = sums.entry(row.day).or_insert_with(|| HistoryDay::empty(row.day));
         let counts = day.counts.to_array();
         day.gains = std::array::from_fn(|n| day.gains[n] + gain(n).unwrap_or_default());
-        day.counts = Counters::from_array(std::array::from_fn(|n| sum_of_known(counts[n], count(n))));
-        day.followers = sum_of_known(day.followers, count(COUNTERS));
+        day.counts = Counters::from_array(std::array::from_fn(|n| sum_known(counts[n], count(n))));
+        day.followers = sum_known(day.followers, count(COUNTERS));
     }
-    let days = window.iter_days().map(|date| match known.get(&stored_day(date)) {
+    let days = window.iter_days().map(|date| match sums.get(&clamp_day(date)) {
         Some(day) => HistoryDay { date, ..*day },
-        None => HistoryDay::unknown(date),
+        None => HistoryDay::empty(date),
     });
-    DailyHistory { days: days.collect(), as_of }
-}
-
-impl HistoryDay {
-    pub(super) fn unknown(date: NaiveDate) -> Self {
-        HistoryDay { date, gains: [0; COUNTERS], counts: Counters::default(), followers: None }
-    }
-}
-
-impl DailyHistory {
-    /// The days of a window of which these are the last.
-    fn over(mut self, window: Window) -> Self {
-        let first = self.days.first().map(|day| day.date);
-        let before = window.iter_days().take_while(|date| first.is_none_or(|first| *date < first));
-        self.days.splice(0..0, before.map(HistoryDay::unknown));
-        self
-    }
-
-    /// What the window gained.
-    pub fn totals(&self) -> [i64; COUNTERS] {
-        std::array::from_fn(|n| self.days.iter().map(|day| day.gains[n]).sum())
-    }
+    days.collect()
 }

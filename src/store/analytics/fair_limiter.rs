@@ -1,6 +1,7 @@
-//! Whose turn it is to ask ClickHouse. A process asks only so many things at a time, and an organization at most half
-//! of them; the next place goes to whichever waiting organization has the fewest, then to the one that was served
-//! longest ago. So however much one organization asks at once, another waits for one answer at most.
+//! Limits concurrent queries to ClickHouse, fairly between organizations.
+//!
+//! An organization holds at most half of the permits. The next permit goes to the waiting organization with the fewest,
+//! then to the one served longest ago: however many queries one organization has, another waits for one query at most.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,135 +14,144 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::telemetry::{labels, metrics};
 
-/// How long a question waits for its turn; a request has five seconds in all.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// A request has five seconds in all.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The places of a process. Cheap to clone.
+/// The permits of a process. Cheap to clone.
 #[derive(Clone)]
 pub struct FairLimiter {
     state: Arc<Mutex<State>>,
-    /// All places.
-    places: usize,
-    /// Those that one organization may have at a time.
-    share: usize,
-    patience: Duration,
+    permits: usize,
+    max_per_organization: usize,
+    acquire_timeout: Duration,
 }
 
 #[derive(Default)]
 struct State {
-    free: usize,
-    /// Numbers everything that asks or is served.
+    available: usize,
+    /// Counts every request for a permit and every permit.
     clock: u64,
-    /// Those that ask, or did until just now.
-    organizations: HashMap<Uuid, Asking>,
+    organizations: HashMap<Uuid, Organization>,
 }
 
-/// One organization's part.
+/// An organization that holds permits or waits for one.
 #[derive(Default)]
-struct Asking {
-    /// Places in use.
-    taken: usize,
-    /// When it was last given one.
-    served: u64,
-    /// Since when they wait.
+struct Organization {
+    permits: usize,
+    /// The clock when it last got a permit.
+    last_served: u64,
+    /// The clock when each request began.
     waiting: VecDeque<(u64, oneshot::Sender<Permit>)>,
 }
 
-/// A place in use; given back by dropping it.
+/// The right to run one query, returned when dropped.
 pub struct Permit {
     limiter: FairLimiter,
     organization: Uuid,
 }
 
 impl FairLimiter {
-    /// So many places, at least one.
-    pub fn new(places: usize) -> Self {
-        let places = places.max(1);
-        let state = State { free: places, ..State::default() };
-        let share = places.div_ceil(2);
-        FairLimiter { state: Arc::new(Mutex::new(state)), places, share, patience: PATIENCE }
+    pub fn new(permits: usize) -> Self {
+        let permits = permits.max(1);
+        FairLimiter {
+            state: Arc::new(Mutex::new(State { available: permits, ..State::default() })),
+            permits,
+            max_per_organization: permits.div_ceil(2),
+            acquire_timeout: ACQUIRE_TIMEOUT,
+        }
     }
 
-    /// Waits for a place, not for ever.
+    /// Waits for a permit; fails with `Error::TooManyQueries` after a timeout.
     pub async fn acquire(&self, organization: Uuid) -> Result<Permit, Error> {
-        let asked = Instant::now();
-        let taken = self.wait(organization).await;
-        match &taken {
+        let started = Instant::now();
+        let permit = self.wait(organization).await;
+        match &permit {
             Ok(_) => {
                 if let Some(metrics) = metrics::instruments() {
                     let labels = [KeyValue::new(labels::POOL, labels::ANALYTICS_POOL)];
-                    metrics::record_duration(&metrics.connection_wait, asked.elapsed(), &labels);
+                    metrics::record_duration(&metrics.connection_wait, started.elapsed(), &labels);
                 }
             }
             Err(_) => metrics::count_pool_timeout(labels::ANALYTICS_POOL),
         }
-        taken
+        permit
     }
 
-    async fn wait(&self, organization: Uuid) -> Result<Permit, Error> {
+    async fn wait(&self, id: Uuid) -> Result<Permit, Error> {
         let (sender, receiver) = oneshot::channel();
         {
-            let mut state = self.state();
-            let free = state.free > 0;
+            let mut state = self.lock();
+            let is_available = state.available > 0;
             let now = state.tick();
-            let asking = state.organizations.entry(organization).or_default();
-            // Those that gave up are not kept until their turn comes.
-            asking.waiting.retain(|(_, sender)| !sender.is_closed());
-            if free && asking.waiting.is_empty() && asking.taken < self.share {
-                return Ok(self.place(&mut state, organization));
+            let organization = state.organizations.entry(id).or_default();
+            organization.drop_abandoned();
+            let is_first = organization.waiting.is_empty();
+            if is_available && is_first && organization.permits < self.max_per_organization {
+                return Ok(self.issue(&mut state, id));
             }
-            asking.waiting.push_back((now, sender));
+            organization.waiting.push_back((now, sender));
         }
-        match tokio::time::timeout(self.patience, receiver).await {
-            Ok(Ok(place)) => Ok(place),
+        match tokio::time::timeout(self.acquire_timeout, receiver).await {
+            Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::TooManyQueries),
         }
     }
 
-    /// How many places there are.
+    /// The number of permits in all.
     pub fn permits(&self) -> usize {
-        self.places
+        self.permits
     }
 
-    /// Questions that run, and those that wait.
+    /// The numbers of permits in use and of requests that wait for one.
     pub fn load(&self) -> (usize, usize) {
-        let state = self.state();
-        let waits = |asking: &Asking| asking.waiting.iter().filter(|(_, sender)| !sender.is_closed()).count();
+        let state = self.lock();
+        let waiting = |organization: &Organization| {
+            organization.waiting.iter().filter(|(_, sender)| !sender.is_closed()).count()
+        };
         (
-            state.organizations.values().map(|asking| asking.taken).sum(),
-            state.organizations.values().map(waits).sum(),
+            state.organizations.values().map(|organization| organization.permits).sum(),
+            state.organizations.values().map(waiting).sum(),
         )
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(&self, state: &mut State, organization: Uuid) -> Permit {
+    fn issue(&self, state: &mut State, id: Uuid) -> Permit {
         let now = state.tick();
-        let asking = state.organizations.entry(organization).or_default();
-        asking.taken += 1;
-        asking.served = now;
-        state.free -= 1;
-        Permit { limiter: self.clone(), organization }
+        let organization = state.organizations.entry(id).or_default();
+        organization.permits += 1;
+        organization.last_served = now;
+        state.available -= 1;
+        Permit { limiter: self.clone(), organization: id }
     }
 
-    /// Takes a place back and hands on what is free.
-    fn give_back(&self, organization: Uuid) {
-        // Places whose taker is gone come back through here themselves, once the state is no longer held.
-        let mut refused = Vec::new();
-        let mut state = self.state();
-        state.free += 1;
-        if let Some(asking) = state.organizations.get_mut(&organization) {
-            asking.taken -= 1;
+    /// Returns a permit and issues what is available to waiting organizations.
+    fn release(&self, id: Uuid) {
+        // Permits that no receiver takes are dropped after the lock, because dropping them calls this function.
+        let mut unreceived = Vec::new();
+        let mut state = self.lock();
+        state.available += 1;
+        if let Some(organization) = state.organizations.get_mut(&id) {
+            organization.permits -= 1;
         }
-        while let Some((next, sender)) = state.next(self.share) {
-            let place = self.place(&mut state, next);
-            refused.extend(sender.send(place).err());
+        while let Some((next, sender)) = state.next(self.max_per_organization) {
+            let permit = self.issue(&mut state, next);
+            unreceived.extend(sender.send(permit).err());
         }
-        state.organizations.retain(|_, asking| asking.taken > 0 || !asking.waiting.is_empty());
+        state
+            .organizations
+            .retain(|_, organization| organization.permits > 0 || !organization.waiting.is_empty());
         drop(state);
-        drop(refused);
+        drop(unreceived);
+    }
+}
+
+impl Organization {
+    /// Removes requests that were dropped or timed out.
+    fn drop_abandoned(&mut self) {
+        self.waiting.retain(|(_, sender)| !sender.is_closed());
     }
 }
 
@@ -151,32 +161,32 @@ impl State {
         self.clock
     }
 
-    /// Who is next, if anybody may be.
-    fn next(&mut self, share: usize) -> Option<(Uuid, oneshot::Sender<Permit>)> {
-        if self.free == 0 {
+    /// Takes the next request to serve out of its queue.
+    fn next(&mut self, max_per_organization: usize) -> Option<(Uuid, oneshot::Sender<Permit>)> {
+        if self.available == 0 {
             return None;
         }
-        for asking in self.organizations.values_mut() {
-            asking.waiting.retain(|(_, sender)| !sender.is_closed());
-        }
-        let may = self.organizations.iter_mut().filter(|(_, asking)| asking.taken < share);
-        let first = may.filter_map(|(organization, asking)| {
-            let since = asking.waiting.front()?.0;
-            Some(((asking.taken, asking.served, since), organization, asking))
+        self.organizations.values_mut().for_each(Organization::drop_abandoned);
+        let eligible = self.organizations.iter_mut().filter(|(_, one)| one.permits < max_per_organization);
+        let ranked = eligible.filter_map(|(id, organization)| {
+            let since = organization.waiting.front()?.0;
+            Some(((organization.permits, organization.last_served, since), id, organization))
         });
-        let (_, organization, asking) = first.min_by_key(|(rank, ..)| *rank)?;
-        Some((*organization, asking.waiting.pop_front()?.1))
+        let (_, id, organization) = ranked.min_by_key(|(rank, ..)| *rank)?;
+        Some((*id, organization.waiting.pop_front()?.1))
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.limiter.give_back(self.organization);
+        self.limiter.release(self.organization);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+
     use futures_util::FutureExt;
 
     use super::*;
@@ -184,82 +194,79 @@ mod tests {
     const ONE: Uuid = Uuid::from_u128(1);
     const OTHER: Uuid = Uuid::from_u128(2);
 
-    /// A question that has asked for its turn.
-    fn asked(
-        limiter: &FairLimiter,
-        organization: Uuid,
-    ) -> std::pin::Pin<Box<impl Future<Output = Result<Permit, Error>>>> {
+    type Acquire = Pin<Box<dyn Future<Output = Result<Permit, Error>>>>;
+
+    fn acquire(limiter: &FairLimiter, organization: Uuid) -> Acquire {
         let limiter = limiter.clone();
-        let mut asked = Box::pin(async move { limiter.acquire(organization).await });
-        assert!((&mut asked).now_or_never().is_none(), "it has to wait");
-        asked
+        let mut request: Acquire = Box::pin(async move { limiter.acquire(organization).await });
+        assert!((&mut request).now_or_never().is_none(), "it must wait");
+        request
     }
 
     #[tokio::test]
-    async fn an_organization_has_half_of_the_places_and_leaves_the_others() {
+    async fn organization_holds_at_most_half_of_the_permits() {
         let limiter = FairLimiter::new(4);
         let held = [limiter.acquire(ONE).await.unwrap(), limiter.acquire(ONE).await.unwrap()];
-        let mut third = asked(&limiter, ONE);
+        let mut third = acquire(&limiter, ONE);
         let others = [limiter.acquire(OTHER).await.unwrap(), limiter.acquire(OTHER).await.unwrap()];
         assert_eq!(limiter.load(), (4, 1));
         drop(others);
-        assert!((&mut third).now_or_never().is_none(), "a free place is not for who has half of them");
+        assert!((&mut third).now_or_never().is_none(), "the organization holds half");
         drop(held);
         assert!(third.await.is_ok());
         assert_eq!(limiter.load(), (0, 0));
     }
 
-    /// One place, which is taken, and 64 wait for it.
     #[tokio::test]
-    async fn who_comes_last_with_one_question_waits_for_one_answer() {
+    async fn late_organization_waits_for_one_query_of_many() {
         let limiter = FairLimiter::new(1);
         let running = limiter.acquire(ONE).await.unwrap();
-        let mut many: VecDeque<_> = (0..64).map(|_| asked(&limiter, ONE)).collect();
-        let mut other = asked(&limiter, OTHER);
+        let mut many: VecDeque<_> = (0..64).map(|_| acquire(&limiter, ONE)).collect();
+        let mut other = acquire(&limiter, OTHER);
         drop(running);
-        let place = (&mut other).now_or_never().expect("it is the other's turn").unwrap();
-        assert!(many.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
-        let again = asked(&limiter, OTHER);
-        drop(place);
-        // Both have waiting questions: they take limiter, each in the order in which it asked.
+        let permit = (&mut other).now_or_never().expect("the other is next").unwrap();
+        assert!(many.iter_mut().all(|request| request.now_or_never().is_none()));
+        let again = acquire(&limiter, OTHER);
+        drop(permit);
+        // While both wait they alternate, each in the order of its requests.
         drop(many.pop_front().unwrap().now_or_never().expect("then one of the many").unwrap());
         drop(again.now_or_never().expect("then the other").unwrap());
-        for waiting in many {
-            drop(waiting.now_or_never().expect("then the rest").unwrap());
+        for request in many {
+            drop(request.now_or_never().expect("then the rest").unwrap());
         }
         assert_eq!(limiter.load(), (0, 0));
     }
 
     #[tokio::test]
-    async fn who_has_fewer_places_comes_first() {
+    async fn organization_with_fewest_permits_is_next() {
         let limiter = FairLimiter::new(4);
         let third = Uuid::from_u128(3);
         let one = [limiter.acquire(ONE).await.unwrap()];
         let other = [limiter.acquire(OTHER).await.unwrap(), limiter.acquire(OTHER).await.unwrap()];
         let last = limiter.acquire(third).await.unwrap();
-        let first_asked = asked(&limiter, ONE);
-        let mut then = asked(&limiter, third);
+        let first = acquire(&limiter, ONE);
+        let mut second = acquire(&limiter, third);
         drop(last);
-        assert!((&mut then).now_or_never().is_some(), "it has none, the one before it has one");
+        assert!((&mut second).now_or_never().is_some(), "it holds none, the first holds one");
         drop((one, other));
-        assert!(first_asked.await.is_ok());
+        assert!(first.await.is_ok());
     }
 
     #[tokio::test]
-    async fn waiting_ends_and_those_that_gave_up_take_no_place() {
-        let limiter = FairLimiter { patience: Duration::from_millis(50), ..FairLimiter::new(1) };
+    async fn abandoned_requests_take_no_permit() {
+        let limiter = FairLimiter { acquire_timeout: Duration::from_millis(50), ..FairLimiter::new(1) };
         let running = limiter.acquire(ONE).await.unwrap();
         assert!(matches!(limiter.acquire(ONE).await, Err(Error::TooManyQueries)));
-        let gave_up = asked(&limiter, ONE);
-        let stays = asked(&limiter, ONE);
-        drop(gave_up);
+        let dropped = acquire(&limiter, ONE);
+        let waiting = acquire(&limiter, ONE);
+        drop(dropped);
         assert_eq!(limiter.load(), (1, 1));
         drop(running);
-        let place = stays.await.unwrap();
-        // One that is given its place and goes before it looks.
-        let gone = asked(&limiter, OTHER);
-        drop(place);
-        drop(gone);
+        let permit = waiting.await.unwrap();
+        // Dropped after it got its permit and before it was polled.
+        let unpolled = acquire(&limiter, OTHER);
+        drop(permit);
+        drop(unpolled);
         assert_eq!(limiter.load(), (0, 0));
     }
 }

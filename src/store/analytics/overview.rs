@@ -1,4 +1,4 @@
-//! The headline figures of an organization that Postgres knows: what it holds, and how much was posted.
+//! The figures of an overview that are in Postgres: numbers of records and of new posts.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,8 +32,8 @@ pub struct RecordCounts {
     pub individual_videos: i64,
 }
 
-/// Counts what the organization has; with a platform, creators are those with an account there. Discovered videos are
-/// not counted but added up from what each account says of its own.
+/// Counts records. With a platform, creators are those with an account there. Discovered videos are the sum of the
+/// accounts' own totals, which costs less than counting rows.
 pub async fn count_records(
     pg: &PgPool,
     organization: Uuid,
@@ -61,7 +61,7 @@ pub async fn count_records(
     Ok(counts)
 }
 
-/// Counts the posts of a window, and of the one before it.
+/// Counts the posts of a window and of the window before it.
 pub async fn count_new_posts(
     pg: &PgPool,
     organization: Uuid,

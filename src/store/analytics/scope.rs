@@ -1,47 +1,82 @@
-//! Whose history is asked for. A parameter of ClickHouse's HTTP interface holds 128 KiB, so a scope with a long list
-//! is asked for part by part; the parts have no subject in common.
+//! Which subjects a query over the rollup covers, and the statement for them.
+//!
+//! A query has one `.sql` file per kind of scope, because ClickHouse takes half a millisecond to evaluate a condition that
+//! is always true. A parameter of its HTTP interface holds 128 KiB, so long lists are split into parts without common
+//! subjects. The parameters: `org`, `start` and `end` (both inclusive), and of the scope
+//!
+//! - `subjects`: accounts (internal ids) and individually tracked videos (subject ids)
+//! - `removed`: subjects that are deleted in Postgres and maybe not yet in ClickHouse, all of them from `first` to `last`
+//! - `platform`: instagram or tiktok
 
-use clickhouse::{RowOwned, RowRead};
+use clickhouse::query::Query;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::history::{HistoryReader, Query};
-use super::stored_day;
-use crate::model::period::Window;
+use crate::model::period::{Window, clamp_day};
 use crate::model::platform::Platform;
 use crate::store::Error;
 
-/// Subjects that one parameter may list: an id has at most 19 digits, and a comma.
-const LIST: usize = 6_000;
+/// An id has at most 19 digits, and a comma.
+const MAX_IDS_PER_PARAMETER: usize = 6_000;
 
-/// From the first subject there may be to the last.
-const EVERY: (i64, i64) = (0, i64::MAX);
+/// The statements of a query over an organization.
+pub(super) struct OrganizationSql {
+    pub all: &'static str,
+    pub platform: &'static str,
+    pub all_without_removed: &'static str,
+    pub platform_without_removed: &'static str,
+}
+
+/// The statements of a query over an organization or over some subjects.
+pub(super) struct ScopedSql {
+    pub organization: OrganizationSql,
+    pub subjects: &'static str,
+}
+
+/// The statements in a folder.
+macro_rules! organization_sql {
+    ($folder:literal) => {
+        $crate::store::analytics::scope::OrganizationSql {
+            all: include_str!(concat!($folder, "/organization.sql")),
+            platform: include_str!(concat!($folder, "/platform.sql")),
+            all_without_removed: include_str!(concat!($folder, "/organization_without_removed.sql")),
+            platform_without_removed: include_str!(concat!($folder, "/platform_without_removed.sql")),
+        }
+    };
+}
+pub(super) use organization_sql;
+
+/// All subjects of an organization, on one platform or all.
+#[derive(Debug, Clone)]
+pub struct OrganizationScope {
+    pub(super) organization: Uuid,
+    platform: Option<Platform>,
+    /// Ascending.
+    removed: Vec<i64>,
+}
 
 /// Subjects of one organization.
 #[derive(Debug, Clone)]
-pub struct SubjectScope {
-    organization: Uuid,
+pub enum SubjectScope {
+    Organization(OrganizationScope),
+    Subjects { organization: Uuid, ids: Vec<i64> },
+}
+
+/// One statement of a query.
+pub(super) struct Part<'a> {
+    pub sql: &'static str,
+    filter: Filter<'a>,
     platform: Option<Platform>,
-    who: Who,
 }
 
-#[derive(Debug, Clone)]
-enum Who {
-    /// Everybody but those that are deleted in Postgres, and possibly not yet in ClickHouse; ascending.
-    AllBut(Vec<i64>),
-    /// Accounts that are in Postgres.
-    These(Vec<i64>),
+#[derive(Debug, PartialEq, Eq)]
+enum Filter<'a> {
+    All,
+    Subjects(&'a [i64]),
+    Without { removed: &'a [i64], first: i64, last: i64 },
 }
 
-/// What one statement is told of a scope.
-struct Part<'a> {
-    subjects: &'a [i64],
-    deleted: &'a [i64],
-    first: i64,
-    last: i64,
-}
-
-/// Subjects of tracking that every total has to leave out.
+/// The subjects of an organization that queries must exclude, ascending.
 pub async fn fetch_removed_subjects(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
     let removed = sqlx::query_scalar(
         "select subject_id from removed_subjects where organization_id = $1 and delivery is null order by subject_id",
@@ -52,84 +87,85 @@ pub async fn fetch_removed_subjects(pg: &PgPool, organization: Uuid) -> Result<V
     Ok(removed)
 }
 
+impl OrganizationScope {
+    pub async fn fetch(pg: &PgPool, organization: Uuid, platform: Option<Platform>) -> Result<Self, Error> {
+        let removed = fetch_removed_subjects(pg, organization).await?;
+        Ok(OrganizationScope { organization, platform, removed })
+    }
+
+    pub(super) fn parts(&self, sql: &OrganizationSql) -> Vec<Part<'_>> {
+        let OrganizationScope { platform, removed, .. } = self;
+        let (all, without_removed) = match platform {
+            None => (sql.all, sql.all_without_removed),
+            Some(_) => (sql.platform, sql.platform_without_removed),
+        };
+        let part = |sql, filter| Part { sql, filter, platform: *platform };
+        if removed.is_empty() {
+            return vec![part(all, Filter::All)];
+        }
+        let starts = (0..removed.len()).step_by(MAX_IDS_PER_PARAMETER);
+        starts
+            .map(|start| {
+                let end = removed.len().min(start + MAX_IDS_PER_PARAMETER);
+                let filter = Filter::Without {
+                    removed: &removed[start..end],
+                    first: if start == 0 { 0 } else { removed[start] },
+                    last: removed.get(end).map_or(i64::MAX, |next| next - 1),
+                };
+                part(without_removed, filter)
+            })
+            .collect()
+    }
+}
+
 impl SubjectScope {
-    /// Everything that the organization has, of one platform or both.
     pub async fn for_organization(
         pg: &PgPool,
         organization: Uuid,
         platform: Option<Platform>,
     ) -> Result<Self, Error> {
-        let removed = fetch_removed_subjects(pg, organization).await?;
-        Ok(SubjectScope { organization, platform, who: Who::AllBut(removed) })
+        Ok(SubjectScope::Organization(OrganizationScope::fetch(pg, organization, platform).await?))
     }
 
-    /// Accounts by their internal ids, those of one platform or both.
-    pub fn for_subjects(organization: Uuid, platform: Option<Platform>, subjects: Vec<i64>) -> Self {
-        SubjectScope { organization, platform, who: Who::These(subjects) }
+    pub fn for_subjects(organization: Uuid, ids: Vec<i64>) -> Self {
+        SubjectScope::Subjects { organization, ids }
     }
 
-    /// The rows of a statement over all parts of the scope, one part after the other; none of days without history.
-    pub(super) async fn fetch<T: RowOwned + RowRead>(
-        &self,
-        history: &HistoryReader,
-        sql: &str,
-        window: Window,
-    ) -> Result<Vec<T>, Error> {
-        let mut rows = Vec::new();
-        let Some(window) = history.kept(window) else { return Ok(rows) };
-        for part in self.parts() {
-            rows.extend(self.query(history, sql, window, &part).fetch().await?);
+    pub(super) fn organization(&self) -> Uuid {
+        match self {
+            SubjectScope::Organization(scope) => scope.organization,
+            SubjectScope::Subjects { organization, .. } => *organization,
         }
-        Ok(rows)
     }
 
-    /// The statement with what the part needs of it: a line of its own for each condition, which stays away where it
-    /// would let everything through, because ClickHouse takes half a millisecond to see that.
-    fn query(&self, history: &HistoryReader, sql: &str, window: Window, part: &Part<'_>) -> Query {
-        let whole = matches!(self.who, Who::AllBut(_));
-        let (all, any_platform) = ((part.first, part.last) == EVERY, self.platform.is_none());
-        let without = |line: &&str| {
-            let says = |parameter: &str| line.contains(parameter);
-            !(whole && says("{whole_org:")
-                || part.deleted.is_empty() && says("{deleted:")
-                || all && says("{first:")
-                || any_platform && says("{platform:"))
+    pub(super) fn parts(&self, sql: &ScopedSql) -> Vec<Part<'_>> {
+        match self {
+            SubjectScope::Organization(scope) => scope.parts(&sql.organization),
+            SubjectScope::Subjects { ids, .. } => subject_parts(sql.subjects, ids),
+        }
+    }
+}
+
+/// The parts of a statement over some subjects; none without any.
+pub(super) fn subject_parts<'a>(sql: &'static str, ids: &'a [i64]) -> Vec<Part<'a>> {
+    let part = |ids| Part { sql, filter: Filter::Subjects(ids), platform: None };
+    ids.chunks(MAX_IDS_PER_PARAMETER).map(part).collect()
+}
+
+impl Part<'_> {
+    /// Binds the parameters of the scope and the window.
+    pub fn bind(&self, query: Query, window: Window) -> Query {
+        let query = query.param("start", clamp_day(window.start)).param("end", clamp_day(window.end));
+        let query = match self.filter {
+            Filter::All => query,
+            Filter::Subjects(ids) => query.param("subjects", ids),
+            Filter::Without { removed, first, last } => {
+                query.param("removed", removed).param("first", first).param("last", last)
+            }
         };
-        let sql: Vec<_> = sql.lines().filter(without).collect();
-        let mut query = history
-            .ask(self.organization, &sql.join("\n"))
-            .param("start", stored_day(window.start))
-            .param("end", stored_day(window.end));
-        if !whole {
-            query = query.param("whole_org", false).param("subjects", part.subjects.to_vec());
-        }
-        if !part.deleted.is_empty() {
-            query = query.param("deleted", part.deleted.to_vec());
-        }
-        if !all {
-            query = query.param("first", part.first).param("last", part.last);
-        }
-        if let Some(platform) = self.platform {
-            query = query.param("platform", platform.as_str());
-        }
-        query
-    }
-
-    fn parts(&self) -> Vec<Part<'_>> {
-        match &self.who {
-            Who::These(subjects) => subjects
-                .chunks(LIST)
-                .map(|subjects| Part { subjects, deleted: &[], first: 0, last: i64::MAX })
-                .collect(),
-            Who::AllBut(removed) => (0..removed.len().max(1))
-                .step_by(LIST)
-                .map(|start| Part {
-                    subjects: &[],
-                    deleted: &removed[start..removed.len().min(start + LIST)],
-                    first: if start == 0 { 0 } else { removed[start] },
-                    last: removed.get(start + LIST).map_or(i64::MAX, |next| next - 1),
-                })
-                .collect(),
+        match self.platform {
+            Some(platform) => query.param("platform", platform.as_str()),
+            None => query,
         }
     }
 }
@@ -138,26 +174,55 @@ impl SubjectScope {
 mod tests {
     use super::*;
 
-    fn parts(who: Who) -> Vec<(usize, usize, i64, i64)> {
-        let scope = SubjectScope { organization: Uuid::nil(), platform: None, who };
-        scope
-            .parts()
-            .iter()
-            .map(|part| (part.subjects.len(), part.deleted.len(), part.first, part.last))
-            .collect()
+    const SQL: OrganizationSql = OrganizationSql {
+        all: "a",
+        platform: "p",
+        all_without_removed: "ar",
+        platform_without_removed: "pr",
+    };
+
+    fn ids(count: i64) -> Vec<i64> {
+        (1..=count).map(|id| id * 10).collect()
     }
 
     #[test]
-    fn a_scope_is_asked_for_in_parts_that_have_no_subject_in_common() {
-        let ids = |count: i64| (1..=count).map(|id| id * 10).collect::<Vec<_>>();
-        assert_eq!(parts(Who::AllBut(vec![])), [(0, 0, 0, i64::MAX)]);
-        assert_eq!(parts(Who::AllBut(ids(6_000))), [(0, 6_000, 0, i64::MAX)]);
+    fn long_lists_are_split_without_common_subjects() {
+        let parts = |removed: &[i64]| -> Vec<(usize, i64, i64)> {
+            let removed = removed.to_vec();
+            let scope = OrganizationScope { organization: Uuid::nil(), platform: None, removed };
+            let range = |part: &Part<'_>| match part.filter {
+                Filter::Without { removed, first, last } => (removed.len(), first, last),
+                _ => panic!("{:?}", part.filter),
+            };
+            scope.parts(&SQL).iter().map(range).collect()
+        };
+        assert_eq!(parts(&ids(6_000)), [(6_000, 0, i64::MAX)]);
         assert_eq!(
-            parts(Who::AllBut(ids(12_001))),
-            [(0, 6_000, 0, 60_009), (0, 6_000, 60_010, 120_009), (0, 1, 120_010, i64::MAX)]
+            parts(&ids(12_001)),
+            [(6_000, 0, 60_009), (6_000, 60_010, 120_009), (1, 120_010, i64::MAX)]
         );
-        assert_eq!(parts(Who::These(vec![])), []);
-        assert_eq!(parts(Who::These(ids(6_001))), [(6_000, 0, 0, i64::MAX), (1, 0, 0, i64::MAX)]);
-        const { assert!(LIST * 20 < 128 << 10) };
+        let lengths = |count| -> Vec<usize> {
+            let ids = ids(count);
+            let length = |part: &Part<'_>| match part.filter {
+                Filter::Subjects(ids) => ids.len(),
+                _ => panic!("{:?}", part.filter),
+            };
+            subject_parts("s", &ids).iter().map(length).collect()
+        };
+        assert_eq!(lengths(0), [0; 0]);
+        assert_eq!(lengths(6_001), [6_000, 1]);
+        const { assert!(MAX_IDS_PER_PARAMETER * 20 < 128 << 10) };
+    }
+
+    #[test]
+    fn scope_selects_the_statement() {
+        let statement = |platform, removed: &[i64]| {
+            let removed = removed.to_vec();
+            OrganizationScope { organization: Uuid::nil(), platform, removed }.parts(&SQL)[0].sql
+        };
+        assert_eq!(statement(None, &[]), "a");
+        assert_eq!(statement(Some(Platform::Tiktok), &[]), "p");
+        assert_eq!(statement(None, &[7]), "ar");
+        assert_eq!(statement(Some(Platform::Tiktok), &[7]), "pr");
     }
 }

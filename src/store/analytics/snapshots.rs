@@ -1,15 +1,8 @@
-//! Single videos: what their snapshots say of gains and of the counters day by day. The statements only bring the
-//! snapshots, which costs ClickHouse half of what it costs to compute from them there.
+//! Gains of single videos, computed from their snapshots: half the cost of computing them in ClickHouse.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clickhouse::Row;
 use serde::Deserialize;
-
-use super::history::Query;
-use super::{days, stored_day};
-use crate::model::counters::Counters;
-use crate::model::period::Window;
-use crate::store::Error;
 
 /// The counters of a video as last observed on a day.
 #[derive(Debug, Clone, Row, Deserialize)]
@@ -20,82 +13,54 @@ pub(super) struct Snapshot {
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
     pub observed_at: DateTime<Utc>,
     is_deleted: u8,
-    /// Those that the statement names; unknown where they were not reported that day.
-    counters: Vec<Option<i64>>,
+    /// Those that the statement selects; unknown ones were not reported that day.
+    pub counters: Vec<Option<i64>>,
 }
 
-/// Runs one of the statements: the snapshots by video and day, each day once.
-pub(super) async fn snapshots(query: Query) -> Result<Vec<Snapshot>, Error> {
-    Ok(settled(query.fetch().await?))
-}
-
-/// Keeps of each video and day the row that was observed last, unless that says that the day is deleted.
-fn settled(mut rows: Vec<Snapshot>) -> Vec<Snapshot> {
+/// Of each video and day, keeps the row observed last, or none if that is deleted. Sorts by video and day.
+pub(super) fn deduplicate(mut rows: Vec<Snapshot>) -> Vec<Snapshot> {
     rows.sort_unstable_by(|one, other| {
-        (one.video_id, one.date, other.observed_at, other.is_deleted).cmp(&(
-            other.video_id,
-            other.date,
-            one.observed_at,
-            one.is_deleted,
-        ))
+        let newest_first = (other.observed_at, other.is_deleted).cmp(&(one.observed_at, one.is_deleted));
+        (one.video_id, one.date).cmp(&(other.video_id, other.date)).then(newest_first)
     });
     rows.dedup_by_key(|row| (row.video_id, row.date));
     rows.retain(|row| row.is_deleted == 0);
     rows
 }
 
-/// The snapshots of one video, ascending, and whether its counters start from zero.
+/// The snapshots of one video, ascending.
 #[derive(Clone, Copy)]
-pub(super) struct Snapshots<'a> {
+pub(super) struct VideoSnapshots<'a> {
     pub snapshots: &'a [Snapshot],
+    /// Whether the counters of the first snapshot are gains.
     pub from_zero: bool,
 }
 
-/// What a counter gained, and whether no earlier snapshot than those that were looked at could change that.
+/// The gain of a counter; final if no earlier snapshot could change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Gained {
+pub(super) struct CounterGain {
     pub gain: i64,
-    pub settled: bool,
+    pub is_final: bool,
 }
 
-impl Snapshots<'_> {
-    /// What a counter gained from a day on.
-    pub fn gained(&self, counter: usize, start: NaiveDate) -> Gained {
-        let known = |snapshot: &Snapshot| snapshot.counters.get(counter).copied().flatten();
-        let mut latest = self.snapshots.iter().rev();
-        let Some(last) = latest.find_map(known) else { return Gained { gain: 0, settled: true } };
-        let eve = self.snapshots.partition_point(|snapshot| snapshot.date < start);
-        let before = self.snapshots[..eve].iter().rev().find_map(known);
-        let in_first = self.snapshots.first().and_then(known);
-        let base = before.or_else(|| match in_first {
+impl VideoSnapshots<'_> {
+    /// The gain of a counter since a day.
+    pub fn gain_since(&self, start: NaiveDate, counter: usize) -> CounterGain {
+        let value = |snapshot: &Snapshot| snapshot.counters.get(counter).copied().flatten();
+        let Some(last) = self.snapshots.iter().rev().find_map(value) else {
+            return CounterGain { gain: 0, is_final: true };
+        };
+        let in_window = self.snapshots.partition_point(|snapshot| snapshot.date < start);
+        let before = self.snapshots[..in_window].iter().rev().find_map(value);
+        let base = before.or_else(|| match self.snapshots.first().and_then(value) {
             Some(_) if self.from_zero => Some(0),
-            _ => self.snapshots.iter().find_map(known),
+            _ => self.snapshots.iter().find_map(value),
         });
-        Gained { gain: last - base.unwrap_or(last), settled: before.is_some() }
+        CounterGain { gain: last - base.unwrap_or(last), is_final: before.is_some() }
     }
 
-    /// Every day of a window, with all counters.
-    pub fn days(&self, window: Window) -> days::DailyHistory {
-        let mut counts = Counters::default().to_array();
-        let mut snapshots = self.snapshots.iter().enumerate().peekable();
-        let days = window.iter_days().map(|date| {
-            let mut day = days::HistoryDay { date, ..days::HistoryDay::unknown(date) };
-            while let Some((place, snapshot)) = snapshots.next_if(|(_, next)| next.date <= stored_day(date)) {
-                let starts = place == 0 && self.from_zero;
-                for (n, now) in snapshot.counters.iter().take(counts.len()).enumerate() {
-                    let Some(now) = *now else { continue };
-                    let before = counts[n].unwrap_or(if starts { 0 } else { now });
-                    if snapshot.date == date {
-                        day.gains[n] += now - before;
-                    }
-                    counts[n] = Some(now);
-                }
-            }
-            day.counts = Counters::from_array(counts);
-            day
-        });
-        let days = days.collect();
-        days::DailyHistory { days, as_of: self.snapshots.iter().map(|snapshot| snapshot.observed_at).max() }
+    pub fn latest_observation(&self) -> Option<DateTime<Utc>> {
+        self.snapshots.iter().map(|snapshot| snapshot.observed_at).max()
     }
 }
 
@@ -113,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn of_each_day_the_row_observed_last_counts_and_a_deleted_one_ends_it() {
+    fn latest_row_of_a_day_wins_even_if_deleted() {
         let deleted = Snapshot { is_deleted: 1, ..snapshot(4, 23, &[None]) };
         let rows = vec![
             snapshot(4, 9, &[Some(7)]),
@@ -122,27 +87,27 @@ mod tests {
             snapshot(3, 9, &[Some(2)]),
             snapshot(3, 8, &[Some(1)]),
         ];
-        let kept = settled(rows);
-        assert_eq!(kept.len(), 1);
-        assert_eq!((kept[0].date, &kept[0].counters), (day(3), &vec![Some(2)]));
+        let snapshots = deduplicate(rows);
+        assert_eq!(snapshots.len(), 1);
+        assert_eq!((snapshots[0].date, &snapshots[0].counters), (day(3), &vec![Some(2)]));
     }
 
     #[test]
-    fn a_gain_counts_from_what_was_known_before_else_from_the_first_known_value() {
+    fn gain_counts_from_last_value_before_else_first_known() {
         let snapshots = [
             snapshot(2, 1, &[Some(40), None]),
             snapshot(4, 1, &[None, Some(7)]),
             snapshot(5, 1, &[Some(90), Some(9)]),
         ];
-        let of = |from_zero, counter, start| {
-            Snapshots { snapshots: &snapshots, from_zero }.gained(counter, day(start))
+        let gain = |from_zero, counter, start| {
+            VideoSnapshots { snapshots: &snapshots, from_zero }.gain_since(day(start), counter)
         };
-        assert_eq!(of(false, 0, 3), Gained { gain: 50, settled: true });
-        assert_eq!(of(false, 0, 2), Gained { gain: 50, settled: false });
-        assert_eq!(of(true, 0, 2), Gained { gain: 90, settled: false });
-        // A counter that appears later is a baseline, for a video that starts from zero too.
-        assert_eq!(of(true, 1, 2), Gained { gain: 2, settled: false });
-        assert_eq!(of(true, 1, 5), Gained { gain: 2, settled: true });
-        assert_eq!(of(false, 2, 2), Gained { gain: 0, settled: true });
+        assert_eq!(gain(false, 0, 3), CounterGain { gain: 50, is_final: true });
+        assert_eq!(gain(false, 0, 2), CounterGain { gain: 50, is_final: false });
+        assert_eq!(gain(true, 0, 2), CounterGain { gain: 90, is_final: false });
+        // The first value of a counter that appears later is a base, also for a video that starts from zero.
+        assert_eq!(gain(true, 1, 2), CounterGain { gain: 2, is_final: false });
+        assert_eq!(gain(true, 1, 5), CounterGain { gain: 2, is_final: true });
+        assert_eq!(gain(false, 2, 2), CounterGain { gain: 0, is_final: true });
     }
 }

@@ -1,10 +1,6 @@
--- Subjects together, day by day: `gains`, and `counts` at the end of each day (sums of the last known values; null where
--- none is known yet). Both hold view, like, comment, share, saved, play, ig_play, fb_play, fb_like, follower.
--- One row per day of the window, ascending; `as_of` is the latest observation up to that day, 1970-01-01 without any.
---
--- org         organization
--- subjects    accounts (their internal ids) and individually tracked videos (their subject ids)
--- start, end  the window, both inclusive
+-- Some subjects together: gains of each day of a window, and counts at its end (sums of the last known values, null = none
+-- yet), ascending. Counters are view, like, comment, share, saved, play, ig_play, fb_play, fb_like, follower. `as_of` is the
+-- latest observation up to the day, 1970-01-01 without any.
 SELECT
     day,
     arrayMap(gain -> ifNull(gain, 0), arrayResize(day_gains, 10, NULL)) AS gains,
@@ -15,11 +11,11 @@ FROM
     SELECT
         day,
         sums AS day_gains,
-        sumForEach(steps) OVER so_far AS day_counts,
-        max(latest) OVER so_far AS day_as_of
+        sumForEach(steps) OVER running AS day_counts,
+        max(latest) OVER running AS day_as_of
     FROM
     (
-        -- What lies before the window becomes one row on the eve of it.
+        -- All days before the window become one row on the day before it.
         SELECT
             greatest(date, {start:Date} - 1) AS day,
             sumForEach([
@@ -36,7 +32,7 @@ FROM
         WHERE org_id = {org:UUID} AND date <= {end:Date} AND subject_id IN {subjects:Array(UInt64)}
         GROUP BY day
     )
-    WINDOW so_far AS (ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    WINDOW running AS (ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     ORDER BY day WITH FILL FROM {start:Date} - 1 TO {end:Date} + 1 INTERPOLATE (day_counts, day_as_of)
 )
 WHERE day >= {start:Date}

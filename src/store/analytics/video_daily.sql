@@ -1,10 +1,4 @@
--- Snapshots of one video up to a day, as in video_totals.sql, with all counters: view, like, comment, share, saved, play,
--- ig_play, fb_play, fb_like.
---
--- org      organization
--- subject  subject of the video
--- video    video_id
--- end      last day of the window
+-- Snapshots of one video up to a day with all counters, as in video_totals.sql.
 SELECT
     video_id, date, observed_at, is_deleted,
     [
@@ -13,5 +7,4 @@ SELECT
     ] AS counters
 FROM video_snapshots
 WHERE org_id = {org:UUID} AND subject_id = {subject:UInt64} AND video_id = {video:UInt64} AND date <= {end:Date}
-SETTINGS enable_analyzer = 0, max_threads = 1,
-    local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1
+SETTINGS enable_analyzer = 0, max_threads = 1, local_filesystem_read_method = 'mmap', min_bytes_to_use_mmap_io = 1

@@ -1,9 +1,7 @@
--- Snapshots of up to 1,000 videos by which their gains in views are known, as in video_totals.sql.
+-- Snapshots of up to 1,000 videos that decide their gains in views, as in video_totals.sql.
 --
--- org     organization
--- videos  (subject_id, video_id) of each video
--- since   rows before this day are not looked at; before the longest window
--- end     last day of every window, today
+-- videos      (subject_id, video_id)
+-- since, end  days to read, both inclusive
 SELECT video_id, date, observed_at, is_deleted, [view_count] AS counters
 FROM video_snapshots
 WHERE org_id = {org:UUID}

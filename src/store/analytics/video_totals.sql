@@ -1,12 +1,8 @@
--- Snapshots of up to 1,000 videos by which their gains over a window are known: the counters that totals show, view, play,
--- like, comment, share. A snapshot may appear more than once while parts are not merged: of each video and day the row
--- with the latest observed_at counts, and nothing where that row is deleted. FINAL would see to it, at a higher price
--- for few videos in many parts.
+-- Snapshots of up to 1,000 videos that decide their gains over a window. Without FINAL, which costs more for few videos in
+-- many parts: of each video and day the row with the latest observed_at counts, and none if that is deleted.
 --
--- org     organization
--- videos  (subject_id, video_id) of each video
--- since   rows before this day are not looked at, so that the cost does not grow with the history
--- end     last day of the window
+-- videos      (subject_id, video_id)
+-- since, end  days to read, both inclusive
 SELECT
     video_id, date, observed_at, is_deleted,
     [view_count, play_count, like_count, comment_count, share_count] AS counters

@@ -1,4 +1,4 @@
-//! Gains of single videos, many at a time, read from their snapshots.
+//! Gains of single videos, many at a time, computed from their snapshots.
 
 use std::collections::HashMap;
 
@@ -6,29 +6,27 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::history::{HistoryReader, Query};
-use super::snapshots::{Snapshots, snapshots};
-use super::stored_day;
+use super::reader::HistoryReader;
+use super::snapshots::{Snapshot, VideoSnapshots, deduplicate};
 use crate::model::gains::Gains;
-use crate::model::period::Window;
+use crate::model::period::{Window, clamp_day};
 use crate::model::platform::Platform;
 use crate::store::Error;
 
-/// A video as its history is found: where its facts lie, and whether its first snapshot counts in full because it
-/// was posted on or after the day on which its tracking began.
+/// A video with what its gains depend on.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct VideoRef {
     pub id: Uuid,
     pub internal_id: i64,
     pub subject_id: i64,
+    /// Whether the counters of its first snapshot are gains: it was posted on or after the day tracking started.
     pub from_zero: bool,
-    /// UTC day of its own earliest observation: there is nothing to look up before it.
+    /// UTC day of its own earliest observation: it has no earlier snapshots.
     pub tracked_since: Option<NaiveDate>,
 }
 
-/// Begins a selection of videos by a condition. A video on an account follows the history of that account, any other
-/// its own.
-fn select(organization: Uuid) -> QueryBuilder<Postgres> {
+/// A query for videos, to which conditions are added. Tracking of a video on an account starts with that of the account.
+fn select_videos(organization: Uuid) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
         "select v.id, v.internal_id, v.subject_id, v.tracked_since,
                 coalesce((v.create_time at time zone 'UTC')::date
@@ -50,7 +48,7 @@ pub async fn find_discovered(
     if internal_ids.is_empty() {
         return Ok(Vec::new());
     }
-    let mut query = select(organization);
+    let mut query = select_videos(organization);
     query.push(" and v.account_id is not null and v.platform = ").push_bind(platform);
     query.push(" and v.internal_id = any(").push_bind(internal_ids).push(")");
     Ok(query.build_query_as().fetch_all(pg).await?)
@@ -58,7 +56,7 @@ pub async fn find_discovered(
 
 /// Videos of the organization, of either kind, among ids.
 pub async fn find(pg: &PgPool, organization: Uuid, ids: &[Uuid]) -> Result<Vec<VideoRef>, Error> {
-    let mut query = select(organization);
+    let mut query = select_videos(organization);
     query.push(" and v.id = any(").push_bind(ids).push(")");
     Ok(query.build_query_as().fetch_all(pg).await?)
 }
@@ -68,50 +66,48 @@ pub async fn get(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<VideoRef, 
     find(pg, organization, &[id]).await?.pop().ok_or(Error::NotFound("video"))
 }
 
-/// Gains of videos by their internal ids; those that were not observed by the end are absent and gained nothing.
+/// Gains of videos, and the latest observation by the end.
 #[derive(Debug, Clone)]
 pub struct VideoGains<T> {
-    pub of: HashMap<i64, T>,
-    /// The latest observation by the end.
+    by_internal_id: HashMap<i64, T>,
     pub as_of: Option<DateTime<Utc>>,
 }
 
 impl<T> Default for VideoGains<T> {
     fn default() -> Self {
-        VideoGains { of: HashMap::new(), as_of: None }
+        VideoGains { by_internal_id: HashMap::new(), as_of: None }
     }
 }
 
 impl<T> VideoGains<T> {
-    fn observed(self, history: &HistoryReader) -> Self {
-        VideoGains { as_of: history.observed(self.as_of), ..self }
+    /// The gains of a video; None without an observation by the end: it gained nothing.
+    pub fn get(&self, video: &VideoRef) -> Option<&T> {
+        self.by_internal_id.get(&video.internal_id)
     }
 }
 
-/// How far before a window its first look goes: a video that is scraped at all was seen within this time.
-const FIRST_LOOK: Days = Days::new(40);
+/// A scraped video has a snapshot within this time, so reading this far before a window usually suffices.
+const LOOKBACK: Days = Days::new(40);
 
-/// What videos gained over a window.
+/// Reads the gains of videos over a window.
 pub async fn fetch_totals(
     history: &HistoryReader,
     organization: Uuid,
     videos: &[VideoRef],
     window: Window,
 ) -> Result<VideoGains<Gains>, Error> {
-    let Some(kept) = history.kept(window) else { return Ok(VideoGains::default()) };
-    let start = stored_day(kept.start);
-    let query =
-        history.ask(organization, include_str!("video_totals.sql")).param("end", stored_day(window.end));
-    let gains = look_back(query, videos, start, |snapshots| {
-        let [views, plays, likes, comments, shares] =
-            std::array::from_fn(|counter| snapshots.gained(counter, start));
-        let settled = [views, plays, likes, comments, shares].iter().all(|gained| gained.settled);
-        (Gains::new(views.gain, plays.gain, likes.gain, comments.gain, shares.gain), settled)
-    });
-    gains.await.map(|gains| gains.observed(history))
+    let Some(retained) = history.clip(window) else { return Ok(VideoGains::default()) };
+    let start = clamp_day(retained.start);
+    let range = SnapshotRange { sql: include_str!("video_totals.sql"), start, end: clamp_day(window.end) };
+    let compute = |video: VideoSnapshots<'_>| {
+        let counters: [_; 5] = std::array::from_fn(|counter| video.gain_since(start, counter));
+        let [views, plays, likes, comments, shares] = counters.map(|counter| counter.gain);
+        (Gains::new(views, plays, likes, comments, shares), counters.iter().all(|counter| counter.is_final))
+    };
+    fetch_gains(history, organization, videos, range, compute).await
 }
 
-/// What videos gained in views over windows of so many days, all of which end on one day; in the windows' order.
+/// Reads the gains in views over windows of so many days, all ending on `end`; in the order of `windows`.
 pub async fn fetch_view_deltas(
     history: &HistoryReader,
     organization: Uuid,
@@ -119,66 +115,65 @@ pub async fn fetch_view_deltas(
     end: NaiveDate,
     windows: &[u16],
 ) -> Result<VideoGains<Vec<i64>>, Error> {
-    let end = stored_day(end);
-    let query = history.ask(organization, include_str!("video_deltas.sql")).param("end", end);
-    let first_day = |days: u16| history.first_kept(end + Days::new(1) - Days::new(days.into()));
-    let longest = first_day(windows.iter().copied().max().unwrap_or_default());
-    let gains = look_back(query, videos, longest, |snapshots| {
-        let gained: Vec<_> = windows.iter().map(|days| snapshots.gained(0, first_day(*days))).collect();
-        (gained.iter().map(|gained| gained.gain).collect(), gained.iter().all(|gained| gained.settled))
-    });
-    gains.await.map(|gains| gains.observed(history))
+    let end = clamp_day(end);
+    let first_day = |days: u16| history.clip_day(end + Days::new(1) - Days::new(days.into()));
+    let start = first_day(windows.iter().copied().max().unwrap_or_default());
+    let range = SnapshotRange { sql: include_str!("video_deltas.sql"), start, end };
+    let compute = |video: VideoSnapshots<'_>| {
+        let gains: Vec<_> = windows.iter().map(|days| video.gain_since(first_day(*days), 0)).collect();
+        (gains.iter().map(|gain| gain.gain).collect(), gains.iter().all(|gain| gain.is_final))
+    };
+    fetch_gains(history, organization, videos, range, compute).await
 }
 
-/// Asks about videos whose windows begin on a day or later. `read` says what a history gained, and whether no snapshot
-/// before those that were looked at could change that.
-///
-/// Most videos were observed shortly before that day, so that is looked at first and costs the same however long the
-/// history is; only the others are looked up in all of theirs.
-async fn look_back<T>(
-    query: Query,
-    videos: &[VideoRef],
+/// The snapshots to read: `sql` up to `end`, for windows that start on `start` or later.
+#[derive(Clone, Copy)]
+struct SnapshotRange {
+    sql: &'static str,
     start: NaiveDate,
-    read: impl Fn(Snapshots<'_>) -> (T, bool),
+    end: NaiveDate,
+}
+
+/// Reads snapshots and computes gains from them; `compute` also returns whether earlier snapshots cannot change the result.
+///
+/// First reads snapshots since shortly before the windows, which costs the same however long the history is; then the
+/// whole history of the videos whose gains these do not decide.
+async fn fetch_gains<T>(
+    history: &HistoryReader,
+    organization: Uuid,
+    videos: &[VideoRef],
+    range: SnapshotRange,
+    compute: impl Fn(VideoSnapshots<'_>) -> (T, bool),
 ) -> Result<VideoGains<T>, Error> {
     let mut gains = VideoGains::default();
-    let first = look(&query, videos, start - FIRST_LOOK, &read, &mut gains).await?;
-    look(&query, &first, NaiveDate::default(), |history| (read(history).0, true), &mut gains).await?;
-    Ok(gains)
-}
-
-/// Looks at the snapshots since a day, and says which videos have to be looked up further back.
-async fn look<T>(
-    query: &Query,
-    videos: &[VideoRef],
-    since: NaiveDate,
-    read: impl Fn(Snapshots<'_>) -> (T, bool),
-    gains: &mut VideoGains<T>,
-) -> Result<Vec<VideoRef>, Error> {
-    if videos.is_empty() {
-        return Ok(Vec::new());
-    }
-    let places: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-    let snapshots = snapshots(query.clone().param("videos", places).param("since", since)).await?;
-    let histories = snapshots.chunk_by(|one, next| one.video_id == next.video_id);
-    let histories: HashMap<_, _> =
-        histories.map(|snapshots| (snapshots[0].video_id.cast_signed(), snapshots)).collect();
-    let mut others = Vec::new();
-    for video in videos {
-        let is_whole = video.tracked_since.is_some_and(|first| first >= since);
-        let Some(snapshots) = histories.get(&video.internal_id).copied() else {
-            if !is_whole {
-                others.push(*video);
-            }
-            continue;
-        };
-        let (gained, settled) = read(Snapshots { snapshots, from_zero: video.from_zero });
-        if settled || is_whole {
-            gains.of.insert(video.internal_id, gained);
-            gains.as_of = gains.as_of.max(snapshots.iter().map(|snapshot| snapshot.observed_at).max());
-        } else {
-            others.push(*video);
+    let mut pending = videos.to_vec();
+    for since in [range.start - LOOKBACK, NaiveDate::default()] {
+        if pending.is_empty() {
+            break;
         }
+        let keys: Vec<_> = pending.iter().map(|video| (video.subject_id, video.internal_id)).collect();
+        let rows = history.fetch_all(organization, range.sql, |query| {
+            query.param("videos", keys).param("since", since).param("end", range.end)
+        });
+        let rows: Vec<Snapshot> = deduplicate(rows.await?);
+        let by_video: HashMap<_, _> = rows
+            .chunk_by(|one, next| one.video_id == next.video_id)
+            .map(|snapshots| (snapshots[0].video_id.cast_signed(), snapshots))
+            .collect();
+        pending.retain(|video| {
+            let is_complete =
+                since == NaiveDate::default() || video.tracked_since.is_some_and(|first| first >= since);
+            let Some(snapshots) = by_video.get(&video.internal_id).copied() else { return !is_complete };
+            let video_snapshots = VideoSnapshots { snapshots, from_zero: video.from_zero };
+            let (gained, is_final) = compute(video_snapshots);
+            if !is_final && !is_complete {
+                return true;
+            }
+            gains.by_internal_id.insert(video.internal_id, gained);
+            gains.as_of = gains.as_of.max(video_snapshots.latest_observation());
+            false
+        });
     }
-    Ok(others)
+    gains.as_of = history.clip_observation(gains.as_of);
+    Ok(gains)
 }

@@ -1,11 +1,11 @@
-//! Statements to ClickHouse as traces and metrics see them, each with the bound on its time. Their texts are the program's:
-//! whoever makes one at run time vouches for it (`AssertSqlSafe`), as to Postgres.
+//! Runs statements on ClickHouse: each has a timeout and is recorded by traces and metrics.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-use clickhouse::query::Query;
-use clickhouse::{Client, RowOwned, RowRead};
+use clickhouse::error::Error as ClickhouseError;
+use clickhouse::query::{Query, RowCursor};
+use clickhouse::{Client, RowOwned, RowRead, RowWrite};
 use sqlx::SqlSafeStr;
 use tracing::Instrument;
 
@@ -14,8 +14,21 @@ use crate::store::Error;
 use crate::store::clickhouse::cluster;
 use crate::telemetry::trace::{self, StatementTelemetry};
 
-/// How much longer than ClickHouse may take for it an answer may take to arrive.
-const GRACE: Duration = Duration::from_secs(5);
+/// How much longer than ClickHouse's own time limit the client waits for a response.
+const RESPONSE_GRACE: Duration = Duration::from_secs(5);
+
+/// ClickHouse aborts a statement after `execution`, the client stops waiting after `response`.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct Timeout {
+    pub execution: Duration,
+    pub response: Duration,
+}
+
+impl From<Duration> for Timeout {
+    fn from(execution: Duration) -> Self {
+        Timeout { execution, response: execution + RESPONSE_GRACE }
+    }
+}
 
 /// A client of ClickHouse's HTTP interface. Opens no connection yet.
 pub fn connect(args: &ClickhouseArgs) -> Client {
@@ -27,11 +40,95 @@ pub fn connect(args: &ClickhouseArgs) -> Client {
     cluster::configure(client, &args.clickhouse_cluster)
 }
 
-/// The client by which ClickHouse tells what it does for a statement as a part of that.
-pub(in crate::store) fn with_trace_headers<'a>(
-    client: &'a Client,
-    statement: &StatementTelemetry,
-) -> Cow<'a, Client> {
+/// Runs a statement that returns no rows.
+pub(in crate::store) async fn execute(
+    client: &Client,
+    sql: impl SqlSafeStr,
+    timeout: impl Into<Timeout>,
+    bind: impl FnOnce(Query) -> Query,
+) -> Result<(), Error> {
+    let timeout = timeout.into();
+    let (statement, query) = prepare(client, sql, timeout);
+    finish(statement, timeout, bind(query).execute()).await
+}
+
+/// Runs a query and returns its rows.
+pub(in crate::store) async fn fetch_all<T: RowOwned + RowRead>(
+    client: &Client,
+    sql: impl SqlSafeStr,
+    timeout: impl Into<Timeout>,
+    bind: impl FnOnce(Query) -> Query,
+) -> Result<Vec<T>, Error> {
+    let timeout = timeout.into();
+    let (statement, query) = prepare(client, sql, timeout);
+    finish(statement, timeout, bind(query).fetch_all()).await
+}
+
+/// Runs a query that returns one row.
+pub(in crate::store) async fn fetch_one<T: RowOwned + RowRead>(
+    client: &Client,
+    sql: impl SqlSafeStr,
+    timeout: impl Into<Timeout>,
+    bind: impl FnOnce(Query) -> Query,
+) -> Result<T, Error> {
+    let timeout = timeout.into();
+    let (statement, query) = prepare(client, sql, timeout);
+    finish(statement, timeout, bind(query).fetch_one()).await
+}
+
+/// Runs a query whose rows are read one by one with [`next_row`]; not recorded.
+pub(in crate::store) fn stream<T: RowOwned + RowRead>(
+    client: &Client,
+    sql: &'static str,
+    timeout: Duration,
+    bind: impl FnOnce(Query) -> Query,
+) -> Result<RowCursor<T>, Error> {
+    Ok(bind(limited(client.query_raw(sql), timeout)).fetch()?)
+}
+
+/// The next row of a stream; fails if none arrives within the timeout.
+pub(in crate::store) async fn next_row<T: RowOwned + RowRead>(
+    rows: &mut RowCursor<T>,
+    timeout: Duration,
+) -> Result<Option<T>, Error> {
+    Ok(tokio::time::timeout(timeout, rows.next()).await.unwrap_or(Err(ClickhouseError::TimedOut))?)
+}
+
+/// Inserts rows, if there are any.
+pub(in crate::store) async fn insert<T: RowOwned + RowWrite>(
+    client: &Client,
+    table: &str,
+    rows: &[T],
+    timeout: Duration,
+) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let statement = StatementTelemetry::begin(&format_args!("insert into {table}"));
+    let client = with_trace_headers(client, &statement);
+    let inserted = async {
+        let mut insert = client.insert::<T>(table).await?;
+        for row in rows {
+            insert.write(row).await?;
+        }
+        insert.end().await
+    };
+    finish(statement, Timeout { execution: timeout, response: timeout }, inserted).await
+}
+
+fn prepare(client: &Client, sql: impl SqlSafeStr, timeout: Timeout) -> (StatementTelemetry, Query) {
+    let sql = sql.into_sql_str();
+    let statement = StatementTelemetry::begin(&sql.as_str());
+    let query = with_trace_headers(client, &statement).query_raw(sql.as_str());
+    (statement, limited(query, timeout.execution))
+}
+
+fn limited(query: Query, timeout: Duration) -> Query {
+    query.with_setting("max_execution_time", timeout.as_secs().to_string())
+}
+
+/// A client whose requests continue the statement's trace in ClickHouse.
+fn with_trace_headers<'a>(client: &'a Client, statement: &StatementTelemetry) -> Cow<'a, Client> {
     let mut client = Cow::Borrowed(client);
     for (name, value) in &trace::propagation_headers(&statement.span) {
         if let Ok(value) = value.to_str() {
@@ -41,65 +138,22 @@ pub(in crate::store) fn with_trace_headers<'a>(
     client
 }
 
-/// Waits for a statement no longer than it may take.
-pub(in crate::store) async fn finish<T>(
+async fn finish<T>(
     statement: StatementTelemetry,
-    limit: Duration,
-    work: impl Future<Output = clickhouse::error::Result<T>>,
+    timeout: Timeout,
+    response: impl Future<Output = clickhouse::error::Result<T>>,
 ) -> Result<T, Error> {
-    let done = tokio::time::timeout(limit, work.instrument(statement.span.clone())).await;
-    let done = done.unwrap_or(Err(clickhouse::error::Error::TimedOut));
-    statement.end(done.as_ref().err().map(kind));
-    Ok(done?)
+    let response = tokio::time::timeout(timeout.response, response.instrument(statement.span.clone())).await;
+    let response = response.unwrap_or(Err(ClickhouseError::TimedOut));
+    statement.end(response.as_ref().err().map(metric_label));
+    Ok(response?)
 }
 
-/// A statement on its way, which ClickHouse ends by itself when it takes longer than it may.
-fn begun(on: &Client, sql: impl SqlSafeStr, limit: Duration) -> (StatementTelemetry, Query) {
-    let sql = sql.into_sql_str();
-    let statement = StatementTelemetry::begin(&sql.as_str());
-    let query = with_trace_headers(on, &statement).query_raw(sql.as_str());
-    (statement, query.with_setting("max_execution_time", limit.as_secs().to_string()))
-}
-
-/// Has ClickHouse do something within a time.
-pub(in crate::store) async fn execute(
-    client: &Client,
-    sql: impl SqlSafeStr,
-    limit: Duration,
-    bind: impl FnOnce(Query) -> Query,
-) -> Result<(), Error> {
-    let (statement, query) = begun(client, sql, limit);
-    finish(statement, limit + GRACE, bind(query).execute()).await
-}
-
-/// The rows that a question is answered with within a time.
-pub(in crate::store) async fn fetch_all<T: RowOwned + RowRead>(
-    client: &Client,
-    sql: impl SqlSafeStr,
-    limit: Duration,
-    bind: impl FnOnce(Query) -> Query,
-) -> Result<Vec<T>, Error> {
-    let (statement, query) = begun(client, sql, limit);
-    finish(statement, limit + GRACE, bind(query).fetch_all()).await
-}
-
-/// The one row that a question is answered with within a time.
-pub(in crate::store) async fn fetch_one<T: RowOwned + RowRead>(
-    client: &Client,
-    sql: impl SqlSafeStr,
-    limit: Duration,
-    bind: impl FnOnce(Query) -> Query,
-) -> Result<T, Error> {
-    let (statement, query) = begun(client, sql, limit);
-    finish(statement, limit + GRACE, bind(query).fetch_one()).await
-}
-
-/// The kinds of failures that metrics tell apart.
-fn kind(error: &clickhouse::error::Error) -> &'static str {
+fn metric_label(error: &ClickhouseError) -> &'static str {
     match error {
-        clickhouse::error::Error::TimedOut => "timeout",
-        clickhouse::error::Error::Network(_) => "network",
-        clickhouse::error::Error::BadResponse(_) => "refused",
+        ClickhouseError::TimedOut => "timeout",
+        ClickhouseError::Network(_) => "network",
+        ClickhouseError::BadResponse(_) => "refused",
         _ => "other",
     }
 }

@@ -1,4 +1,4 @@
-//! ClickHouse access: the client, the writer of history, the rollup, users for data teams, and clusters.
+//! ClickHouse access: the client, the history writer, the rollup, users for data teams, and clusters.
 
 pub mod client;
 pub mod cluster;

@@ -288,7 +288,7 @@ pub async fn compact(client: &Client, cutoff: &Cutoff, subjects: &[i64]) -> Resu
     let scope = "org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} AND date < {since:Date}";
     for table in &SNAPSHOT_TABLES {
         for sql in [table.complete_last(scope), table.clear_first(scope)] {
-            let sql = cluster::insert_on_each_shard(client, &sql);
+            let sql = cluster::insert_on_each_shard(client, &sql)?;
             execute(client, &sql, |query| {
                 query
                     .param("org", cutoff.organization)

@@ -10,4 +10,5 @@ pub mod links;
 pub mod organizations;
 pub mod post_days;
 pub mod rate_limits;
+pub mod subjects;
 pub mod videos;

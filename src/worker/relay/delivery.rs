@@ -10,8 +10,8 @@ use crate::app::Databases;
 use crate::failpoint;
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::{self, RecomputeMode, Subject, dimensions};
-use crate::store::clickhouse::rollup;
 use crate::store::outbox::{Delivery, RelayLock};
+use crate::store::records::subjects;
 use crate::worker::chunks::Chunks;
 use crate::worker::timeout;
 
@@ -47,7 +47,7 @@ pub(super) async fn deliver(
     failpoint::reached("relay-snapshots");
     recompute(client, lock, &plan.affected, number, mode).await?;
     let (existing, removed) =
-        timeout::long(rollup::partition_by_existence(&databases.pg, plan.rebuilt)).await?;
+        timeout::long(subjects::partition_by_existence(&databases.pg, plan.rebuilt)).await?;
     recompute(client, lock, &existing, number, RecomputeMode::AllDays).await?;
     history_writer::clear_rollup(client, &removed, number).await?;
     failpoint::reached("relay-rollup");

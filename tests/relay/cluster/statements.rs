@@ -16,7 +16,7 @@ async fn assert_parses(client: &Client, statement: &str) {
         .query_raw(&tree)
         .param("subjects", Vec::<(Uuid, u64)>::new())
         .param("version", 1)
-        .param("anew", false)
+        .param("all_days", false)
         .param("org", Uuid::nil())
         .param("first", 1)
         .param("comment", "retention")
@@ -51,7 +51,7 @@ async fn each_schema_file_has_replicated_and_distributed_tables() {
             table.name
         );
         assert!(local.to_lowercase().contains(&replicated.to_lowercase()), "{local}");
-        let engine = format!("Distributed('main', 'tidemark', '{}_local', {} % 4)", table.name, table.shard);
+        let engine = format!("Distributed('main', 'tidemark', '{}_local', {} % 4)", table.name, table.sharding_key);
         assert!(distributed.contains(&engine), "{distributed}");
         assert!(distributed.contains(&format!("AS `tidemark`.`{}_local`", table.name)), "{distributed}");
         // Rows that replace each other have the same key, so the sharding key has to be part of it.
@@ -60,12 +60,12 @@ async fn each_schema_file_has_replicated_and_distributed_tables() {
         let words = |text: &str| -> BTreeSet<String> {
             text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect()
         };
-        let columns = table.shard.strip_prefix("cityHash64").unwrap();
+        let columns = table.sharding_key.strip_prefix("cityHash64").unwrap();
         assert!(
             words(columns).is_subset(&words(&format!("({key})"))),
             "{}: {} of {key}",
             table.name,
-            table.shard
+            table.sharding_key
         );
         // The shard's table has everything else of the file.
         if file.ends_with(".sql") {
@@ -96,7 +96,7 @@ async fn statements_adapted_for_a_cluster_parse() {
     let client = &Stack::shared().databases.clickhouse;
     let cluster_client = cluster::configure(Client::default().with_database("tidemark"), "main");
     let recompute = include_str!("../../../src/store/clickhouse/history_writer/recompute.sql");
-    assert_parses(client, &cluster::insert_on_each_shard(&cluster_client, recompute)).await;
+    assert_parses(client, &cluster::insert_on_each_shard(&cluster_client, recompute).unwrap()).await;
     assert_parses(client, &cluster::pending_writes(&cluster_client, "")).await;
     assert_parses(client, &cluster::inserts_with_comment(&cluster_client, "")).await;
     for change in [
@@ -105,7 +105,7 @@ async fn statements_adapted_for_a_cluster_parse() {
         "OPTIMIZE TABLE video_snapshots FINAL",
         "TRUNCATE TABLE relay_position",
     ] {
-        let change = cluster::on_every_shard(&cluster_client, change);
+        let change = cluster::on_every_shard(&cluster_client, change).unwrap();
         assert!(change.contains("_local` ON CLUSTER `main`"), "{change}");
         assert_parses(client, &change).await;
     }

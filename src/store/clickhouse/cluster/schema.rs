@@ -1,45 +1,42 @@
-//! The files of `schemas/` on a cluster: the same columns, keys and settings, with a replicated table on each shard and one
-//! over all of them. The files themselves know nothing of it.
+//! The statements of `schemas/` for a cluster: each table becomes a replicated one per shard and a Distributed one over all.
 
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 
-use super::text::{Pieces, table};
-use super::{Cluster, Table};
+use super::settings::Cluster;
+use super::tables::{Table, find_table};
+use super::tokens::{Tokens, UnsupportedStatement};
 
 /// Why a cluster cannot have the schema.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error("clickhouse has no cluster {0:?}: set TIDEMARK_CLICKHOUSE_CLUSTER to a name in system.clusters")]
+    UnknownCluster(String),
     #[error(
-        "clickhouse knows no cluster {0:?}: TIDEMARK_CLICKHOUSE_CLUSTER takes a name that stands in system.clusters"
+        "a shard of cluster {cluster:?} has {replicas} replicas: define at most two, because a third may lag behind writes"
     )]
-    Unknown(String),
+    TooManyReplicas { cluster: String, replicas: u32 },
     #[error(
-        "a shard of cluster {cluster:?} has {replicas} replicas: define it with at most two, because with more of them \
-         one may lag behind what was written"
+        "cluster {0:?} lacks internal_replication: set it to true for every shard, or rows are written twice"
     )]
-    Replicas { cluster: String, replicas: u32 },
+    NoInternalReplication(String),
     #[error(
-        "cluster {0:?} is defined without internal_replication: set it to true for every shard, or rows are written twice"
+        "the tables of database {database:?} have {expected} shards, cluster {cluster:?} has {shards}: restore the missing \
+         shards in their old order"
     )]
-    Replication(String),
+    MissingShards { cluster: String, database: String, expected: u32, shards: u32 },
     #[error(
-        "the tables of database {database:?} are cut into {made} shards and cluster {cluster:?} has {shards}: put the \
-         missing ones back, in the order they had"
+        "database {0:?} has the tables of a single server: set another TIDEMARK_CLICKHOUSE_DATABASE and move the history \
+         (docs/growing.md)"
     )]
-    Shards { cluster: String, database: String, made: u32, shards: u32 },
-    #[error(
-        "database {0:?} holds the tables of a single server: name another one with TIDEMARK_CLICKHOUSE_DATABASE, and \
-         bring the history over as docs/growing.md says"
-    )]
-    Single(String),
-    #[error("a cluster is not prepared for `{0}`: store::cluster says how statements are made to fit")]
-    Unprepared(String),
+    SingleServerTables(String),
+    #[error(transparent)]
+    Unsupported(#[from] UnsupportedStatement),
     #[error(transparent)]
     Clickhouse(#[from] clickhouse::error::Error),
 }
 
-/// How the tables lie: on a single server, or cut into so many shards.
+/// Where the tables are: on a single server, or sharded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
     Single,
@@ -47,18 +44,18 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Looks how a database lies or, where it has no tables yet, has to lie. The number of shards never changes: rows that
-    /// replace each other have to come to the same one. A cluster that has grown keeps the new ones empty.
+    /// Detects the layout of a database or, while it has no tables, the one that they will have. The number of shards never
+    /// changes, because rows that replace each other must stay on one shard: shards added later stay empty.
     pub async fn detect(client: &Client, database: &str) -> Result<Self, Error> {
         #[derive(Row, Deserialize)]
-        struct Defined {
+        struct Definition {
             shards: u32,
             replicas: u32,
             is_replicated: bool,
         }
-        let Some(Cluster { name, .. }) = Cluster::of(client) else { return Ok(Layout::Single) };
+        let Some(Cluster { name, .. }) = Cluster::from_client(client) else { return Ok(Layout::Single) };
         let cluster = name.to_owned();
-        let defined: Defined = client
+        let Definition { shards, replicas, is_replicated } = client
             .query_raw(
                 "select toUInt32(uniqExact(shard_num)) as shards, toUInt32(max(replica_num)) as replicas,
                         min(internal_replication) = 1 as is_replicated
@@ -67,17 +64,16 @@ impl Layout {
             .param("cluster", name)
             .fetch_one()
             .await?;
-        let Defined { shards, replicas, is_replicated } = defined;
         if shards == 0 {
-            return Err(Error::Unknown(cluster));
+            return Err(Error::UnknownCluster(cluster));
         }
         if replicas > 2 {
-            return Err(Error::Replicas { cluster, replicas });
+            return Err(Error::TooManyReplicas { cluster, replicas });
         }
         if !is_replicated {
-            return Err(Error::Replication(cluster));
+            return Err(Error::NoInternalReplication(cluster));
         }
-        let made: Option<String> = client
+        let engine: Option<String> = client
             .query_raw(
                 "select engine_full from system.tables
                  where database = {database:String} and name = 'schema_migrations'",
@@ -85,118 +81,119 @@ impl Layout {
             .param("database", database)
             .fetch_optional()
             .await?;
-        let made = match made.as_deref().map(shards_of) {
+        let shards = match engine.as_deref().map(parse_shards) {
             None => shards,
-            Some(None) => return Err(Error::Single(database.to_owned())),
-            Some(Some(made)) if made > shards => {
-                return Err(Error::Shards { cluster, database: database.to_owned(), made, shards });
+            Some(None) => return Err(Error::SingleServerTables(database.to_owned())),
+            Some(Some(expected)) if expected > shards => {
+                return Err(Error::MissingShards {
+                    cluster,
+                    database: database.to_owned(),
+                    expected,
+                    shards,
+                });
             }
-            Some(Some(made)) => made,
+            Some(Some(expected)) => expected,
         };
-        Ok(Layout::Sharded { cluster, database: database.to_owned(), shards: made })
+        Ok(Layout::Sharded { cluster, database: database.to_owned(), shards })
     }
 
-    /// Whether statements that were applied before have to run again, for nodes that have joined since.
+    /// A cluster may have gained nodes, which lack statements that were applied before.
     pub fn is_sharded(&self) -> bool {
         matches!(self, Layout::Sharded { .. })
     }
 
-    /// The statements that a statement of the schema comes to.
-    pub fn render(&self, sql: &str) -> Result<Vec<String>, Error> {
+    /// Renders a statement of the schema as the statements to run.
+    pub fn render(&self, sql: &str) -> Result<Vec<String>, UnsupportedStatement> {
         match self {
             Layout::Single => Ok(vec![sql.to_owned()]),
             Layout::Sharded { cluster, database, shards } => {
-                let rendered = Cluster { name: cluster, database }.render(sql, *shards);
-                rendered.ok_or_else(|| Error::Unprepared(first_line(sql)))
+                Cluster { name: cluster, database }.render(sql, *shards)
             }
         }
     }
 }
 
-/// The number of shards by which a Distributed table was cut, if it is one.
-fn shards_of(engine: &str) -> Option<u32> {
+/// The number of shards in the definition of a Distributed table; None for another engine.
+fn parse_shards(engine: &str) -> Option<u32> {
     engine.starts_with("Distributed(").then_some(())?;
-    let (_, behind) = engine.rsplit_once(" % ")?;
-    behind.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
-}
-
-fn first_line(sql: &str) -> String {
-    let code = sql.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("--"));
-    code.unwrap_or_default().to_owned()
+    let (_, modulus) = engine.rsplit_once(" % ")?;
+    modulus.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
 }
 
 impl Cluster<'_> {
-    /// None for what it does not know.
-    fn render(&self, sql: &str, shards: u32) -> Option<Vec<String>> {
-        let pieces = Pieces::of(sql);
-        if pieces.says(0, "CREATE TABLE IF NOT EXISTS") {
-            let table = table(pieces.at(5))?;
-            return Some(vec![self.local_table(&pieces, table)?, self.whole_table(&pieces, table, shards)?]);
+    fn render(&self, sql: &str, shards: u32) -> Result<Vec<String>, UnsupportedStatement> {
+        let tokens = Tokens::parse(sql);
+        if tokens.matches(0, "ALTER TABLE") {
+            return self.render_alter(sql, &tokens);
         }
-        if pieces.says(0, "CREATE DATABASE IF NOT EXISTS") {
-            return self.everywhere(&pieces, 5);
-        }
-        for start in ["CREATE OR REPLACE VIEW", "CREATE VIEW IF NOT EXISTS"] {
-            if pieces.says(0, start) {
-                return self.everywhere(&pieces, start.split(' ').count());
-            }
-        }
-        if pieces.says(0, "ALTER TABLE") {
-            let table = table(pieces.at(2))?;
-            let local = self.on_every_shard(sql);
-            // Columns are those of both tables, everything else is the files' own business.
-            if pieces.says(4, "COLUMN") || pieces.says(3, "MODIFY COMMENT") {
-                let whole = local.replacen(&self.local(table.name), &self.whole(table.name), 1);
-                return Some(vec![local, whole]);
-            }
-            return Some(vec![local]);
-        }
-        None
+        let rendered = if tokens.matches(0, "CREATE TABLE IF NOT EXISTS") {
+            find_table(tokens.get(5)).and_then(|table| {
+                let local = self.local_table(&tokens, table)?;
+                Some(vec![local, self.distributed_table(&tokens, table, shards)])
+            })
+        } else {
+            ["CREATE DATABASE IF NOT EXISTS", "CREATE OR REPLACE VIEW", "CREATE VIEW IF NOT EXISTS"]
+                .into_iter()
+                .find(|start| tokens.matches(0, start))
+                .and_then(|start| self.on_every_node(&tokens, start.split(' ').count()))
+        };
+        rendered.ok_or_else(|| UnsupportedStatement::new(sql))
     }
 
-    /// The same statement on every node: the name that begins with a piece of code may be in several parts.
-    fn everywhere(&self, pieces: &Pieces<'_>, name: usize) -> Option<Vec<String>> {
-        let start = *pieces.code.get(name)?;
-        let is_end = |piece: &&str| piece.starts_with(char::is_whitespace) || *piece == "(" || *piece == ";";
-        let behind = pieces.all[start..].iter().position(is_end).map_or(pieces.all.len(), |end| start + end);
-        let (named, rest) = (pieces.all[..behind].concat(), pieces.all[behind..].concat());
+    fn render_alter(&self, sql: &str, tokens: &Tokens<'_>) -> Result<Vec<String>, UnsupportedStatement> {
+        let local = self.on_every_shard(sql)?;
+        let table = find_table(tokens.get(2)).ok_or_else(|| UnsupportedStatement::new(sql))?;
+        // Both tables have the columns; everything else concerns the stored rows.
+        if tokens.matches(4, "COLUMN") || tokens.matches(3, "MODIFY COMMENT") {
+            let distributed = local.replacen(&self.local(table.name), &self.distributed(table.name), 1);
+            return Ok(vec![local, distributed]);
+        }
+        Ok(vec![local])
+    }
+
+    /// Adds ON CLUSTER after the name that starts at a token and may have several parts.
+    fn on_every_node(&self, tokens: &Tokens<'_>, name: usize) -> Option<Vec<String>> {
+        let start = *tokens.code.get(name)?;
+        let is_end = |token: &&str| token.starts_with(char::is_whitespace) || *token == "(" || *token == ";";
+        let end = tokens.all[start..].iter().position(is_end).map_or(tokens.all.len(), |end| start + end);
+        let (named, rest) = (tokens.all[..end].concat(), tokens.all[end..].concat());
         Some(vec![format!("{named} {}{rest}", self.on_cluster())])
     }
 
-    /// The table of a shard: that of the file, replicated.
-    fn local_table(&self, pieces: &Pieces<'_>, table: &Table) -> Option<String> {
-        let engine = pieces.outside("ENGINE =")? + 2;
-        let family = pieces.at(engine);
+    /// The table of one shard: as in the file, but replicated. None if its engine has no replicated form.
+    fn local_table(&self, tokens: &Tokens<'_>, table: &Table) -> Option<String> {
+        let engine = tokens.find_at_top_level("ENGINE =")? + 2;
+        let family = tokens.get(engine);
         if !family.ends_with("MergeTree") || family.starts_with("Replicated") {
             return None;
         }
         let path = format!("/clickhouse/tables/{{shard}}/{}/{}", self.database, table.name);
         let replicated = format!("Replicated{family}('{path}', '{{replica}}'");
-        let mut texts = pieces.texts();
-        pieces.put(&mut texts, 5, format!("{} {}", self.local(table.name), self.on_cluster()));
-        if pieces.at(engine + 1) != "(" {
-            pieces.put(&mut texts, engine, replicated + ")");
+        let mut texts = tokens.to_texts();
+        tokens.replace(&mut texts, 5, format!("{} {}", self.local(table.name), self.on_cluster()));
+        if tokens.get(engine + 1) == "(" {
+            tokens.replace(&mut texts, engine, replicated);
+            let comma = if tokens.get(engine + 2) == ")" { "" } else { ", " };
+            tokens.replace(&mut texts, engine + 1, comma.to_owned());
         } else {
-            pieces.put(&mut texts, engine, replicated);
-            let comma = if pieces.at(engine + 2) == ")" { "" } else { ", " };
-            pieces.put(&mut texts, engine + 1, comma.to_owned());
+            tokens.replace(&mut texts, engine, replicated + ")");
         }
         Some(texts.concat())
     }
 
-    /// All shards together.
-    fn whole_table(&self, pieces: &Pieces<'_>, table: &Table, shards: u32) -> Option<String> {
+    /// The table over all shards.
+    fn distributed_table(&self, tokens: &Tokens<'_>, table: &Table, shards: u32) -> String {
         let Cluster { name: cluster, database } = self;
-        let Table { name, shard } = table;
-        let comment = pieces.outside("COMMENT").map(|n| format!("\nCOMMENT {}", pieces.at(n + 1)));
-        Some(format!(
+        let Table { name, sharding_key } = table;
+        let comment = tokens.find_at_top_level("COMMENT").map(|n| format!("\nCOMMENT {}", tokens.get(n + 1)));
+        format!(
             "CREATE TABLE IF NOT EXISTS {} {} AS {}\n\
-             ENGINE = Distributed('{cluster}', '{database}', '{name}_local', {shard} % {shards}){}",
-            self.whole(name),
+             ENGINE = Distributed('{cluster}', '{database}', '{name}_local', {sharding_key} % {shards}){}",
+            self.distributed(name),
             self.on_cluster(),
             self.local(name),
             comment.unwrap_or_default(),
-        ))
+        )
     }
 }
 
@@ -209,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_replicated_on_its_shard_and_one_over_all_stands_before_it() {
-        let file = "-- Facts, ENGINE = nothing\nCREATE TABLE IF NOT EXISTS video_snapshots\n(\n    org_id UUID COMMENT \
+    fn table_becomes_a_replicated_and_a_distributed_one() {
+        let file = "-- Snapshots, ENGINE = nothing\nCREATE TABLE IF NOT EXISTS video_snapshots\n(\n    org_id UUID COMMENT \
                     'ENGINE = none'\n)\nENGINE = ReplacingMergeTree(observed_at, is_deleted)\nORDER BY org_id\nSETTINGS \
                     fsync_after_insert = 1\nCOMMENT 'It''s all'\n";
         assert_eq!(
             sharded().render(file).unwrap(),
             [
-                "-- Facts, ENGINE = nothing\nCREATE TABLE IF NOT EXISTS `tidemark`.`video_snapshots_local` ON CLUSTER \
+                "-- Snapshots, ENGINE = nothing\nCREATE TABLE IF NOT EXISTS `tidemark`.`video_snapshots_local` ON CLUSTER \
                  `main`\n(\n    org_id UUID COMMENT 'ENGINE = none'\n)\nENGINE = \
                  ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tidemark/video_snapshots', '{replica}', \
                  observed_at, is_deleted)\nORDER BY org_id\nSETTINGS fsync_after_insert = 1\nCOMMENT 'It''s all'\n",
@@ -229,16 +226,16 @@ mod tests {
     }
 
     #[test]
-    fn engines_without_arguments_and_names_in_parts_have_their_forms() {
+    fn engines_without_arguments_and_qualified_names_are_adapted() {
         let one = |sql: &str| sharded().render(sql).unwrap().remove(0);
         for engine in ["MergeTree", "MergeTree()", "MergeTree ( )"] {
-            let made = one(&format!(
+            let statement = one(&format!(
                 "create table if not exists relay_position (relay String) engine = {engine} order by relay"
             ));
-            assert!(made.contains(
+            assert!(statement.contains(
                 "ReplicatedMergeTree('/clickhouse/tables/{shard}/tidemark/relay_position', '{replica}'"
             ));
-            assert_eq!(made.matches('(').count(), made.matches(')').count(), "{made}");
+            assert_eq!(statement.matches('(').count(), statement.matches(')').count(), "{statement}");
         }
         assert_eq!(
             one("create database if not exists `tidemark`"),
@@ -253,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_change_in_both_tables_and_everything_else_where_the_rows_lie() {
+    fn column_changes_apply_to_both_tables_others_to_the_local() {
         let on = |table: &str, change: &str| {
             format!("ALTER TABLE `tidemark`.`{table}` ON CLUSTER `main` {change}")
         };
@@ -272,9 +269,9 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_thought_of_is_refused() {
+    fn unknown_statements_are_refused() {
         for sql in [
-            "CREATE TABLE IF NOT EXISTS a_new_one (x UInt8) ENGINE = MergeTree ORDER BY x",
+            "CREATE TABLE IF NOT EXISTS others (x UInt8) ENGINE = MergeTree ORDER BY x",
             "CREATE TABLE videos (x UInt8) ENGINE = MergeTree ORDER BY x",
             "CREATE TABLE IF NOT EXISTS videos (x UInt8) ENGINE = Log",
             "CREATE MATERIALIZED VIEW v TO videos AS SELECT 1",
@@ -287,9 +284,12 @@ mod tests {
     }
 
     #[test]
-    fn a_table_tells_by_how_many_shards_it_was_cut() {
+    fn number_of_shards_is_read_from_the_engine() {
         let engine = "Distributed('main', 'tidemark', 'schema_migrations_local', cityHash64(version) % 12)";
-        assert_eq!(shards_of(engine), Some(12));
-        assert_eq!(shards_of("ReplacingMergeTree ORDER BY version SETTINGS index_granularity = 8192"), None);
+        assert_eq!(parse_shards(engine), Some(12));
+        assert_eq!(
+            parse_shards("ReplacingMergeTree ORDER BY version SETTINGS index_granularity = 8192"),
+            None
+        );
     }
 }

@@ -1,10 +1,8 @@
--- Copies the snapshots of videos to another subject (found on an account, left behind by a deleted one) or to another
--- video (two records of one post merge). Where both have a day the latest observation wins.
--- remove_moved_snapshots.sql for the same places then ends the move. Running it twice changes nothing, before that or after.
--- The old places are gone for good: a video that leaves an account gets a subject id that was never used before.
+-- Copies the snapshots of videos to another subject (discovered on an account, or its account was deleted) or to another
+-- video (two records of one post merge). Where both have a day, the latest observation wins. remove_moved_snapshots.sql
+-- completes the move. The old (subject, video) is never used again: a video that leaves an account gets a new subject id.
 --
--- moves  (organization, subject and video where the snapshots are, subject and video where they belong) of each; no place
---        is both in one run
+-- moves  (organization, old subject, old video, new subject, new video); none is both old and new in one run
 INSERT INTO video_snapshots
 (
     org_id, subject_id, video_id, date, observed_at,

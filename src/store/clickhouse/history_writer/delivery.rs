@@ -1,21 +1,24 @@
-//! The last delivery that ClickHouse has, as ClickHouse itself records it: lost or replaced files show a different one.
+//! The last delivery that ClickHouse has, recorded in ClickHouse itself: lost or replaced files show another number.
+
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 
-use super::SHORT;
 use crate::store::Error;
 use crate::store::clickhouse::client;
 
-/// The last delivery that ClickHouse has, and when it was made; number 0 when there is none.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The last delivery that ClickHouse has; number 0 and no time without any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordedDelivery {
     pub number: i64,
     pub applied_at: Option<DateTime<Utc>>,
 }
 
-/// Reads which delivery ClickHouse has.
+/// Reads the last delivery that ClickHouse has.
 pub async fn last_delivery(client: &Client) -> Result<RecordedDelivery, Error> {
     #[derive(Row, Deserialize)]
     struct Last {
@@ -24,15 +27,15 @@ pub async fn last_delivery(client: &Client) -> Result<RecordedDelivery, Error> {
         applied_at: DateTime<Utc>,
     }
     let last: Last =
-        client::fetch_one(client, include_str!("recorded_delivery.sql"), SHORT, |query| query).await?;
+        client::fetch_one(client, include_str!("last_delivery.sql"), TIMEOUT, |query| query).await?;
     let number = last.delivery.cast_signed();
     Ok(RecordedDelivery { number, applied_at: (number > 0).then_some(last.applied_at) })
 }
 
-/// Records a delivery after everything it brought, unless ClickHouse no longer stands at the one `before`: then it
-/// has lost files meanwhile, possibly some of this very delivery. Says whether it is recorded.
+/// Records a delivery, after everything else of it is written. Returns false, and records nothing, if the last recorded
+/// one is not `before`: ClickHouse has lost files meanwhile, maybe some of this very delivery.
 pub async fn record_delivery(client: &Client, before: i64, delivery: i64) -> Result<bool, Error> {
-    client::execute(client, include_str!("record_delivery.sql"), SHORT, |query| {
+    client::execute(client, include_str!("record_delivery.sql"), TIMEOUT, |query| {
         query.param("before", before).param("delivery", delivery)
     })
     .await?;

@@ -1,7 +1,7 @@
-//! The dimension tables in ClickHouse: what accounts, creators and videos are called and whose they are.
+//! The dimension tables: accounts, creators and videos in their current state.
 //!
-//! A change names the record; its state is read from Postgres when it is brought, so bringing it twice, or later
-//! than another change, ends the same. The number of the delivery decides which state stays.
+//! A change names the record only; its state is read from Postgres when it is written, so changes may be repeated and
+//! arrive in any order. Of several rows of a record the one with the highest delivery number wins.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,14 @@ use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
-use super::{NAMED, Subject, execute};
+use super::batch::{STATEMENT_TIMEOUT, Subject, execute_in_batches};
 use crate::store::Error;
+use crate::store::clickhouse::client;
 
-/// A record, under its organization.
+/// Organization and id in the API.
 pub type RecordKey = (Uuid, Uuid);
 
-/// Records whose state has to be brought.
+/// Records whose state has changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChangedRecords {
     pub accounts: BTreeSet<RecordKey>,
@@ -25,7 +26,7 @@ pub struct ChangedRecords {
     pub videos: BTreeSet<RecordKey>,
 }
 
-/// Records that are gone; accounts and videos by their internal ids.
+/// Deleted records; accounts and videos by their internal ids.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RemovedRecords {
     pub accounts: Vec<Subject>,
@@ -33,8 +34,8 @@ pub struct RemovedRecords {
     pub videos: Vec<(Uuid, i64)>,
 }
 
-/// Reads so many records from Postgres at a time.
-const CHUNK: usize = 5_000;
+/// Records per query to Postgres and per insert.
+const MAX_BATCH_ROWS: usize = 5_000;
 
 #[derive(Row, Serialize, sqlx::FromRow)]
 struct Account {
@@ -96,7 +97,7 @@ struct Video {
     version: u64,
 }
 
-/// Brings the present state of changed records; those that are gone bring their own removal.
+/// Writes the current state of changed records. Deleted ones are skipped: [`remove`] removes them.
 pub async fn write_changed(
     pg: &PgPool,
     client: &Client,
@@ -157,25 +158,29 @@ where
         + Unpin,
 {
     let records: Vec<_> = records.iter().copied().collect();
-    for some in records.chunks(CHUNK) {
-        let (organizations, ids): (Vec<_>, Vec<_>) = some.iter().copied().unzip();
+    for batch in records.chunks(MAX_BATCH_ROWS) {
+        let (organizations, ids): (Vec<_>, Vec<_>) = batch.iter().copied().unzip();
         let rows: Vec<T> =
             sqlx::query_as(select).bind(organizations).bind(ids).bind(delivery).fetch_all(pg).await?;
-        super::insert(client, table, &rows).await?;
+        client::insert(client, table, &rows, STATEMENT_TIMEOUT).await?;
     }
     Ok(())
 }
 
 /// Removes records from their tables.
 pub async fn remove(client: &Client, removed: &RemovedRecords, delivery: i64) -> Result<(), Error> {
-    for some in removed.accounts.chunks(NAMED) {
-        execute(client, include_str!("remove_accounts.sql"), "accounts", some, Some(delivery)).await?;
-    }
-    for some in removed.creators.chunks(NAMED) {
-        execute(client, include_str!("remove_creators.sql"), "creators", some, Some(delivery)).await?;
-    }
-    for some in removed.videos.chunks(NAMED) {
-        execute(client, include_str!("remove_videos.sql"), "videos", some, Some(delivery)).await?;
-    }
-    Ok(())
+    let RemovedRecords { accounts, creators, videos } = removed;
+    let version = Some(delivery);
+    execute_in_batches(client, include_str!("remove_accounts.sql"), "accounts", accounts, version).await?;
+    execute_in_batches(client, include_str!("remove_creators.sql"), "creators", creators, version).await?;
+    execute_in_batches(client, include_str!("remove_videos.sql"), "videos", videos, version).await
+}
+
+/// The highest internal id of an account or video, including deleted ones until a purge removes them.
+pub async fn highest_id(client: &Client) -> Result<i64, Error> {
+    let sql = "select max(id) from (
+                   select max(subject_id) as id from accounts
+                   union all select max(greatest(subject_id, video_id)) from videos)";
+    let highest: u64 = client::fetch_one(client, sql, STATEMENT_TIMEOUT, |query| query).await?;
+    Ok(highest.cast_signed())
 }

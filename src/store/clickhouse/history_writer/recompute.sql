@@ -1,12 +1,11 @@
--- Recomputes the rollup of whole subjects from their snapshots and writes the days that changed; a day without any
--- observation left is removed. Running it twice changes nothing.
--- Recomputes of one subject must not overlap, and `version` must never fall.
--- The rows of the snapshots' videos and accounts in the dimensions have to be there first (posted_at, platform).
+-- Recomputes the rollup of subjects from their snapshots and writes the days that changed; a day without any observation
+-- left is removed. Recomputes of one subject must not overlap, and `version` must never decrease. The rows of the snapshots'
+-- videos and accounts must be in the dimension tables before (posted_at, platform).
 --
--- subjects  (organization, subject) of each whose snapshots changed, or a posted_at of whose videos changed
--- version   number of the delivery
--- anew      true = every day is written, those that look unchanged and those that lost all their snapshots too, so that
---           nothing else that is written with a lower version, before this or after it, is seen
+-- subjects  (organization, subject) whose snapshots, or whose videos' posted_at, changed
+-- version   delivery number
+-- all_days  true = also writes days that look unchanged and days that lost all their snapshots, so that they replace
+--           every row with a lower version, written before or later
 INSERT INTO account_daily
 (
     org_id, date, subject_id, platform,
@@ -32,8 +31,8 @@ WITH
         GROUP BY org_id, subject_id
     ),
 
-    -- Each snapshot beside the counters last known before it. Arrays hold one element per counter, in the order of the
-    -- table; functions with ForEach go through them element by element and pass over nulls.
+    -- Each snapshot with the counters last known before it. Arrays hold one element per counter, in the order of the table;
+    -- functions with ForEach aggregate each element and skip nulls.
     video_steps AS
     (
         SELECT
@@ -69,7 +68,7 @@ WITH
     parts AS
     (
         -- A video posted on or after the start of tracking starts from zero: the counters of its first snapshot are gains.
-        -- Any other first known value is a base. An unknown posted_at is 1970-01-01 here, before every start.
+        -- Any other first known value is a base. A null posted_at becomes 1970-01-01, before every start.
         SELECT
             org_id, subject_id, date, video.platform AS platform, observed_at, true AS is_observed,
             CAST(NULL, 'Nullable(UInt64)') AS old_digest,
@@ -109,7 +108,7 @@ WITH
 
         UNION ALL
 
-        -- Days rolled up before: where nothing else speaks for a day, it is removed.
+        -- Days already in the rollup: one without any snapshot left is removed.
         SELECT
             org_id, subject_id, date, platform, toDateTime64(0, 6, 'UTC') AS observed_at, false AS is_observed,
             CAST(digest, 'Nullable(UInt64)') AS old_digest,
@@ -130,10 +129,10 @@ WITH
         FROM
         (
             SELECT DISTINCT org_id, subject_id, date FROM video_snapshots
-            WHERE {anew:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
+            WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
             UNION ALL
             SELECT DISTINCT org_id, subject_id, date FROM account_snapshots
-            WHERE {anew:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
+            WHERE {all_days:Bool} AND (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))} AND is_deleted = 1
         )
     ),
 
@@ -151,7 +150,7 @@ WITH
         GROUP BY org_id, subject_id, date
     ),
 
-    -- Where no video reports a counter that day it gains 0 if it is known by then, and is unknown otherwise.
+    -- A counter that no video reports on a day gains 0 if it was known before, and null otherwise.
     filled AS
     (
         SELECT
@@ -170,4 +169,4 @@ SELECT
     bases[1], bases[2], bases[3], bases[4], bases[5], bases[6], bases[7], bases[8], bases[9], bases[10],
     observed_at, digest, {version:UInt64}, NOT is_observed
 FROM filled
-WHERE {anew:Bool} OR NOT is_observed OR ifNull(old_digest != digest, true)
+WHERE {all_days:Bool} OR NOT is_observed OR ifNull(old_digest != digest, true)

@@ -1,6 +1,6 @@
--- Removes the profile snapshots of deleted accounts, for good. Running it twice changes nothing.
+-- Removes the profile snapshots of deleted accounts, for good.
 --
--- subjects  (organization, subject) of each deleted one
+-- subjects  (organization, subject)
 INSERT INTO account_snapshots (org_id, subject_id, date, observed_at, is_deleted)
 SELECT org_id, subject_id, date, toDateTime64('2299-12-31 23:59:59.999999', 6, 'UTC') AS observed_at, 1 AS is_deleted
 FROM account_snapshots FINAL

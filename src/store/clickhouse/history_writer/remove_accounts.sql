@@ -1,7 +1,7 @@
--- Removes accounts from their table. Running it twice changes nothing.
+-- Removes accounts.
 --
--- accounts  (organization, subject) of each
--- version   number of the delivery
+-- accounts  (organization, subject)
+-- version   delivery number
 INSERT INTO accounts
 SELECT * REPLACE ({version:UInt64} AS version, toUInt8(1) AS is_deleted)
 FROM accounts FINAL

@@ -1,7 +1,7 @@
--- Removes creators from their table. Running it twice changes nothing.
+-- Removes creators.
 --
--- creators  (organization, id) of each
--- version   number of the delivery
+-- creators  (organization, id)
+-- version   delivery number
 INSERT INTO creators
 SELECT * REPLACE ({version:UInt64} AS version, toUInt8(1) AS is_deleted)
 FROM creators FINAL

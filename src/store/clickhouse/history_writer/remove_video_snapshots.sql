@@ -1,7 +1,7 @@
--- Removes the video snapshots of deleted accounts and of deleted individually tracked videos, for good.
--- recompute.sql for the same subjects then empties their rollup. Running it twice changes nothing.
+-- Removes the video snapshots of deleted accounts and deleted individually tracked videos, for good. recompute.sql for the
+-- same subjects then empties their rollup.
 --
--- subjects  (organization, subject) of each deleted one
+-- subjects  (organization, subject)
 INSERT INTO video_snapshots (org_id, subject_id, video_id, date, observed_at, is_deleted)
 SELECT
     org_id, subject_id, video_id, date,

@@ -1,7 +1,7 @@
--- Removes videos from their table. Running it twice changes nothing.
+-- Removes videos.
 --
--- videos   (organization, internal id) of each
--- version  number of the delivery
+-- videos   (organization, internal id)
+-- version  delivery number
 INSERT INTO videos
 SELECT * REPLACE ({version:UInt64} AS version, toUInt8(1) AS is_deleted)
 FROM videos FINAL

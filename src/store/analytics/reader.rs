@@ -1,0 +1,121 @@
+//! Reads history from ClickHouse for requests: bounded, one organization at a time, and within its retention.
+
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use clickhouse::query::Query;
+use clickhouse::{Client, RowOwned, RowRead};
+use uuid::Uuid;
+
+use super::fair_limiter::FairLimiter;
+use super::scope::Part;
+use crate::model::period::Window;
+use crate::store::Error;
+use crate::store::clickhouse::client::{self, Timeout};
+
+/// A request has five seconds in all.
+const TIMEOUT: Timeout = Timeout { execution: Duration::from_secs(4), response: Duration::from_secs(4) };
+/// Far more than the largest query needs, and little enough that a few of them do no harm.
+const SETTINGS: [(&str, &str); 6] = [
+    ("max_memory_usage", "1000000000"),
+    // More cannot be read in the time.
+    ("max_rows_to_read", "1000000000"),
+    // A row per account, or per video and day.
+    ("max_result_rows", "2000000"),
+    ("result_overflow_mode", "throw"),
+    ("cancel_http_readonly_queries_on_client_close", "1"),
+    // Results are small: formatting them in several threads costs more than it saves.
+    ("output_format_parallel_formatting", "0"),
+];
+
+/// The history of all organizations. Cheap to clone.
+#[derive(Clone)]
+pub struct HistoryReader {
+    client: Client,
+    limiter: FairLimiter,
+    /// The first day within retention; None = no limit.
+    since: Option<NaiveDate>,
+}
+
+impl HistoryReader {
+    /// Runs at most `max_concurrency` queries at a time.
+    pub fn new(client: &Client, max_concurrency: usize) -> Self {
+        let client =
+            SETTINGS.iter().fold(client.clone(), |client, (name, value)| client.with_setting(*name, *value));
+        HistoryReader { client, limiter: FairLimiter::new(max_concurrency), since: None }
+    }
+
+    /// Sets the comment of its queries in ClickHouse's query log.
+    pub fn with_log_comment(&self, comment: impl Into<String>) -> Self {
+        HistoryReader { client: self.client.clone().with_setting("log_comment", comment), ..self.clone() }
+    }
+
+    /// Sets the first day within the organization's retention.
+    pub fn with_history_since(self, since: Option<NaiveDate>) -> Self {
+        HistoryReader { since, ..self }
+    }
+
+    /// A day, or the first day within retention if that is later.
+    pub(super) fn clip_day(&self, day: NaiveDate) -> NaiveDate {
+        self.since.map_or(day, |since| since.max(day))
+    }
+
+    /// The days of a window within retention.
+    pub(super) fn clip(&self, window: Window) -> Option<Window> {
+        let start = self.clip_day(window.start);
+        (start <= window.end).then_some(Window { start, ..window })
+    }
+
+    pub(super) fn retains(&self, day: NaiveDate) -> bool {
+        self.clip_day(day) == day
+    }
+
+    /// The time of an observation, unless it is older than retention.
+    pub(super) fn clip_observation(&self, latest: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+        latest.filter(|at| self.retains(at.date_naive()))
+    }
+
+    /// The numbers of running and of waiting queries.
+    pub fn load(&self) -> (usize, usize) {
+        self.limiter.load()
+    }
+
+    pub fn max_concurrency(&self) -> usize {
+        self.limiter.permits()
+    }
+
+    /// Fails if ClickHouse does not respond. Needs no permit.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.client.query_raw("SELECT 1").fetch_one::<u8>().await?;
+        Ok(())
+    }
+
+    /// Runs a query of an organization, its `org`.
+    pub(super) async fn fetch_all<T: RowOwned + RowRead>(
+        &self,
+        organization: Uuid,
+        sql: &'static str,
+        bind: impl FnOnce(Query) -> Query,
+    ) -> Result<Vec<T>, Error> {
+        let _permit = self.limiter.acquire(organization).await?;
+        let bind = |query: Query| bind(query.param("org", organization));
+        client::fetch_all(&self.client, sql, TIMEOUT, bind).await
+    }
+
+    /// Runs the parts of a query over a window, one after the other. Returns nothing for a window before retention.
+    pub(super) async fn fetch_parts<T: RowOwned + RowRead>(
+        &self,
+        organization: Uuid,
+        parts: Vec<Part<'_>>,
+        window: Window,
+    ) -> Result<Vec<T>, Error> {
+        let mut rows = Vec::new();
+        let Some(window) = self.clip(window) else { return Ok(rows) };
+        for part in parts {
+            let _permit = self.limiter.acquire(organization).await?;
+            let bind = |query: Query| part.bind(query.param("org", organization), window);
+            rows.extend(client::fetch_all(&self.client, part.sql, TIMEOUT, bind).await?);
+        }
+        Ok(rows)
+    }
+}
