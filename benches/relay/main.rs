@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use harness::{IsolatedStores, processes_in};
-use setup::{Tenant, post, scrape};
+use setup::{Tenant, observed_post, scrape};
 
 /// Posts of one scrape; 100 scrapes a second are 5,000 posts.
 const POSTS: usize = 50;
@@ -101,7 +101,7 @@ async fn under_load() {
     let own = IsolatedStores::create().await;
     let mut tenants = Vec::new();
     for _ in 0..ORGANIZATIONS {
-        tenants.push(own.tenant(ACCOUNTS).await);
+        tenants.push(own.create_tenant(ACCOUNTS).await);
     }
     let writers = PgPoolOptions::new().max_connections(WRITERS as u32);
     let pg = writers.connect_with(own.pg().connect_options().as_ref().clone()).await.unwrap();
@@ -109,7 +109,7 @@ async fn under_load() {
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
     let follower = tokio::spawn(indexer::run(own.databases.clone(), index.clone(), stop.clone()));
-    let relay = own.relay();
+    let relay = own.start_relay();
     all_applied(&own, &tenants).await;
 
     let scraped = scrape_all(&own, &pg, &tenants, &index, 1_000).await;
@@ -127,7 +127,7 @@ async fn under_load() {
 
 async fn all_applied(own: &IsolatedStores, tenants: &[Tenant]) {
     for tenant in tenants {
-        own.applied(tenant.id).await;
+        own.wait_applied(tenant.id).await;
     }
 }
 
@@ -190,7 +190,7 @@ async fn commit_scrape(
 ) -> (DateTime<Utc>, i64, i64) {
     let now = Utc::now();
     let mut write = Write::begin(pg, organization).await.unwrap();
-    let posts = (0..POSTS).map(|n| told(account, n, views, now)).collect();
+    let posts = (0..POSTS).map(|n| captioned_post(account, n, views, now)).collect();
     save_videos(&mut write, now, posts).await.unwrap();
     let txid = sqlx::query_scalar("select pg_current_xact_id()::text::bigint")
         .fetch_one(write.connection())
@@ -200,12 +200,13 @@ async fn commit_scrape(
     (Utc::now(), position, txid)
 }
 
-fn told(account: AccountRef, n: usize, views: i64, at: DateTime<Utc>) -> ObservedVideo {
-    let mut told = post(VideoOrigin::Account(account), format!("{}{n:06}", account.subject_id), views, at);
+fn captioned_post(account: AccountRef, n: usize, views: i64, at: DateTime<Utc>) -> ObservedVideo {
+    let mut video =
+        observed_post(VideoOrigin::Account(account), format!("{}{n:06}", account.subject_id), views, at);
     let caption =
         format!("morning routine {n} with a day at the sea, new song #fyp #foryou {}", account.subject_id);
-    told.latest.description.record(Some(caption), at);
-    told
+    video.latest.description.record(Some(caption), at);
+    video
 }
 
 /// Writes a snapshot of every post for each earlier day.
@@ -214,16 +215,16 @@ async fn remember(pg: &PgPool, tenants: &[Tenant]) {
         for account in &tenant.accounts {
             let now = Utc::now();
             let posts = (0..POSTS).map(|n| {
-                let mut told = told(*account, n, 0, now - TimeDelta::days(DAYS));
-                told.scraped_at = None;
-                told.observations = (1..=DAYS)
+                let mut video = captioned_post(*account, n, 0, now - TimeDelta::days(DAYS));
+                video.scraped_at = None;
+                video.observations = (1..=DAYS)
                     .map(|ago| {
                         let counters =
                             Counters { view_count: Some((DAYS - ago) * 30), ..Counters::default() };
                         (now - TimeDelta::days(ago), counters)
                     })
                     .collect();
-                told
+                video
             });
             let mut write = Write::begin(pg, tenant.id).await.unwrap();
             save_videos(&mut write, now, posts.collect()).await.unwrap();
@@ -264,7 +265,7 @@ async fn tell(what: &str, own: &IsolatedStores, load: Load) {
 /// The time that a relay that starts now needs to deliver everything.
 async fn drained(own: &IsolatedStores) -> f64 {
     let began = Instant::now();
-    let relay = own.relay();
+    let relay = own.start_relay();
     // One cheap query for all organizations.
     while !sqlx::query_scalar::<_, bool>("select not exists (select from outbox where applied_at is null)")
         .fetch_one(own.pg())
@@ -283,7 +284,7 @@ async fn drain(organizations: usize, accounts: usize) {
     let own = IsolatedStores::create().await;
     let mut tenants = Vec::new();
     for _ in 0..organizations {
-        tenants.push(own.tenant(accounts).await);
+        tenants.push(own.create_tenant(accounts).await);
     }
     for n in 0..accounts {
         for tenant in &tenants {
@@ -301,7 +302,7 @@ async fn drain(organizations: usize, accounts: usize) {
 /// Drains deletions of accounts that have history.
 async fn removals(accounts: usize) {
     let own = IsolatedStores::create().await;
-    let tenant = own.tenant(accounts).await;
+    let tenant = own.create_tenant(accounts).await;
     for account in &tenant.accounts {
         scrape(own.pg(), tenant.id, *account, 2, 100).await;
     }

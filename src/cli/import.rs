@@ -41,8 +41,11 @@ const COLUMNS: [&str; 6] = ["rows_read", "accounts", "videos", "snapshots_writte
 
 pub(super) async fn run(args: ImportArgs) -> Result<ExitCode, CommandError> {
     let databases = Databases::connect(&args.stores)?;
-    let options =
-        import::ImportOptions { track: args.track, report: args.report, progress: std::io::stderr().is_terminal() };
+    let options = import::ImportOptions {
+        track: args.track,
+        report: args.report,
+        progress: std::io::stderr().is_terminal(),
+    };
     let database_url = args.stores.postgres.database_url.reveal();
     let task = import::load(&databases, args.org, args.files, &options);
     let summary = relay::run_during(&databases, database_url, task).await?;

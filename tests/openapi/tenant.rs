@@ -36,7 +36,8 @@ impl Tenant {
         let file = folder.path().join("history.csv");
         std::fs::write(&file, history_csv(stack, size).await).unwrap();
         let imported =
-            import::load(&stack.databases, organization.id, vec![file], &import::ImportOptions::default()).await;
+            import::load(&stack.databases, organization.id, vec![file], &import::ImportOptions::default())
+                .await;
         assert_eq!(imported.unwrap().refused, 0);
         for n in 0..size {
             organization.post("/creators", json!({"name": format!("Unlinked {n}")})).await.ok(201);

@@ -92,7 +92,11 @@ async fn all_sources_return_the_same_data() {
         assert_eq!(fetched.profile.username, key.username);
         assert_eq!(fetched.profile.counters.profile_post_count, Some(posts.len() as i64));
         assert_eq!(
-            fetched.profile.counters.follower_count.map(|count| (count - seen.profile.counters.follower_count).abs() < 50),
+            fetched
+                .profile
+                .counters
+                .follower_count
+                .map(|count| (count - seen.profile.follower_count).abs() < 50),
             Some(true)
         );
         let id = if source.name() == "tiktok-research" { None } else { Some(seen.account.id.clone()) };

@@ -203,7 +203,9 @@ pub(crate) async fn scrape_at(
 ) {
     let mut write = Write::begin(pg, organization).await.unwrap();
     let posts = (0..posts)
-        .map(|n| observed_post(VideoOrigin::Account(account), format!("{}{n:06}", account.subject_id), views, at))
+        .map(|n| {
+            observed_post(VideoOrigin::Account(account), format!("{}{n:06}", account.subject_id), views, at)
+        })
         .collect();
     save_videos(&mut write, at, posts).await.unwrap();
     write.commit().await.unwrap();
@@ -242,7 +244,8 @@ pub(crate) async fn track_individually(
 
 /// Like [`track_individually`], in an open unit of work.
 pub(crate) async fn track_individually_in(write: &mut Write, external_id: &str, at: DateTime<Utc>) {
-    let mut video = observed_post(VideoOrigin::Individual { is_active: false }, external_id.to_owned(), 0, at);
+    let mut video =
+        observed_post(VideoOrigin::Individual { is_active: false }, external_id.to_owned(), 0, at);
     video.latest = VideoLatest::default();
     video.observations.clear();
     video.scraped_at = None;

@@ -10,11 +10,11 @@ use tidemark::platforms::{RateThrottle, RequestBudget, Sources};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::canned::{self, Canned, Say};
+use crate::canned::{self, CannedResponse, CannedServer};
 use crate::harness::{CapturedLog, wait_until};
 use crate::test_tracker::{Target, TestTracker};
 
-fn sources(server: &Canned) -> Arc<Sources> {
+fn sources(server: &CannedServer) -> Arc<Sources> {
     let limits = RequestLimits { timeout: std::time::Duration::from_secs(5), max_response_bytes: 4 << 20 };
     let config = HttpSourceConfig {
         base: server.url.clone(),
@@ -41,7 +41,7 @@ struct ScrapedAccounts<'a> {
 }
 
 impl<'a> ScrapedAccounts<'a> {
-    async fn start(tracker: &'a TestTracker, server: &Canned) -> Self {
+    async fn start(tracker: &'a TestTracker, server: &CannedServer) -> Self {
         let mut accounts = Vec::new();
         for _ in 0..3 {
             let organization = tracker.create_organization().await;
@@ -88,20 +88,20 @@ async fn invalid_responses_change_nothing_and_are_logged_once() {
     for (case, bad) in [
         ("HTML", canned::text(200, "<!doctype html><title>Please wait</title>")),
         ("truncated JSON", canned::text(200, r#"{"profile": {"name": "Ma"#)),
-        ("a closed connection", Say::CutOff),
+        ("a closed connection", CannedResponse::Truncated),
         ("an error inside a 200", canned::json(200, &json!({"error": {"code": "broken", "message": "oh"}}))),
         ("no posts", canned::json(200, &json!({"profile": {"name": "Other", "follower_count": 1}}))),
         (
             "a post without id",
             canned::json(200, &json!({"profile": {"name": "Other"}, "posts": [{"view_count": 1}]})),
         ),
-        ("an endless response", Say::Endless),
-        ("a timeout", Say::Silent),
-        ("a redirect loop", Say::Answer(302, vec![("location", "/base".to_owned())], String::new())),
+        ("an endless response", CannedResponse::Endless),
+        ("a timeout", CannedResponse::Silent),
+        ("a redirect loop", CannedResponse::Full(302, vec![("location", "/base".to_owned())], String::new())),
         ("an outage", canned::text(503, "")),
     ] {
         let good = canned::json(200, &good());
-        let server = Canned::start(vec![good.clone(), good.clone(), good, bad]).await;
+        let server = CannedServer::start(vec![good.clone(), good.clone(), good, bad]).await;
         let scraped = ScrapedAccounts::start(&tracker, &server).await;
         let mut before = Vec::new();
         for account in &scraped.accounts {
@@ -128,7 +128,8 @@ async fn rejected_credentials_fail_no_account_and_are_logged_once() {
     let (log, _guard) = CapturedLog::start("tidemark=warn");
     let tracker = TestTracker::start().await;
     let good = canned::json(200, &good());
-    let server = Canned::start(vec![good.clone(), good.clone(), good, canned::json(401, &json!({}))]).await;
+    let server =
+        CannedServer::start(vec![good.clone(), good.clone(), good, canned::json(401, &json!({}))]).await;
     let scraped = ScrapedAccounts::start(&tracker, &server).await;
     let before = scraped.state(scraped.accounts[0]).await;
     log.take();
@@ -164,7 +165,7 @@ async fn unsupported_target_does_not_resume_a_paused_source() {
     let rejected = canned::json(401, &json!({}));
     let unsupported =
         canned::json(422, &json!({"error": {"code": "unsupported", "message": "not that one"}}));
-    let server = Canned::start(vec![rejected.clone(), unsupported, rejected]).await;
+    let server = CannedServer::start(vec![rejected.clone(), unsupported, rejected]).await;
     let organization = tracker.create_organization().await;
     let account = tracker.add_account(organization, Platform::Instagram, "some.one").await;
     tracker.run_with(1, sources(&server));
@@ -192,7 +193,8 @@ async fn impossible_counters_are_ignored_and_strings_parsed() {
     impossible["posts"][0]["like_count"] = json!("9223372036854775807");
     impossible["posts"][0]["comment_count"] = json!("17");
     let good = canned::json(200, &good());
-    let server = Canned::start(vec![good.clone(), good.clone(), good, canned::json(200, &impossible)]).await;
+    let server =
+        CannedServer::start(vec![good.clone(), good.clone(), good, canned::json(200, &impossible)]).await;
     let scraped = ScrapedAccounts::start(&tracker, &server).await;
     log.take();
     assert!(scraped.scrape_again().await.iter().all(|target| target.last_error.is_none()));
@@ -215,7 +217,7 @@ async fn page_of_10_000_posts_is_cut_to_the_limit() {
     let posts: Vec<Value> = (0..10_000)
         .map(|n| json!({"id": format!("{n}"), "create_time": (now - chrono::TimeDelta::minutes(n)).to_rfc3339(), "view_count": 1}))
         .collect();
-    let server = Canned::start(vec![canned::json(200, &json!({"profile": {}, "posts": posts}))]).await;
+    let server = CannedServer::start(vec![canned::json(200, &json!({"profile": {}, "posts": posts}))]).await;
     let organization = tracker.create_organization().await;
     let account = tracker.add_account(organization, Platform::Instagram, "some.one").await;
     tracker.run_with(1, sources(&server));

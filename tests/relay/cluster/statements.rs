@@ -51,7 +51,8 @@ async fn each_schema_file_has_replicated_and_distributed_tables() {
             table.name
         );
         assert!(local.to_lowercase().contains(&replicated.to_lowercase()), "{local}");
-        let engine = format!("Distributed('main', 'tidemark', '{}_local', {} % 4)", table.name, table.sharding_key);
+        let engine =
+            format!("Distributed('main', 'tidemark', '{}_local', {} % 4)", table.name, table.sharding_key);
         assert!(distributed.contains(&engine), "{distributed}");
         assert!(distributed.contains(&format!("AS `tidemark`.`{}_local`", table.name)), "{distributed}");
         // Rows that replace each other have the same key, so the sharding key has to be part of it.

@@ -92,8 +92,12 @@ impl OtherRecords {
         let at = Utc::now() - TimeDelta::days(1);
         let creator = create_creator(stores, organization, "Sentinel creator").await;
         let mut write = Write::begin(stores.pg(), organization).await.unwrap();
-        let mut video =
-            observed_post(VideoOrigin::Individual { is_active: true }, "7000000000000000001".to_owned(), 77, at);
+        let mut video = observed_post(
+            VideoOrigin::Individual { is_active: true },
+            "7000000000000000001".to_owned(),
+            77,
+            at,
+        );
         video.latest.description.record(Some("sentinel caption".to_owned()), at);
         save_videos(&mut write, at, vec![video]).await.unwrap();
         write.commit().await.unwrap();
