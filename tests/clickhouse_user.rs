@@ -134,7 +134,7 @@ async fn embedded_clickhouse_is_an_error() {
     ] {
         let stderr = error(&run(&stack, arguments));
         assert!(
-            stderr.contains("the embedded engine has none") && stderr.contains("use a ClickHouse server"),
+            stderr.contains("cannot store users") && stderr.contains("use a ClickHouse server"),
             "{stderr}"
         );
     }

@@ -24,11 +24,10 @@ impl TcpProxy {
             silence: watch::Sender::new(()),
             open: watch::Sender::new(true),
         };
-        let (server, silence, open) =
-            (format!("{host}:{port}"), proxy.silence.clone(), proxy.open.subscribe());
+        let (server, silence, open) = (format!("{host}:{port}"), proxy.silence.clone(), proxy.open.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(forward(client, server.clone(), silence.subscribe(), open.clone()));
+                tokio::spawn(forward(client, server.clone(), silence.subscribe(), open.subscribe()));
             }
         });
         proxy

@@ -31,7 +31,7 @@ async fn unsupported_cluster_is_rejected_with_its_reason() {
     let text = detect("fresh", "main").await.unwrap_err().to_string();
     assert!(text.contains("no cluster \"main\"") && text.contains("TIDEMARK_CLICKHOUSE_CLUSTER"), "{text}");
 
-    for (cluster, reason) in [("thrice", "3 replicas"), ("apart", "without internal_replication")] {
+    for (cluster, reason) in [("thrice", "3 replicas"), ("apart", "lacks internal_replication")] {
         let text = detect("fresh", cluster).await.unwrap_err().to_string();
         assert!(text.contains(reason), "{text}");
     }
@@ -41,7 +41,7 @@ async fn unsupported_cluster_is_rejected_with_its_reason() {
     assert_eq!(detect("fresh", "pair").await.unwrap(), sharded("pair", 1));
     node.database("cut", "pair").await;
     let text = detect("cut", "one").await.unwrap_err().to_string();
-    assert!(text.contains("cut into 2 shards") && text.contains("has 1"), "{text}");
+    assert!(text.contains("have 2 shards") && text.contains("has 1"), "{text}");
 
     let client = client::connect(&node.args("default", ""));
     client.query_raw("create database plain").execute().await.unwrap();

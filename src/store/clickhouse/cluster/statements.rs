@@ -53,7 +53,8 @@ impl Cluster<'_> {
         let select = rename_tables(&select, true, |table| match table.sharding_key {
             BY_SUBJECT => self.local(table.name),
             _ => self.distributed(table.name),
-        })?;
+        })
+        .map_err(|_| UnsupportedStatement::new(insert))?;
         Ok(format!("{into}\nSELECT * FROM cluster('{}', view(\n{}\n))", self.name, select.trim()))
     }
 
