@@ -1,4 +1,4 @@
-//! An export, imported into a fresh organization, has the same numbers in every endpoint.
+//! Exports: round trips through every format, file handling and the command line.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tidemark::store;
 use uuid::Uuid;
 
 use crate::harness::{Organization, Stack};
-use crate::setup::{File, load, try_load};
+use crate::setup::{InputFile, load, try_load};
 
 const WINDOW: &str = "start_date=2025-11-01&end_date=2026-03-31";
 
@@ -19,9 +19,9 @@ async fn export(organization: &Organization, format: ExportFormat, output: PathB
     export::write_files(&organization.stack.databases, organization.id, &options).await.unwrap()
 }
 
-/// Takes out what names a record here and nowhere else, when it was made, and whether it is collected.
+/// Removes fields that differ between organizations: ids, creation times and collection state.
 fn comparable(value: &Value) -> Value {
-    const OWN: [&str; 15] = [
+    const EXCLUDED: [&str; 15] = [
         "id",
         "internal_id",
         "account_id",
@@ -41,7 +41,7 @@ fn comparable(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
             .iter()
-            .filter(|(name, _)| !OWN.contains(&name.as_str()))
+            .filter(|(name, _)| !EXCLUDED.contains(&name.as_str()))
             .map(|(name, value)| (name.clone(), comparable(value)))
             .collect(),
         Value::Array(values) => values.iter().map(comparable).collect(),
@@ -49,77 +49,77 @@ fn comparable(value: &Value) -> Value {
     }
 }
 
-/// What every endpoint with numbers says of the organization, its records in an order of their own names.
-async fn everything(organization: &Organization) -> Vec<(String, Value)> {
-    let mut answers = Vec::new();
-    let mut ask = async |name: String, path: String| {
-        let answer = organization.get(&path).await.ok(200);
-        let without_filters = json!({"data": answer.at("/data"), "meta": answer.json.get("meta")});
-        answers.push((name, comparable(&without_filters)));
-        answer
+/// The comparable responses of every endpoint with figures, records ordered by their external names.
+async fn all_figures(organization: &Organization) -> Vec<(String, Value)> {
+    let mut responses = Vec::new();
+    let mut record = async |name: String, path: String| {
+        let response = organization.get(&path).await.ok(200);
+        let without_filters = json!({"data": response.at("/data"), "meta": response.json.get("meta")});
+        responses.push((name, comparable(&without_filters)));
+        response
     };
     for path in ["/overview", "/overview?platform=tiktok", "/analytics/timeseries", "/creators/top"] {
         let path = format!("{path}{}{WINDOW}", if path.contains('?') { '&' } else { '?' });
-        ask(path.clone(), path).await;
+        record(path.clone(), path).await;
     }
     let accounts =
-        ask("accounts".into(), "/accounts?order_by=username&order_direction=asc&limit=200".into()).await;
+        record("accounts".into(), "/accounts?order_by=username&order_direction=asc&limit=200".into()).await;
     for account in accounts.list("/data") {
         let (id, name) = (account["id"].as_str().unwrap(), account["username"].as_str().unwrap());
         for values in ["gains", "cumulative"] {
             let path = format!("/accounts/{id}/analytics?{WINDOW}&values={values}");
-            ask(format!("{name} {values}"), path).await;
+            record(format!("{name} {values}"), path).await;
         }
     }
-    let creators = ask("creators".into(), "/creators?limit=200".into()).await;
+    let creators = record("creators".into(), "/creators?limit=200".into()).await;
     for creator in creators.list("/data") {
         let id = creator["id"].as_str().unwrap();
-        ask(format!("creator {}", creator["name"]), format!("/creators/{id}/analytics?{WINDOW}")).await;
+        record(format!("creator {}", creator["name"]), format!("/creators/{id}/analytics?{WINDOW}")).await;
     }
     for list in ["/account-videos", "/videos"] {
-        let listed = organization.get(&format!("{list}?limit=40&order_by=view_count")).await.ok(200);
-        let mut videos = listed.list("/data").to_vec();
+        let response = organization.get(&format!("{list}?limit=40&order_by=view_count")).await.ok(200);
+        let mut videos = response.list("/data").to_vec();
         videos.sort_by_key(|video| video["external_id"].to_string());
         for video in videos {
             let (id, name) = (video["id"].as_str().unwrap(), video["external_id"].as_str().unwrap());
-            let answer =
+            let response =
                 organization.get(&format!("/videos/{id}/analytics?{WINDOW}&values=cumulative")).await.ok(200);
-            answers.push((format!("{list} {name}"), comparable(&video)));
-            answers.push((format!("{list} {name} by day"), comparable(answer.at("/data"))));
+            responses.push((format!("{list} {name}"), comparable(&video)));
+            responses.push((format!("{list} {name} by day"), comparable(response.at("/data"))));
         }
     }
-    let found = organization.get("/search?q=caption&limit=25").await.ok(200);
-    let captions: Vec<_> = found
+    let results = organization.get("/search?q=caption&limit=25").await.ok(200);
+    let captions: Vec<_> = results
         .list("/data/videos")
         .iter()
         .map(|video| video["caption"].as_str().unwrap().to_owned())
         .collect();
-    answers.push(("search".into(), json!(captions)));
-    answers
+    responses.push(("search".into(), json!(captions)));
+    responses
 }
 
-/// An organization with everything that is hard to write down.
-async fn organization() -> Organization {
+/// An organization with data that is hard to export: late changes, missing values, quotes and line breaks.
+async fn varied_organization() -> Organization {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let mut rows = vec![
-        // Known before its videos, with a description that changed, and creators.
+        // An account tracked before its videos, with a changed description and several creators.
         "tiktok,ann,,2026-01-10,,,,,,,,100,First,old,Ann".to_owned(),
         "tiktok,ann,,2026-01-14T08:30:00.123456Z,,,,,,,,90,,new,\"Ann, \"\"B\"\"\nThe Second\"".to_owned(),
         "tiktok,ann,1,2026-01-10,2025-12-01T10:00:00Z,caption before,1000,10,1,0,5,,,,".to_owned(),
         "tiktok,ann,1,2026-01-12,,\"caption =1,\n\"\"quoted\"\" 😀\",1500,30,,0,,,,,".to_owned(),
         "tiktok,ann,1,2026-01-13,,,1400,,4,0,,,,,".to_owned(),
-        // Posted after tracking began: counts in full.
+        // Posted after the tracking start: counts in full.
         "tiktok,ann,2,2026-01-12T15:00:00Z,2026-01-11T23:59:59Z,caption two,50,5,,,,,,,".to_owned(),
-        // An observation of a day that a later one replaced, which lacks a counter.
+        // Two observations on one day: the later one replaces the earlier but lacks some counters.
         "tiktok,ann,2,2026-01-14T01:00:00Z,,,60,5,3,,7,,,,".to_owned(),
         "tiktok,ann,2,2026-01-14T02:00:00Z,,,70,5,,,,,,,".to_owned(),
-        // No time of posting, hidden likes, no caption.
+        // No creation time, hidden likes, no caption.
         "instagram,ann,C1,2026-01-11,,,500,,2,,,,,,".to_owned(),
-        // Of which only the existence is known, and an account without anything else.
+        // A video without counters, and an account with nothing but its name.
         "tiktok,ann,3,2026-01-11,,caption without counters,,,,,,,,,".to_owned(),
         "tiktok,lone,,2026-01-05,,,,,,,,,,,".to_owned(),
-        // Tracked on their own: one alone, one found on an account as well.
+        // Individually tracked: one not on any account, one also discovered on an account.
         "tiktok,,9,2026-01-09,2026-01-09T01:00:00Z,caption alone,5,1,,,,,,,".to_owned(),
         "tiktok,,9,2026-02-09,,,25,1,,,,,,,".to_owned(),
         "tiktok,,2,2026-01-20,,,95,6,,,,,,,".to_owned(),
@@ -139,19 +139,19 @@ async fn organization() -> Organization {
         }
     }
     let rows: Vec<_> = rows.iter().map(String::as_str).collect();
-    load(&organization, &File::csv(&rows).path).await;
-    // What is deleted is not exported; what is paused or without a creator is.
-    let gone = organization.get("/accounts/@user11").await.ok(200).text("/data/id").to_owned();
-    organization.delete(&format!("/accounts/{gone}")).await.ok(204);
+    load(&organization, &InputFile::csv(&rows).path).await;
+    // Deleted records are not exported; paused ones and those without a creator are.
+    let deleted = organization.get("/accounts/@user11").await.ok(200).text("/data/id").to_owned();
+    organization.delete(&format!("/accounts/{deleted}")).await.ok(204);
     organization.patch("/accounts/@user10", json!({"creator_id": null})).await.ok(200);
     organization.wait_applied().await;
     organization
 }
 
 #[tokio::test]
-async fn an_export_reads_back_to_the_same_numbers_in_every_endpoint() {
-    let original = organization().await;
-    let expected = everything(&original).await;
+async fn reimported_export_has_the_same_figures_in_every_endpoint() {
+    let original = varied_organization().await;
+    let expected = all_figures(&original).await;
     for format in [ExportFormat::Csv, ExportFormat::Jsonl, ExportFormat::Parquet] {
         let folder = tempfile::tempdir().unwrap();
         let exported = export(&original, format, folder.path().join("new/folder")).await;
@@ -164,21 +164,20 @@ async fn an_export_reads_back_to_the_same_numbers_in_every_endpoint() {
         let loaded = try_load(&copy, exported.files.clone(), &ImportOptions::default()).await.unwrap();
         assert_eq!(loaded.rows_read, exported.account_rows + exported.video_rows);
         assert_eq!((loaded.accounts, loaded.videos, loaded.refused), (exported.accounts, exported.videos, 0));
-        let got = everything(&copy).await;
-        assert_eq!(got.len(), expected.len());
-        for (got, expected) in got.iter().zip(&expected) {
-            assert_eq!(got, expected, "{format:?}");
+        let figures = all_figures(&copy).await;
+        assert_eq!(figures.len(), expected.len());
+        for (actual, expected) in figures.iter().zip(&expected) {
+            assert_eq!(actual, expected, "{format:?}");
         }
-        let left: Vec<_> = std::fs::read_dir(folder.path().join("new/folder")).unwrap().flatten().collect();
-        assert_eq!(left.len(), 2, "nothing but the files: {left:?}");
+        let files: Vec<_> = std::fs::read_dir(folder.path().join("new/folder")).unwrap().flatten().collect();
+        assert_eq!(files.len(), 2, "no temporary files remain: {files:?}");
     }
 }
 
-/// What no row can name is counted, and the command says so by its status.
 #[tokio::test]
-async fn what_cannot_be_named_is_left_out_and_said() {
+async fn video_without_platform_id_is_counted_as_left_out() {
     let organization = Stack::shared().organization().await;
-    load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
+    load(&organization, &InputFile::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
     organization.post("/videos", json!({"platform": "instagram", "identifier": "Cabc_de-123"})).await.ok(201);
     let folder = tempfile::tempdir().unwrap();
     let exported = export(&organization, ExportFormat::Jsonl, folder.path().to_owned()).await;
@@ -188,10 +187,10 @@ async fn what_cannot_be_named_is_left_out_and_said() {
 }
 
 #[tokio::test]
-async fn each_video_of_an_account_that_has_several_pages_of_them_is_exported_once() {
+async fn video_of_an_account_with_several_pages_is_exported_once() {
     let organization = Stack::shared().organization().await;
     let rows: Vec<_> = (0..1_201).map(|n| format!("tiktok,ann,v{n},2026-01-10,,,{n},,,,,,,,")).collect();
-    load(&organization, &File::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
+    load(&organization, &InputFile::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>()).path).await;
     let folder = tempfile::tempdir().unwrap();
     let exported = export(&organization, ExportFormat::Jsonl, folder.path().to_owned()).await;
     assert_eq!((exported.accounts, exported.videos, exported.video_rows), (1, 1_201, 2 * 1_201));
@@ -203,37 +202,37 @@ async fn each_video_of_an_account_that_has_several_pages_of_them_is_exported_onc
     assert_eq!(views, (0..1_201).map(|n| (format!("v{n}"), n)).collect());
 }
 
-/// A file of an earlier export stays until the new one is whole, and a folder that cannot be written to is said.
+/// A file of an earlier export is replaced only once the new one is complete; an unwritable folder is an error.
 #[tokio::test]
-async fn files_are_whole_or_not_there() {
+async fn failed_export_leaves_no_partial_files() {
     let organization = Stack::shared().organization().await;
-    load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
+    load(&organization, &InputFile::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
     let folder = tempfile::tempdir().unwrap();
     let options =
         |output: PathBuf| export::ExportOptions { format: ExportFormat::Csv, output, progress: false };
-    let stores = &organization.stack.databases;
-    let unknown = export::write_files(stores, Uuid::now_v7(), &options(folder.path().to_owned())).await;
+    let databases = &organization.stack.databases;
+    let unknown = export::write_files(databases, Uuid::now_v7(), &options(folder.path().to_owned())).await;
     assert!(matches!(unknown, Err(export::Error::Store(store::Error::NotFound("organization")))));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 
     std::fs::write(folder.path().join("videos.csv"), "old").unwrap();
     std::fs::create_dir(folder.path().join("accounts.csv")).unwrap();
-    let failed = export::write_files(stores, organization.id, &options(folder.path().to_owned())).await;
+    let failed = export::write_files(databases, organization.id, &options(folder.path().to_owned())).await;
     assert!(matches!(failed, Err(export::Error::File(..))), "{failed:?}");
     assert_eq!(std::fs::read_to_string(folder.path().join("videos.csv")).unwrap(), "old");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 
     let not_a_folder = folder.path().join("videos.csv");
     assert!(matches!(
-        export::write_files(stores, organization.id, &options(not_a_folder)).await,
+        export::write_files(databases, organization.id, &options(not_a_folder)).await,
         Err(export::Error::File(..))
     ));
 }
 
 #[tokio::test]
-async fn the_command_tells_what_it_wrote() {
+async fn command_reports_what_it_wrote() {
     let organization = Stack::shared().organization().await;
-    load(&organization, &File::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
+    load(&organization, &InputFile::csv(&["tiktok,ann,1,2026-01-10,,caption,10,,,,,,,,"]).path).await;
     let folder = tempfile::tempdir().unwrap();
     let connection = &organization.stack.connection;
     let run = |org: &str, format: &str| {
@@ -244,9 +243,9 @@ async fn the_command_tells_what_it_wrote() {
             .output()
             .unwrap()
     };
-    let done = run(&organization.id.to_string(), "parquet");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let succeeded = run(&organization.id.to_string(), "parquet");
+    assert!(succeeded.status.success(), "{}", String::from_utf8_lossy(&succeeded.stderr));
+    let summary: Value = serde_json::from_slice(&succeeded.stdout).unwrap();
     assert_eq!(summary["video_rows"], 2);
     assert_eq!(summary["files"][1], json!(folder.path().join("videos.parquet")));
     let unknown = run(&Uuid::now_v7().to_string(), "csv");

@@ -1,16 +1,16 @@
-//! Files as other programs write them: byte order marks, foreign line ends, odd columns, damage.
+//! Files written by other programs: byte order marks, line endings, unknown columns, damage.
 
 use serde_json::{Value, json};
 use tidemark::import::{self, ImportOptions};
 
 use crate::harness::Stack;
-use crate::setup::{File, load, refused, try_load};
+use crate::setup::{InputFile, load, refused_rows, try_load};
 
 const ROW: &str =
     r#"{"platform":"tiktok","username":"ann","external_id":"1","observed_at":"2026-01-10","view_count":12}"#;
 
 #[tokio::test]
-async fn marks_line_ends_and_foreign_columns_are_no_matter() {
+async fn byte_order_marks_line_endings_and_extra_columns_are_accepted() {
     let stack = Stack::shared();
     let wide = |n: usize| (0..n).map(|n| format!(",extra{n}")).collect::<String>();
     let csv = "platform,username,external_id,observed_at,view_count";
@@ -26,7 +26,7 @@ async fn marks_line_ends_and_foreign_columns_are_no_matter() {
         ("decimal.ndjson", ROW.replace("12}", "1.2e1}")),
     ] {
         let organization = stack.organization().await;
-        let file = File::with(name, text);
+        let file = InputFile::create(name, text);
         let summary = load(&organization, &file.path).await;
         let loaded =
             (summary.rows_read, summary.accounts, summary.videos, summary.snapshots_written, summary.refused);
@@ -37,42 +37,44 @@ async fn marks_line_ends_and_foreign_columns_are_no_matter() {
 }
 
 #[tokio::test]
-async fn files_without_rows_load_nothing_and_damaged_rows_are_refused() {
+async fn empty_files_load_nothing_and_damaged_rows_are_refused() {
     let organization = Stack::shared().organization().await;
     for (name, text) in
         [("none.csv", "platform,username,observed_at\n"), ("none.jsonl", ""), ("blank.jsonl", "\n \n")]
     {
-        let summary = load(&organization, &File::with(name, text).path).await;
+        let summary = load(&organization, &InputFile::create(name, text).path).await;
         assert_eq!((summary.rows_read, summary.refused, summary.report_file), (0, 0, None), "{name}");
     }
     let empty =
-        try_load(&organization, vec![File::with("empty.csv", "").path], &ImportOptions::default()).await;
-    assert!(empty.is_err(), "a CSV without a header is no CSV: {empty:?}");
+        try_load(&organization, vec![InputFile::create("empty.csv", "").path], &ImportOptions::default())
+            .await;
+    assert!(empty.is_err(), "a CSV file needs a header: {empty:?}");
 
-    let text = b"platform,username,external_id,observed_at,description\ntiktok,ann,1,2026-01-10,\xff\xfe\ntiktok,ann,2,2026-01-10,fine\n";
-    let file = File::with("latin.csv", text);
+    let text = b"platform,username,external_id,observed_at,description\n\
+        tiktok,ann,1,2026-01-10,\xff\xfe\ntiktok,ann,2,2026-01-10,fine\n";
+    let file = InputFile::create("latin.csv", text);
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.videos, summary.refused), (1, 1));
-    assert_eq!(refused(&summary), [(2, "description: is not UTF-8".to_owned())]);
+    assert_eq!(refused_rows(&summary), [(2, "description: is not UTF-8".to_owned())]);
 
     let nested = ROW.replace("12}", "{\"n\":12}}");
     let lossy = ROW.replace("\"1\"", "7.507934733892865e18");
-    let file = File::with("odd.jsonl", format!("{nested}\n[1]\n{lossy}\n{ROW}\n"));
+    let file = InputFile::create("odd.jsonl", format!("{nested}\n[1]\n{lossy}\n{ROW}\n"));
     let summary = load(&organization, &file.path).await;
-    let reasons = refused(&summary);
+    let reasons = refused_rows(&summary);
     assert_eq!(reasons.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 2, 3]);
     assert!(reasons[0].1.contains("view_count") && reasons[2].1.contains("lost digits"), "{reasons:?}");
 }
 
-/// Several files are one load: one report, and what one of them says decides beside what the others say.
+/// Several files are one import: one report, and their rows are merged.
 #[tokio::test]
-async fn several_files_are_one_load() {
+async fn several_files_are_imported_together() {
     let organization = Stack::shared().organization().await;
-    let accounts = File::with(
+    let accounts = InputFile::create(
         "accounts.csv",
         "platform,username,observed_at,name\ntiktok,ann,2026-01-09,Ann\nx,ann,2026-01-09,\n",
     );
-    let videos = File::with("videos.jsonl", format!("{ROW}\n{}\n", ROW.replace("12}", "-1}")));
+    let videos = InputFile::create("videos.jsonl", format!("{ROW}\n{}\n", ROW.replace("12}", "-1}")));
     let files = vec![accounts.path.clone(), videos.path.clone(), accounts.path.clone()];
     let summary = try_load(&organization, files, &ImportOptions::default()).await.unwrap();
     assert_eq!((summary.rows_read, summary.accounts, summary.videos, summary.refused), (6, 1, 1, 3));
@@ -86,21 +88,21 @@ async fn several_files_are_one_load() {
 }
 
 #[tokio::test]
-async fn a_broken_file_is_told_before_anything_is_loaded() {
+async fn damaged_parquet_file_fails_before_any_row_is_written() {
     let organization = Stack::shared().organization().await;
-    let good = File::with("good.jsonl", ROW);
+    let good = InputFile::create("good.jsonl", ROW);
     for (name, text) in [
         ("cut.parquet", b"PAR1 and nothing more".as_slice()),
         ("other.parquet", b"no such thing"),
         ("hidden.csv", b"PAR1\0\0\0\0\xff\xff\xff\xffPAR1"),
     ] {
-        let file = File::with(name, text);
+        let file = InputFile::create(name, text);
         let loaded =
             try_load(&organization, vec![good.path.clone(), file.path.clone()], &ImportOptions::default())
                 .await;
         assert!(matches!(loaded, Err(import::Error::Parquet(..))), "{name}: {loaded:?}");
         assert!(loaded.unwrap_err().to_string().contains(name));
     }
-    let listed = organization.get("/accounts").await.ok(200);
-    assert_eq!(listed.list("/data").len(), 0);
+    let accounts = organization.get("/accounts").await.ok(200);
+    assert_eq!(accounts.list("/data").len(), 0);
 }

@@ -1,11 +1,10 @@
-//! Imports and exports: what rows may say in which files, which numbers follow from them, and that an export says the
-//! same again.
+//! Imports and exports: accepted rows and file formats, the resulting figures, and export round trips.
 
 mod exporting;
 mod files;
 #[path = "../harness/mod.rs"]
 mod harness;
-mod many;
+mod large;
 mod parquet;
 mod rows;
 mod setup;

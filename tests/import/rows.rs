@@ -1,4 +1,4 @@
-//! What rows may say, in any order, twice, with mistakes in them, and which numbers follow from them.
+//! Rows in any order, repeated or invalid, and the figures that follow from them.
 
 use std::path::Path;
 
@@ -7,34 +7,34 @@ use tidemark::import::{self, ImportOptions};
 use tidemark::store;
 
 use crate::harness::{self, Organization, Stack};
-use crate::setup::{File, HEADER, load, load_with, refused};
+use crate::setup::{HEADER, InputFile, load, load_with, refused_rows};
 
-/// Gains of one day or window by the organization's overview.
+/// Gains of views, likes and comments in a window, from `/overview`.
 async fn gains(organization: &Organization, start: &str, end: &str) -> [i64; 3] {
     let overview = organization.get(&format!("/overview?start_date={start}&end_date={end}")).await.ok(200);
     ["views", "likes", "comments"].map(|figure| overview.integer(&format!("/data/{figure}/current")))
 }
 
-/// The columns that rows decide, of every account and every video.
+/// The fields of every account and video that imported rows set.
 async fn records(organization: &Organization) -> (Vec<Value>, Vec<Value>) {
     let accounts = organization.get("/accounts?order_by=username&order_direction=asc").await.ok(200);
     let videos = organization.get("/account-videos?order_by=view_count").await.ok(200);
-    let only = |rows: &[Value], fields: &[&str]| -> Vec<Value> {
+    let select = |rows: &[Value], fields: &[&str]| -> Vec<Value> {
         rows.iter().map(|row| fields.iter().map(|field| row[*field].clone()).collect()).collect()
     };
     (
-        only(
+        select(
             accounts.list("/data"),
             &["username", "name", "follower_count", "view_count", "saved_count", "creator_name", "category"],
         ),
-        only(
+        select(
             videos.list("/data"),
             &["external_id", "description", "create_time", "view_count", "like_count", "saved_count"],
         ),
     )
 }
 
-/// Two videos of one account: one posted before tracking began, one after.
+/// Two videos of one account: one posted before the tracking start, one after.
 const ROWS: [&str; 8] = [
     "tiktok,ann,,2026-01-10,,,,,,,,100,First,old,Ann",
     "tiktok,ann,,2026-01-14,,,,,,,,90,Second,new,Ann B",
@@ -47,21 +47,21 @@ const ROWS: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn gains_follow_the_rules_of_days_baselines_and_starts() {
+async fn gains_follow_baselines_and_tracking_start() {
     let organization = Stack::shared().organization().await;
-    let file = File::csv(&ROWS);
+    let file = InputFile::csv(&ROWS);
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.rows_read, summary.accounts, summary.videos, summary.refused), (8, 1, 2, 0));
     assert_eq!(summary.report_file, None);
 
-    // The old video's first snapshot is a baseline; nothing is invented for the time before.
+    // The first snapshot of the older video is a baseline: no gains before it.
     assert_eq!(gains(&organization, "2026-01-10", "2026-01-10").await, [0, 0, 0]);
     assert_eq!(gains(&organization, "2026-01-11", "2026-01-11").await, [0, 0, 0]);
-    // It gains 500; the one posted after tracking began counts in full, by the later observation of the day.
+    // It gains 500; the video posted after the tracking start counts in full, from the day's last observation.
     assert_eq!(gains(&organization, "2026-01-12", "2026-01-12").await, [550, 25, 0]);
-    // A counter that falls is reported so; one that is not told keeps its value.
+    // A falling counter is a negative gain; a missing counter keeps its value.
     assert_eq!(gains(&organization, "2026-01-13", "2026-01-13").await, [-100, 0, 3]);
-    // Comments of the second video appear late: a baseline and no jump.
+    // The first comment count of the second video is a baseline, not a gain.
     assert_eq!(gains(&organization, "2026-01-14", "2026-01-14").await, [20, 0, 0]);
     assert_eq!(gains(&organization, "2026-01-01", "2026-01-31").await, [470, 25, 3]);
 
@@ -79,47 +79,50 @@ async fn gains_follow_the_rules_of_days_baselines_and_starts() {
 }
 
 #[tokio::test]
-async fn an_older_row_moves_the_start_and_the_numbers_follow() {
+async fn older_row_moves_tracking_start_and_changes_gains() {
     let organization = Stack::shared().organization().await;
-    load(&organization, &File::csv(&ROWS).path).await;
+    load(&organization, &InputFile::csv(&ROWS).path).await;
     assert_eq!(gains(&organization, "2026-01-01", "2026-01-31").await, [470, 25, 3]);
-    // The account turns out to have been known before the first video was posted: it starts from zero after all.
-    load(&organization, &File::csv(&["tiktok,ann,,2025-11-30,,,,,,,,10,,,"]).path).await;
+    // The tracking start moves before the first video was posted, so that video counts in full.
+    load(&organization, &InputFile::csv(&["tiktok,ann,,2025-11-30,,,,,,,,10,,,"]).path).await;
     assert_eq!(gains(&organization, "2026-01-10", "2026-01-10").await, [1000, 10, 1]);
     assert_eq!(gains(&organization, "2026-01-01", "2026-01-31").await, [1470, 35, 4]);
 }
 
 #[tokio::test]
-async fn rows_mean_the_same_in_any_order_in_pieces_and_twice() {
+async fn result_does_not_depend_on_row_order_batches_or_repetition() {
     let stack = Stack::shared();
-    let straight = stack.organization().await;
-    load(&straight, &File::csv(&ROWS).path).await;
-    let (expected, sums) = (records(&straight).await, gains(&straight, "2026-01-01", "2026-01-31").await);
+    let ordered = stack.organization().await;
+    load(&ordered, &InputFile::csv(&ROWS).path).await;
+    let (expected, sums) = (records(&ordered).await, gains(&ordered, "2026-01-01", "2026-01-31").await);
     assert_eq!(expected.0[0], json!(["ann", "Ann B", 90, 1470, 5, "Second", "new"]));
     assert_eq!(expected.1[0], json!(["1", "after", "2025-12-01T10:00:00Z", 1400, 30, 5]));
 
-    let backwards = stack.organization().await;
+    let reverse = stack.organization().await;
     let reversed: Vec<_> = ROWS.iter().rev().copied().collect();
-    let file = File::csv(&reversed);
-    load(&backwards, &file.path).await;
-    load(&backwards, &file.path).await;
+    let file = InputFile::csv(&reversed);
+    load(&reverse, &file.path).await;
+    load(&reverse, &file.path).await;
     assert_eq!(
-        (records(&backwards).await, gains(&backwards, "2026-01-01", "2026-01-31").await),
+        (records(&reverse).await, gains(&reverse, "2026-01-01", "2026-01-31").await),
         (expected.clone(), sums)
     );
 
-    // Piece by piece, the newest first; creator and category are decided by the first piece that names them.
-    let pieces = stack.organization().await;
+    // Row by row, newest first: the first import sets the creator, the latest observation the category.
+    let row_by_row = stack.organization().await;
     for row in reversed {
-        load(&pieces, &File::csv(&[row]).path).await;
+        load(&row_by_row, &InputFile::csv(&[row]).path).await;
     }
-    assert_eq!((records(&pieces).await, gains(&pieces, "2026-01-01", "2026-01-31").await), (expected, sums));
+    assert_eq!(
+        (records(&row_by_row).await, gains(&row_by_row, "2026-01-01", "2026-01-31").await),
+        (expected, sums)
+    );
 }
 
 #[tokio::test]
-async fn refused_rows_are_reported_and_good_ones_loaded() {
+async fn refused_rows_are_reported_and_valid_ones_loaded() {
     let organization = Stack::shared().organization().await;
-    let file = File::csv(&[
+    let file = InputFile::csv(&[
         "tiktok,ann,1,2026-01-10,,,10,,,,,,,,",
         "youtube,ann,1,2026-01-10,,,10,,,,,,,,",
         "tiktok,no such name,1,2026-01-10,,,10,,,,,,,,",
@@ -135,19 +138,19 @@ async fn refused_rows_are_reported_and_good_ones_loaded() {
     let report = std::fs::read_to_string(file.report()).unwrap();
     let entries: Vec<Value> = report.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let lines: Vec<_> = entries.iter().map(|entry| entry["line"].as_u64().unwrap()).collect();
-    assert_eq!(lines, [3, 4, 5, 6, 9, 10], "line 1 is the header, and a row may have several lines");
+    assert_eq!(lines, [3, 4, 5, 6, 9, 10], "line 1 is the header; a row can span several lines");
     assert!(entries.iter().all(|entry| entry["file"] == file.path.to_str().unwrap()));
     assert!(entries[0]["reason"].as_str().unwrap().starts_with("platform"), "{}", entries[0]);
     assert_eq!(records(&organization).await.1, [json!(["1", "two\nlines", null, 12, 0, null])]);
 
-    // A clean run leaves no report, not even an old one.
+    // An import without refused rows removes the previous report.
     std::fs::write(&file.path, format!("{HEADER}\ntiktok,ann,1,2026-01-10,,,10,,,,,,,,\n")).unwrap();
     assert_eq!(load(&organization, &file.path).await.report_file, None);
     assert!(!file.report().exists());
 }
 
 #[tokio::test]
-async fn lines_are_counted_alike_however_they_end_and_no_date_stops_the_others() {
+async fn out_of_range_dates_are_refused_with_any_line_ending() {
     let organization = Stack::shared().organization().await;
     let rows = [
         "tiktok,ann,1,1969-12-31",
@@ -155,9 +158,12 @@ async fn lines_are_counted_alike_however_they_end_and_no_date_stops_the_others()
         "tiktok,ann,1,+262142-12-31",
         "tiktok,ann,1,0001-01-01",
     ];
-    for end in ["\n", "\r\n"] {
-        let text = format!("platform,username,external_id,observed_at{end}{}{end}", rows.join(end));
-        let file = File::with("history.csv", &text);
+    for line_ending in ["\n", "\r\n"] {
+        let text = format!(
+            "platform,username,external_id,observed_at{line_ending}{}{line_ending}",
+            rows.join(line_ending)
+        );
+        let file = InputFile::create("history.csv", &text);
         let summary = load(&organization, &file.path).await;
         assert_eq!((summary.rows_read, summary.refused), (4, 3));
         let report = std::fs::read_to_string(file.report()).unwrap();
@@ -170,7 +176,7 @@ async fn lines_are_counted_alike_however_they_end_and_no_date_stops_the_others()
 }
 
 #[tokio::test]
-async fn the_latest_category_stays_whichever_file_came_first_and_a_users_own_always() {
+async fn latest_imported_category_wins_unless_set_through_the_api() {
     let stack = Stack::shared();
     let (early, late) = ("tiktok,ann,,2026-01-10,,,,,,,,1,,Early,", "tiktok,ann,,2026-01-11,,,,,,,,1,,Late,");
     let category = async |organization: &Organization| {
@@ -179,19 +185,19 @@ async fn the_latest_category_stays_whichever_file_came_first_and_a_users_own_alw
     for order in [[early, late], [late, early]] {
         let organization = stack.organization().await;
         for row in order {
-            load(&organization, &File::csv(&[row]).path).await;
+            load(&organization, &InputFile::csv(&[row]).path).await;
         }
         assert_eq!(category(&organization).await, "Late");
-        organization.patch("/accounts/@ann", json!({"category": "Mine"})).await.ok(200);
-        load(&organization, &File::csv(&[late]).path).await;
-        assert_eq!(category(&organization).await, "Mine");
+        organization.patch("/accounts/@ann", json!({"category": "Custom"})).await.ok(200);
+        load(&organization, &InputFile::csv(&[late]).path).await;
+        assert_eq!(category(&organization).await, "Custom");
     }
 }
 
 #[tokio::test]
-async fn json_lines_say_the_same_as_csv() {
+async fn json_lines_are_read_like_csv() {
     let organization = Stack::shared().organization().await;
-    let file = File::with(
+    let file = InputFile::create(
         "history.jsonl",
         "{\"platform\":\"tiktok\",\"username\":\"ann\",\"external_id\":7507934733892865323,\"observed_at\":\"2026-01-10\",\
          \"view_count\":12,\"like_count\":null}\n\n{\"platform\":\"tiktok\"\n",
@@ -202,7 +208,7 @@ async fn json_lines_say_the_same_as_csv() {
 }
 
 #[tokio::test]
-async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_binds() {
+async fn imported_accounts_are_paused_by_default_and_ignore_the_cap() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     sqlx::query("update organizations set account_cap = 1 where id = $1")
@@ -212,7 +218,7 @@ async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_bi
         .unwrap();
     load(
         &organization,
-        &File::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,", "tiktok,bob,,2026-01-10,,,,,,,,1,,,"]).path,
+        &InputFile::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,", "tiktok,bob,,2026-01-10,,,,,,,,1,,,"]).path,
     )
     .await;
     let paused = organization.get("/accounts?include_total=true").await.ok(200);
@@ -229,41 +235,41 @@ async fn imported_accounts_are_paused_unless_they_shall_be_tracked_and_no_cap_bi
 
     let tracked = stack.organization().await;
     let options = ImportOptions { track: true, ..ImportOptions::default() };
-    load_with(&tracked, &File::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,"]).path, &options).await;
+    load_with(&tracked, &InputFile::csv(&["tiktok,ann,,2026-01-10,,,,,,,,1,,,"]).path, &options).await;
     assert_eq!(tracked.get("/accounts/@ann").await.ok(200).at("/data/is_active"), &json!(true));
 }
 
 #[tokio::test]
-async fn what_cannot_be_loaded_is_said_before_anything_is() {
+async fn unknown_organizations_and_invalid_files_are_rejected() {
     let organization = Stack::shared().organization().await;
-    let stores = &organization.stack.databases;
+    let databases = &organization.stack.databases;
     let load = async |id, path: &Path| {
-        import::load(stores, id, vec![path.to_owned()], &ImportOptions::default()).await
+        import::load(databases, id, vec![path.to_owned()], &ImportOptions::default()).await
     };
-    let csv = File::csv(&[]);
-    let nobody = load(uuid::Uuid::now_v7(), &csv.path).await;
-    assert!(matches!(nobody, Err(import::Error::Store(store::Error::NotFound("organization")))));
+    let csv = InputFile::csv(&[]);
+    let unknown = load(uuid::Uuid::now_v7(), &csv.path).await;
+    assert!(matches!(unknown, Err(import::Error::Store(store::Error::NotFound("organization")))));
     assert!(matches!(load(organization.id, Path::new("/nowhere.csv")).await, Err(import::Error::File(..))));
-    let other = File::with("history.xls", "");
-    assert!(matches!(load(organization.id, &other.path).await, Err(import::Error::Format(_))));
-    let headless = File::with("history.csv", "a,b\n1,2\n");
+    let unsupported = InputFile::create("history.xls", "");
+    assert!(matches!(load(organization.id, &unsupported.path).await, Err(import::Error::Format(_))));
+    let headless = InputFile::create("history.csv", "a,b\n1,2\n");
     assert!(matches!(load(organization.id, &headless.path).await, Err(import::Error::Header(_))));
 }
 
 #[tokio::test]
-async fn two_imports_of_the_same_accounts_at_once_lose_nothing() {
+async fn concurrent_imports_of_the_same_accounts_lose_nothing() {
     let organization = Stack::shared().organization().await;
-    let rows = |day: &str| -> Vec<String> {
+    let rows_of_day = |day: &str| -> Vec<String> {
         (0..200).map(|n| format!("tiktok,user{},{n},2026-01-{day},2026-01-01,,{n},,,,,,,,", n % 20)).collect()
     };
     let files = ["10", "11", "12"].map(|day| {
-        let rows = rows(day);
-        File::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>())
+        let rows = rows_of_day(day);
+        InputFile::csv(&rows.iter().map(String::as_str).collect::<Vec<_>>())
     });
     let loads = files.iter().map(|file| load(&organization, &file.path));
     futures_util::future::join_all(loads).await;
-    let listed = organization.get("/account-videos?include_total=true&limit=1").await.ok(200);
-    assert_eq!(listed.integer("/pagination/total_count"), 200);
+    let videos = organization.get("/account-videos?include_total=true&limit=1").await.ok(200);
+    assert_eq!(videos.integer("/pagination/total_count"), 200);
     let accounts = organization.get("/accounts?limit=200").await.ok(200);
     let views: i64 =
         accounts.list("/data").iter().map(|account| account["view_count"].as_i64().unwrap()).sum();
@@ -275,22 +281,22 @@ async fn two_imports_of_the_same_accounts_at_once_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_line_without_an_end_is_refused_or_said_and_eats_no_memory() {
+async fn overlong_line_is_refused_and_unclosed_quote_is_an_error() {
     let organization = Stack::shared().organization().await;
     let row = |id: u32| {
         format!(
             r#"{{"platform":"tiktok","username":"ann","external_id":"{id}","observed_at":"2026-03-01","view_count":1}}"#
         )
     };
-    let long = format!("{}\n{}\n{}\n", row(1), "x".repeat(3 << 20), row(2));
-    let file = File::with("history.jsonl", &long);
+    let overlong = format!("{}\n{}\n{}\n", row(1), "x".repeat(3 << 20), row(2));
+    let file = InputFile::create("history.jsonl", &overlong);
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.rows_read, summary.videos, summary.refused), (3, 2, 1));
     let report = std::fs::read_to_string(summary.report_file.unwrap()).unwrap();
     assert!(report.contains("\"line\":2") && report.contains("longer than"), "{report}");
 
-    let open = format!("{HEADER}\n{}\n\"{}", ROWS[0], "y\n".repeat(1 << 20));
-    let file = File::with("history.csv", &open);
+    let unclosed = format!("{HEADER}\n{}\n\"{}", ROWS[0], "y\n".repeat(1 << 20));
+    let file = InputFile::create("history.csv", &unclosed);
     let loaded = import::load(
         &organization.stack.databases,
         organization.id,
@@ -298,14 +304,14 @@ async fn a_line_without_an_end_is_refused_or_said_and_eats_no_memory() {
         &ImportOptions::default(),
     )
     .await;
-    let said = loaded.unwrap_err().to_string();
-    assert!(said.contains("after line 2") && said.contains("quote"), "{said}");
+    let error = loaded.unwrap_err().to_string();
+    assert!(error.contains("after line 2") && error.contains("quote"), "{error}");
 }
 
 #[tokio::test]
-async fn the_report_never_replaces_what_is_loaded() {
+async fn report_never_replaces_an_input_file() {
     let organization = Stack::shared().organization().await;
-    let file = File::csv(&ROWS);
+    let file = InputFile::csv(&ROWS);
     let text = std::fs::read(&file.path).unwrap();
     std::fs::hard_link(&file.path, file.folder.path().join("same.csv")).unwrap();
     std::fs::copy(&file.path, file.report()).unwrap();
@@ -321,24 +327,25 @@ async fn the_report_never_replaces_what_is_loaded() {
     assert_eq!(std::fs::read(&file.path).unwrap(), text);
 }
 
-/// A creator that is being deleted while an import links to it is waited for, and made anew.
+/// An import waits for a concurrent deletion of the creator it links to, then creates that creator again.
 #[tokio::test]
-async fn linking_to_a_creator_waits_for_whoever_changes_it() {
+async fn import_waits_for_concurrent_creator_deletion() {
     let organization = Stack::shared().organization().await;
     let creator = organization.post("/creators", json!({"name": "Second"})).await.ok(201);
     let pg = organization.stack.databases.pg.clone();
     let mut write = store::Write::begin(&pg, organization.id).await.unwrap();
     store::records::creators::delete(&mut write, creator.text("/data/id").parse().unwrap()).await.unwrap();
-    let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(write.connection()).await.unwrap();
+    let blocking_pid: i32 =
+        sqlx::query_scalar("select pg_backend_pid()").fetch_one(write.connection()).await.unwrap();
     let loading = tokio::spawn({
         let organization = organization.clone();
-        async move { load(&organization, &File::csv(&[ROWS[1]]).path).await }
+        async move { load(&organization, &InputFile::csv(&[ROWS[1]]).path).await }
     });
     harness::wait_until("the import waits for the creator", async || {
-        let waits = "select exists (select from pg_stat_activity
+        let query = "select exists (select from pg_stat_activity
                      where $1 = any(pg_blocking_pids(pid)) and query like '%from creators%for share%')";
-        let waits: bool = sqlx::query_scalar(waits).bind(own).fetch_one(&pg).await.unwrap();
-        waits.then_some(())
+        let waiting: bool = sqlx::query_scalar(query).bind(blocking_pid).fetch_one(&pg).await.unwrap();
+        waiting.then_some(())
     })
     .await;
     write.commit().await.unwrap();
@@ -349,7 +356,7 @@ async fn linking_to_a_creator_waits_for_whoever_changes_it() {
 }
 
 #[tokio::test]
-async fn rows_from_before_the_history_that_is_kept_are_refused() {
+async fn rows_before_the_history_retention_start_are_refused() {
     let organization = Stack::shared().organization().await;
     sqlx::query(
         "update organizations set history_since = '2026-01-12', history_since_set_at = now() where id = $1",
@@ -358,11 +365,11 @@ async fn rows_from_before_the_history_that_is_kept_are_refused() {
     .execute(organization.pg())
     .await
     .unwrap();
-    let file = File::csv(&ROWS);
+    let file = InputFile::csv(&ROWS);
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.rows_read, summary.refused, summary.snapshots_written), (8, 2, 6));
     let reason = "observed_at: lies before 2026-01-12, where the history that the organization keeps begins";
-    assert_eq!(refused(&summary), [(2, reason.to_owned()), (4, reason.to_owned())]);
-    // Nothing is known of before: what is then seen first is where it begins.
+    assert_eq!(refused_rows(&summary), [(2, reason.to_owned()), (4, reason.to_owned())]);
+    // Without older rows, the first accepted observation is the baseline.
     assert_eq!(gains(&organization, "2026-01-01", "2026-01-13").await, [-100, 0, 0]);
 }

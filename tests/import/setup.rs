@@ -1,4 +1,4 @@
-//! Files in folders of their own, and loading them.
+//! Input files in temporary folders, and helpers to import them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,24 +9,25 @@ use crate::harness::Organization;
 pub const HEADER: &str = "platform,username,external_id,observed_at,create_time,description,view_count,like_count,\
     comment_count,share_count,saved_count,follower_count,creator,category,name";
 
-/// A folder with one file.
-pub struct File {
+/// A file in its own temporary folder.
+pub struct InputFile {
     pub folder: tempfile::TempDir,
     pub path: PathBuf,
 }
 
-impl File {
+impl InputFile {
     pub fn csv(rows: &[&str]) -> Self {
-        Self::with("history.csv", format!("{HEADER}\n{}\n", rows.join("\n")))
+        Self::create("history.csv", format!("{HEADER}\n{}\n", rows.join("\n")))
     }
 
-    pub fn with(name: &str, text: impl AsRef<[u8]>) -> Self {
+    pub fn create(name: &str, text: impl AsRef<[u8]>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        File { folder, path }
+        InputFile { folder, path }
     }
 
+    /// The default path of the report of refused rows.
     pub fn report(&self) -> PathBuf {
         self.folder.path().join("history.csv.refused.jsonl")
     }
@@ -48,8 +49,8 @@ pub async fn try_load(
     import::load(&organization.stack.databases, organization.id, files, options).await
 }
 
-/// The line and the reason of every refused row.
-pub fn refused(summary: &ImportSummary) -> Vec<(u64, String)> {
+/// The line and the reason of each refused row.
+pub fn refused_rows(summary: &ImportSummary) -> Vec<(u64, String)> {
     let report = std::fs::read_to_string(summary.report_file.as_ref().unwrap()).unwrap();
     let entry = |line: &str| {
         let entry: serde_json::Value = serde_json::from_str(line).unwrap();

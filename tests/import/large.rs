@@ -1,4 +1,4 @@
-//! Loads of more rows than a unit of work holds: laid aside by account, written in parts, interrupted and done again.
+//! Imports larger than one transaction: spilled to disk by account, written in batches, interrupted and retried.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 use tidemark::import::ImportOptions;
 
 use crate::harness::{Organization, Stack, wait_until};
-use crate::setup::{File, load, try_load};
+use crate::setup::{InputFile, load, try_load};
 
 const ACCOUNTS: u32 = 300;
 const VIDEOS: u32 = 3_000;
 const DAYS: u32 = 15;
 
-/// A file in the order of days, so that every account comes again and again, the newest first.
-fn by_day() -> File {
+/// A file sorted by day, newest first, so that the rows of an account are spread over the whole file.
+fn file_sorted_by_day() -> InputFile {
     let mut text = String::from(
         "platform,username,external_id,observed_at,create_time,description,view_count,like_count,creator,category\n",
     );
@@ -33,96 +33,97 @@ fn by_day() -> File {
                 .unwrap();
         }
     }
-    File::with("history.csv", text)
+    InputFile::create("history.csv", text)
 }
 
-async fn numbers(organization: &Organization) -> Vec<Value> {
-    let mut numbers = Vec::new();
+async fn fetch_figures(organization: &Organization) -> Vec<Value> {
+    let mut figures = Vec::new();
     for path in [
         "/overview?start_date=2026-01-01&end_date=2026-01-15",
         "/analytics/timeseries?start_date=2026-01-01&end_date=2026-01-15",
         "/creators/top?start_date=2026-01-01&end_date=2026-01-15",
     ] {
-        let mut answer = organization.get(path).await.ok(200).at("/data").clone();
-        for entry in answer.as_array_mut().into_iter().flatten() {
+        let mut data = organization.get(path).await.ok(200).at("/data").clone();
+        for entry in data.as_array_mut().into_iter().flatten() {
             entry.as_object_mut().unwrap().remove("id");
         }
-        numbers.push(answer);
+        figures.push(data);
     }
-    numbers
+    figures
 }
 
 fn expected_views() -> i64 {
-    // Posted on the day on which tracking began: each counts in full.
+    // Posted on the day of the tracking start: each counts in full.
     (0..i64::from(VIDEOS)).map(|video| video + i64::from(DAYS) * 100).sum()
 }
 
 #[tokio::test]
-async fn many_rows_in_an_unkind_order_are_loaded_whole_and_twice_is_once() {
+async fn reversed_rows_load_fully_and_reimport_is_idempotent() {
     let organization = Stack::shared().organization().await;
-    let file = by_day();
+    let file = file_sorted_by_day();
     let rows = u64::from(DAYS * (VIDEOS + ACCOUNTS));
     let summary = load(&organization, &file.path).await;
     assert_eq!(
         (summary.rows_read, summary.accounts, summary.videos, summary.snapshots_written, summary.refused),
         (rows, ACCOUNTS.into(), VIDEOS.into(), rows, 0)
     );
-    let first = numbers(&organization).await;
+    let first = fetch_figures(&organization).await;
     assert_eq!(first[0]["views"]["current"], expected_views());
     assert_eq!(first[2].as_array().unwrap().len(), 7);
     let account = organization.get("/accounts/@user5").await.ok(200);
     assert_eq!((account.text("/data/category"), account.text("/data/creator_name")), ("day 15", "Creator 5"));
     assert_eq!(load(&organization, &file.path).await, summary);
-    assert_eq!(numbers(&organization).await, first);
+    assert_eq!(fetch_figures(&organization).await, first);
 }
 
-/// A load that is cut off after some of its units of work, and done again, ends as one that was not.
+/// An import that is aborted after its first transaction and retried has the result of an uninterrupted one.
 #[tokio::test]
-async fn an_interrupted_load_is_completed_by_another() {
+async fn retry_completes_an_interrupted_import() {
     let organization = Stack::shared().organization().await;
-    let file = by_day();
-    // Every unit of work writes the organization's row.
-    let last_written = async || -> i64 {
+    let file = file_sorted_by_day();
+    // Every transaction of the import updates the organization's row.
+    let last_transaction = async || -> i64 {
         sqlx::query_scalar("select xmin::text::bigint from organizations where id = $1")
             .bind(organization.id)
             .fetch_one(organization.pg())
             .await
             .unwrap()
     };
-    let before = last_written().await;
+    let before = last_transaction().await;
     let loading = tokio::spawn({
         let (organization, path) = (organization.clone(), file.path.clone());
         async move { try_load(&organization, vec![path], &ImportOptions::default()).await }
     });
-    wait_until("a unit of work is committed", async || (last_written().await != before).then_some(())).await;
+    wait_until("a transaction is committed", async || (last_transaction().await != before).then_some(()))
+        .await;
     loading.abort();
     let _ = loading.await;
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.videos, summary.refused), (VIDEOS.into(), 0));
-    assert_eq!(numbers(&organization).await[0]["views"]["current"], expected_views());
+    assert_eq!(fetch_figures(&organization).await[0]["views"]["current"], expected_views());
 }
 
-/// Three loads of overlapping files beside writes of the API: all of them end, and nothing is lost.
+/// Two imports of the same file run concurrently with API writes: all of them finish and nothing is lost.
 #[tokio::test]
-async fn loads_run_beside_each_other_and_beside_writes() {
+async fn imports_run_concurrently_with_each_other_and_api_writes() {
     let organization = Stack::shared().organization().await;
-    let file = by_day();
+    let file = file_sorted_by_day();
     load(
         &organization,
-        &File::with("one.csv", "platform,username,observed_at\ntiktok,user1,2026-01-02\n").path,
+        &InputFile::create("one.csv", "platform,username,observed_at\ntiktok,user1,2026-01-02\n").path,
     )
     .await;
     let loads = async { tokio::join!(load(&organization, &file.path), load(&organization, &file.path)) };
     let writes = async {
         for n in 0..20 {
-            let category = format!("mine {n}");
+            let category = format!("custom {n}");
             organization.patch("/accounts/@user1", serde_json::json!({"category": category})).await.ok(200);
         }
     };
-    let ((one, other), ()) = tokio::join!(loads, writes);
-    assert_eq!((one.videos, one.refused, other.videos), (VIDEOS.into(), 0, VIDEOS.into()));
-    let numbers = numbers(&organization).await;
-    assert_eq!(numbers[0]["views"]["current"], expected_views());
-    assert_eq!(numbers[2].as_array().unwrap().len(), 7, "one creator of each name");
-    assert_eq!(organization.get("/accounts/@user1").await.ok(200).text("/data/category"), "mine 19");
+    let ((first, second), ()) = tokio::join!(loads, writes);
+    assert_eq!((first.videos, first.refused, second.videos), (VIDEOS.into(), 0, VIDEOS.into()));
+    let figures = fetch_figures(&organization).await;
+    assert_eq!(figures[0]["views"]["current"], expected_views());
+    assert_eq!(figures[2].as_array().unwrap().len(), 7, "one creator per name");
+    assert_eq!(organization.get("/accounts/@user1").await.ok(200).text("/data/category"), "custom 19");
 }
