@@ -1,5 +1,5 @@
-//! Real posts and followers of 6,905 accounts, imported into an organization of their own: the numbers that they are
-//! known to have. Without `../shared/data` there is nothing to test.
+//! Imports real posts and followers of 6,905 accounts and checks their known figures. Skipped without
+//! `../shared/data/real`.
 
 mod harness;
 
@@ -11,7 +11,7 @@ use tidemark::import::{self, ImportOptions};
 
 const WINDOW: &str = "period=custom&start_date=2025-05-14&end_date=2025-06-30";
 
-fn data() -> Option<Vec<PathBuf>> {
+fn data_files() -> Option<Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/real");
     folder.is_dir().then(|| vec![folder.join("accounts.csv"), folder.join("videos.csv")])
 }
@@ -24,9 +24,9 @@ async fn load(organization: &Organization, files: Vec<PathBuf>) -> import::Impor
 }
 
 #[tokio::test]
-async fn real_data_has_its_known_numbers() {
-    let Some(files) = data() else {
-        println!("skipped: there is no ../shared/data/real");
+async fn real_data_has_known_figures_and_reimport_is_idempotent() {
+    let Some(files) = data_files() else {
+        println!("skipped: ../shared/data/real does not exist");
         return;
     };
     let organization = Stack::shared().organization().await;
@@ -35,14 +35,13 @@ async fn real_data_has_its_known_numbers() {
         (summary.rows_read, summary.accounts, summary.videos, summary.refused),
         (23_175, 6_905, 10_129, 0)
     );
-    known_numbers(&organization).await;
+    assert_known_figures(&organization).await;
 
-    // Loading the same again changes nothing.
     assert_eq!(load(&organization, files).await, summary);
-    known_numbers(&organization).await;
+    assert_known_figures(&organization).await;
 }
 
-async fn known_numbers(organization: &Organization) {
+async fn assert_known_figures(organization: &Organization) {
     let overview = organization.get(&format!("/overview?{WINDOW}")).await.ok(200);
     for (figure, expected) in [
         ("/data/totals/accounts", 6_905),
@@ -56,7 +55,7 @@ async fn known_numbers(organization: &Organization) {
     ] {
         assert_eq!(overview.integer(figure), expected, "{figure}");
     }
-    assert_eq!(overview.at("/data/views/change_percent"), &json!(null), "nothing was observed before");
+    assert_eq!(overview.at("/data/views/change_percent"), &json!(null), "no observations before the window");
 
     let top = organization.get(&format!("/creators/top?{WINDOW}&limit=3")).await.ok(200);
     let ranked: Vec<_> =
@@ -71,20 +70,20 @@ async fn known_numbers(organization: &Organization) {
     );
     assert_eq!(top.integer("/data/0/engagement"), 21_474_676);
 
-    // The days of a creator add up to its window, and the daily series has a row for every day.
+    // The daily series has a row per day, and the days add up to the window.
     let roster = top.text("/data/0/id");
     let series = organization.get(&format!("/creators/{roster}/analytics/timeseries?{WINDOW}")).await.ok(200);
     assert_eq!(series.list("/data").len(), 48);
     let sum = |field: &str| series.list("/data").iter().map(|day| day[field].as_i64().unwrap()).sum::<i64>();
     assert_eq!((sum("views"), sum("engagement")), (170_615_300, 21_474_676));
 
-    let found =
+    let matching =
         organization.get("/account-videos?q=vi%E1%BB%87t%20nam&include_total=true&limit=1").await.ok(200);
-    assert_eq!(found.integer("/pagination/total_count"), 83);
+    assert_eq!(matching.integer("/pagination/total_count"), 83);
 
     let most_viewed = organization.get("/account-videos?order_by=view_count&limit=200").await.ok(200);
     let video = most_viewed.list("/data").iter().find(|video| video["external_id"] == "7507934733892865323");
-    let id = video.expect("the most viewed posts include it")["internal_id"].as_i64().unwrap();
+    let id = video.expect("the video is among the most viewed")["internal_id"].as_i64().unwrap();
     let body = json!({
         "tiktok_video_ids": [id], "instagram_post_ids": [id],
         "period": "custom", "start_date": "2025-05-14", "end_date": "2025-06-30",

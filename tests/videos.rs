@@ -1,30 +1,30 @@
-//! Individually tracked videos from the outside: whatever names one, it is read from the platform within seconds, is
-//! found by its caption, and counts once.
+//! Individually tracked videos through the API: every form of identifier, search by caption, and counting each video
+//! once.
 
 mod harness;
 
 use harness::{Organization, Stack, send, wait_until};
 use serde_json::{Value, json};
 
-/// Adds a video and returns it once its first scrape is in.
+/// Adds a video and returns it after its first scrape.
 async fn add(organization: &Organization, platform: &str, identifier: &str) -> Value {
     let body = json!({"platform": platform, "identifier": identifier});
-    let made = organization.post("/videos", body).await.ok(201);
-    scraped(organization, made.text("/data/id")).await
+    let created = organization.post("/videos", body).await.ok(201);
+    wait_scraped(organization, created.text("/data/id")).await
 }
 
-async fn scraped(organization: &Organization, id: &str) -> Value {
+async fn wait_scraped(organization: &Organization, id: &str) -> Value {
     let path = format!("/videos/{id}");
-    let answer = wait_until("the video is scraped", async || {
-        let answer = organization.get(&path).await.ok(200);
-        (!answer.at("/data/last_scrape_time").is_null()).then_some(answer)
+    let response = wait_until("the video is scraped", async || {
+        let response = organization.get(&path).await.ok(200);
+        (!response.at("/data/last_scrape_time").is_null()).then_some(response)
     })
     .await;
-    answer.at("/data").clone()
+    response.at("/data").clone()
 }
 
 #[tokio::test]
-async fn a_video_of_any_name_is_read_within_seconds() {
+async fn video_is_scraped_by_any_form_of_identifier() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let instagram = stack.sandbox_state(stack.sandbox_account("instagram")).await;
@@ -46,16 +46,19 @@ async fn a_video_of_any_name_is_read_within_seconds() {
         ("tiktok", format!("https://vm.tiktok.com/ZM{}/", text(video(2), "id")), video(2)),
         ("tiktok", format!("https://www.tiktok.com/t/ZM{}/", text(video(3), "id")), video(3)),
     ];
-    let added = cases.iter().map(|(platform, identifier, _)| add(&organization, platform, identifier));
-    let added = futures_util::future::join_all(added).await;
-    for ((platform, identifier, post), shown) in cases.iter().zip(&added) {
-        assert_eq!(shown["external_id"], post["id"], "{identifier}");
-        assert_eq!(shown["shortcode"], post["shortcode"], "{identifier}");
-        assert_eq!(shown["create_time"], post["create_time"], "{identifier}");
-        assert_eq!(shown["tracking"]["status"], "active", "{identifier}: {shown}");
-        assert!(shown["description"].is_string() && shown["account_id"].is_null(), "{identifier}: {shown}");
-        assert_eq!(shown["platform"], *platform);
-        let (views, now) = (shown["view_count"].as_i64().unwrap(), post["view_count"].as_i64());
+    let additions = cases.iter().map(|(platform, identifier, _)| add(&organization, platform, identifier));
+    let added = futures_util::future::join_all(additions).await;
+    for ((platform, identifier, post), scraped) in cases.iter().zip(&added) {
+        assert_eq!(scraped["external_id"], post["id"], "{identifier}");
+        assert_eq!(scraped["shortcode"], post["shortcode"], "{identifier}");
+        assert_eq!(scraped["create_time"], post["create_time"], "{identifier}");
+        assert_eq!(scraped["tracking"]["status"], "active", "{identifier}: {scraped}");
+        assert!(
+            scraped["description"].is_string() && scraped["account_id"].is_null(),
+            "{identifier}: {scraped}"
+        );
+        assert_eq!(scraped["platform"], *platform);
+        let (views, now) = (scraped["view_count"].as_i64().unwrap(), post["view_count"].as_i64());
         assert!(now.is_none_or(|now| 0 < views && views <= now), "{identifier}: {views} of {now:?}");
     }
 
@@ -63,8 +66,8 @@ async fn a_video_of_any_name_is_read_within_seconds() {
     let q: String = caption.chars().take(60).collect();
     wait_until("the caption is found", async || {
         let request = organization.request(reqwest::Method::GET, "/search").query(&[("q", q.trim())]);
-        let found = send(request).await.ok(200);
-        let videos = found.list("/data/videos").to_vec();
+        let results = send(request).await.ok(200);
+        let videos = results.list("/data/videos").to_vec();
         videos.iter().any(|video| video["id"] == added[0]["id"]).then_some(())
     })
     .await;
@@ -76,8 +79,9 @@ async fn a_video_of_any_name_is_read_within_seconds() {
     );
 }
 
+/// Removing the video or its account leaves it tracked the other way.
 #[tokio::test]
-async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_way() {
+async fn discovered_video_counts_once_and_survives_either_removal() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let account = stack.sandbox_account("instagram");
@@ -104,16 +108,16 @@ async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_wa
 
     organization.delete(&format!("/videos/{}", before["id"].as_str().unwrap())).await.ok(204);
     let overview = organization.get("/overview").await.ok(200);
-    assert_eq!(overview.integer("/data/totals/videos"), count, "it stays discovered");
+    assert_eq!(overview.integer("/data/totals/videos"), count, "still discovered");
     assert_eq!(overview.integer("/data/new_posts/current"), new_posts);
     let history = format!("/videos/{}/analytics?values=cumulative", after["id"].as_str().unwrap());
     let counted = organization.get(&history).await.ok(200).integer("/data/6/view_count");
     assert!(counted > 0);
     organization.delete(&format!("/accounts/{}", tracked["id"].as_str().unwrap())).await.ok(204);
-    let kept = organization.get(&history).await.ok(200);
-    assert_eq!(kept.integer("/data/6/view_count"), counted, "its history stays with it: {kept}");
+    let unchanged = organization.get(&history).await.ok(200);
+    assert_eq!(unchanged.integer("/data/6/view_count"), counted, "the history is retained: {unchanged}");
     let videos = organization.get("/videos").await.ok(200);
-    assert_eq!(videos.list("/data").len(), 1, "the other one stays tracked: {videos}");
+    assert_eq!(videos.list("/data").len(), 1, "the other video is still tracked: {videos}");
     assert_eq!(videos.at("/data/0/account_id"), &Value::Null);
     organization.delete(&format!("/videos/{}", after["id"].as_str().unwrap())).await.ok(204);
     let overview = organization.get("/overview").await.ok(200);
@@ -122,26 +126,26 @@ async fn one_that_is_found_on_an_account_too_counts_once_and_may_leave_either_wa
 }
 
 #[tokio::test]
-async fn a_scrape_that_reveals_a_discovered_video_ends_as_one_with_it() {
+async fn scrape_merges_tracked_video_into_discovered_video() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let account = stack.sandbox_account("instagram");
     organization.track(account).await;
-    // As a source leaves it that tells no shortcodes.
-    let (older, code): (uuid::Uuid, String) = sqlx::query_as(
-        "with seen as (select id, shortcode from videos where organization_id = $1 order by create_time desc limit 1)
-         update videos v set shortcode = null from seen where v.id = seen.id returning v.id, seen.shortcode",
+    // As discovered by a source that returns no shortcodes.
+    let (discovered, code): (uuid::Uuid, String) = sqlx::query_as(
+        "with latest as (select id, shortcode from videos where organization_id = $1 order by create_time desc limit 1)
+         update videos v set shortcode = null from latest where v.id = latest.id returning v.id, latest.shortcode",
     )
     .bind(organization.id)
     .fetch_one(stack.pg())
     .await
     .unwrap();
     let body = json!({"platform": "instagram", "identifier": code, "metadata": {"a": "b"}});
-    let newer = organization.post("/videos", body).await.ok(201);
-    assert_ne!(newer.text("/data/id"), older.to_string());
-    let merged = wait_until("the two are one", async || {
+    let tracked = organization.post("/videos", body).await.ok(201);
+    assert_ne!(tracked.text("/data/id"), discovered.to_string());
+    let merged = wait_until("the videos are merged", async || {
         let list = organization.get("/videos").await.ok(200);
-        (list.list("/data").len() == 1 && list.text("/data/0/id") == older.to_string()).then_some(list)
+        (list.list("/data").len() == 1 && list.text("/data/0/id") == discovered.to_string()).then_some(list)
     })
     .await;
     assert_eq!(merged.at("/data/0/shortcode"), &json!(code));
@@ -150,6 +154,6 @@ async fn a_scrape_that_reveals_a_discovered_video_ends_as_one_with_it() {
         (merged.text("/data/0/tracking/status"), merged.at("/data/0/tracking/last_error")),
         ("active", &Value::Null)
     );
-    organization.get(&format!("/videos/{}", newer.text("/data/id"))).await.ok(404);
+    organization.get(&format!("/videos/{}", tracked.text("/data/id"))).await.ok(404);
     organization.wait_applied().await;
 }
