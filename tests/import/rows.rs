@@ -293,7 +293,7 @@ async fn overlong_line_is_refused_and_unclosed_quote_is_an_error() {
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.rows_read, summary.videos, summary.refused), (3, 2, 1));
     let report = std::fs::read_to_string(summary.report_file.unwrap()).unwrap();
-    assert!(report.contains("\"line\":2") && report.contains("longer than"), "{report}");
+    assert!(report.contains("\"line\":2") && report.contains("has more than"), "{report}");
 
     let unclosed = format!("{HEADER}\n{}\n\"{}", ROWS[0], "y\n".repeat(1 << 20));
     let file = InputFile::create("history.csv", &unclosed);
@@ -368,7 +368,7 @@ async fn rows_before_the_history_retention_start_are_refused() {
     let file = InputFile::csv(&ROWS);
     let summary = load(&organization, &file.path).await;
     assert_eq!((summary.rows_read, summary.refused, summary.snapshots_written), (8, 2, 6));
-    let reason = "observed_at: lies before 2026-01-12, where the history that the organization keeps begins";
+    let reason = "observed_at: is before 2026-01-12, the first day of the organization's retained history";
     assert_eq!(refused_rows(&summary), [(2, reason.to_owned()), (4, reason.to_owned())]);
     // Without older rows, the first accepted observation is the baseline.
     assert_eq!(gains(&organization, "2026-01-01", "2026-01-13").await, [-100, 0, 0]);
