@@ -1,16 +1,16 @@
-//! The service as its operator meets it: how processes end, how they say whether they can work, migrations beside a running
-//! version, backups that are restored, and what `tidemark doctor` says.
+//! Operation of the service: shutdown, readiness, cancellation, migrations under load, backup and restore, and
+//! `tidemark doctor`.
 
 #[path = "../harness/mod.rs"]
 mod harness;
 #[path = "../relay/setup.rs"]
-#[expect(dead_code, reason = "what only the tests of the relay need")]
+#[expect(dead_code, reason = "other helpers are used by the relay tests only")]
 mod setup;
 
+mod backups;
+mod cancellation;
 mod doctor;
-mod given_up;
-mod migrating;
+mod migrations;
 mod readiness;
-mod restored;
-mod restoring;
-mod stopping;
+mod restore;
+mod shutdown;

@@ -1,7 +1,6 @@
-//! Migrations while other processes work: they do not block requests, and a process refuses a schema it cannot work with.
+//! Migrations do not block running processes, and processes reject an incompatible schema.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{PgPool, SqlSafeStr};
@@ -9,55 +8,57 @@ use tidemark::model::key::ApiKey;
 use tidemark::store::records::organizations::OrganizationChange;
 use tidemark::store::{migrate, outbox};
 
-use crate::harness::{IsolatedStores, Process, TcpProxy, create_organization, http_client, wait_until};
+use crate::harness::{
+    IsolatedStores, Process, TcpProxy, WAIT_TIMEOUT, create_organization, http_client, wait_until,
+};
 
 static MIGRATIONS: Migrator = sqlx::migrate!();
 /// The last migration of an older schema; the next one creates triggers on videos.
-const OLDER: i64 = 5;
+const OLDER_VERSION: i64 = 5;
 
-async fn drop_everything(pg: &PgPool) {
+async fn recreate_public_schema(pg: &PgPool) {
     for statement in ["drop schema public cascade", "create schema public"] {
         sqlx::query(statement).execute(pg).await.unwrap();
     }
 }
 
 async fn downgrade(pg: &PgPool) {
-    drop_everything(pg).await;
-    MIGRATIONS.run_to(OLDER, pg).await.unwrap();
+    recreate_public_schema(pg).await;
+    MIGRATIONS.run_to(OLDER_VERSION, pg).await.unwrap();
 }
 
-/// Runs the program until it ends, and returns its status and its log.
+/// Runs the program until it exits, and returns its exit code and log.
 fn run(databases: &IsolatedStores, arguments: &[&str]) -> (Option<i32>, String) {
     let output = databases.command(&[]).args(arguments).stdin(Stdio::null()).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Runs commands that have to fail, and returns the last line of each log.
-fn refusals(databases: &IsolatedStores, commands: &[&str]) -> Vec<String> {
+/// Runs commands that must fail, and returns the last line of each log.
+fn run_failing(databases: &IsolatedStores, commands: &[&str]) -> Vec<String> {
     let index = tempfile::tempdir().unwrap();
-    let refusal = |command: &&str| {
+    let run_one = |command: &&str| {
         let serve = ["--listen", "127.0.0.1:0", "--search-index", index.path().to_str().unwrap()];
         let options = if *command == "serve" { &serve[..] } else { &[] };
         let (status, log) = run(databases, &[&[*command], options].concat());
         assert_eq!(status, Some(1), "{log}");
         log.lines().last().unwrap().to_owned()
     };
-    commands.iter().map(refusal).collect()
+    commands.iter().map(run_one).collect()
 }
 
 #[tokio::test]
-async fn older_schema_is_refused_and_newer_schema_is_accepted() {
+async fn older_schema_is_rejected_and_newer_schema_is_accepted() {
     let databases = IsolatedStores::create().await;
     downgrade(databases.pg()).await;
-    for refusal in refusals(&databases, &["serve", "track"]) {
-        assert!(refusal.starts_with("error: postgres lacks ") && refusal.contains("`tidemark migrate`"));
+    for error in run_failing(&databases, &["serve", "track"]) {
+        assert!(error.starts_with("error: postgres lacks ") && error.contains("`tidemark migrate`"));
     }
     let (status, log) = run(&databases, &["migrate"]);
     assert_eq!(status, Some(0), "{log}");
 
     sqlx::query(
         "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
-         values (9999, 'of a newer version', true, '\\x00', 0)",
+         values (9999, 'newer version', true, '\\x00', 0)",
     )
     .execute(databases.pg())
     .await
@@ -65,7 +66,7 @@ async fn older_schema_is_refused_and_newer_schema_is_accepted() {
     record_in_clickhouse(&databases, "(9999, '9999_newer.sql', '')").await;
     let (_api, base) = databases.serve(&[]);
     assert_eq!(http_client().get(format!("{base}/health")).send().await.unwrap().status(), 200);
-    assert!(refusals(&databases, &["migrate"])[0].contains("newer Tidemark"));
+    assert!(run_failing(&databases, &["migrate"])[0].contains("newer Tidemark"));
 }
 
 async fn record_in_clickhouse(databases: &IsolatedStores, row: &str) {
@@ -74,20 +75,19 @@ async fn record_in_clickhouse(databases: &IsolatedStores, row: &str) {
     clickhouse.query_raw(&insert).execute().await.unwrap();
 }
 
-fn assert_names_export_and_import(refusals: &[String], store: &str) {
-    for refusal in refusals {
-        let names = |part: &str| refusal.contains(part);
-        let begin = format!("error: {store} was migrated by an incompatible Tidemark (migration 1 differs)");
-        assert!(refusal.starts_with(&begin), "{refusal}");
-        assert!(names("`tidemark export`") && names("`tidemark import`"), "{refusal}");
+fn assert_errors_suggest_export_and_import(errors: &[String], store: &str) {
+    for error in errors {
+        let start = format!("error: {store} was migrated by an incompatible Tidemark (migration 1 differs)");
+        assert!(error.starts_with(&start), "{error}");
+        assert!(error.contains("`tidemark export`") && error.contains("`tidemark import`"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn postgres_with_unreleased_migrations_is_refused() {
+async fn postgres_with_unreleased_migrations_is_rejected() {
     let databases = IsolatedStores::create().await;
-    drop_everything(databases.pg()).await;
-    // The record that the migrations before the first release left.
+    recreate_public_schema(databases.pg()).await;
+    // The migrations table as versions before the first release recorded it.
     sqlx::raw_sql(
         "create table _sqlx_migrations (version bigint primary key, description text not null,
              installed_on timestamptz not null default now(), success boolean not null, checksum bytea not null,
@@ -99,7 +99,10 @@ async fn postgres_with_unreleased_migrations_is_refused() {
     .execute(databases.pg())
     .await
     .unwrap();
-    assert_names_export_and_import(&refusals(&databases, &["migrate", "serve", "track"]), "postgres");
+    assert_errors_suggest_export_and_import(
+        &run_failing(&databases, &["migrate", "serve", "track"]),
+        "postgres",
+    );
     let doctor = databases.command(&[]).arg("doctor").output().unwrap();
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("`tidemark export`"), "{doctor:?}");
     let tables: i64 = sqlx::query_scalar("select count(*) from pg_tables where schemaname = 'public'")
@@ -110,10 +113,13 @@ async fn postgres_with_unreleased_migrations_is_refused() {
 }
 
 #[tokio::test]
-async fn clickhouse_with_unreleased_migrations_is_refused() {
+async fn clickhouse_with_unreleased_migrations_is_rejected() {
     let databases = IsolatedStores::create().await;
     record_in_clickhouse(&databases, "(1, '0001_video_snapshots.sql', 'another checksum')").await;
-    assert_names_export_and_import(&refusals(&databases, &["migrate", "serve", "track"]), "clickhouse");
+    assert_errors_suggest_export_and_import(
+        &run_failing(&databases, &["migrate", "serve", "track"]),
+        "clickhouse",
+    );
 }
 
 #[tokio::test]
@@ -122,12 +128,12 @@ async fn interrupted_index_build_is_repeated() {
     let pg = databases.pg();
     // A concurrent build that is killed leaves the index invalid.
     for statement in [
-        "create index creators_of_test on creators (updated_at)",
-        "update pg_index set indisvalid = false where indexrelid = 'creators_of_test'::regclass",
+        "create index test_creators_index on creators (updated_at)",
+        "update pg_index set indisvalid = false where indexrelid = 'test_creators_index'::regclass",
     ] {
         sqlx::query(statement).execute(pg).await.unwrap();
     }
-    let index = "create index concurrently if not exists creators_of_test on creators (updated_at)";
+    let index = "create index concurrently if not exists test_creators_index on creators (updated_at)";
     let index = Migration::new(
         9999,
         "index".into(),
@@ -138,7 +144,7 @@ async fn interrupted_index_build_is_repeated() {
     let with_index = Migrator::with_migrations(MIGRATIONS.iter().cloned().chain([index]).collect());
     let applied = migrate::migrate_postgres(&mut pg.acquire().await.unwrap(), &with_index).await;
     assert_eq!(applied.unwrap(), 1);
-    let is_valid = "select indisvalid from pg_index where indexrelid = 'creators_of_test'::regclass";
+    let is_valid = "select indisvalid from pg_index where indexrelid = 'test_creators_index'::regclass";
     assert!(sqlx::query_scalar::<_, bool>(is_valid).fetch_one(pg).await.unwrap());
 }
 
@@ -152,16 +158,16 @@ async fn waiting_migration_does_not_block_a_concurrent_index() {
         .execute(&mut *first)
         .await
         .unwrap();
-    let own: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *first).await.unwrap();
+    let first_pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *first).await.unwrap();
     let mut second = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
     wait_until("the second process waits", async || {
         let waits = "select exists (select from pg_stat_activity
                      where datname = current_database() and query like 'select pg%advisory_lock%' and pid <> $1)";
-        let waits: bool = sqlx::query_scalar(waits).bind(own).fetch_one(pg).await.unwrap();
+        let waits: bool = sqlx::query_scalar(waits).bind(first_pid).fetch_one(pg).await.unwrap();
         waits.then_some(())
     })
     .await;
-    let index = "create index concurrently videos_of_test on videos (id)";
+    let index = "create index concurrently test_videos_index on videos (id)";
     sqlx::query(index).execute(&mut *first).await.expect("no deadlock");
     assert!(second.try_wait().unwrap().is_none(), "the second process did not wait");
     first.close().await.unwrap();
@@ -177,17 +183,17 @@ async fn process_started_without_postgres_waits_for_its_schema() {
     let proxy = TcpProxy::start(url.host_str().unwrap(), url.port().unwrap()).await;
     url.set_port(Some(proxy.port)).unwrap();
     proxy.close();
-    let through = [("TIDEMARK_DATABASE_URL", url.to_string())];
-    let (api, base) = databases.serve(&through);
-    let track = databases.track(&through);
+    let proxied = [("TIDEMARK_DATABASE_URL", url.to_string())];
+    let (api, base) = databases.serve(&proxied);
+    let track = databases.track(&proxied);
     for process in [&api, &track] {
-        let started = || process.log().contains("cannot read the schema version of postgres");
-        wait_until("it has started", async || started().then_some(())).await;
+        let has_started = || process.log().contains("cannot read the schema version of postgres");
+        wait_until("the process has started", async || has_started().then_some(())).await;
         assert_eq!(process.page("/readyz").await.0, 503);
     }
     proxy.open();
     for process in [&api, &track] {
-        wait_until("it reports missing migrations", async || {
+        wait_until("/readyz reports missing migrations", async || {
             let (status, text) = process.page("/readyz").await;
             (status == 503 && text.contains("postgres lacks ") && text.contains("`tidemark migrate`"))
                 .then_some(())
@@ -197,21 +203,23 @@ async fn process_started_without_postgres_waits_for_its_schema() {
     let get = async |path: &str, key: &str| {
         http_client().get(format!("{base}{path}")).bearer_auth(key).send().await.unwrap()
     };
-    let some = ApiKey::generate().unwrap();
-    let refused = get("/accounts", some.reveal()).await;
-    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"] == "1"), (503, true));
-    assert_eq!(get("/health", some.reveal()).await.status(), 503);
+    let unknown_key = ApiKey::generate().unwrap();
+    let rejection = get("/accounts", unknown_key.reveal()).await;
+    assert_eq!((rejection.status().as_u16(), &rejection.headers()["retry-after"] == "1"), (503, true));
+    assert_eq!(get("/health", unknown_key.reveal()).await.status(), 503);
     let waits = |process: &Process| process.log().contains("waiting for the schema of this version");
-    wait_until("both wait", async || (waits(&api) && waits(&track)).then_some(())).await;
-    let led = async || outbox::is_relay_running(&mut pg.acquire().await.unwrap()).await.unwrap();
-    assert!(!led().await, "the tracker works on an older schema");
+    wait_until("both processes wait for the schema", async || (waits(&api) && waits(&track)).then_some(()))
+        .await;
+    let is_relay_running = async || outbox::is_relay_running(&mut pg.acquire().await.unwrap()).await.unwrap();
+    assert!(!is_relay_running().await, "the tracker runs on an older schema");
 
     let (status, log) = run(&databases, &["migrate"]);
     assert_eq!(status, Some(0), "{log}");
     for process in [&api, &track] {
-        wait_until("it is ready", async || (process.page("/readyz").await.0 == 200).then_some(())).await;
+        wait_until("the process is ready", async || (process.page("/readyz").await.0 == 200).then_some(()))
+            .await;
     }
-    wait_until("the tracker works", async || led().await.then_some(())).await;
+    wait_until("the tracker runs", async || is_relay_running().await.then_some(())).await;
     let (_, key) = create_organization(pg, OrganizationChange::default()).await;
     assert_eq!(get("/accounts", &key).await.status(), 200);
 }
@@ -221,8 +229,8 @@ async fn migration_waits_for_locks_without_blocking_writes() {
     let databases = IsolatedStores::create().await;
     let pg = databases.pg();
     downgrade(pg).await;
-    let mut long = pg.begin().await.unwrap();
-    sqlx::query("lock table videos in row exclusive mode").execute(&mut *long).await.unwrap();
+    let mut long_transaction = pg.begin().await.unwrap();
+    sqlx::query("lock table videos in row exclusive mode").execute(&mut *long_transaction).await.unwrap();
     let mut migrate = databases.command(&[]).arg("migrate").stdin(Stdio::null()).spawn().unwrap();
     wait_until("the migration waits for the transaction", async || {
         let waits =
@@ -231,14 +239,14 @@ async fn migration_waits_for_locks_without_blocking_writes() {
         waits.then_some(())
     })
     .await;
-    // A write queues behind the migration, whose lock timeout is shorter than that of a request.
-    let start = Instant::now();
+    // A write queues behind the migration, and gets its lock while the long transaction still holds its own: the
+    // migration's lock attempt times out.
     let mut write = pg.begin().await.unwrap();
-    sqlx::query("lock table videos in row exclusive mode").execute(&mut *write).await.unwrap();
+    let lock = sqlx::query("lock table videos in row exclusive mode").execute(&mut *write);
+    tokio::time::timeout(WAIT_TIMEOUT, lock).await.expect("the migration blocks a write").unwrap();
     write.rollback().await.unwrap();
-    assert!(start.elapsed() < Duration::from_secs(10), "a write waited {:?}", start.elapsed());
     assert!(migrate.try_wait().unwrap().is_none(), "the migration did not wait");
-    long.rollback().await.unwrap();
+    long_transaction.rollback().await.unwrap();
     assert!(migrate.wait().unwrap().success());
     let applied = "select count(*) from _sqlx_migrations where success";
     let applied: i64 = sqlx::query_scalar(applied).fetch_one(pg).await.unwrap();
