@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
-use crate::http::input::{Batch, BatchItem, BatchSource, Windowed, check_range, parse_integer};
+use crate::http::input::{BatchItem, BatchRequest, BatchSource, Windowed, check_range, parse_integer};
 use crate::http::openapi::schema;
 use crate::http::route::get_or_head;
 use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMeta};
@@ -58,7 +58,7 @@ struct Deltas {
     windows: Vec<u16>,
 }
 
-impl Batch for Deltas {
+impl BatchRequest for Deltas {
     fn example() -> Value {
         json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "windows": [7, 30]})
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fields::VIDEO_IDS;
-use crate::http::input::{Batch, BatchSource, WindowParams, Windowed};
+use crate::http::input::{BatchRequest, BatchSource, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
 use crate::http::route::get_or_head;
 use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMeta};
@@ -72,7 +72,7 @@ struct Accounts {
     window: WindowParams,
 }
 
-impl Batch for Accounts {
+impl BatchRequest for Accounts {
     fn example() -> Value {
         json!({"account_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
     }
@@ -144,7 +144,7 @@ struct Videos {
     window: WindowParams,
 }
 
-impl Batch for Videos {
+impl BatchRequest for Videos {
     fn example() -> Value {
         json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
     }
@@ -196,7 +196,7 @@ struct AccountVideos {
     window: WindowParams,
 }
 
-impl Batch for AccountVideos {
+impl BatchRequest for AccountVideos {
     fn example() -> Value {
         json!({"instagram_post_ids": [1201, 1202], "tiktok_video_ids": [1301], "period": "30d"})
     }

@@ -9,7 +9,7 @@ use super::report::{Report, Status};
 use super::timeout::{TIMEOUT, with_timeout};
 use crate::config::PostgresArgs;
 use crate::store::migrate::{self, SchemaState};
-use crate::store::postgres::diagnosis::{self, OpenTransaction, Server};
+use crate::store::postgres::diagnosis::{self, OpenTransaction, PostgresServer};
 
 /// The oldest `server_version_num` that works, and the oldest that is tested.
 const MIN_VERSION: i32 = 140_000;
@@ -105,7 +105,7 @@ async fn check_database(
     Ok(true)
 }
 
-fn check_version(report: &mut Report, address: &str, server: &Server) {
+fn check_version(report: &mut Report, address: &str, server: &PostgresServer) {
     let (version, tested) = (&server.version, TESTED_VERSION / 10_000);
     match server.version_number {
         ..MIN_VERSION => report.fail(
@@ -122,7 +122,7 @@ fn check_version(report: &mut Report, address: &str, server: &Server) {
     }
 }
 
-fn check_settings(report: &mut Report, server: &Server) {
+fn check_settings(report: &mut Report, server: &PostgresServer) {
     let (check, encoding) = ("postgres-settings", &server.encoding);
     if encoding != "UTF8" {
         report.fail(
@@ -150,7 +150,7 @@ fn check_settings(report: &mut Report, server: &Server) {
     }
 }
 
-fn check_connections(report: &mut Report, args: &PostgresArgs, server: &Server) {
+fn check_connections(report: &mut Report, args: &PostgresArgs, server: &PostgresServer) {
     let check = "postgres-connections";
     let free = i64::from(server.max_connections) - server.used_connections;
     // Besides its pool, an API process uses two for the search indexer, a tracker up to two for its locks.
@@ -169,7 +169,7 @@ fn check_connections(report: &mut Report, args: &PostgresArgs, server: &Server) 
     }
 }
 
-fn check_transactions(report: &mut Report, server: &Server, open: Option<&OpenTransaction>) {
+fn check_transactions(report: &mut Report, server: &PostgresServer, open: Option<&OpenTransaction>) {
     let (check, role, minutes) = ("postgres-transactions", &server.role, LONG_TRANSACTION_SECONDS / 60);
     match open {
         Some(open) => {
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use crate::model::secret::Secret;
 
-    fn statuses(server: &Server) -> Vec<(Status, &'static str)> {
+    fn statuses(server: &PostgresServer) -> Vec<(Status, &'static str)> {
         let args = PostgresArgs { database_url: Secret::default(), database_connections: 16 };
         let mut report = Report::default();
         check_version(&mut report, "db:5432", server);
@@ -243,8 +243,8 @@ mod tests {
         report.0.iter().map(|finding| (finding.status, finding.check)).collect()
     }
 
-    fn healthy() -> Server {
-        Server {
+    fn healthy() -> PostgresServer {
+        PostgresServer {
             version: "17.2".to_owned(),
             version_number: 170_002,
             encoding: "UTF8".to_owned(),
@@ -266,17 +266,23 @@ mod tests {
             [(version, "postgres"), (settings, "postgres-settings"), (connections, "postgres-connections")]
         };
         assert_eq!(statuses(&healthy()), expected(Ok, Ok, Ok));
-        assert_eq!(statuses(&Server { version_number: 120_011, ..healthy() }), expected(Fail, Ok, Ok));
-        assert_eq!(statuses(&Server { version_number: 140_000, ..healthy() }), expected(Warn, Ok, Ok));
         assert_eq!(
-            statuses(&Server { encoding: "SQL_ASCII".to_owned(), ..healthy() }),
+            statuses(&PostgresServer { version_number: 120_011, ..healthy() }),
+            expected(Fail, Ok, Ok)
+        );
+        assert_eq!(
+            statuses(&PostgresServer { version_number: 140_000, ..healthy() }),
+            expected(Warn, Ok, Ok)
+        );
+        assert_eq!(
+            statuses(&PostgresServer { encoding: "SQL_ASCII".to_owned(), ..healthy() }),
             expected(Ok, Fail, Ok)
         );
-        assert_eq!(statuses(&Server { is_replica: true, ..healthy() }), expected(Ok, Fail, Ok));
-        assert_eq!(statuses(&Server { is_read_only: true, ..healthy() }), expected(Ok, Fail, Ok));
-        assert_eq!(statuses(&Server { is_durable: false, ..healthy() }), expected(Ok, Warn, Ok));
-        assert_eq!(statuses(&Server { used_connections: 90, ..healthy() }), expected(Ok, Ok, Warn));
-        assert_eq!(statuses(&Server { used_connections: 97, ..healthy() }), expected(Ok, Ok, Fail));
+        assert_eq!(statuses(&PostgresServer { is_replica: true, ..healthy() }), expected(Ok, Fail, Ok));
+        assert_eq!(statuses(&PostgresServer { is_read_only: true, ..healthy() }), expected(Ok, Fail, Ok));
+        assert_eq!(statuses(&PostgresServer { is_durable: false, ..healthy() }), expected(Ok, Warn, Ok));
+        assert_eq!(statuses(&PostgresServer { used_connections: 90, ..healthy() }), expected(Ok, Ok, Warn));
+        assert_eq!(statuses(&PostgresServer { used_connections: 97, ..healthy() }), expected(Ok, Ok, Fail));
     }
 
     #[test]

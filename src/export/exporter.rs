@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::error::Error;
-use super::table::Table;
+use super::table::HistoryFile;
 use crate::app::Databases;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::{Field, FieldData, FieldType, FieldValue};
@@ -72,8 +72,8 @@ pub struct ExportSummary {
 pub struct Exporter<'a> {
     databases: &'a Databases,
     organization: Uuid,
-    accounts: Table,
-    videos: Table,
+    accounts: HistoryFile,
+    videos: HistoryFile,
     bar: ProgressBar,
     summary: ExportSummary,
 }
@@ -82,8 +82,8 @@ impl<'a> Exporter<'a> {
     pub fn new(
         databases: &'a Databases,
         organization: Uuid,
-        accounts: Table,
-        videos: Table,
+        accounts: HistoryFile,
+        videos: HistoryFile,
         bar: ProgressBar,
     ) -> Self {
         Exporter { databases, organization, accounts, videos, bar, summary: ExportSummary::default() }

@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use uuid::Uuid;
 
 use self::exporter::{ACCOUNT_COLUMNS, Exporter, VIDEO_COLUMNS};
-use self::table::{Columns, Table};
+use self::table::{Columns, HistoryFile};
 use crate::app::Databases;
 use crate::store::outbox::visibility;
 use crate::store::records::{exports, organizations};
@@ -43,7 +43,7 @@ pub async fn write_files(
     std::fs::create_dir_all(&options.output).map_err(|error| Error::file(&options.output, error))?;
     let table = |name: &str, columns: Columns| {
         let path = options.output.join(name).with_extension(options.format.extension());
-        Table::create(path, options.format, columns)
+        HistoryFile::create(path, options.format, columns)
     };
     let (accounts, videos) = (table("accounts", &ACCOUNT_COLUMNS)?, table("videos", &VIDEO_COLUMNS)?);
     let bar = progress_bar(options.progress, exports::count_videos(&databases.pg, organization).await?);

@@ -34,8 +34,8 @@ impl ExportFormat {
 /// The columns of a file by name and type.
 pub type Columns = &'static [(&'static str, FieldType)];
 
-/// A file that is being written; dropping it before [`Table::publish`] removes it.
-pub struct Table {
+/// A file that is being written; dropping it before [`HistoryFile::publish`] removes it.
+pub struct HistoryFile {
     path: PathBuf,
     temporary: PathBuf,
     columns: Columns,
@@ -53,14 +53,14 @@ fn format_time(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
-impl Table {
+impl HistoryFile {
     pub fn create(path: PathBuf, format: ExportFormat, columns: Columns) -> Result<Self, Error> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", uuid::Uuid::now_v7()));
         let temporary = path.with_file_name(name);
         let failed = |error| Error::file(&temporary, error);
         let file = File::create_new(&temporary).map_err(failed)?;
-        let mut table = Table { path, temporary: temporary.clone(), columns, writer: None, rows: 0 };
+        let mut table = HistoryFile { path, temporary: temporary.clone(), columns, writer: None, rows: 0 };
         table.writer = Some(match format {
             ExportFormat::Csv => {
                 let mut csv = csv::WriterBuilder::new().buffer_capacity(1 << 18).from_writer(file);
@@ -107,7 +107,7 @@ impl Table {
     }
 }
 
-impl Drop for Table {
+impl Drop for HistoryFile {
     fn drop(&mut self) {
         // A published file has been renamed.
         let _ = std::fs::remove_file(&self.temporary);

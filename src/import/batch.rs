@@ -19,7 +19,7 @@ use crate::store::{Error, Write};
 pub type AccountName = (Platform, String);
 
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct RowBatch {
     accounts: HashMap<AccountName, Account>,
     /// By platform, external id, and username of the account.
     videos: HashMap<(Platform, String, Option<String>), Video>,
@@ -40,7 +40,7 @@ struct Video {
     observations: Vec<(DateTime<Utc>, Counters)>,
 }
 
-impl Batch {
+impl RowBatch {
     /// Returns the number of rows.
     pub const fn len(&self) -> usize {
         self.rows

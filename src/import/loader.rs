@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::batch::{AccountName, Batch};
+use super::batch::{AccountName, RowBatch};
 use super::error::Error;
 use super::id_set::IdSet;
 use crate::app::Databases;
@@ -46,7 +46,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    pub async fn save(&mut self, batch: &Batch) -> Result<(), Error> {
+    pub async fn save(&mut self, batch: &RowBatch) -> Result<(), Error> {
         let pg = &self.databases.pg;
         let saved = retry_on_conflict(|| batch.save(pg, self.organization, self.is_active, self.now)).await?;
         self.snapshots += saved.snapshots;

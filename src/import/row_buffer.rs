@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::batch::Batch;
+use super::batch::RowBatch;
 use super::partitioned_spill::PartitionedSpill;
 use super::row::Row;
 
@@ -39,8 +39,8 @@ impl RowBuffer {
     }
 
     /// Passes the rows in batches to `consume`, until it returns false. The rows of an account are in one batch if they fit.
-    pub fn drain(self, mut consume: impl FnMut(Batch) -> bool) -> io::Result<()> {
-        let mut batch = Batch::default();
+    pub fn drain(self, mut consume: impl FnMut(RowBatch) -> bool) -> io::Result<()> {
+        let mut batch = RowBatch::default();
         for row in self.memory {
             batch.add(row);
         }

@@ -180,8 +180,13 @@ impl Connection {
     }
 
     /// Runs one statement and returns its complete result.
-    pub fn query(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Output, String> {
-        Output::new(self.api, with_parameters!(self, chdb_query_with_params_n, sql, format, parameters))
+    pub fn query(
+        &mut self,
+        sql: &[u8],
+        format: &str,
+        parameters: &[Parameter],
+    ) -> Result<QueryOutput, String> {
+        QueryOutput::new(self.api, with_parameters!(self, chdb_query_with_params_n, sql, format, parameters))
     }
 
     /// Starts a SELECT whose result is fetched in chunks, each with the format's header.
@@ -192,7 +197,7 @@ impl Connection {
         parameters: &[Parameter],
     ) -> Result<Stream<'_>, String> {
         let handle = with_parameters!(self, chdb_stream_query_with_params_n, sql, format, parameters);
-        let start = Output::new(self.api, handle)?;
+        let start = QueryOutput::new(self.api, handle)?;
         Ok(Stream { connection: self, start, ended: false })
     }
 
@@ -221,17 +226,17 @@ impl Drop for Connection {
 }
 
 /// A result in the engine's memory.
-pub struct Output {
+pub struct QueryOutput {
     api: &'static Api,
     handle: NonNull<c_void>,
 }
 
 // SAFETY: a result owns its memory, belongs to no thread, and is only read until it is dropped.
-unsafe impl Send for Output {}
+unsafe impl Send for QueryOutput {}
 // SAFETY: as above; every accessor only reads.
-unsafe impl Sync for Output {}
+unsafe impl Sync for QueryOutput {}
 
-impl Output {
+impl QueryOutput {
     fn new(api: &'static Api, handle: Handle) -> Result<Self, String> {
         let output = Self { api, handle: NonNull::new(handle).ok_or_else(no_result)? };
         // SAFETY: a live result; the text is copied before the result is dropped.
@@ -255,7 +260,7 @@ impl Output {
     }
 }
 
-impl AsRef<[u8]> for Output {
+impl AsRef<[u8]> for QueryOutput {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: the buffer has the length that the result reports and lives as long as the result.
         unsafe {
@@ -270,7 +275,7 @@ impl AsRef<[u8]> for Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for QueryOutput {
     fn drop(&mut self) {
         // SAFETY: a live result, destroyed once.
         unsafe { (self.api.chdb_destroy_query_result)(self.handle.as_ptr()) };
@@ -280,13 +285,13 @@ impl Drop for Output {
 /// A running SELECT; dropping it cancels the query.
 pub struct Stream<'c> {
     connection: &'c mut Connection,
-    start: Output,
+    start: QueryOutput,
     ended: bool,
 }
 
 impl Stream<'_> {
     /// Waits for the next chunk; returns nothing at the end.
-    pub fn fetch(&mut self) -> Result<Option<Output>, String> {
+    pub fn fetch(&mut self) -> Result<Option<QueryOutput>, String> {
         if self.ended {
             return Ok(None);
         }
@@ -294,7 +299,7 @@ impl Stream<'_> {
         // SAFETY: a live connection and its stream; `&mut` excludes concurrent calls.
         let handle =
             unsafe { (api.chdb_stream_fetch_result)(self.connection.raw(), self.start.handle.as_ptr()) };
-        let chunk = Output::new(api, handle).inspect_err(|_| self.ended = true)?;
+        let chunk = QueryOutput::new(api, handle).inspect_err(|_| self.ended = true)?;
         if chunk.as_ref().is_empty() {
             self.ended = true;
             return Ok(None);
@@ -333,10 +338,10 @@ impl Insert<'_> {
     }
 
     /// Commits the appended data.
-    pub fn finish(self) -> Result<Output, String> {
+    pub fn finish(self) -> Result<QueryOutput, String> {
         let api = self.connection.api;
         // SAFETY: a live insert, finished once; Drop destroys the handle afterwards.
-        Output::new(api, unsafe { (api.chdb_stream_done)(self.handle.as_ptr()) })
+        QueryOutput::new(api, unsafe { (api.chdb_stream_done)(self.handle.as_ptr()) })
     }
 
     pub fn cancel(self) {

@@ -207,7 +207,7 @@ fn data_start(text: &[u8], name_end: usize) -> usize {
 
 /// The output clauses of a query.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Output {
+pub struct OutputClauses {
     /// It begins like a SELECT.
     pub is_select: bool,
     /// The FORMAT at its end.
@@ -218,13 +218,14 @@ pub struct Output {
     pub into_file: bool,
 }
 
-pub fn parse_output(text: &[u8]) -> Output {
+pub fn parse_output(text: &[u8]) -> OutputClauses {
     let mut tokens = Lexer::new(text).peekable();
     let first = |token: &Token<'_>| {
         ["SELECT", "WITH", "FROM"].iter().any(|word| token.is(word))
             || token.kind == TokenKind::Punctuation(b'(')
     };
-    let mut output = Output { is_select: tokens.peek().is_some_and(first), ..Output::default() };
+    let mut output =
+        OutputClauses { is_select: tokens.peek().is_some_and(first), ..OutputClauses::default() };
     while let Some(token) = tokens.next() {
         let next_is =
             |tokens: &mut std::iter::Peekable<Lexer<'_>>, word| tokens.peek().is_some_and(|t| t.is(word));

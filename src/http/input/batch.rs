@@ -17,7 +17,7 @@ use crate::model::limits::{MAX_BATCH_IDS, MAX_QUERY_IDS};
 use crate::model::period::DateRules;
 
 /// A batch request.
-pub trait Batch: Send {
+pub trait BatchRequest: Send {
     /// A valid body, for the OpenAPI document.
     fn example() -> Value;
 
@@ -112,19 +112,19 @@ impl BatchSource for QueryParams<'_> {
     }
 }
 
-impl<T: Batch> FromBody for T {
+impl<T: BatchRequest> FromBody for T {
     fn example() -> Value {
-        <T as Batch>::example()
+        <T as BatchRequest>::example()
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        Batch::read(body)
+        BatchRequest::read(body)
     }
 }
 
-impl<T: Batch> FromQuery for T {
+impl<T: BatchRequest> FromQuery for T {
     fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
-        Batch::read(query)
+        BatchRequest::read(query)
     }
 }
 

@@ -14,7 +14,7 @@ pub mod violations;
 pub mod window;
 pub mod windowed;
 
-pub use batch::{Batch, BatchItem, BatchSource};
+pub use batch::{BatchItem, BatchRequest, BatchSource};
 pub use body::{Body, BodyFields, FromBody};
 pub use fields::{ApiEnum, check_range, parse_integer, parse_uuid};
 pub use idempotency_key::IdempotencyKey;

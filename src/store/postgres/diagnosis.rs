@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
-pub struct Server {
+pub struct PostgresServer {
     pub version: String,
     /// `server_version_num`, for example 150004.
     pub version_number: i32,
@@ -25,7 +25,7 @@ pub struct Server {
 }
 
 /// Without `pg_read_all_stats`, other roles' sessions with a database and a role are counted as clients.
-pub async fn fetch_server(connection: &mut PgConnection) -> Result<Server, sqlx::Error> {
+pub async fn fetch_server(connection: &mut PgConnection) -> Result<PostgresServer, sqlx::Error> {
     sqlx::query_as(
         "select current_setting('server_version') as version, current_setting('server_version_num')::int as version_number,
              (select pg_encoding_to_char(encoding)::text from pg_database where datname = current_database()) as encoding,
