@@ -1,4 +1,4 @@
-//! What the processes tell a collector and Prometheus, and that it costs requests nothing when nobody takes it.
+//! Telemetry of the processes at an OTLP collector and at Prometheus, without secrets and without blocking requests.
 
 #[path = "../harness/mod.rs"]
 mod harness;

@@ -1,31 +1,29 @@
-//! A collector that is down or hangs: requests do not notice, the log says it once, and the process ends in time.
-
-use std::time::{Duration, Instant};
+//! A collector that is down or hangs blocks neither requests nor shutdown, and is logged once.
 
 use futures_util::future::join_all;
 
-use crate::harness::{IsolatedStores, http_client, wait_until};
+use crate::harness::{IsolatedStores, WAIT_TIMEOUT, http_client, wait_until};
 
-/// Takes connections and never answers on them.
-async fn silent() -> String {
+/// Accepts connections and never responds.
+async fn start_hanging_collector() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
-        let mut held = Vec::new();
+        let mut connections = Vec::new();
         while let Ok((connection, _)) = listener.accept().await {
-            held.push(connection);
+            connections.push(connection);
         }
     });
     url
 }
 
 #[tokio::test]
-async fn a_collector_that_is_down_or_hangs_costs_requests_nothing() {
+async fn requests_and_shutdown_ignore_a_collector_outage() {
     let databases = IsolatedStores::create().await;
-    let hangs = silent().await;
+    let hanging_collector = start_hanging_collector().await;
     let (mut api, base) = databases.serve(&[
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:1/v1/traces".to_owned()),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", hangs),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", hanging_collector),
         ("OTEL_METRIC_EXPORT_INTERVAL", "200".to_owned()),
         ("OTEL_BSP_SCHEDULE_DELAY", "100".to_owned()),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "16".to_owned()),
@@ -35,25 +33,25 @@ async fn a_collector_that_is_down_or_hangs_costs_requests_nothing() {
         ("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "8".to_owned()),
     ]);
     let client = http_client();
-    let missed = || {
+    let trace_export_failures = || {
         let lines = api.lines();
-        let of_traces = lines.iter().filter(|line| line["signal"] == "traces");
-        of_traces.filter(|line| line["message"].as_str().unwrap_or_default().contains("collector")).count()
+        let trace_lines = lines.iter().filter(|line| line["signal"] == "traces");
+        trace_lines.filter(|line| line["message"].as_str().unwrap_or_default().contains("collector")).count()
     };
-    let ask = async || {
-        let asked = Instant::now();
-        let answer = client.get(format!("{base}/meta")).send().await.unwrap();
-        assert_eq!(answer.status(), 200);
-        asked.elapsed()
+    let request = async || {
+        let response = client.get(format!("{base}/meta")).send().await.unwrap();
+        assert_eq!(response.status(), 200);
     };
-    ask().await;
-    wait_until("the log says that the collector is missed", || async { (missed() > 0).then_some(()) }).await;
-    // Far more than the queues hold, before and after all of them are full.
-    for _ in 0..10 {
-        let slowest = join_all((0..20).map(|_| ask())).await.into_iter().max().unwrap();
-        assert!(slowest < Duration::from_secs(5), "a request took {slowest:?}");
-    }
-    assert_eq!(missed(), 1, "{}", api.log());
-    let took = api.stop();
-    assert!(took < Duration::from_secs(10), "the end took {took:?}");
+    request().await;
+    wait_until("the failed export is logged", || async { (trace_export_failures() > 0).then_some(()) }).await;
+    // Far more than the queues hold. If requests waited for exports, each batch of 8 would take an export timeout.
+    let requests = async {
+        for _ in 0..10 {
+            join_all((0..20).map(|_| request())).await;
+        }
+    };
+    tokio::time::timeout(WAIT_TIMEOUT, requests).await.expect("requests must not wait for exports");
+    assert_eq!(trace_export_failures(), 1, "{}", api.log());
+    // Fails if it does not exit.
+    api.stop();
 }

@@ -1,5 +1,5 @@
-//! A small collector: takes OTLP as protobuf over HTTP and keeps what it was sent. It also stands between the service
-//! and those that the service asks, and keeps the context that the service sent them.
+//! A small OTLP collector (protobuf over HTTP) that stores what it receives. It is also a proxy to ClickHouse and to a
+//! platform, and stores the trace context of the requests that it forwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -17,22 +17,22 @@ use salvo::conn::tcp::TcpAcceptor;
 use salvo::http::StatusCode;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, async_trait};
 
-const LARGEST: usize = 16 << 20;
+const MAX_BODY_BYTES: usize = 16 << 20;
 
-/// What was sent, and the contexts that others were given.
+/// Received telemetry, and the trace context of forwarded requests.
 #[derive(Default)]
 pub struct Received {
-    /// Each with the service that sent it.
+    /// Spans with the name of the service that sent them.
     pub spans: Vec<(String, Span)>,
     pub logs: Vec<(String, LogRecord)>,
-    /// By service and name, the labels that were seen on each.
+    /// The labels of each metric, by service and metric name.
     pub metrics: BTreeMap<(String, String), BTreeSet<String>>,
-    /// Units, as they were sent.
+    /// Units by metric name.
     pub units: BTreeMap<String, String>,
-    /// Everything, as it came.
+    /// All request bodies.
     pub bytes: Vec<u8>,
-    /// The `traceparent` and the `tracestate` of requests that were passed on, by where they went.
-    pub passed_on: Vec<(&'static str, Option<String>)>,
+    /// The destination, and `traceparent` followed by `tracestate`, of each forwarded request.
+    pub forwarded: Vec<(&'static str, Option<String>)>,
 }
 
 #[derive(Clone, Default)]
@@ -42,31 +42,32 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Takes telemetry, and passes on what is asked below `/clickhouse` and `/short`.
+    /// Receives telemetry, and forwards requests below `/clickhouse` and `/short`.
     pub async fn start(clickhouse: &str, short: &str) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let receiver =
             Receiver { url: format!("http://{}", listener.local_addr().unwrap()), received: Arc::default() };
-        let pass = |name, to: &str| PassOn { name, to: to.to_owned(), received: receiver.received.clone() };
+        let forward =
+            |name, to: &str| ForwardRequest { name, to: to.to_owned(), received: receiver.received.clone() };
         let routes = Router::new()
             .push(Router::with_path("v1/{signal}").post(receiver.clone()))
-            .push(Router::with_path("clickhouse").goal(pass("clickhouse", clickhouse)))
-            .push(Router::with_path("short/{**rest}").goal(pass("short", short)));
+            .push(Router::with_path("clickhouse").goal(forward("clickhouse", clickhouse)))
+            .push(Router::with_path("short/{**rest}").goal(forward("short", short)));
         let acceptor = TcpAcceptor::try_from(listener).unwrap();
         tokio::spawn(Server::new(acceptor).serve(routes));
         receiver
     }
 
-    /// Looks at what was received so far.
-    pub fn look<T>(&self, look: impl FnOnce(&Received) -> T) -> T {
-        look(&self.received.lock().unwrap())
+    /// Reads what was received so far.
+    pub fn read<T>(&self, read: impl FnOnce(&Received) -> T) -> T {
+        read(&self.received.lock().unwrap())
     }
 
-    /// The spans of a trace, by their names.
+    /// The spans of a trace, with the services that sent them.
     pub fn trace(&self, id: &str) -> Vec<(String, Span)> {
-        self.look(|received| {
-            let of_trace = received.spans.iter().filter(|(_, span)| hex(&span.trace_id) == id);
-            of_trace.cloned().collect()
+        self.read(|received| {
+            let trace_spans = received.spans.iter().filter(|(_, span)| hex(&span.trace_id) == id);
+            trace_spans.cloned().collect()
         })
     }
 }
@@ -102,12 +103,12 @@ fn labels(metric: &Metric) -> Vec<&[KeyValue]> {
         metric::Data::Histogram(histogram) => {
             histogram.data_points.iter().map(|point| &point.attributes[..]).collect()
         }
-        other => panic!("nobody sends {other:?}"),
+        other => panic!("unexpected metric data {other:?}"),
     }
 }
 
 impl Received {
-    fn take(&mut self, signal: &str, body: &[u8]) {
+    fn record(&mut self, signal: &str, body: &[u8]) {
         self.bytes.extend_from_slice(body);
         match signal {
             "traces" => {
@@ -142,49 +143,49 @@ impl Received {
 impl Handler for Receiver {
     async fn handle(&self, req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
         let signal: String = req.param("signal").unwrap();
-        let body = req.payload_with_max_size(LARGEST).await.unwrap().clone();
-        self.received.lock().unwrap().take(&signal, &body);
-        // An empty message: everything was accepted.
+        let body = req.payload_with_max_size(MAX_BODY_BYTES).await.unwrap().clone();
+        self.received.lock().unwrap().record(&signal, &body);
+        // An empty message means that everything was accepted.
         res.status_code(StatusCode::OK);
         res.headers_mut().insert("content-type", "application/x-protobuf".parse().unwrap());
     }
 }
 
-/// Passes a request on as it is.
-struct PassOn {
+/// Forwards a request unchanged.
+struct ForwardRequest {
     name: &'static str,
     to: String,
     received: Arc<Mutex<Received>>,
 }
 
 #[async_trait]
-impl Handler for PassOn {
+impl Handler for ForwardRequest {
     async fn handle(&self, req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
         let header = |name| req.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
         let context =
             header("traceparent").map(|context| context + &header("tracestate").unwrap_or_default());
-        self.received.lock().unwrap().passed_on.push((self.name, context));
+        self.received.lock().unwrap().forwarded.push((self.name, context));
         let rest: String = req.param("rest").unwrap_or_default();
         let mut url = if rest.is_empty() { self.to.clone() } else { format!("{}/{rest}", self.to) };
         if let Some(query) = req.uri().query() {
             url = format!("{url}/?{query}").replace("//?", "/?");
         }
         let mut headers = req.headers().clone();
-        for own in ["host", "content-length", "transfer-encoding"] {
-            headers.remove(own);
+        for hop_header in ["host", "content-length", "transfer-encoding"] {
+            headers.remove(hop_header);
         }
-        let body = req.payload_with_max_size(LARGEST).await.unwrap().clone();
-        // Redirects are the asker's matter.
+        let body = req.payload_with_max_size(MAX_BODY_BYTES).await.unwrap().clone();
+        // The client handles redirects.
         let client = reqwest::Client::builder().no_gzip().no_proxy();
         let client = client.redirect(reqwest::redirect::Policy::none()).build().unwrap();
         let request = client.request(req.method().clone(), url).headers(headers).body(body);
-        let answer = request.send().await.unwrap();
-        res.status_code(answer.status());
-        for (name, value) in answer.headers() {
+        let response = request.send().await.unwrap();
+        res.status_code(response.status());
+        for (name, value) in response.headers() {
             if name != "transfer-encoding" && name != "content-length" {
                 res.headers_mut().append(name.clone(), value.clone());
             }
         }
-        res.write_body(answer.bytes().await.unwrap()).unwrap();
+        res.write_body(response.bytes().await.unwrap()).unwrap();
     }
 }
