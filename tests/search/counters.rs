@@ -1,4 +1,4 @@
-//! What is ranked by is not in the index: a scrape that only moves counters ranks at once and is no change of search.
+//! Counters are not in the index: a scrape that changes only counters changes the ranking without a search change.
 
 use chrono::Utc;
 use sqlx::PgPool;
@@ -11,7 +11,7 @@ use tidemark::store::observations::{AccountRef, ObservedVideo, VideoOrigin, save
 use uuid::Uuid;
 
 use crate::harness::api_database;
-use crate::setup::{Followed, add_account, organization};
+use crate::setup::{IndexFollower, add_account, organization};
 
 async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i64; 2], caption: &str) {
     let now = Utc::now();
@@ -38,7 +38,7 @@ async fn scrape(pg: &PgPool, organization: Uuid, account: AccountRef, views: [i6
     write.commit().await.unwrap();
 }
 
-async fn changes_of(pg: &PgPool, organization: Uuid) -> i64 {
+async fn count_changes(pg: &PgPool, organization: Uuid) -> i64 {
     sqlx::query_scalar("select count(*) from search_changes where organization_id = $1")
         .bind(organization)
         .fetch_one(pg)
@@ -47,12 +47,12 @@ async fn changes_of(pg: &PgPool, organization: Uuid) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scrape_that_only_moves_counters_does_not_touch_the_index() {
+async fn counter_change_reranks_without_search_change() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
-    let followed = Followed::open(&pg, folder.path()).await;
-    let id = add_account(&pg, organization, "moved", 1, None).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    let id = add_account(&pg, organization, "scraped", 1, None).await;
     let subject_id = sqlx::query_scalar("select internal_id from accounts where id = $1")
         .bind(id)
         .fetch_one(&pg)
@@ -60,20 +60,20 @@ async fn a_scrape_that_only_moves_counters_does_not_touch_the_index() {
         .unwrap();
     let account = AccountRef { id, subject_id };
     let captions = || async {
-        let found = followed.search(&pg, organization, "a caption").await.videos;
+        let found = follower.search(&pg, organization, "a caption").await.videos;
         found.into_iter().map(|hit| hit.caption.unwrap()).collect::<Vec<_>>()
     };
     scrape(&pg, organization, account, [10, 20], "A caption").await;
-    followed.current(&pg).await;
+    follower.wait_applied(&pg).await;
     assert_eq!(captions().await, ["A caption 2", "A caption 1"]);
 
-    let before = changes_of(&pg, organization).await;
+    let before = count_changes(&pg, organization).await;
     assert_eq!(before, 3, "an account and two videos");
     scrape(&pg, organization, account, [30, 20], "A caption").await;
     assert_eq!(captions().await, ["A caption 1", "A caption 2"]);
-    assert_eq!(changes_of(&pg, organization).await, before);
+    assert_eq!(count_changes(&pg, organization).await, before);
 
-    scrape(&pg, organization, account, [30, 20], "Not the caption").await;
-    assert_eq!(changes_of(&pg, organization).await, before + 2);
-    followed.close().await;
+    scrape(&pg, organization, account, [30, 20], "Another text").await;
+    assert_eq!(count_changes(&pg, organization).await, before + 2);
+    follower.close().await;
 }

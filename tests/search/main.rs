@@ -1,5 +1,5 @@
-//! Search finds exactly the records whose text contains the query, best first, soon after every write, and goes on
-//! where it stopped. What `GET /search` makes of it over HTTP is not tested here.
+//! Search finds exactly the records whose text contains the query, in ranking order, soon after every write, and resumes
+//! after a restart. `GET /search` is tested in tests/api.
 
 mod counters;
 mod following;

@@ -1,4 +1,4 @@
-//! What is found and in which order, compared with a scan of everything.
+//! Matches and their order, compared with a naive scan.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,12 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::harness::api_database;
-use crate::setup::{Caption, Followed, Random, add_account, add_creator, add_videos, lower, organization};
+use crate::setup::{
+    Caption, IndexFollower, Random, add_account, add_creator, add_videos, lower, organization,
+};
 
-/// What a search has to find, by looking at every caption.
-fn naive(captions: &[Caption], query: &str, limit: usize) -> Vec<Uuid> {
+/// The expected result: a scan of all captions.
+fn naive_search(captions: &[Caption], query: &str, limit: usize) -> Vec<Uuid> {
     let query = lower(query.trim());
     if query.is_empty() {
         return Vec::new();
@@ -80,8 +82,8 @@ const PIECES: &[&str] = &[
     "ไทย",
 ];
 
-async fn agrees_with_naive(
-    followed: &Followed,
+async fn assert_equals_naive_search(
+    follower: &IndexFollower,
     pg: &PgPool,
     organization: Uuid,
     captions: &[Caption],
@@ -90,9 +92,9 @@ async fn agrees_with_naive(
     let mut found = 0;
     for query in queries {
         let limit = if query.trim().chars().count() < 3 { 10 } else { 25 };
-        let hits = followed.search(pg, organization, &query).await;
+        let hits = follower.search(pg, organization, &query).await;
         let ids: Vec<_> = hits.videos.iter().map(|hit| hit.id).collect();
-        assert_eq!(ids, naive(captions, &query, limit), "{query:?}");
+        assert_eq!(ids, naive_search(captions, &query, limit), "{query:?}");
         assert_eq!(hits.effective_caps.videos, limit, "{query:?}");
         found += ids.len();
     }
@@ -100,24 +102,24 @@ async fn agrees_with_naive(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn search_agrees_with_a_naive_scan_over_random_texts() {
-    random_texts(0x5eed_cafe, 600, 300).await;
+async fn random_texts_match_a_naive_scan() {
+    compare_random_texts(0x5eed_cafe, 600, 300).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "many cases: make test-deep"]
-async fn search_agrees_with_a_naive_scan_over_very_many_random_texts() {
+async fn very_many_random_texts_match_a_naive_scan() {
     for seed in 1..=4 {
-        random_texts(seed * 0x9e37_79b9, 4_000, 2_000).await;
+        compare_random_texts(seed * 0x9e37_79b9, 4_000, 2_000).await;
     }
 }
 
-/// Compares three times so many queries over so many texts.
-async fn random_texts(seed: u64, texts: usize, cases: usize) {
+/// Compares three queries per case.
+async fn compare_random_texts(seed: u64, texts: usize, cases: usize) {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let (organization, other) = (organization(&pg).await, organization(&pg).await);
-    let followed = Followed::open(&pg, folder.path()).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
     let mut random = Random(seed);
     let captions: Vec<_> = (0..texts)
         .map(|_| Caption {
@@ -126,29 +128,29 @@ async fn random_texts(seed: u64, texts: usize, cases: usize) {
             views: random.below(40) as i64,
         })
         .collect();
-    // Half of them come later, so that they lie in another part of the index.
+    // Add half of them later, so that they are in another segment.
     add_videos(&pg, organization, None, &captions[..texts / 2]).await;
-    followed.current(&pg).await;
+    follower.wait_applied(&pg).await;
     add_videos(&pg, organization, None, &captions[texts / 2..]).await;
     let foreign: Vec<_> = captions
         .iter()
         .map(|c| Caption { id: Uuid::now_v7(), text: c.text.clone(), views: c.views })
         .collect();
     add_videos(&pg, other, None, &foreign).await;
-    followed.current(&pg).await;
+    follower.wait_applied(&pg).await;
     let mut queries = Vec::new();
     for _ in 0..cases {
         let text = &captions[random.below(captions.len())].text;
-        queries.push(random.run_of(text, 12));
+        queries.push(random.substring(text, 12));
         queries.push(text.chars().take(128).collect());
         queries.push(random.text(PIECES, 5));
     }
-    agrees_with_naive(&followed, &pg, organization, &captions, queries.into_iter()).await;
-    followed.close().await;
+    assert_equals_naive_search(&follower, &pg, organization, &captions, queries.into_iter()).await;
+    follower.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn search_agrees_with_a_naive_scan_over_real_captions() {
+async fn real_captions_match_a_naive_scan() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data/real/videos.csv");
     let mut texts = Vec::new();
     if file.exists() {
@@ -162,39 +164,39 @@ async fn search_agrees_with_a_naive_scan_over_real_captions() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
-    let followed = Followed::open(&pg, folder.path()).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
     let mut random = Random(0xbeef_f00d);
     let captions: Vec<_> = texts
         .into_iter()
         .map(|text| Caption { id: Uuid::now_v7(), text, views: random.below(1_000_000) as i64 })
         .collect();
     add_videos(&pg, organization, None, &captions).await;
-    followed.current(&pg).await;
+    follower.wait_applied(&pg).await;
     let queries: Vec<_> = [1, 2, 3, 5, 20, 128]
         .into_iter()
-        .flat_map(|longest| (0..40).map(move |_| longest))
-        .map(|longest| {
+        .flat_map(|max_length| (0..40).map(move |_| max_length))
+        .map(|max_length| {
             let text = &captions[random.below(captions.len())].text;
-            random.run_of(text, longest)
+            random.substring(text, max_length)
         })
         .collect();
-    agrees_with_naive(&followed, &pg, organization, &captions, queries.into_iter()).await;
-    followed.close().await;
+    assert_equals_naive_search(&follower, &pg, organization, &captions, queries.into_iter()).await;
+    follower.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_only_the_smallest_have_is_found_however_many_they_are() {
+async fn matches_with_the_fewest_views_are_found() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
-    let followed = Followed::open(&pg, folder.path()).await;
-    // Of 4,000, 632 are compared in the order of the sizes, and up to 1,200 candidates are named at once.
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    // Of 4,000 records, the first 632 are scanned in ranking order, and up to 1,200 candidates are fetched at once.
     let captions: Vec<_> = (0..4_000)
         .map(|number| {
             let text = match number {
                 0..5 => "it is abcabd".to_owned(),
                 5..1_500 => format!("small {number}"),
-                // All terms of the query, and not the query.
+                // All terms of the query, but not the query itself.
                 1_500..3_000 => format!("abca cabd {number}"),
                 _ => format!("other {number}"),
             };
@@ -202,19 +204,26 @@ async fn what_only_the_smallest_have_is_found_however_many_they_are() {
         })
         .collect();
     add_videos(&pg, organization, None, &captions).await;
-    followed.current(&pg).await;
+    follower.wait_applied(&pg).await;
     let queries =
         ["s", "m", "small", "small 1", "l", "abcabd", "abca cabd", "a", "ab", "b", "other 3", "small 1499"];
-    agrees_with_naive(&followed, &pg, organization, &captions, queries.map(str::to_owned).into_iter()).await;
-    followed.close().await;
+    assert_equals_naive_search(
+        &follower,
+        &pg,
+        organization,
+        &captions,
+        queries.map(str::to_owned).into_iter(),
+    )
+    .await;
+    follower.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sections_are_filled_and_ranked() {
+async fn each_section_is_matched_and_ranked() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
-    let followed = Followed::open(&pg, folder.path()).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
     let small = add_creator(&pg, organization, "Élan Small").await;
     let big = add_creator(&pg, organization, "Bigger ÉLAN").await;
     let exact = add_creator(&pg, organization, "élan").await;
@@ -231,46 +240,46 @@ async fn sections_are_filled_and_ranked() {
     ];
     add_videos(&pg, organization, Some(inside), &captions[..1]).await;
     add_videos(&pg, organization, None, &captions[1..]).await;
-    followed.current(&pg).await;
+    follower.wait_applied(&pg).await;
 
-    let found = followed.search(&pg, organization, " éLan ").await;
+    let found = follower.search(&pg, organization, " éLan ").await;
     assert_eq!(found.creators.iter().map(|hit| hit.id).collect::<Vec<_>>(), [exact, small, biggest, big]);
     assert!(found.accounts.is_empty() && found.videos.is_empty());
 
-    let found = followed.search(&pg, organization, "ELAN").await;
+    let found = follower.search(&pg, organization, "ELAN").await;
     let ids: Vec<_> = found.accounts.iter().map(|hit| hit.id).collect();
     assert_eq!(ids, [exact_account, bigger_prefix, prefix, inside]);
-    assert_eq!(found.accounts[0].display_name.as_deref(), Some("Shown"));
+    assert_eq!(found.accounts[0].display_name.as_deref(), Some("Display name"));
     assert!(found.creators.is_empty());
     let videos: Vec<_> =
         found.videos.iter().map(|hit| (hit.id, hit.account_id, hit.account_username.as_deref())).collect();
     assert_eq!(videos, [(captions[1].id, None, None), (captions[0].id, Some(inside), Some("the_elan"))]);
     assert_eq!(found.videos[1].caption.as_deref(), Some("An ELAN\nof two lines"));
 
-    // The display name is shown, not searched.
-    assert!(followed.search(&pg, organization, "Shown").await.accounts.is_empty());
-    // A counter alone moves the rank at once, without a change of the index.
+    // The display name is not searched.
+    assert!(follower.search(&pg, organization, "Display name").await.accounts.is_empty());
+    // A counter change moves the rank without a change of the index.
     sqlx::query("update accounts set follower_count = 30 where id = $1")
         .bind(prefix)
         .execute(&pg)
         .await
         .unwrap();
-    let found = followed.search(&pg, organization, "elan").await;
+    let found = follower.search(&pg, organization, "elan").await;
     assert_eq!(
         found.accounts.iter().map(|hit| hit.id).collect::<Vec<_>>(),
         [exact_account, prefix, bigger_prefix, inside]
     );
 
-    let caps = followed.index.search(&pg, organization, "el", 40).await.unwrap().effective_caps;
+    let caps = follower.index.search(&pg, organization, "el", 40).await.unwrap().effective_caps;
     assert_eq!((caps.accounts, caps.creators, caps.videos), (25, 25, 10));
-    let few = followed.index.search(&pg, organization, "elan", 2).await.unwrap();
-    assert_eq!((few.effective_caps.videos, few.accounts.len()), (2, 2));
-    for nothing in ["", "  \t", "\0", "elan\0"] {
-        let found = followed.search(&pg, organization, nothing).await;
+    let limited = follower.index.search(&pg, organization, "elan", 2).await.unwrap();
+    assert_eq!((limited.effective_caps.videos, limited.accounts.len()), (2, 2));
+    for query in ["", "  \t", "\0", "elan\0"] {
+        let found = follower.search(&pg, organization, query).await;
         assert!(
             found.accounts.is_empty() && found.creators.is_empty() && found.videos.is_empty(),
-            "{nothing:?}"
+            "{query:?}"
         );
     }
-    followed.close().await;
+    follower.close().await;
 }

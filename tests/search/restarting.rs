@@ -1,9 +1,7 @@
-//! What an index makes of the folder that it finds: after a stop, a kill, damage, or another database.
+//! Opening an existing index folder after a stop, a kill, damage, or with another database.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use sqlx::PgPool;
@@ -11,36 +9,38 @@ use tempfile::TempDir;
 use tidemark::store::Write;
 use tidemark::store::search::{SearchIndex, changes};
 
-use crate::harness::{IsolatedStores, WAIT_TIMEOUT, api_database};
-use crate::setup::{Followed, Random, add_creator, add_unannounced_creator, follower_to_kill, organization};
+use crate::harness::{CapturedLog, IsolatedStores, WAIT_TIMEOUT, api_database};
+use crate::setup::{
+    IndexFollower, Random, add_creator, add_unannounced_creator, killable_follower, organization,
+};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restarted_process_goes_on_where_it_was() {
+async fn restart_resumes_at_the_saved_position() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
-    let followed = Followed::open(&pg, folder.path()).await;
-    add_creator(&pg, organization, "Known").await;
-    followed.current(&pg).await;
-    let position = followed.index.position().expect("the index must be complete");
-    followed.close().await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    add_creator(&pg, organization, "Indexed").await;
+    follower.wait_applied(&pg).await;
+    let position = follower.index.position().expect("the index must be complete");
+    follower.close().await;
 
     add_unannounced_creator(&pg, organization, "Unannounced").await;
     add_creator(&pg, organization, "Meanwhile").await;
-    let followed = Followed::open(&pg, folder.path()).await;
-    assert!(followed.index.position().is_some_and(|now| now.txid >= position.txid));
-    followed.current(&pg).await;
-    assert_eq!(followed.creators(&pg, organization, "known").await, ["Known"]);
-    assert_eq!(followed.creators(&pg, organization, "meanwhile").await, ["Meanwhile"]);
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    assert!(follower.index.position().is_some_and(|now| now.txid >= position.txid));
+    follower.wait_applied(&pg).await;
+    assert_eq!(follower.creators(&pg, organization, "indexed").await, ["Indexed"]);
+    assert_eq!(follower.creators(&pg, organization, "meanwhile").await, ["Meanwhile"]);
     assert!(
-        followed.creators(&pg, organization, "unannounced").await.is_empty(),
+        follower.creators(&pg, organization, "unannounced").await.is_empty(),
         "the index must not have been rebuilt"
     );
-    followed.close().await;
+    follower.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_process_neither_loses_nor_doubles() {
+async fn killed_process_neither_loses_nor_duplicates() {
     let own = IsolatedStores::create_postgres().await;
     let pg = own.pg().clone();
     let folder = TempDir::new().unwrap();
@@ -49,21 +49,21 @@ async fn a_killed_process_neither_loses_nor_doubles() {
     let mut random = Random(42);
     let mut names = Vec::new();
     for _ in 0..6 {
-        let mut child = follower_to_kill(folder.path(), &own).spawn().unwrap();
-        let before = following(&pg).await;
+        let mut child = killable_follower(folder.path(), &own).spawn().unwrap();
+        let followers_before = count_followers(&pg).await;
         let deadline = Instant::now() + WAIT_TIMEOUT;
-        // Some writes come before it follows, some while it does.
-        let mut left = 1 + random.below(60);
-        while left > 0 {
-            if following(&pg).await > before {
-                left -= 1;
+        // Some writes precede its start, others run concurrently.
+        let mut remaining = 1 + random.below(60);
+        while remaining > 0 {
+            if count_followers(&pg).await > followers_before {
+                remaining -= 1;
             }
-            assert!(Instant::now() < deadline, "it must begin to follow");
+            assert!(Instant::now() < deadline, "the process must start to follow");
             let name = format!("killed {:05}", names.len());
             let id = add_creator(&pg, organization, &name).await;
             names.push((id, name));
             if names.len() % 3 == 0 {
-                // A change of what is there already: its document is replaced.
+                // Replaces the document of an existing record.
                 let mut write = Write::begin(&pg, organization).await.unwrap();
                 write.record_creator_change(names[random.below(names.len())].0);
                 write.commit().await.unwrap();
@@ -71,33 +71,33 @@ async fn a_killed_process_neither_loses_nor_doubles() {
         }
         child.kill().await.unwrap();
     }
-    let followed = Followed::open(&pg, folder.path()).await;
-    assert!(followed.index.position().is_some(), "a killed process must leave its position");
-    followed.current(&pg).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    assert!(follower.index.position().is_some(), "the position must survive a kill");
+    follower.wait_applied(&pg).await;
     for (_, name) in &names {
-        assert_eq!(followed.creators(&pg, organization, name).await, [name.as_str()]);
+        assert_eq!(follower.creators(&pg, organization, name).await, [name.as_str()]);
     }
-    assert_eq!(followed.index.document_count(), names.len() as u64);
-    followed.close().await;
+    assert_eq!(follower.index.document_count(), names.len() as u64);
+    follower.close().await;
 }
 
-/// The number of processes that have followed so far: each is another follower.
-async fn following(pg: &PgPool) -> i64 {
+/// The number of processes that have started to follow.
+async fn count_followers(pg: &PgPool) -> i64 {
     sqlx::query_scalar("select count(*) from search_followers where horizon > 0").fetch_one(pg).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
+async fn damaged_folder_is_rebuilt_and_locked_one_is_rejected() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
     std::fs::write(folder.path().join("notes.txt"), "not ours").unwrap();
     add_unannounced_creator(&pg, organization, "Intact").await;
-    let followed = Followed::open(&pg, folder.path()).await;
-    followed.current(&pg).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    follower.wait_applied(&pg).await;
     let error = SearchIndex::open(folder.path()).err().expect("a folder has one owner").to_string();
     assert!(error.contains("in use by another process"), "{error}");
-    followed.close().await;
+    follower.close().await;
 
     type Damage = fn(&Path);
     let damages: [(&str, Damage); 5] = [
@@ -109,7 +109,7 @@ async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
         }),
         (".idx", |file| fs::write(file, "").unwrap()),
         (".term", |file| fs::remove_file(file).unwrap()),
-        // As it was before each index had a folder of its own.
+        // The layout before each index had its own folder.
         ("meta.json", |file| {
             let index = file.parent().unwrap();
             for entry in fs::read_dir(index).unwrap().map(|entry| entry.unwrap()) {
@@ -123,32 +123,32 @@ async fn a_damaged_folder_is_rebuilt_and_an_occupied_one_refused() {
         let mut files = files.map(|entry| entry.unwrap().path());
         let file = files.find(|path| path.to_string_lossy().ends_with(ending)).expect(ending);
         damage(&file);
-        let words = opened_with_words(folder.path());
-        assert_eq!(words.matches("is rebuilt").count(), 1, "{ending}: {words}");
-        assert_eq!(words.lines().count(), 1, "{ending}: {words}");
-        let followed = Followed::open(&pg, folder.path()).await;
-        followed.current(&pg).await;
-        assert_eq!(followed.creators(&pg, organization, "intact").await, ["Intact"], "{ending}");
-        followed.close().await;
+        let log = log_of_opening(folder.path());
+        assert_eq!(log.len(), 1, "{ending}: {log:?}");
+        assert_eq!(log[0].matches("is rebuilt").count(), 1, "{ending}: {log:?}");
+        let follower = IndexFollower::open(&pg, folder.path()).await;
+        follower.wait_applied(&pg).await;
+        assert_eq!(follower.creators(&pg, organization, "intact").await, ["Intact"], "{ending}");
+        follower.close().await;
         assert_eq!(indexes(folder.path()).len(), 1, "{ending}");
     }
-    assert!(folder.path().join("notes.txt").exists(), "only an index's own files may go");
+    assert!(folder.path().join("notes.txt").exists(), "only index files may be deleted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_takes_a_folder_that_is_still_written_to() {
+async fn folder_stays_locked_while_it_is_written() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
-    let followed = Followed::open(&pg, folder.path()).await;
-    followed.current(&pg).await;
-    followed.close().await;
-    // As where the process that stops is in the middle of a commit.
-    let written = SearchIndex::open(folder.path()).unwrap().current();
+    let follower = IndexFollower::open(&pg, folder.path()).await;
+    follower.wait_applied(&pg).await;
+    follower.close().await;
+    // A stopping process may still be committing.
+    let writer = SearchIndex::open(folder.path()).unwrap().current();
     let error = SearchIndex::open(folder.path()).err().expect("a folder has one owner").to_string();
     assert!(error.contains("in use by another process"), "{error}");
-    let position = written.position();
-    written.commit(position.clone()).await.unwrap();
-    drop(written);
+    let position = writer.position();
+    writer.commit(position.clone()).await.unwrap();
+    drop(writer);
     let index = SearchIndex::open(folder.path()).unwrap();
     assert!(position.is_some());
     assert_eq!(index.position(), position);
@@ -160,40 +160,25 @@ fn indexes(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.is_dir()).collect()
 }
 
-/// Opens the index of a folder and lets go of it; returns what was logged of that.
-fn opened_with_words(folder: &Path) -> String {
-    #[derive(Clone, Default)]
-    struct Words(Arc<Mutex<Vec<u8>>>);
-    impl io::Write for Words {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let words = Words::default();
-    let writer = words.clone();
-    let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    tracing::subscriber::with_default(log, || SearchIndex::open(folder).map(drop)).unwrap();
-    let words = words.0.lock().unwrap().clone();
-    String::from_utf8(words).unwrap()
+/// Opens and closes the index of a folder, and returns the log lines of that.
+fn log_of_opening(folder: &Path) -> Vec<String> {
+    let (log, _guard) = CapturedLog::start("info");
+    SearchIndex::open(folder).map(drop).unwrap();
+    log.take()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_of_another_database_or_of_a_pruned_past_is_rebuilt() {
+async fn foreign_or_pruned_position_is_rebuilt() {
     let pg = api_database().await;
     let folder = TempDir::new().unwrap();
     let organization = organization(&pg).await;
-    let followed = Followed::open(&pg, folder.path()).await;
+    let follower = IndexFollower::open(&pg, folder.path()).await;
     add_creator(&pg, organization, "Announced").await;
-    followed.current(&pg).await;
-    followed.close().await;
-    let foreign: [fn(&mut changes::IndexPosition); 3] =
-        [|at| at.database.push('x'), |at| at.txid += 1 << 40, |at| at.txid = 1];
-    for (number, change) in (0..).zip(foreign) {
+    follower.wait_applied(&pg).await;
+    follower.close().await;
+    let changes: [fn(&mut changes::IndexPosition); 3] =
+        [|saved| saved.database.push('x'), |saved| saved.txid += 1 << 40, |saved| saved.txid = 1];
+    for (number, change) in (0..).zip(changes) {
         let name = format!("Unannounced {number}");
         add_unannounced_creator(&pg, organization, &name).await;
         {
@@ -202,9 +187,9 @@ async fn an_index_of_another_database_or_of_a_pruned_past_is_rebuilt() {
             change(&mut position);
             index.current().commit(Some(position)).await.unwrap();
         }
-        let followed = Followed::open(&pg, folder.path()).await;
-        followed.current(&pg).await;
-        assert_eq!(followed.creators(&pg, organization, &name).await, [name.as_str()]);
-        followed.close().await;
+        let follower = IndexFollower::open(&pg, folder.path()).await;
+        follower.wait_applied(&pg).await;
+        assert_eq!(follower.creators(&pg, organization, &name).await, [name.as_str()]);
+        follower.close().await;
     }
 }

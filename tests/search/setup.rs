@@ -1,4 +1,4 @@
-//! What the tests of search stand on: Postgres, records in it, a followed index, and repeatable randomness.
+//! Fixtures: records in Postgres, an index with its indexer, and repeatable random numbers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, create_organization, wait_until};
+use crate::harness::{IsolatedStores, WAIT_TIMEOUT, create_organization, wait_until};
 
-/// Names the folder and the database of a process that is to be killed.
-const KILLED: (&str, &str) = ("TIDEMARK_TEST_KILLED_FOLDER", "TIDEMARK_TEST_KILLED_DATABASE");
+/// The environment variables with the folder and the database of a process to kill.
+const KILLED_VARIABLES: (&str, &str) = ("TIDEMARK_TEST_KILLED_FOLDER", "TIDEMARK_TEST_KILLED_DATABASE");
 
-/// A process that follows until it is killed, or reaches a failpoint that is armed by a file in `armed` of the folder.
-pub(crate) fn follower_to_kill(folder: &Path, own: &IsolatedStores) -> Command {
+/// A process that runs the indexer until it is killed or reaches a failpoint; a file in the folder `armed` arms one.
+pub(crate) fn killable_follower(folder: &Path, own: &IsolatedStores) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "setup::follows_until_killed", "--ignored"])
-        .env(KILLED.0, folder)
-        .env(KILLED.1, &own.connection.database_url)
+        .args(["--exact", "setup::index_until_killed", "--ignored"])
+        .env(KILLED_VARIABLES.0, folder)
+        .env(KILLED_VARIABLES.1, &own.connection.database_url)
         .env("TIDEMARK_FAILPOINTS", folder.join("armed"))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -37,12 +37,15 @@ pub(crate) fn follower_to_kill(folder: &Path, own: &IsolatedStores) -> Command {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "a process of its own, which other tests start and kill"]
-async fn follows_until_killed() {
-    let (Ok(folder), Ok(database)) = (std::env::var(KILLED.0), std::env::var(KILLED.1)) else { return };
+#[ignore = "a child process that other tests start and kill"]
+async fn index_until_killed() {
+    let (Ok(folder), Ok(database)) = (std::env::var(KILLED_VARIABLES.0), std::env::var(KILLED_VARIABLES.1))
+    else {
+        return;
+    };
     let pg = PgPool::connect(&database).await.unwrap();
-    let _followed = Followed::open(&pg, Path::new(&folder)).await;
-    // It ends with the process that started it, too.
+    let _follower = IndexFollower::open(&pg, Path::new(&folder)).await;
+    // Standard input closes when the parent exits.
     tokio::io::stdin().read_u8().await.unwrap_err();
 }
 
@@ -50,18 +53,18 @@ pub(crate) async fn organization(pg: &PgPool) -> Uuid {
     create_organization(pg, OrganizationChange::default()).await.0
 }
 
-/// An index in a folder of its own, followed by a task until it is closed.
-pub(crate) struct Followed {
+/// An index in its own folder, and the task that updates it until `close`.
+pub(crate) struct IndexFollower {
     pub(crate) index: SearchIndex,
     folder: PathBuf,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Followed {
-    /// Opens the folder, which may still be held for a moment by who had it before.
+impl IndexFollower {
+    /// Opens the folder, once a previous process has released its lock.
     pub(crate) async fn open(pg: &PgPool, folder: &Path) -> Self {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         let index = loop {
             match SearchIndex::open(folder) {
                 Ok(index) => break index,
@@ -69,40 +72,40 @@ impl Followed {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
-        let stores =
+        let databases =
             Databases { pg: pg.clone(), clickhouse: clickhouse::Client::default(), clock: Clock::system() };
         let stop = CancellationToken::new();
-        let task = tokio::spawn(indexer::run(stores, index.clone(), stop.clone()));
-        Followed { index, folder: folder.to_owned(), stop, task }
+        let task = tokio::spawn(indexer::run(databases, index.clone(), stop.clone()));
+        IndexFollower { index, folder: folder.to_owned(), stop, task }
     }
 
-    /// Stops following, and waits until nothing is written to the folder any more.
+    /// Stops the indexer, and waits until the folder's lock is released.
     pub(crate) async fn close(self) {
         self.stop.cancel();
         self.task.await.unwrap();
         drop(self.index);
         let lock = File::open(self.folder.join("lock")).unwrap();
-        wait_until("the folder is free", async || lock.try_lock().ok()).await;
+        wait_until("the folder is unlocked", async || lock.try_lock().ok()).await;
     }
 
     /// Waits until everything committed so far is applied.
-    pub(crate) async fn current(&self, pg: &PgPool) {
+    pub(crate) async fn wait_applied(&self, pg: &PgPool) {
         let next: i64 = sqlx::query_scalar("select pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
             .fetch_one(pg)
             .await
             .unwrap();
         tokio::time::timeout(Duration::from_secs(60), self.index.wait_applied(next - 1))
             .await
-            .expect("the index must apply what was committed");
+            .expect("the index must apply all commits");
     }
 
-    /// Waits until the follower has looked for changes, from the beginning to the end of a look that begins after now.
-    pub(crate) async fn looked(&self) {
-        // The first of the two may have begun before.
+    /// Waits until the indexer has completed a poll that started after this call.
+    pub(crate) async fn wait_polled(&self) {
+        // The first poll may have started earlier.
         for _ in 0..2 {
-            let now = Instant::now();
-            wait_until("the follower has looked", async || {
-                self.index.lag().is_some_and(|behind| behind < now.elapsed()).then_some(())
+            let start = Instant::now();
+            wait_until("the indexer has polled", async || {
+                self.index.lag().is_some_and(|lag| lag < start.elapsed()).then_some(())
             })
             .await;
         }
@@ -117,7 +120,7 @@ impl Followed {
     }
 }
 
-/// The one lower-casing, written down a second time.
+/// An independent copy of the lower-casing under test.
 pub(crate) fn lower(text: &str) -> String {
     text.chars().filter_map(|character| character.to_lowercase().next()).collect()
 }
@@ -146,7 +149,7 @@ pub(crate) async fn add_creator(pg: &PgPool, organization: Uuid, name: &str) -> 
     id
 }
 
-/// Adds a creator behind the back of every follower: only an index that is built afterwards has it.
+/// Adds a creator without recording a change: only an index that is built afterwards contains it.
 pub(crate) async fn add_unannounced_creator(pg: &PgPool, organization: Uuid, name: &str) {
     let mut write = Write::begin(pg, organization).await.unwrap();
     insert_creator(&mut write, name).await;
@@ -164,7 +167,7 @@ pub(crate) async fn add_account(
     let id = Uuid::now_v7();
     sqlx::query(
         "insert into accounts (id, organization_id, platform, username, name, follower_count, creator_id, added_at, updated_at)
-         values ($1, $2, 'tiktok', $3, 'Shown', $4, $5, now(), now())",
+         values ($1, $2, 'tiktok', $3, 'Display name', $4, $5, now(), now())",
     )
     .bind(id)
     .bind(organization)
@@ -210,7 +213,7 @@ pub(crate) async fn add_videos(pg: &PgPool, organization: Uuid, account: Option<
     write.commit().await.unwrap();
 }
 
-/// Small, and the same everywhere for the same seed.
+/// A xorshift generator.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -221,24 +224,25 @@ impl Random {
         (self.0 % bound as u64) as usize
     }
 
-    pub(crate) fn text(&mut self, pieces: &[&str], longest: usize) -> String {
-        (0..self.below(longest)).map(|_| pieces[self.below(pieces.len())]).collect()
+    pub(crate) fn text(&mut self, pieces: &[&str], max_pieces: usize) -> String {
+        (0..self.below(max_pieces)).map(|_| pieces[self.below(pieces.len())]).collect()
     }
 
-    /// A run of characters of a text, in another case here and there.
-    pub(crate) fn run_of(&mut self, text: &str, longest: usize) -> String {
+    /// A substring of a text, with some characters in upper case.
+    pub(crate) fn substring(&mut self, text: &str, max_length: usize) -> String {
         let characters: Vec<char> = text.chars().collect();
         if characters.is_empty() {
             return String::new();
         }
         let start = self.below(characters.len());
-        let length = 1 + self.below(longest.min(characters.len() - start));
-        let mut run = String::new();
+        let length = 1 + self.below(max_length.min(characters.len() - start));
+        let mut substring = String::new();
         for &character in &characters[start..start + length] {
             let upper: Vec<char> = character.to_uppercase().collect();
-            let same = upper.len() == 1 && lower(&String::from(upper[0])) == lower(&String::from(character));
-            run.push(if same && self.below(2) == 0 { upper[0] } else { character });
+            let is_reversible =
+                upper.len() == 1 && lower(&String::from(upper[0])) == lower(&String::from(character));
+            substring.push(if is_reversible && self.below(2) == 0 { upper[0] } else { character });
         }
-        run
+        substring
     }
 }
