@@ -1,107 +1,108 @@
-//! One client: API and plain SQL alternate, query by query and organization by organization, so that other work on the
-//! machine affects both equally.
+//! Latency with one client. API and plain SQL alternate by query and by organization, so that other load on the machine
+//! affects both equally.
 
-use crate::ask::{Peers, Times};
-use crate::questions::{Draw, QUESTIONS, Question};
+use crate::queries::{ENDPOINTS, Endpoint, QueryGenerator};
+use crate::targets::{Targets, Times};
 
 /// One organization, with its key.
 pub struct Tenant<'a> {
     pub name: &'a str,
-    pub peers: Peers,
-    pub draw: Draw<'a>,
+    pub targets: Targets,
+    pub generator: QueryGenerator<'a>,
 }
 
 #[derive(Default)]
-struct Line {
+struct Measurements {
     api: Times,
     sql: Times,
     rows: u64,
     bytes: u64,
 }
 
-/// Prints a table row for each query and organization.
+/// Prints a table row for each endpoint and organization.
 pub async fn measure(tenants: &mut [Tenant<'_>], rounds: usize) {
     println!(
-        "\n| Endpoint | Organization | API p50 | p99 | least | SQL p50 | p99 | least | p50 API − SQL | ratio | rows read | MB read |"
+        "\n| Endpoint | Organization | API p50 | p99 | min | SQL p50 | p99 | min | p50 API − SQL | ratio | rows read | MB read |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
-    for question in QUESTIONS {
-        let mut lines: Vec<Line> = tenants.iter().map(|_| Line::default()).collect();
-        for round in 0..rounds + WARM {
-            for (tenant, line) in tenants.iter_mut().zip(&mut lines) {
-                let asked = tenant.draw.next(question);
+    for endpoint in ENDPOINTS {
+        let mut results: Vec<Measurements> = tenants.iter().map(|_| Measurements::default()).collect();
+        for round in 0..rounds + WARMUP_ROUNDS {
+            for (tenant, result) in tenants.iter_mut().zip(&mut results) {
+                let query = tenant.generator.next(endpoint);
                 let sql_first = round % 2 == 0;
-                let mut direct = None;
+                let mut sql_response = None;
                 if sql_first {
-                    direct = Some(tenant.peers.sql(&asked).await.unwrap());
+                    sql_response = Some(tenant.targets.sql(&query).await.unwrap());
                 }
-                // Different ids and days, so that neither benefits from what the other has just read.
-                let other = tenant.draw.next(question);
-                let (took, _) = tenant.peers.api(&other.path, None).await.unwrap();
-                let direct = match direct {
-                    Some(direct) => direct,
-                    None => tenant.peers.sql(&asked).await.unwrap(),
+                // Different ids and days, so that neither benefits from pages cached by the other.
+                let api_query = tenant.generator.next(endpoint);
+                let (took, _) = tenant.targets.api(&api_query.path, None).await.unwrap();
+                let sql_response = match sql_response {
+                    Some(response) => response,
+                    None => tenant.targets.sql(&query).await.unwrap(),
                 };
-                if round >= WARM {
-                    line.api.add(took);
-                    line.sql.add(direct.took);
-                    (line.rows, line.bytes) = (line.rows + direct.rows, line.bytes + direct.bytes);
+                if round >= WARMUP_ROUNDS {
+                    result.api.add(took);
+                    result.sql.add(sql_response.took);
+                    (result.rows, result.bytes) =
+                        (result.rows + sql_response.rows, result.bytes + sql_response.bytes);
                 }
             }
         }
-        for (tenant, line) in tenants.iter().zip(&lines) {
-            print(question, tenant.name, line);
+        for (tenant, result) in tenants.iter().zip(&results) {
+            print_row(endpoint, tenant.name, result);
         }
     }
 }
 
 /// Warm-up rounds, not counted.
-const WARM: usize = 3;
+const WARMUP_ROUNDS: usize = 3;
 
-fn print(question: Question, organization: &str, line: &Line) {
-    let (api, sql, count) = (&line.api, &line.sql, line.api.len() as u64);
+fn print_row(endpoint: Endpoint, organization: &str, measurements: &Measurements) {
+    let (api, sql, count) = (&measurements.api, &measurements.sql, measurements.api.len() as u64);
     println!(
         "| {} (≤ {}) | {organization} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:+.1} | {:.2} | {} | {:.2} |",
-        question.name(),
-        question.target(),
-        api.within(50),
-        api.within(99),
-        api.within(0),
-        sql.within(50),
-        sql.within(99),
-        sql.within(0),
-        api.within(50) - sql.within(50),
-        api.within(50) / sql.within(50),
-        line.rows / count,
-        line.bytes as f64 / count as f64 / 1e6,
+        endpoint.name(),
+        endpoint.target_ms(),
+        api.percentile(50),
+        api.percentile(99),
+        api.percentile(0),
+        sql.percentile(50),
+        sql.percentile(99),
+        sql.percentile(0),
+        api.percentile(50) - sql.percentile(50),
+        api.percentile(50) / sql.percentile(50),
+        measurements.rows / count,
+        measurements.bytes as f64 / count as f64 / 1e6,
     );
 }
 
 /// Repeats a GET, without and with its ETag, on the API with a response cache.
-pub async fn repeats(peers: &Peers, draw: &mut Draw<'_>, times: usize) {
+pub async fn measure_repeats(targets: &Targets, generator: &mut QueryGenerator<'_>, times: usize) {
     println!(
         "\n| Repeated GET | first | p50 | p99 | with If-None-Match p50 | p99 |\n|---|---|---|---|---|---|"
     );
-    for question in QUESTIONS {
-        let asked = draw.next(question);
-        let (first, tag) = peers.api(&asked.path, None).await.unwrap();
-        let (mut again, mut unchanged) = (Times::default(), Times::default());
+    for endpoint in ENDPOINTS {
+        let query = generator.next(endpoint);
+        let (first, tag) = targets.api(&query.path, None).await.unwrap();
+        let (mut repeated, mut unchanged) = (Times::default(), Times::default());
         for _ in 0..times {
-            again.add(peers.api(&asked.path, None).await.unwrap().0);
+            repeated.add(targets.api(&query.path, None).await.unwrap().0);
             if let Some(tag) = &tag {
-                unchanged.add(peers.api(&asked.path, Some(tag)).await.unwrap().0);
+                unchanged.add(targets.api(&query.path, Some(tag)).await.unwrap().0);
             }
         }
         let conditional = match tag {
-            Some(_) => format!("{:.2} | {:.2}", unchanged.within(50), unchanged.within(99)),
+            Some(_) => format!("{:.2} | {:.2}", unchanged.percentile(50), unchanged.percentile(99)),
             None => "no ETag | ".to_owned(),
         };
         println!(
             "| {} | {:.1} | {:.2} | {:.2} | {conditional} |",
-            question.name(),
+            endpoint.name(),
             first.as_secs_f64() * 1_000.0,
-            again.within(50),
-            again.within(99),
+            repeated.percentile(50),
+            repeated.percentile(99),
         );
     }
 }

@@ -1,5 +1,5 @@
-//! The seeded data: 50 organizations of skewed size with 3,000 accounts and 300,000 videos over 90 days, and one of them
-//! three times more, with ten times the days, the accounts, or the videos an account.
+//! The seeded data: 50 organizations of skewed size with 3,000 accounts and 300,000 videos over 90 days, and three
+//! larger copies of one of them: with ten times the days, the accounts, or the videos per account.
 
 use uuid::Uuid;
 
@@ -8,8 +8,8 @@ pub const DAYS: u32 = 90;
 pub const ORGANIZATIONS: usize = 50;
 const ACCOUNTS: usize = 3_000;
 const VIDEOS: usize = 300_000;
-/// An account has between this many videos and about ten times the mean.
-const FEWEST: usize = 10;
+/// The largest accounts have about ten times the mean.
+const MIN_VIDEOS_PER_ACCOUNT: usize = 10;
 
 /// The three larger organizations, whose numbers follow those of the others.
 pub const GROWN: [&str; 3] = ["days ×10", "accounts ×10", "videos ×10"];
@@ -28,7 +28,7 @@ pub struct Layout {
     pub accounts: Vec<Account>,
 }
 
-/// Ids derived from numbers, so that both stores agree without a lookup.
+/// Ids derived from numbers, so that both databases agree without a lookup.
 pub fn organization_id(number: usize) -> Uuid {
     Uuid::from_u128(0x018f_0000_0000_7000_8000_0000_0000_0000 + number as u128)
 }
@@ -42,21 +42,24 @@ pub fn video_id(internal: i64) -> Uuid {
 }
 
 impl Layout {
-    /// The 50 organizations, and the three larger versions of organization `grown`. `scale` divides the numbers of accounts,
-    /// for a trial.
+    /// The 50 organizations, and the three larger copies of organization `grown`. `scale` divides the number of accounts,
+    /// for a quick trial.
     pub fn new(grown: usize, scale: usize) -> Self {
         let total = ACCOUNTS / scale;
-        let weights: f64 = (1..=ORGANIZATIONS).map(|place| 1.0 / place as f64).sum();
-        let share = |place: usize| ((total as f64 / (place + 1) as f64 / weights).round() as usize).max(1);
+        let weights: f64 = (1..=ORGANIZATIONS).map(|index| 1.0 / index as f64).sum();
+        let share = |index: usize| ((total as f64 / (index + 1) as f64 / weights).round() as usize).max(1);
         let mut sizes: Vec<usize> = (0..ORGANIZATIONS).map(share).collect();
         let others: usize = sizes[1..].iter().sum();
         sizes[0] = total.saturating_sub(others).max(1);
 
         let spread = |n: usize| (n * 7_919 % 1_000) as f64 / 1_000.0;
         let weights: Vec<f64> = (0..total).map(|n| spread(n).powi(3)).collect();
-        let rest = (VIDEOS / scale - FEWEST * total) as f64 / weights.iter().sum::<f64>();
-        let videos: Vec<usize> =
-            weights.iter().map(|weight| FEWEST + (weight * rest).round() as usize).collect();
+        let scale_to_total =
+            (VIDEOS / scale - MIN_VIDEOS_PER_ACCOUNT * total) as f64 / weights.iter().sum::<f64>();
+        let videos: Vec<usize> = weights
+            .iter()
+            .map(|weight| MIN_VIDEOS_PER_ACCOUNT + (weight * scale_to_total).round() as usize)
+            .collect();
 
         let mut layout = Layout { accounts: Vec::new() };
         let mut n = 0;
@@ -68,10 +71,10 @@ impl Layout {
         }
         let first: usize = sizes[..grown].iter().sum();
         let base: Vec<usize> = videos[first..].iter().copied().take(sizes[grown]).collect();
-        for (place, [days, accounts, per]) in [[10, 1, 1], [1, 10, 1], [1, 1, 10]].into_iter().enumerate() {
+        for (index, [days, accounts, per]) in [[10, 1, 1], [1, 10, 1], [1, 1, 10]].into_iter().enumerate() {
             for _ in 0..accounts {
                 for videos in &base {
-                    layout.push(ORGANIZATIONS + place, videos * per, DAYS * days as u32);
+                    layout.push(ORGANIZATIONS + index, videos * per, DAYS * days as u32);
                 }
             }
         }
@@ -93,7 +96,7 @@ impl Layout {
         self.accounts.last().map_or(0, |account| account.organization + 1)
     }
 
-    pub fn of(&self, organization: usize) -> &[Account] {
+    pub fn accounts_of(&self, organization: usize) -> &[Account] {
         let first = self.accounts.partition_point(|account| account.organization < organization);
         let end = self.accounts.partition_point(|account| account.organization <= organization);
         &self.accounts[first..end]

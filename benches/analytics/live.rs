@@ -1,5 +1,5 @@
-//! Hit rate of the response cache while a tracker reads all accounts: dashboards of every organization repeat the same queries,
-//! scrapes are committed as the tracker commits them, and a relay delivers them to ClickHouse.
+//! Hit rate of the response cache under writes: dashboards of every organization repeat the same queries, while scrapes of all
+//! accounts are committed as by the tracker and delivered to ClickHouse by a relay.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,19 +18,19 @@ use tidemark::worker::relay;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::ask::{Peers, Times};
 use crate::layout::{self, Account, Layout};
+use crate::targets::{Targets, Times};
 
-/// How long each kind of query is measured.
-const WATCHED: Duration = Duration::from_secs(40);
+/// Per scrape interval and kind of window.
+const MEASUREMENT_DURATION: Duration = Duration::from_secs(40);
 /// How often a dashboard refreshes.
-const REFRESH: Duration = Duration::from_secs(10);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum posts per scrape.
-const POSTS: i64 = 50;
+const MAX_POSTS_PER_SCRAPE: i64 = 50;
 
 /// A dashboard of one organization.
 pub struct Dashboard {
-    pub peers: Peers,
+    pub targets: Targets,
     pub creator: uuid::Uuid,
     pub accounts: Vec<i64>,
 }
@@ -51,7 +51,7 @@ impl Windows {
     }
 
     /// A window of this many days, as a query string.
-    fn of(self, days: i64) -> String {
+    fn query_string(self, days: i64) -> String {
         let end =
             Utc::now().date_naive() - chrono::Days::new(if matches!(self, Windows::Past) { 1 } else { 0 });
         let start = end - chrono::TimeDelta::days(days - 1);
@@ -66,12 +66,12 @@ impl Dashboard {
         let ids = ids.collect::<Vec<_>>().join(",");
         let mut paths = Vec::new();
         for days in [7, 30, 90] {
-            let dates = windows.of(days);
+            let dates = windows.query_string(days);
             paths.push(format!("/v2/overview?{dates}"));
             paths.push(format!("/v2/analytics/timeseries?{dates}"));
             paths.push(format!("/v2/creators/top?{dates}"));
         }
-        let dates = windows.of(30);
+        let dates = windows.query_string(30);
         paths.push(format!("/v2/creators/{}/analytics/timeseries?{dates}", self.creator));
         paths.push(format!("/v2/accounts/metrics?account_ids={ids}&{dates}"));
         paths
@@ -80,38 +80,38 @@ impl Dashboard {
 
 /// Prints cache hit rate and latency by scrape interval.
 pub async fn measure(
-    stores: &Databases,
+    databases: &Databases,
     database_url: &str,
     layout: &Layout,
     dashboards: Vec<Dashboard>,
     cache: &ResponseCache,
 ) {
     let stop = CancellationToken::new();
-    let relay = tokio::spawn(relay::run(stores.clone(), database_url.to_owned(), stop.clone()));
+    let relay = tokio::spawn(relay::run(databases.clone(), database_url.to_owned(), stop.clone()));
     let dashboards = Arc::new(dashboards);
     println!(
-        "\n| Each account is read every | scrapes | windows | requests | cached | p50 | p99 |\n|---|---|---|---|---|---|---|"
+        "\n| Scrape interval | scrapes | windows | requests | cached | p50 | p99 |\n|---|---|---|---|---|---|---|"
     );
-    for (name, every) in [("24 h", 86_400), ("hour", 3_600), ("5 minutes", 300)] {
+    for (name, interval) in [("24 h", 86_400), ("1 h", 3_600), ("5 min", 300)] {
         for windows in [Windows::UntilToday, Windows::Past] {
-            ask(&dashboards, windows, Duration::ZERO).await;
+            refresh_dashboards(&dashboards, windows, Duration::ZERO).await;
             let before = cache.stats().await;
             let tracker = CancellationToken::new();
-            let pause = Duration::from_secs(every) / layout.tracked().len() as u32;
+            let pause = Duration::from_secs(interval) / layout.tracked().len() as u32;
             let tracking =
-                tokio::spawn(track(stores.clone(), layout.tracked().to_vec(), pause, tracker.clone()));
-            let times = ask(&dashboards, windows, WATCHED).await;
+                tokio::spawn(track(databases.clone(), layout.tracked().to_vec(), pause, tracker.clone()));
+            let times = refresh_dashboards(&dashboards, windows, MEASUREMENT_DURATION).await;
             tracker.cancel();
             let scrapes = tracking.await.unwrap();
             let after = cache.stats().await;
-            let kept = (after.hits + after.shared) - (before.hits + before.shared);
+            let cached = (after.hits + after.shared) - (before.hits + before.shared);
             println!(
                 "| {name} | {scrapes} | {} | {} | {:.1} % | {:.2} | {:.1} |",
                 windows.name(),
                 times.len(),
-                100.0 * kept as f64 / times.len() as f64,
-                times.within(50),
-                times.within(99)
+                100.0 * cached as f64 / times.len() as f64,
+                times.percentile(50),
+                times.percentile(99)
             );
         }
     }
@@ -120,55 +120,60 @@ pub async fn measure(
 }
 
 /// Refreshes all dashboards for some time, at least once, with different offsets.
-async fn ask(dashboards: &Arc<Vec<Dashboard>>, windows: Windows, how_long: Duration) -> Times {
+async fn refresh_dashboards(dashboards: &Arc<Vec<Dashboard>>, windows: Windows, duration: Duration) -> Times {
     let times = Arc::new(Mutex::new(Times::default()));
     let (mut all, began) = (JoinSet::new(), Instant::now());
-    for place in 0..dashboards.len() {
+    for index in 0..dashboards.len() {
         let (dashboards, times) = (dashboards.clone(), times.clone());
         all.spawn(async move {
-            let dashboard = &dashboards[place];
-            let mut next = began + REFRESH * place as u32 / dashboards.len() as u32;
+            let dashboard = &dashboards[index];
+            let mut next = began + REFRESH_INTERVAL * index as u32 / dashboards.len() as u32;
             loop {
                 tokio::time::sleep_until(next.into()).await;
                 for path in dashboard.paths(windows) {
-                    let (took, _) = dashboard.peers.api(&path, None).await.unwrap();
+                    let (took, _) = dashboard.targets.api(&path, None).await.unwrap();
                     times.lock().unwrap().add(took);
                 }
-                next += REFRESH;
-                if next >= began + how_long {
+                next += REFRESH_INTERVAL;
+                if next >= began + duration {
                     return;
                 }
             }
         });
     }
     all.join_all().await;
-    Arc::try_unwrap(times).expect("all requests have ended").into_inner().unwrap()
+    Arc::try_unwrap(times).expect("all dashboards have finished").into_inner().unwrap()
 }
 
 /// Commits scrapes of the accounts in turn; returns their number.
-async fn track(stores: Databases, accounts: Vec<Account>, pause: Duration, stop: CancellationToken) -> usize {
+async fn track(
+    databases: Databases,
+    accounts: Vec<Account>,
+    pause: Duration,
+    stop: CancellationToken,
+) -> usize {
     let began = Instant::now();
     let mut scrapes = 0;
-    // The first one is within the measured time, whatever the interval.
-    let first = (pause / 2).min(WATCHED / 4);
+    // The first scrape is always within the measurement.
+    let first = (pause / 2).min(MEASUREMENT_DURATION / 4);
     loop {
         let due = began + first + pause * scrapes as u32;
         if stop.run_until_cancelled(tokio::time::sleep_until(due.into())).await.is_none() {
             break;
         }
         // A step coprime to the number of accounts, so that organizations alternate.
-        let place = (Utc::now().timestamp() as usize + scrapes * 1_009) % accounts.len();
-        scrape(&stores, accounts[place]).await;
+        let index = (Utc::now().timestamp() as usize + scrapes * 1_009) % accounts.len();
+        scrape(&databases, accounts[index]).await;
         scrapes += 1;
     }
     scrapes
 }
 
-async fn scrape(stores: &Databases, account: Account) {
+async fn scrape(databases: &Databases, account: Account) {
     let organization = layout::organization_id(account.organization);
-    let of = AccountRef { id: layout::account_id(account.subject), subject_id: account.subject };
+    let account_ref = AccountRef { id: layout::account_id(account.subject), subject_id: account.subject };
     let now = Utc::now();
-    let mut write = Write::begin(&stores.pg, organization).await.unwrap();
+    let mut write = Write::begin(&databases.pg, organization).await.unwrap();
     let counters = ProfileCounters {
         follower_count: Some(10_000 + account.subject + now.timestamp() % 1_000),
         following_count: Some(300),
@@ -177,9 +182,11 @@ async fn scrape(stores: &Databases, account: Account) {
     let mut latest = AccountLatest::default();
     latest.record(AccountFields::default(), counters, now);
     let observations = vec![(now, counters)];
-    let profile = ObservedAccount { account: of, latest, observations, scraped_at: Some(now) };
+    let profile = ObservedAccount { account: account_ref, latest, observations, scraped_at: Some(now) };
     save_accounts(&mut write, vec![profile]).await.unwrap();
-    let posts = (0..POSTS.min(account.videos)).map(|n| post(of, account.first_video + n, now)).collect();
+    let posts = (0..MAX_POSTS_PER_SCRAPE.min(account.videos))
+        .map(|n| post(account_ref, account.first_video + n, now))
+        .collect();
     save_videos(&mut write, now, posts).await.unwrap();
     write.commit().await.unwrap();
 }

@@ -3,21 +3,21 @@
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
-mod ask;
 mod latency;
 mod layout;
 mod live;
 mod load;
-mod questions;
+mod queries;
 mod seed;
+mod targets;
 mod writes;
 
-use ask::Peers;
 use chrono::NaiveDate;
 use harness::Stack;
 use latency::Tenant;
 use layout::Layout;
-use questions::Draw;
+use queries::QueryGenerator;
+use targets::Targets;
 use tidemark::app::{App, Clock, Databases, Settings};
 use tidemark::config::PostgresArgs;
 use tidemark::model::platform::Platform;
@@ -34,65 +34,65 @@ async fn main() {
     let layout = Layout::new(grown, setting("TIDEMARK_BENCH_SCALE").unwrap_or(1));
     let stack = Stack::shared();
     let clickhouse = stack.databases.clickhouse.clone();
-    let last_day = seeded(&stack, &layout).await;
-    if asked_for("storage") {
+    let last_day = seed_once(&stack, &layout).await;
+    if is_selected("storage") {
         writes::sizes(&clickhouse).await;
         writes::insert_rate(&clickhouse, &layout).await;
     }
 
-    // One API with a response cache of no capacity, which still pays for the lookup, and one with the default cache.
+    // One API with a response cache too small for any response, which still does the lookup, and one with the default cache.
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let anew = api(&stack, folders[0].path(), 1);
-    let keeping = api(&stack, folders[1].path(), Settings::default().response_cache_bytes);
-    let cache = keeping.responses.clone();
+    let uncached = api(&stack, folders[0].path(), 1);
+    let cached = api(&stack, folders[1].path(), Settings::default().response_cache_bytes);
+    let cache = cached.responses.clone();
     // On threads of their own, like another process.
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
-            tell.send([harness::serve(&anew).await, harness::serve(&keeping).await]).unwrap();
+            sender.send([harness::serve(&uncached).await, harness::serve(&cached).await]).unwrap();
             std::future::pending::<()>().await;
         });
     });
-    let [anew, keeping] = told.recv().unwrap();
-    let peers = async |api: &str, organization: usize| {
+    let [uncached_url, cached_url] = receiver.recv().unwrap();
+    let targets = async |api: &str, organization: usize| {
         let key = NewKey { rate_limit: Some(i32::MAX), ..NewKey::named("bench") };
         let key = keys::create(stack.pg(), layout::organization_id(organization), &key).await.unwrap().key;
         let clickhouse = stack.connection.clone();
-        Peers { http: stack.client.clone(), api: api.to_owned(), key, clickhouse }
+        Targets { http: stack.client.clone(), api: api.to_owned(), key, clickhouse }
     };
-    let studied = [("biggest", 0), ("before it grew", grown)]
+    let measured = [("largest", 0), ("before it grew", grown)]
         .into_iter()
         .chain(layout::GROWN.into_iter().zip(layout::ORGANIZATIONS..))
         .collect::<Vec<_>>();
     let mut tenants = Vec::new();
-    for (seed, (name, organization)) in studied.into_iter().enumerate() {
+    for (seed, (name, organization)) in measured.into_iter().enumerate() {
         let creators = creators(&stack, organization).await;
         let seed = seed as u64 + chrono::Utc::now().timestamp_micros().unsigned_abs();
         tenants.push(Tenant {
             name,
-            peers: peers(&anew, organization).await,
-            draw: Draw::new(&layout, organization, creators, last_day, seed),
+            targets: targets(&uncached_url, organization).await,
+            generator: QueryGenerator::new(&layout, organization, creators, last_day, seed),
         });
     }
 
     let trickle = tokio::spawn(writes::trickle(clickhouse, layout.accounts.clone()));
-    if asked_for("latency") {
+    if is_selected("latency") {
         latency::measure(&mut tenants, setting("TIDEMARK_BENCH_ROUNDS").unwrap_or(40)).await;
-        let again = Peers { api: keeping.clone(), ..tenants[0].peers.clone() };
-        latency::repeats(&again, &mut tenants[0].draw, 100).await;
+        let cached_targets = Targets { api: cached_url.clone(), ..tenants[0].targets.clone() };
+        latency::measure_repeats(&cached_targets, &mut tenants[0].generator, 100).await;
     }
-    if asked_for("load") {
+    if is_selected("load") {
         load::measure(&mut tenants[0], 16).await;
     }
     trickle.abort();
-    if asked_for("live") {
+    if is_selected("live") {
         let mut dashboards = Vec::new();
         for organization in 0..layout::ORGANIZATIONS {
             dashboards.push(live::Dashboard {
-                peers: peers(&keeping, organization).await,
+                targets: targets(&cached_url, organization).await,
                 creator: creators(&stack, organization).await[0].0,
-                accounts: layout.of(organization).iter().map(|account| account.subject).collect(),
+                accounts: layout.accounts_of(organization).iter().map(|account| account.subject).collect(),
             });
         }
         live::measure(&stack.databases, &stack.connection.database_url, &layout, dashboards, &cache).await;
@@ -104,12 +104,12 @@ fn setting(name: &str) -> Option<usize> {
 }
 
 /// Whether a part is selected: all are, unless TIDEMARK_BENCH_ONLY names some.
-fn asked_for(part: &str) -> bool {
+fn is_selected(part: &str) -> bool {
     std::env::var("TIDEMARK_BENCH_ONLY").map_or(true, |only| only.split(',').any(|name| name == part))
 }
 
-/// Fills the stores unless an earlier run did; returns the last day of history.
-async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
+/// Fills the databases unless an earlier run did; returns the last day of history.
+async fn seed_once(stack: &Stack, layout: &Layout) -> NaiveDate {
     let pg = stack.pg();
     sqlx::query("create table if not exists bench_seeded (last_day date not null)")
         .execute(pg)
@@ -125,18 +125,18 @@ async fn seeded(stack: &Stack, layout: &Layout) -> NaiveDate {
     last_day
 }
 
-/// The API over the stores, on the machine's clock, with an empty search index and a response cache of this capacity.
+/// The API over the databases, on the machine's clock, with an empty search index and a response cache of this capacity.
 fn api(stack: &Stack, folder: &std::path::Path, response_cache_bytes: u64) -> App {
     let postgres =
         PostgresArgs { database_url: Secret::new(&stack.connection.database_url), database_connections: 16 };
-    let stores = Databases {
+    let databases = Databases {
         pg: pool::connect(&postgres).unwrap(),
         clickhouse: stack.databases.clickhouse.clone(),
         clock: Clock::system(),
     };
     let search = SearchIndex::open(folder).unwrap();
     let settings = Settings { response_cache_bytes, ..Settings::default() };
-    App::new(stores, search, ReadablePlatforms::new(Platform::ALL), settings)
+    App::new(databases, search, ReadablePlatforms::new(Platform::ALL), settings)
 }
 
 /// The creators of an organization that have accounts, with their accounts.

@@ -12,20 +12,18 @@ use uuid::Uuid;
 
 use crate::layout::{self, Layout};
 
-/// Interval between observations of some videos of an account.
-const EVERY: Duration = Duration::from_secs(1);
-/// Videos of one scrape.
-const POSTS: i64 = 50;
+const OBSERVATION_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_POSTS_PER_SCRAPE: i64 = 50;
 
-/// Observes accounts in turn over all organizations, as a relay delivers them, until dropped.
+/// Observes accounts in turn over all organizations, as the relay does, until dropped.
 pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
-    let mut place = 0;
+    let mut index = 0;
     loop {
-        let account = accounts[place * 7_919 % accounts.len()];
-        place += 1;
+        let account = accounts[index * 7_919 % accounts.len()];
+        index += 1;
         let organization = layout::organization_id(account.organization);
         let now = Utc::now();
-        let snapshots: Vec<_> = (0..POSTS.min(account.videos))
+        let snapshots: Vec<_> = (0..MAX_POSTS_PER_SCRAPE.min(account.videos))
             .map(|n| (organization, snapshot(account.subject, account.first_video + n, now)))
             .collect();
         history_writer::insert_video_snapshots(&clickhouse, &snapshots).await.unwrap();
@@ -38,15 +36,15 @@ pub async fn trickle(clickhouse: Client, accounts: Vec<layout::Account>) {
         )
         .await
         .unwrap();
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(OBSERVATION_INTERVAL).await;
     }
 }
 
 fn snapshot(subject_id: i64, video_id: i64, observed_at: chrono::DateTime<Utc>) -> VideoSnapshot {
     // Nine independent numbers.
-    let chance = (video_id as u64 ^ observed_at.timestamp() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let counter = |place: u32| Some((chance.rotate_left(7 * place) % 1_000_000) as i64);
-    let counters = Counters::from_array(std::array::from_fn(|place| counter(place as u32)));
+    let random = (video_id as u64 ^ observed_at.timestamp() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let counter = |index: u32| Some((random.rotate_left(7 * index) % 1_000_000) as i64);
+    let counters = Counters::from_array(std::array::from_fn(|index| counter(index as u32)));
     VideoSnapshot { subject_id, video_id, observed_at, counters }
 }
 
@@ -70,7 +68,9 @@ pub async fn sizes(clickhouse: &Client) {
         .unwrap();
     let snapshots =
         tables.iter().find(|table| table.table == "video_snapshots").map_or(1, |table| table.rows);
-    println!("\n| Table | rows | parts | MB | bytes a row | bytes a snapshot |\n|---|---|---|---|---|---|");
+    println!(
+        "\n| Table | rows | parts | MB | bytes per row | bytes per snapshot |\n|---|---|---|---|---|---|"
+    );
     for table in &tables {
         let (rows, bytes) = (table.rows as f64, table.bytes as f64);
         println!(
@@ -93,9 +93,9 @@ pub async fn insert_rate(clickhouse: &Client, layout: &Layout) {
     run("DROP DATABASE IF EXISTS tidemark_bench_inserts").await;
     run("CREATE DATABASE tidemark_bench_inserts").await;
     run("CREATE TABLE tidemark_bench_inserts.video_snapshots AS video_snapshots").await;
-    let into = clickhouse.clone().with_database("tidemark_bench_inserts");
+    let target = clickhouse.clone().with_database("tidemark_bench_inserts");
     let organization = layout::organization_id(0);
-    let (now, accounts) = (Utc::now(), layout.of(0));
+    let (now, accounts) = (Utc::now(), layout.accounts_of(0));
     let batch = |number: usize| -> Vec<(Uuid, VideoSnapshot)> {
         let row = |n: usize| {
             let account = accounts[n * accounts.len() / BATCH];
@@ -108,22 +108,22 @@ pub async fn insert_rate(clickhouse: &Client, layout: &Layout) {
     let mut times = Vec::new();
     for number in (0..BATCHES).step_by(2) {
         // Two at a time: ClickHouse writes one while the other is sent.
-        let (one, other) = (batch(number), batch(number + 1));
+        let (first, second) = (batch(number), batch(number + 1));
         let began = Instant::now();
-        let (one, other) = tokio::join!(
-            history_writer::insert_video_snapshots(&into, &one),
-            history_writer::insert_video_snapshots(&into, &other)
+        let (first, second) = tokio::join!(
+            history_writer::insert_video_snapshots(&target, &first),
+            history_writer::insert_video_snapshots(&target, &second)
         );
-        one.and(other).unwrap();
+        first.and(second).unwrap();
         times.push(began.elapsed().as_secs_f64());
     }
     run("DROP DATABASE tidemark_bench_inserts").await;
-    let whole: f64 = times.iter().sum();
+    let total: f64 = times.iter().sum();
     let best = times.iter().copied().fold(f64::INFINITY, f64::min);
     println!(
-        "\ninserted {} snapshots in batches of {BATCH}, two at a time: {:.0} rows a second, {:.0} in the best two",
+        "\ninserted {} snapshots in batches of {BATCH}, two at a time: {:.0} rows a second, {:.0} in the fastest two",
         BATCH * BATCHES,
-        (BATCH * BATCHES) as f64 / whole,
+        (BATCH * BATCHES) as f64 / total,
         2.0 * BATCH as f64 / best
     );
 }

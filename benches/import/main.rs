@@ -16,41 +16,44 @@ use harness::{Organization, Stack, command, processes_in};
 use serde_json::Value;
 use tidemark::export::{self, ExportFormat};
 
-const ROWS: u64 = 600_000;
-const VIDEOS_AN_ACCOUNT: u64 = 100;
-const LOOK: Duration = Duration::from_millis(20);
+const DEFAULT_ROWS: u64 = 600_000;
+const VIDEOS_PER_ACCOUNT: u64 = 100;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const WORDS: &str = "dance,tutorial,มาดู,học,عرض,día,☀️🎉,vlog,morning routine,recipe,outfit of the day,#fyp,#foryou,100%,\
     storytime,giveaway,travel,đà nẵng,ตลก,behind the scenes,new song,cover,comedy,prank,review,unboxing";
 
-/// A file: its rows, rows per video, and whether it is ordered by day instead of by video.
-struct Shape {
+/// A generated file, ordered by day or by video.
+struct FileShape {
     rows: u64,
-    a_video: u64,
+    rows_per_video: u64,
     by_day: bool,
 }
 
-impl Shape {
+impl FileShape {
     fn write_csv(&self, path: &Path) {
-        let mut file = BufWriter::new(File::create(path).expect("the file can be made"));
+        let mut file = BufWriter::new(File::create(path).expect("create the file"));
         writeln!(
             file,
             "platform,username,external_id,observed_at,create_time,description,view_count,like_count,comment_count,\
              share_count,saved_count"
         )
-        .expect("the disk has room");
+        .expect("write the file");
         let words: Vec<_> = WORDS.split(',').collect();
-        let videos = self.rows / self.a_video;
-        for n in 0..videos * self.a_video {
-            let (video, day) =
-                if self.by_day { (n % videos, n / videos) } else { (n / self.a_video, n % self.a_video) };
+        let videos = self.rows / self.rows_per_video;
+        for n in 0..videos * self.rows_per_video {
+            let (video, day) = if self.by_day {
+                (n % videos, n / videos)
+            } else {
+                (n / self.rows_per_video, n % self.rows_per_video)
+            };
             let word = |n: u64| words[(n % words.len() as u64) as usize];
             let views = video * 2_654_435_761 % 100_000 + day * 1_000;
             writeln!(
                 file,
                 "{},user{},{},2026-01-{:02},2026-01-{:02}T10:00:00Z,{} {} {} no {video},{views},{},{},{},{}",
-                if (video / VIDEOS_AN_ACCOUNT).is_multiple_of(2) { "tiktok" } else { "instagram" },
-                video / VIDEOS_AN_ACCOUNT,
+                if (video / VIDEOS_PER_ACCOUNT).is_multiple_of(2) { "tiktok" } else { "instagram" },
+                video / VIDEOS_PER_ACCOUNT,
                 7_000_000_000_000_000_000 + video,
                 day + 1,
                 video % 28 + 1,
@@ -62,17 +65,17 @@ impl Shape {
                 views / 200,
                 views / 300,
             )
-            .expect("the disk has room");
+            .expect("write the file");
         }
-        file.flush().expect("the disk has room");
+        file.flush().expect("write the file");
     }
 
     fn videos(&self) -> u64 {
-        self.rows / self.a_video
+        self.rows / self.rows_per_video
     }
 
     fn views(&self) -> i64 {
-        let last = (self.a_video - 1) * 1_000;
+        let last = (self.rows_per_video - 1) * 1_000;
         (0..self.videos()).map(|video| (video * 2_654_435_761 % 100_000 + last) as i64).sum()
     }
 }
@@ -80,40 +83,40 @@ impl Shape {
 #[tokio::main]
 async fn main() {
     let rows = std::env::var("TIDEMARK_BENCH_ROWS")
-        .map_or(ROWS, |rows| rows.parse().expect("TIDEMARK_BENCH_ROWS is a number"));
+        .map_or(DEFAULT_ROWS, |rows| rows.parse().expect("TIDEMARK_BENCH_ROWS is a number"));
     let stack = Stack::shared();
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let folder = tempfile::tempdir().expect("create a temporary folder");
     println!(
-        "| File | Rows | Rows a video | Rows/s until loaded | Rows/s until visible | CPU µs a row | RssAnon of the import, MB | Of the API, MB |\n\
+        "| File | Rows | Rows per video | Rows/s until loaded | Rows/s until visible | CPU µs per row | RssAnon of the import, MB | RssAnon of the API, MB |\n\
          |---|---|---|---|---|---|---|---|"
     );
-    let many = Shape { rows, a_video: 30, by_day: false };
+    let thirty_days = FileShape { rows, rows_per_video: 30, by_day: false };
     let csv = folder.path().join("videos.csv");
-    many.write_csv(&csv);
-    let organization = measure(&stack, "CSV", &many, &csv).await;
+    thirty_days.write_csv(&csv);
+    let organization = measure(&stack, "CSV", &thirty_days, &csv).await;
     for (name, format) in [("JSON Lines", ExportFormat::Jsonl), ("Parquet", ExportFormat::Parquet)] {
         let output = folder.path().join(name);
         let options = export::ExportOptions { format, output: output.clone(), progress: false };
         let files = export::write_files(&stack.databases, organization.id, &options)
             .await
-            .expect("it can be exported")
+            .expect("export the organization")
             .files;
-        measure(&stack, &format!("{name}, as exported"), &many, &files[1]).await;
-        std::fs::remove_dir_all(output).expect("the files can be removed");
+        measure(&stack, &format!("{name}, as exported"), &thirty_days, &files[1]).await;
+        std::fs::remove_dir_all(output).expect("remove the export");
     }
-    let by_day = Shape { by_day: true, ..many };
+    let by_day = FileShape { by_day: true, ..thirty_days };
     by_day.write_csv(&csv);
     measure(&stack, "CSV, day by day", &by_day, &csv).await;
-    let single = Shape { rows: rows / 10, a_video: 1, by_day: false };
+    let single = FileShape { rows: rows / 10, rows_per_video: 1, by_day: false };
     single.write_csv(&csv);
     measure(&stack, "CSV", &single, &csv).await;
 }
 
 /// Imports a file into a new organization and prints a table row.
-async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organization {
+async fn measure(stack: &Stack, name: &str, shape: &FileShape, file: &Path) -> Organization {
     let organization = stack.organization().await;
     let connection = &stack.connection;
-    let before = cpu_of_the_stack();
+    let before = stack_cpu();
     let start = Instant::now();
     let child = command()
         .args(["import", "--json", "--org", &organization.id.to_string()])
@@ -126,67 +129,67 @@ async fn measure(stack: &Stack, name: &str, shape: &Shape, file: &Path) -> Organ
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .expect("the program starts");
+        .expect("start the import");
     let import = child.id();
     let api = processes().into_iter().find(|(_, command)| command.contains(" serve ")).map(|(pid, _)| pid);
-    let (mut loaded, mut version, mut import_cpu) = (Duration::ZERO, 0, 0);
+    let (mut loaded, mut version, mut import_ticks) = (Duration::ZERO, 0, 0);
     let (mut import_peak, mut api_peak) = (0, 0);
-    let waiting = tokio::task::spawn_blocking(move || child.wait_with_output());
-    while !waiting.is_finished() {
+    let exit = tokio::task::spawn_blocking(move || child.wait_with_output());
+    while !exit.is_finished() {
         import_peak = import_peak.max(anonymous_memory(import));
         api_peak = api_peak.max(api.map_or(0, anonymous_memory));
-        import_cpu = cpu(import).max(import_cpu);
-        // Every unit of work updates the organization's row.
+        import_ticks = cpu_ticks(import).max(import_ticks);
+        // Every transaction updates the organization's row.
         let now: i64 = sqlx::query_scalar("select xmin::text::bigint from organizations where id = $1")
             .bind(organization.id)
             .fetch_one(stack.pg())
             .await
-            .expect("postgres answers");
+            .expect("query Postgres");
         if now != version {
             (version, loaded) = (now, start.elapsed());
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let visible = start.elapsed();
-    let output = waiting.await.expect("it was waited for").expect("it ended");
+    let output = exit.await.expect("join the waiting thread").expect("wait for the import");
     assert!(output.status.success(), "the import failed");
     let summary: Value = serde_json::from_slice(&output.stdout).expect("the summary is JSON");
     assert_eq!(summary["videos"], shape.videos());
     let overview = organization.get("/overview?start_date=2026-01-01&end_date=2026-02-28").await.ok(200);
-    assert_eq!(overview.integer("/data/views/current"), shape.views(), "everything is visible in /overview");
+    assert_eq!(overview.integer("/data/views/current"), shape.views(), "views in /overview");
     let last = shape.videos() - 1;
     let found = organization.get(&format!("/search?q=no%20{last}")).await.ok(200);
     assert!(!found.list("/data/videos").is_empty(), "the last video can be found");
     // Clock ticks are hundredths of a second on Linux.
-    let spent: u64 =
-        cpu_of_the_stack().into_iter().map(|(pid, ticks)| ticks - before.get(&pid).unwrap_or(&0)).sum();
-    let a_second = |time: Duration| (shape.rows as f64 / time.as_secs_f64()) as u64;
+    let stack_ticks: u64 =
+        stack_cpu().into_iter().map(|(pid, ticks)| ticks - before.get(&pid).unwrap_or(&0)).sum();
+    let rows_per_second = |time: Duration| (shape.rows as f64 / time.as_secs_f64()) as u64;
     println!(
         "| {name} | {} | {} | {} | {} | {:.1} | {} | {} |",
         shape.rows,
-        shape.a_video,
-        a_second(loaded),
-        a_second(visible),
-        (spent + import_cpu) as f64 * 10_000.0 / shape.rows as f64,
+        shape.rows_per_video,
+        rows_per_second(loaded),
+        rows_per_second(visible),
+        (stack_ticks + import_ticks) as f64 * 10_000.0 / shape.rows as f64,
         import_peak >> 10,
         api_peak >> 10,
     );
     organization
 }
 
-/// The processes of the measured installation, with their command lines.
+/// The processes of the stack, with their command lines.
 fn processes() -> Vec<(u32, String)> {
-    let file = std::env::var("TIDEMARK_TEST_STACK").expect("the stores run");
-    let dir = Path::new(&file).parent().expect("the file is in a folder");
-    processes_in(dir)
+    let file = std::env::var("TIDEMARK_TEST_STACK").expect("TIDEMARK_TEST_STACK is set");
+    let folder = Path::new(&file).parent().expect("the file is in a folder");
+    processes_in(folder)
 }
 
-fn cpu_of_the_stack() -> BTreeMap<u32, u64> {
-    processes().into_iter().map(|(pid, _)| (pid, cpu(pid))).collect()
+fn stack_cpu() -> BTreeMap<u32, u64> {
+    processes().into_iter().map(|(pid, _)| (pid, cpu_ticks(pid))).collect()
 }
 
 /// CPU ticks of a process and its terminated children.
-fn cpu(pid: u32) -> u64 {
+fn cpu_ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     (11..15).filter_map(|n| fields.get(n)?.parse::<u64>().ok()).sum()

@@ -27,8 +27,8 @@ const SORTS: [(&str, VideoSort); 4] = [
     ("play_count", VideoSort::PlayCount),
 ];
 
-/// Query texts with their frequency.
-const TEXTS: [(&str, &str); 9] = [
+/// Values of `q` and where they occur.
+const QUERY_TEXTS: [(&str, &str); 9] = [
     ("everythird", "in every third caption"),
     ("everyhundredth", "in every hundredth"),
     ("everythousandth", "in every thousandth"),
@@ -36,14 +36,14 @@ const TEXTS: [(&str, &str); 9] = [
     ("lastposted", "in the 350 posted first"),
     ("nowhere", "in none"),
     ("ß", "in none, one letter"),
-    ("😀%_", "in none, emoji and signs"),
+    ("😀%_", "in none, emoji and wildcards"),
     (
-        "a caption of which there is only the beginning, since the rest of its hundred and twenty-eight characters is made up by whoever asked",
+        "a caption that starts like a generated one and then continues with other words, so that no caption contains all 128 characters of it",
         "in none, 128 characters",
     ),
 ];
 
-const TIMES: usize = 40;
+const REPETITIONS: usize = 40;
 
 #[tokio::main]
 async fn main() {
@@ -56,62 +56,66 @@ async fn main() {
     let account = MEASURED.insert(api.pg(), api.organization.id).await;
     sqlx::raw_sql("vacuum analyze").execute(api.pg()).await.unwrap();
     println!("\n| List | Rows | Min ms | Median | p99 |\n|---|---|---|---|---|");
-    records(&api).await;
-    sorts(&api, account).await;
-    texts(&api, account).await;
-    filters(&api).await;
+    measure_records(&api).await;
+    measure_sorts(&api, account).await;
+    measure_query_texts(&api, account).await;
+    measure_filters(&api).await;
 }
 
-async fn records(api: &TestApi) {
+async fn measure_records(api: &TestApi) {
     for (name, sort) in
         [("added_at", AccountSort::AddedAt), ("last_scrape_time", AccountSort::LastScrapeTime)]
     {
         for direction in [SortDirection::Asc, SortDirection::Desc] {
-            let what = format!("accounts by {name} {}", direction.as_str());
-            time(&what, || accounts_of(api, AccountFilter::default(), first(sort, direction))).await;
+            let label = format!("accounts by {name} {}", direction.as_str());
+            measure(&label, || count_accounts(api, AccountFilter::default(), first_page(sort, direction)))
+                .await;
         }
     }
     for q in ["a", "nowhere"] {
         let filter = AccountFilter { q: Some(q.to_owned()), ..AccountFilter::default() };
-        let page = first(AccountSort::AddedAt, SortDirection::Desc);
-        time(&format!("accounts, q={q}"), || accounts_of(api, filter.clone(), page.clone())).await;
+        let page = first_page(AccountSort::AddedAt, SortDirection::Desc);
+        measure(&format!("accounts, q={q}"), || count_accounts(api, filter.clone(), page.clone())).await;
         let filter = CreatorFilter { q: Some(q.to_owned()), ..CreatorFilter::default() };
-        let page = first(CreatorSort::Name, SortDirection::Asc);
-        time(&format!("creators, q={q}"), || async {
+        let page = first_page(CreatorSort::Name, SortDirection::Asc);
+        measure(&format!("creators, q={q}"), || async {
             creators::list(api.pg(), api.organization.id, &filter, &page).await.unwrap().items.len()
         })
         .await;
     }
     let filter = AccountFilter { category: Some("category7".to_owned()), ..AccountFilter::default() };
-    let page = first(AccountSort::FollowerCount, SortDirection::Desc);
-    time("accounts of a category", || accounts_of(api, filter.clone(), page.clone())).await;
+    let page = first_page(AccountSort::FollowerCount, SortDirection::Desc);
+    measure("accounts of a category", || count_accounts(api, filter.clone(), page.clone())).await;
 }
 
-async fn sorts(api: &TestApi, account: Uuid) {
+async fn measure_sorts(api: &TestApi, account: Uuid) {
     for (scope, account_id) in [("", None), (" of one account", Some(account))] {
         for (name, sort) in SORTS {
             let filter = VideoFilter { account_id, ..VideoFilter::default() };
             for direction in [SortDirection::Desc, SortDirection::Asc] {
-                let what = format!("account-videos{scope} by {name} {}", direction.as_str());
-                let page = first(sort, direction);
-                time(&what, || videos_of(api, VideoType::AccountVideo, &filter, page.clone())).await;
+                let label = format!("account-videos{scope} by {name} {}", direction.as_str());
+                let page = first_page(sort, direction);
+                measure(&label, || count_videos(api, VideoType::AccountVideo, &filter, page.clone())).await;
             }
-            let after = thousandth_page(api, &filter, sort, account_id.map_or(1_000, |_| 500)).await;
-            let page = PageRequest { after, ..first(sort, SortDirection::Desc) };
-            let what = format!("the same, desc, page {}", account_id.map_or(1_000, |_| 500));
-            time(&what, || videos_of(api, VideoType::AccountVideo, &filter, page.clone())).await;
+            let after = cursor_of_page(api, &filter, sort, account_id.map_or(1_000, |_| 500)).await;
+            let page = PageRequest { after, ..first_page(sort, SortDirection::Desc) };
+            let label =
+                format!("account-videos{scope} by {name} desc, page {}", account_id.map_or(1_000, |_| 500));
+            measure(&label, || count_videos(api, VideoType::AccountVideo, &filter, page.clone())).await;
         }
     }
     for (name, sort) in SORTS {
-        let (filter, page) = (VideoFilter::default(), first(sort, SortDirection::Desc));
-        time(&format!("videos by {name} desc"), || videos_of(api, VideoType::Video, &filter, page.clone()))
-            .await;
+        let (filter, page) = (VideoFilter::default(), first_page(sort, SortDirection::Desc));
+        measure(&format!("videos by {name} desc"), || {
+            count_videos(api, VideoType::Video, &filter, page.clone())
+        })
+        .await;
     }
 }
 
-async fn texts(api: &TestApi, account: Uuid) {
+async fn measure_query_texts(api: &TestApi, account: Uuid) {
     for (scope, account_id) in [("", None), (" of one account", Some(account))] {
-        for (q, occurrence) in TEXTS {
+        for (q, occurrence) in QUERY_TEXTS {
             for (name, sort, direction) in [
                 ("create_time desc", VideoSort::CreateTime, SortDirection::Desc),
                 ("view_count desc", VideoSort::ViewCount, SortDirection::Desc),
@@ -119,46 +123,46 @@ async fn texts(api: &TestApi, account: Uuid) {
             ] {
                 let q = Some(q.chars().take(128).collect());
                 let filter = VideoFilter { account_id, q, ..VideoFilter::default() };
-                let page = first(sort, direction);
-                let what = format!("account-videos{scope} by {name}, q {occurrence}");
-                time(&what, || videos_of(api, VideoType::AccountVideo, &filter, page.clone())).await;
+                let page = first_page(sort, direction);
+                let label = format!("account-videos{scope} by {name}, q {occurrence}");
+                measure(&label, || count_videos(api, VideoType::AccountVideo, &filter, page.clone())).await;
             }
         }
     }
     let filter = VideoFilter { q: Some("everyhundredth".to_owned()), ..VideoFilter::default() };
-    let after = thousandth_page(api, &filter, VideoSort::ViewCount, 10).await;
-    let page = PageRequest { after, ..first(VideoSort::ViewCount, SortDirection::Desc) };
-    let what = "account-videos by view_count desc, q in every hundredth, page 10";
-    time(what, || videos_of(api, VideoType::AccountVideo, &filter, page.clone())).await;
-    let total = PageRequest { include_total: true, ..first(VideoSort::ViewCount, SortDirection::Desc) };
-    let what = "account-videos with include_total, q in every hundredth";
-    time(what, || videos_of(api, VideoType::AccountVideo, &filter, total.clone())).await;
+    let after = cursor_of_page(api, &filter, VideoSort::ViewCount, 10).await;
+    let page = PageRequest { after, ..first_page(VideoSort::ViewCount, SortDirection::Desc) };
+    let label = "account-videos by view_count desc, q in every hundredth, page 10";
+    measure(label, || count_videos(api, VideoType::AccountVideo, &filter, page.clone())).await;
+    let total = PageRequest { include_total: true, ..first_page(VideoSort::ViewCount, SortDirection::Desc) };
+    let label = "account-videos with include_total, q in every hundredth";
+    measure(label, || count_videos(api, VideoType::AccountVideo, &filter, total.clone())).await;
 }
 
-async fn filters(api: &TestApi) {
+async fn measure_filters(api: &TestApi) {
     let creator: Uuid =
         sqlx::query_scalar("select creator_id from accounts where organization_id = $1 offset 2000")
             .bind(api.organization.id)
             .fetch_one(api.pg())
             .await
             .unwrap();
-    let page = first(VideoSort::ViewCount, SortDirection::Desc);
-    for (what, filter) in [
+    let page = first_page(VideoSort::ViewCount, SortDirection::Desc);
+    for (label, filter) in [
         ("account-videos of a creator", VideoFilter { creator_id: Some(creator), ..VideoFilter::default() }),
         (
             "account-videos, is_active=false (a tenth)",
             VideoFilter { is_active: Some(false), ..VideoFilter::default() },
         ),
     ] {
-        time(what, || videos_of(api, VideoType::AccountVideo, &filter, page.clone())).await;
+        measure(label, || count_videos(api, VideoType::AccountVideo, &filter, page.clone())).await;
     }
 }
 
-fn first<S>(sort: S, direction: SortDirection) -> PageRequest<S> {
+fn first_page<S>(sort: S, direction: SortDirection) -> PageRequest<S> {
     PageRequest { sort, direction, after: None, offset: 0, limit: 50, include_total: false }
 }
 
-async fn accounts_of(api: &TestApi, filter: AccountFilter, page: PageRequest<AccountSort>) -> usize {
+async fn count_accounts(api: &TestApi, filter: AccountFilter, page: PageRequest<AccountSort>) -> usize {
     accounts::list(api.pg(), api.organization.id, &api.app.readable, &filter, &page)
         .await
         .unwrap()
@@ -166,7 +170,7 @@ async fn accounts_of(api: &TestApi, filter: AccountFilter, page: PageRequest<Acc
         .len()
 }
 
-async fn videos_of(
+async fn count_videos(
     api: &TestApi,
     view: VideoType,
     filter: &VideoFilter,
@@ -179,14 +183,14 @@ async fn videos_of(
         .len()
 }
 
-/// The cursor of a page, reached page by page.
-async fn thousandth_page(
+/// The cursor of a page, reached by reading the pages before it.
+async fn cursor_of_page(
     api: &TestApi,
     filter: &VideoFilter,
     sort: VideoSort,
     number: i64,
 ) -> Option<KeysetPosition> {
-    let mut page = PageRequest { limit: 200, ..first(sort, SortDirection::Desc) };
+    let mut page = PageRequest { limit: 200, ..first_page(sort, SortDirection::Desc) };
     let (view, readable) = (VideoType::AccountVideo, &api.app.readable);
     for _ in 0..number / 4 {
         page.after =
@@ -196,18 +200,18 @@ async fn thousandth_page(
 }
 
 /// Repeats an operation and prints a table row.
-async fn time<F: Future<Output = usize>>(what: &str, mut act: impl FnMut() -> F) {
-    let (mut times, mut rows) = (Vec::new(), act().await);
-    for _ in 0..TIMES {
+async fn measure<F: Future<Output = usize>>(label: &str, mut operation: impl FnMut() -> F) {
+    let (mut times, mut rows) = (Vec::new(), operation().await);
+    for _ in 0..REPETITIONS {
         let start = Instant::now();
-        rows = act().await;
+        rows = operation().await;
         times.push(start.elapsed());
     }
     times.sort();
-    let within = |part: usize| milliseconds(times[times.len() * part / 100]);
-    println!("| {what} | {rows} | {:.1} | {:.1} | {:.1} |", within(0), within(50), within(99));
+    let percentile = |percent: usize| milliseconds(times[times.len() * percent / 100]);
+    println!("| {label} | {rows} | {:.1} | {:.1} | {:.1} |", percentile(0), percentile(50), percentile(99));
 }
 
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1_000.0
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
 }

@@ -1,5 +1,5 @@
-//! Times how soon after its commit a scrape is in every total and found by search, at 5,000 posts a second, and how fast the
-//! relay drains a backlog. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
+//! Measures the delay from the commit of a scrape until it is in all totals and found by search, at 5,000 posts a second, and how
+//! fast the relay drains a backlog. Prints the tables of docs/measurements/relay.md: `make bench-relay`.
 
 #[path = "../../tests/harness/mod.rs"]
 mod harness;
@@ -26,42 +26,43 @@ use uuid::Uuid;
 use harness::{IsolatedStores, processes_in};
 use setup::{Tenant, observed_post, scrape};
 
-/// Posts of one scrape; 100 scrapes a second are 5,000 posts.
-const POSTS: usize = 50;
-const PAUSE: Duration = Duration::from_millis(10);
+/// 100 scrapes a second are 5,000 posts a second.
+const POSTS_PER_SCRAPE: usize = 50;
+const SCRAPE_INTERVAL: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const ORGANIZATIONS: usize = 20;
-/// Accounts of each organization, so that a scrape of all takes 15 seconds.
-const ACCOUNTS: usize = 75;
-/// Days of history of accounts that are scraped again.
-const DAYS: i64 = 30;
-/// Concurrent commits of scrapes.
+/// Scraping all accounts takes 15 seconds.
+const ACCOUNTS_PER_ORGANIZATION: usize = 75;
+/// History of the accounts in the second round.
+const HISTORY_DAYS: i64 = 30;
+/// Concurrent commits.
 const WRITERS: usize = 8;
 
 /// CPU time so far, in seconds: more meaningful than wall-clock time on a shared machine.
-struct Spent {
-    here: f64,
+struct CpuSeconds {
+    bench: f64,
     postgres: f64,
     clickhouse: f64,
 }
 
-impl Spent {
-    fn so_far() -> Self {
+impl CpuSeconds {
+    fn measure() -> Self {
         let file = std::env::var("TIDEMARK_TEST_STACK").unwrap();
         let folder = Path::new(&file).parent().unwrap();
         let (mut postgres, mut clickhouse) = (0.0, 0.0);
         for (pid, command) in processes_in(folder) {
             if command.split(' ').any(|word| word == "clickhouse") {
-                clickhouse += processor_time(&pid.to_string());
+                clickhouse += cpu_seconds(&pid.to_string());
             } else if command.contains("postgres") {
-                postgres += processor_time(&pid.to_string());
+                postgres += cpu_seconds(&pid.to_string());
             }
         }
-        Spent { here: processor_time("self"), postgres, clickhouse }
+        CpuSeconds { bench: cpu_seconds("self"), postgres, clickhouse }
     }
 }
 
-/// User and system time of a process, in seconds; 0 when it is gone.
-fn processor_time(pid: &str) -> f64 {
+/// User and system time of a process, in seconds; 0 when it has terminated.
+fn cpu_seconds(pid: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     // Clock ticks are hundredths of a second on Linux.
@@ -73,8 +74,8 @@ fn processor_time(pid: &str) -> f64 {
 struct Load {
     /// Posts per second that were committed.
     rate: f64,
-    /// Until everything was visible.
-    spent: Spent,
+    /// CPU time until everything was visible.
+    cpu: CpuSeconds,
     committed: Vec<Committed>,
 }
 
@@ -89,43 +90,43 @@ struct Committed {
 #[tokio::main]
 async fn main() {
     println!("| 5,000 posts a second, visible after | | median s | p99 s |\n|---|---|---|---|");
-    under_load().await;
+    measure_under_load().await;
     println!("\n| Backlog | drained in s | snapshots a second |\n|---|---|---|");
-    drain(1, 500).await;
-    drain(250, 2).await;
-    removals(2_000).await;
+    measure_backlog(1, 500).await;
+    measure_backlog(250, 2).await;
+    measure_deletions(2_000).await;
 }
 
-/// Scrapes every account twice: when it is new, and when it has a month of history.
-async fn under_load() {
+/// Scrapes every account twice: without history, and with a month of history.
+async fn measure_under_load() {
     let own = IsolatedStores::create().await;
     let mut tenants = Vec::new();
     for _ in 0..ORGANIZATIONS {
-        tenants.push(own.create_tenant(ACCOUNTS).await);
+        tenants.push(own.create_tenant(ACCOUNTS_PER_ORGANIZATION).await);
     }
     let writers = PgPoolOptions::new().max_connections(WRITERS as u32);
     let pg = writers.connect_with(own.pg().connect_options().as_ref().clone()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
-    let follower = tokio::spawn(indexer::run(own.databases.clone(), index.clone(), stop.clone()));
+    let indexer_task = tokio::spawn(indexer::run(own.databases.clone(), index.clone(), stop.clone()));
     let relay = own.start_relay();
-    all_applied(&own, &tenants).await;
+    wait_all_applied(&own, &tenants).await;
 
     let scraped = scrape_all(&own, &pg, &tenants, &index, 1_000).await;
-    tell("posts that nobody knew", &own, scraped).await;
+    print_delays("unknown posts", &own, scraped).await;
 
-    remember(&pg, &tenants).await;
-    all_applied(&own, &tenants).await;
+    insert_history(&pg, &tenants).await;
+    wait_all_applied(&own, &tenants).await;
     sqlx::raw_sql("vacuum analyze").execute(&pg).await.unwrap();
     let scraped = scrape_all(&own, &pg, &tenants, &index, 2_000).await;
-    tell("known posts with a month behind them", &own, scraped).await;
+    print_delays("known posts with a month of history", &own, scraped).await;
     relay.stop().await;
     stop.cancel();
-    follower.await.unwrap();
+    indexer_task.await.unwrap();
 }
 
-async fn all_applied(own: &IsolatedStores, tenants: &[Tenant]) {
+async fn wait_all_applied(own: &IsolatedStores, tenants: &[Tenant]) {
     for tenant in tenants {
         own.wait_applied(tenant.id).await;
     }
@@ -139,35 +140,36 @@ async fn scrape_all(
     index: &SearchIndex,
     views: i64,
 ) -> Load {
-    let (began, before) = (Instant::now(), Spent::so_far());
+    let (began, before) = (Instant::now(), CpuSeconds::measure());
     let (mut writing, mut committed) = (JoinSet::new(), JoinSet::new());
-    for n in 0..ORGANIZATIONS * ACCOUNTS {
+    for n in 0..ORGANIZATIONS * ACCOUNTS_PER_ORGANIZATION {
         let (id, account) =
             (tenants[n % ORGANIZATIONS].id, tenants[n % ORGANIZATIONS].accounts[n / ORGANIZATIONS]);
-        tokio::time::sleep_until((began + PAUSE * n as u32).into()).await;
+        tokio::time::sleep_until((began + SCRAPE_INTERVAL * n as u32).into()).await;
         while writing.len() >= WRITERS {
-            follow_up(&mut writing, &mut committed, index).await;
+            await_commit(&mut writing, &mut committed, index).await;
         }
         let pg = pg.clone();
         writing.spawn(async move { commit_scrape(&pg, id, account, views).await });
     }
     while !writing.is_empty() {
-        follow_up(&mut writing, &mut committed, index).await;
+        await_commit(&mut writing, &mut committed, index).await;
     }
-    let rate = (ORGANIZATIONS * ACCOUNTS * POSTS) as f64 / began.elapsed().as_secs_f64();
+    let rate =
+        (ORGANIZATIONS * ACCOUNTS_PER_ORGANIZATION * POSTS_PER_SCRAPE) as f64 / began.elapsed().as_secs_f64();
     let committed = committed.join_all().await;
-    all_applied(own, tenants).await;
-    let after = Spent::so_far();
-    let spent = Spent {
-        here: after.here - before.here,
+    wait_all_applied(own, tenants).await;
+    let after = CpuSeconds::measure();
+    let cpu = CpuSeconds {
+        bench: after.bench - before.bench,
         postgres: after.postgres - before.postgres,
         clickhouse: after.clickhouse - before.clickhouse,
     };
-    Load { rate, spent, committed }
+    Load { rate, cpu, committed }
 }
 
-/// Takes the next committed scrape and waits until search finds it.
-async fn follow_up(
+/// Awaits the next commit, and in the background its visibility in search.
+async fn await_commit(
     writing: &mut JoinSet<(DateTime<Utc>, i64, i64)>,
     committed: &mut JoinSet<Committed>,
     index: &SearchIndex,
@@ -190,7 +192,7 @@ async fn commit_scrape(
 ) -> (DateTime<Utc>, i64, i64) {
     let now = Utc::now();
     let mut write = Write::begin(pg, organization).await.unwrap();
-    let posts = (0..POSTS).map(|n| captioned_post(account, n, views, now)).collect();
+    let posts = (0..POSTS_PER_SCRAPE).map(|n| captioned_post(account, n, views, now)).collect();
     save_videos(&mut write, now, posts).await.unwrap();
     let txid = sqlx::query_scalar("select pg_current_xact_id()::text::bigint")
         .fetch_one(write.connection())
@@ -210,17 +212,17 @@ fn captioned_post(account: AccountRef, n: usize, views: i64, at: DateTime<Utc>) 
 }
 
 /// Writes a snapshot of every post for each earlier day.
-async fn remember(pg: &PgPool, tenants: &[Tenant]) {
+async fn insert_history(pg: &PgPool, tenants: &[Tenant]) {
     for tenant in tenants {
         for account in &tenant.accounts {
             let now = Utc::now();
-            let posts = (0..POSTS).map(|n| {
-                let mut video = captioned_post(*account, n, 0, now - TimeDelta::days(DAYS));
+            let posts = (0..POSTS_PER_SCRAPE).map(|n| {
+                let mut video = captioned_post(*account, n, 0, now - TimeDelta::days(HISTORY_DAYS));
                 video.scraped_at = None;
-                video.observations = (1..=DAYS)
+                video.observations = (1..=HISTORY_DAYS)
                     .map(|ago| {
                         let counters =
-                            Counters { view_count: Some((DAYS - ago) * 30), ..Counters::default() };
+                            Counters { view_count: Some((HISTORY_DAYS - ago) * 30), ..Counters::default() };
                         (now - TimeDelta::days(ago), counters)
                     })
                     .collect();
@@ -233,9 +235,9 @@ async fn remember(pg: &PgPool, tenants: &[Tenant]) {
     }
 }
 
-/// Prints how soon scrapes were in every total, found by search, and both.
-async fn tell(what: &str, own: &IsolatedStores, load: Load) {
-    let Load { rate, spent, committed } = load;
+/// Prints the delay until scrapes were in all totals, found by search, and both.
+async fn print_delays(name: &str, own: &IsolatedStores, load: Load) {
+    let Load { rate, cpu, committed } = load;
     let positions: Vec<_> = committed.iter().map(|scrape| scrape.position).collect();
     let applied: Vec<(i64, DateTime<Utc>)> =
         sqlx::query_as("select position, applied_at from outbox where position = any($1)")
@@ -252,18 +254,18 @@ async fn tell(what: &str, own: &IsolatedStores, load: Load) {
         search.push(found);
         both.push(total.max(found));
     }
-    let Spent { here, postgres, clickhouse } = spent;
-    let times = format!("here {here:.1}, Postgres {postgres:.1}, ClickHouse {clickhouse:.1}");
-    println!("| {what}: {rate:.0} a second were committed; processor seconds {times} | | | |");
-    for (where_to, mut seconds) in [("totals", totals), ("search", search), ("**both**", both)] {
+    let CpuSeconds { bench, postgres, clickhouse } = cpu;
+    let times = format!("bench process {bench:.1}, Postgres {postgres:.1}, ClickHouse {clickhouse:.1}");
+    println!("| {name}: {rate:.0} a second were committed; CPU seconds: {times} | | | |");
+    for (target, mut seconds) in [("totals", totals), ("search", search), ("**both**", both)] {
         seconds.sort_unstable_by(f64::total_cmp);
-        let within = |part: usize| seconds[(seconds.len() - 1) * part / 100];
-        println!("| | {where_to} | {:.2} | {:.2} |", within(50), within(99));
+        let percentile = |percent: usize| seconds[(seconds.len() - 1) * percent / 100];
+        println!("| | {target} | {:.2} | {:.2} |", percentile(50), percentile(99));
     }
 }
 
-/// The time that a relay that starts now needs to deliver everything.
-async fn drained(own: &IsolatedStores) -> f64 {
+/// Starts a relay and returns the seconds until it has delivered everything.
+async fn drain(own: &IsolatedStores) -> f64 {
     let began = Instant::now();
     let relay = own.start_relay();
     // One cheap query for all organizations.
@@ -272,7 +274,7 @@ async fn drained(own: &IsolatedStores) -> f64 {
         .await
         .unwrap()
     {
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let took = began.elapsed();
     relay.stop().await;
@@ -280,7 +282,7 @@ async fn drained(own: &IsolatedStores) -> f64 {
 }
 
 /// Drains the backlog of scrapes after an outage.
-async fn drain(organizations: usize, accounts: usize) {
+async fn measure_backlog(organizations: usize, accounts: usize) {
     let own = IsolatedStores::create().await;
     let mut tenants = Vec::new();
     for _ in 0..organizations {
@@ -288,11 +290,11 @@ async fn drain(organizations: usize, accounts: usize) {
     }
     for n in 0..accounts {
         for tenant in &tenants {
-            scrape(own.pg(), tenant.id, tenant.accounts[n], POSTS, 100).await;
+            scrape(own.pg(), tenant.id, tenant.accounts[n], POSTS_PER_SCRAPE, 100).await;
         }
     }
-    let took = drained(&own).await;
-    let (scrapes, snapshots) = (organizations * accounts, organizations * accounts * POSTS);
+    let took = drain(&own).await;
+    let (scrapes, snapshots) = (organizations * accounts, organizations * accounts * POSTS_PER_SCRAPE);
     println!(
         "| {scrapes} scrapes, organizations: {organizations} | {took:.2} | {:.0} |",
         snapshots as f64 / took
@@ -300,18 +302,18 @@ async fn drain(organizations: usize, accounts: usize) {
 }
 
 /// Drains deletions of accounts that have history.
-async fn removals(accounts: usize) {
+async fn measure_deletions(accounts: usize) {
     let own = IsolatedStores::create().await;
     let tenant = own.create_tenant(accounts).await;
     for account in &tenant.accounts {
         scrape(own.pg(), tenant.id, *account, 2, 100).await;
     }
-    drained(&own).await;
+    drain(&own).await;
     for account in &tenant.accounts {
         let mut write = Write::begin(own.pg(), tenant.id).await.unwrap();
         accounts::change::delete(&mut write, account.id).await.unwrap();
         write.commit().await.unwrap();
     }
-    let took = drained(&own).await;
+    let took = drain(&own).await;
     println!("| {accounts} deleted accounts | {took:.2} | |");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The organization's figures over a window from CSV files in the import format, through the schema and its statements.
+"""Prints the gains and followers over a window from CSV files in the import format, computed by the service's statements.
 
     python benches/schema/figures.py videos.csv accounts.csv --start 2025-05-14 --end 2025-06-30
 """
@@ -12,7 +12,7 @@ import tempfile
 
 import chdb
 
-from verify import tuples
+from verify import SQL, organization_statement, tuples
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COUNTERS = ["view_count", "like_count", "comment_count", "share_count", "saved_count", "play_count", "ig_play_count",
@@ -20,7 +20,7 @@ COUNTERS = ["view_count", "like_count", "comment_count", "share_count", "saved_c
 ORG = "018f0000-0000-7000-8000-000000000001"
 
 
-def moment(text):
+def parse_time(text):
     return text.replace("T", " ").rstrip("Z") if "T" in text else f"{text} 00:00:00"
 
 
@@ -36,7 +36,7 @@ def main():
         for line in csv.DictReader(open(path, encoding="utf-8", newline="")):
             platform, account, external = line["platform"], line.get("username"), line.get("external_id")
             subject = ids.setdefault((platform, account or f"/{external}"), len(ids) + 1)
-            at = moment(line["observed_at"])
+            at = parse_time(line["observed_at"])
             names = ["follower_count", "following_count"] if external is None else COUNTERS
             counters = {name: int(line[name]) if line.get(name) else None for name in names}
             if account:
@@ -46,7 +46,7 @@ def main():
                 table = rows["account_snapshots"]
             else:
                 video = ids.setdefault((platform, account, external), len(ids) + 1)
-                posted = line["create_time"] and moment(line["create_time"])
+                posted = line["create_time"] and parse_time(line["create_time"])
                 old = rows["videos"].get(video, {})
                 rows["videos"][video] = dict(video_id=video, subject_id=subject, platform=platform,
                                              posted_at=posted or old.get("posted_at"))
@@ -64,17 +64,17 @@ def main():
         db = chdb.connect(folder)
         for path in sorted((ROOT / "schemas").glob("*.sql")):
             db.query(path.read_text())
-        for table, kept in rows.items():
-            print(f"{table}: {len(kept)}")
-            db.query(f"INSERT INTO {table} FORMAT JSONEachRow\n"
-                     + "\n".join(json.dumps(dict(row, org_id=ORG)) for row in kept.values()))
-        read = {path.stem: path.read_text() for path in (ROOT / "src/store").rglob("*.sql")}
+        for table, by_key in rows.items():
+            print(f"{table}: {len(by_key)}")
+            if by_key:
+                db.query(f"INSERT INTO {table} FORMAT JSONEachRow\n"
+                         + "\n".join(json.dumps(dict(row, org_id=ORG)) for row in by_key.values()))
         subjects = tuples(*((ORG, subject) for subject in sorted(ids.values())))
-        db.query(read["recompute"], params=dict(subjects=subjects, version=1, anew=False))
-        window = dict(org=ORG, start=options.start, end=options.end, deleted=[], platform="",
-                      whole_org=True, subjects=[], first=0, last=2**63 - 1)
-        for name in ("daily", "levels"):
-            print(db.query(read[name], "Vertical", params=window))
+        db.query(SQL["recompute"], params=dict(subjects=subjects, version=1, all_days=False))
+        window = dict(org=ORG, start=options.start, end=options.end)
+        for folder in ("daily", "levels"):
+            name, _ = organization_statement(folder)
+            print(db.query(SQL[name], "Vertical", params=window))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Generates some 26 million snapshots inside the engine and times every statement of src/store on them.
+"""Generates about 26 million snapshots inside the engine and times the statements of src/store on them.
 
-    pip install chdb-core
+    pip install "chdb-core==26.7.*"
     python benches/schema/measure.py DIR generate [--tenth]    about two minutes; DIR needs 1.5 GB
-    python benches/schema/measure.py DIR read                  reads of four organizations side by side
+    python benches/schema/measure.py DIR read                  reads of four organizations in turn
     python benches/schema/measure.py DIR write                 recompute, move, removal (changes the data)
 
 The first organization has 70 accounts with 100 videos each over 90 days; the next three are ten times that in days, in
-accounts and in videos; 45 more fill up. Nine counters move independently, 1 % of their values are unknown, 3 % of the
-days are missing. Times are CPU and wall milliseconds inside the engine, without HTTP; statements take turns, so that a
-busy machine is equally unfair to all. Random ids every time.
+accounts and in videos; 45 more are filler. Nine counters move independently, 1 % of their values are unknown, 3 % of the
+days are missing. Times are CPU and wall milliseconds inside the engine, without HTTP; statements alternate, so that
+other load on the machine affects all equally. Ids are random in each round.
 """
 
 import argparse
@@ -20,10 +20,9 @@ import time
 
 import chdb
 
-from verify import tuples
+from verify import SQL, organization_statement, tuples
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SQL = {path.stem: path.read_text() for path in (ROOT / "src/store").rglob("*.sql")}
 START, END, SINCE = "2026-06-01", "2026-06-30", "2026-04-22"
 RATES = dict(view=4000, like=300, comment=20, share=40, saved=60, play=5000, ig_play=3000, fb_play=600, fb_like=30)
 COUNTERS = [f"{name}_count" for name in RATES]
@@ -40,8 +39,8 @@ class Bench:
         self.folder = pathlib.Path(folder)
         self.db = chdb.connect(str(self.folder / "db"))
         self.rng = random.Random(5)
-        kept = self.folder / "layout.json"
-        self.layout = {int(n): place for n, place in json.loads(kept.read_text()).items()} if kept.exists() else {}
+        file = self.folder / "layout.json"
+        self.layout = {int(n): shape for n, shape in json.loads(file.read_text()).items()} if file.exists() else {}
 
     def query(self, sql, **params):
         return str(self.db.query(sql, "TSV", params=params))
@@ -62,9 +61,9 @@ class Bench:
         for number, (subject, accounts, _, per, days) in self.layout.items():
             step = max(1, 1_000_000 // (per * days))
             for low in range(subject, subject + accounts, step):
-                self.query(SQL["recompute"], version=1, anew=False,
+                self.query(SQL["recompute"], version=1, all_days=False,
                            subjects=tuples(*((org(number), s) for s in range(low, min(low + step, subject + accounts)))))
-        print(f"whole rollup recomputed in {time.time() - began:.1f} s")
+        print(f"rollup recomputed in {time.time() - began:.1f} s")
         self.query("OPTIMIZE TABLE account_daily FINAL")
         print(self.query("SELECT table, sum(rows), sum(bytes_on_disk), round(sum(bytes_on_disk) / sum(rows), 2), count() "
                          "FROM system.parts WHERE active GROUP BY table ORDER BY table"))
@@ -105,20 +104,19 @@ class Bench:
         subject, accounts, video, per, _ = self.layout[number]
         return [(subject + i // per, video + i) for i in self.rng.sample(range(accounts * per), count)]
 
-    def turns(self, jobs, rounds):
+    def alternate(self, jobs, rounds):
         times = {}
-        for turn in range(rounds):
+        for number in range(rounds):
             for name, job in jobs.items():
                 wall, cpu = time.perf_counter(), time.process_time()
-                job(turn)
+                job(number)
                 times.setdefault(name, []).append((time.process_time() - cpu, time.perf_counter() - wall))
-        for name, taken in times.items():
-            cpu, wall = (sorted(1000 * pair[i] for pair in taken[2 if rounds > 4 else 0:]) for i in (0, 1))
-            print(f"{name:<34} cpu {cpu[len(cpu) // 2]:7.1f}   wall {wall[len(wall) // 2]:7.1f}   least {wall[0]:7.1f}", flush=True)
+        for name, pairs in times.items():
+            cpu, wall = (sorted(1000 * pair[i] for pair in pairs[2 if rounds > 4 else 0:]) for i in (0, 1))
+            print(f"{name:<34} cpu {cpu[len(cpu) // 2]:7.1f}   wall {wall[len(wall) // 2]:7.1f}   min {wall[0]:7.1f}", flush=True)
 
     def read(self):
         window = dict(start=START, end=END)
-        scope = dict(window, deleted=[], platform="", first=0, last=2**63 - 1)
 
         def video_totals(o, i, since=SINCE):
             pairs = ",".join(f"({s},{v})" for s, v in self.ids(o, 100))
@@ -132,27 +130,36 @@ class Bench:
             ((subject, video),) = self.ids(o, 1)
             self.query(SQL["video_daily"], org=org(o), subject=subject, video=video, end=END)
 
-        def some(o, count):
+        def sample_subjects(o, count):
             subject, accounts, *_ = self.layout[o]
             return self.rng.sample(range(subject, subject + accounts), min(count, accounts))
+
+        def organization(folder, o, **scope):
+            name, params = organization_statement(folder, **scope)
+            self.query(SQL[name], org=org(o), **window, **params)
+
+        def subjects(name, o, count):
+            self.query(SQL[name], org=org(o), subjects=sample_subjects(o, count), **window)
 
         jobs = {
             "video_totals, 100": video_totals,
             "video_totals, 100, all history": lambda o, i: video_totals(o, i, "1970-01-01"),
             "video_deltas, 100": video_deltas,
             "video_daily": video_daily,
-            "levels": lambda o, i: self.query(SQL["levels"], org=org(o), whole_org=True, subjects=[], **scope),
-            "daily, organization": lambda o, i: self.query(SQL["daily"], org=org(o), whole_org=True, subjects=[], **scope),
-            "daily, 3 accounts": lambda o, i: self.query(SQL["daily"], org=org(o), whole_org=False, subjects=some(o, 3), **scope),
-            "subject_totals, organization": lambda o, i: self.query(
-                SQL["subject_totals"], org=org(o), whole_org=True, subjects=[], **scope),
-            "subject_totals, 50 accounts": lambda o, i: self.query(
-                SQL["subject_totals"], org=org(o), whole_org=False, subjects=some(o, 50), **scope),
-            "subject_daily, 1 account": lambda o, i: self.query(SQL["subject_daily"], org=org(o), subjects=some(o, 1), **window),
+            "levels, organization": lambda o, i: organization("levels", o),
+            "daily, organization": lambda o, i: organization("daily", o),
+            "daily, organization, one platform": lambda o, i: organization("daily", o, platform="tiktok"),
+            "daily, organization, one subject removed": lambda o, i: organization("daily", o, removed=sample_subjects(o, 1)),
+            "engagement, organization": lambda o, i: organization("engagement", o),
+            "daily/subjects, 3 accounts": lambda o, i: subjects("daily/subjects", o, 3),
+            "daily/subjects_engagement, 3 accounts": lambda o, i: subjects("daily/subjects_engagement", o, 3),
+            "levels/subjects, 3 accounts": lambda o, i: subjects("levels/subjects", o, 3),
+            "subject_totals, 50 accounts": lambda o, i: subjects("subject_totals", o, 50),
+            "subject_daily, 1 account": lambda o, i: subjects("subject_daily", o, 1),
         }
         for name, job in jobs.items():
             print(name)
-            self.turns({"  " + NAMES[o]: (lambda i, o=o: job(o, i)) for o in NAMES}, 13)
+            self.alternate({"  " + NAMES[o]: (lambda i, o=o: job(o, i)) for o in NAMES}, 13)
 
     def write(self):
         jobs = {}
@@ -160,13 +167,13 @@ class Bench:
             subject, accounts, *_ = self.layout[o]
             for count in (1, 20):
                 jobs[f"recompute {count}, {NAMES[o]}"] = lambda i, o=o, s=subject, a=accounts, n=count: self.query(
-                    SQL["recompute"], version=2, anew=False, subjects=tuples(*((org(o), s + (i * n + j) % a) for j in range(n))))
-        self.turns(jobs, 3)
+                    SQL["recompute"], version=2, all_days=False, subjects=tuples(*((org(o), s + (i * n + j) % a) for j in range(n))))
+        self.alternate(jobs, 3)
         subject, _, video, per, _ = self.layout[1]
-        self.turns({
+        self.alternate({
             "move a video": lambda i: (
                 self.query(SQL["copy_video_snapshots"], moves=tuples((org(1), subject, video + i, 10**9 + i, video + i))),
-                self.query(SQL["remove_moved_snapshots"], places=tuples((org(1), subject, video + i)))),
+                self.query(SQL["remove_moved_snapshots"], videos=tuples((org(1), subject, video + i)))),
             "remove a subject": lambda i: self.query(
                 SQL["remove_video_snapshots"], subjects=tuples((org(1), subject + 1 + i)))}, 4)
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Checks every statement of src/store against a model of docs/analytics.md written as plain loops.
 
-    pip install chdb-core && python benches/schema/verify.py [--histories 500] [--seed 1]
+    pip install "chdb-core==26.7.*" && python benches/schema/verify.py [--histories 500] [--seed 1]
 
 Each history is an organization of its own: two accounts and two individually tracked videos, a few dozen observations in
-any order, days observed again, gaps, falling, late and missing counters, videos posted before, after and at an unknown
-time, videos that move between subjects, merge or go, and rollups recomputed in between and twice. Runs in a temporary
-folder with merges stopped in half of the rounds.
+any order, repeated observations of a day, gaps, falling, late and missing counters, videos posted before, after and at an
+unknown time, videos that move between subjects, merge or are deleted, and rollups recomputed in between and twice. Runs in
+a temporary folder with merges stopped in half of the rounds.
 """
 
 import argparse
@@ -26,12 +26,25 @@ ALL = VIDEO + ["follower"]
 DAY0 = date(2026, 1, 1)
 DAYS = 12
 NEVER = "1970-01-01 00:00:00.000000"
-SQL = {path.stem: path.read_text() for path in (ROOT / "src/store").rglob("*.sql")}
+FOLDERS = [ROOT / "src/store/analytics", ROOT / "src/store/clickhouse/history_writer"]
+# Statements by path in their folder: "video_totals", "daily/platform".
+SQL = {path.relative_to(folder).with_suffix("").as_posix(): path.read_text()
+       for folder in FOLDERS for path in folder.rglob("*.sql")}
+ALL_IDS = dict(first=0, last=2**63 - 1)
 
 
 def tuples(*rows):
-    """Rows as the text of an array of tuples, which chdb does not write by itself."""
+    """Formats rows as an array of tuples; chdb does not format tuples in parameters."""
     return "[" + ",".join("(" + ",".join(repr(value) for value in row) + ")" for row in rows) + "]"
+
+
+def organization_statement(folder, platform="", removed=None):
+    """Name and parameters of the statement of a query over an organization, without the removed subjects if given."""
+    name = ("platform" if platform else "organization") + ("" if removed is None else "_without_removed")
+    params = dict(platform=platform) if platform else {}
+    if removed is not None:
+        params |= dict(ALL_IDS, removed=removed)
+    return f"{folder}/{name}", params
 
 
 def day(number):
@@ -58,7 +71,7 @@ class Engine:
 
 
 class History:
-    """What an organization has been through, and what its numbers must be."""
+    """The changes of an organization, and a model of the numbers that follow from them."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -66,11 +79,11 @@ class History:
         self.next_id = 1
         self.accounts = {self.new_id(): rng.choice(["instagram", "tiktok"]) for _ in range(2)}
         self.videos = {}  # video -> subject, platform, posted
-        self.facts = {}  # (subject, video) -> {day: (observed_at, counters)}
+        self.snapshots = {}  # (subject, video) -> {day: (observed_at, counters)}
         self.profile = {subject: {} for subject in self.accounts}
         self.version = 0
         self.pending = {"video_snapshots": [], "account_snapshots": [], "videos": [], "accounts": []}
-        self.touched = set()
+        self.changed = set()
         self.times = set()
         for subject, platform in self.accounts.items():
             self.put_account(subject, platform)
@@ -101,12 +114,12 @@ class History:
     def add_video(self, subject, platform):
         video = self.new_id()
         posted = self.rng.choice([None, day(self.rng.randint(-3, DAYS)), day(self.rng.randint(-1, 4))])
-        known = [c for c in VIDEO if self.rng.random() < 0.75]
-        self.videos[video] = dict(subject=subject or video, platform=platform, posted=posted, counters=known)
-        self.facts[(subject or video, video)] = {}
+        reported = [c for c in VIDEO if self.rng.random() < 0.75]
+        self.videos[video] = dict(subject=subject or video, platform=platform, posted=posted, counters=reported)
+        self.snapshots[(subject or video, video)] = {}
         self.put_video(video)
 
-    def moment(self, on):
+    def observation_time(self, on):
         while True:
             at = datetime(on.year, on.month, on.day, tzinfo=timezone.utc) + timedelta(
                 microseconds=self.rng.choice([0, self.rng.randrange(86_400_000_000)]))
@@ -116,13 +129,13 @@ class History:
 
     def observe(self):
         on = day(self.rng.randrange(DAYS))
-        at = self.moment(on)
+        at = self.observation_time(on)
         if self.rng.random() < 0.25 and self.profile:
             subject = self.rng.choice(list(self.profile))
             value = None if self.rng.random() < 0.2 else self.rng.randrange(1000)
-            kept = self.profile[subject]
-            if on not in kept or kept[on][0] < at:
-                kept[on] = (at, {"follower": value})
+            history = self.profile[subject]
+            if on not in history or history[on][0] < at:
+                history[on] = (at, {"follower": value})
             self.pending["account_snapshots"].append(
                 dict(org_id=self.org, subject_id=subject, date=str(on), observed_at=at, follower_count=value))
         elif self.videos:
@@ -132,15 +145,15 @@ class History:
             sparse = self.rng.choice([0.1, 0.1, 0.6])
             counters = {c: None if c not in v["counters"] or self.rng.random() < sparse else self.rng.randrange(1000)
                         for c in VIDEO}
-            kept = self.facts[(subject, video)]
-            if on not in kept or kept[on][0] < at:
-                kept[on] = (at, counters)
+            history = self.snapshots[(subject, video)]
+            if on not in history or history[on][0] < at:
+                history[on] = (at, counters)
             self.pending["video_snapshots"].append(
                 dict(org_id=self.org, subject_id=subject, video_id=video, date=str(on), observed_at=at,
                      **{f"{c}_count": counters[c] for c in VIDEO}))
         else:
             return
-        self.touched.add(subject)
+        self.changed.add(subject)
 
     def flush(self, engine):
         for table, rows in self.pending.items():
@@ -154,27 +167,27 @@ class History:
 
     def recompute(self, engine):
         self.flush(engine)
-        if self.touched:
+        if self.changed:
             for _ in range(self.rng.choice([1, 1, 2])):
-                engine.run(SQL["recompute"], subjects=tuples(*((self.org, s) for s in sorted(self.touched))), version=self.version,
-                           anew=self.rng.random() < 0.2)
-        self.touched = set()
+                engine.run(SQL["recompute"], subjects=tuples(*((self.org, s) for s in sorted(self.changed))),
+                           version=self.version, all_days=self.rng.random() < 0.2)
+        self.changed = set()
 
     def relocate(self, engine, video, subject, into=None):
-        """Another subject for a video, or another record for a post (`into`)."""
+        """Moves a video to another subject, or into another video of the same post (`into`)."""
         self.flush(engine)
         old = (self.videos[video]["subject"], video)
         new = (subject, into or video)
         for _ in range(self.rng.choice([1, 2])):
             engine.run(SQL["copy_video_snapshots"], moves=tuples((self.org, *old, *new)))
         for _ in range(self.rng.choice([1, 2])):
-            engine.run(SQL["remove_moved_snapshots"], places=tuples((self.org, *old)))
-        moved = self.facts.pop(old)
-        kept = self.facts.setdefault(new, {})
+            engine.run(SQL["remove_moved_snapshots"], videos=tuples((self.org, *old)))
+        moved = self.snapshots.pop(old)
+        history = self.snapshots.setdefault(new, {})
         for on, snapshot in moved.items():
-            if on not in kept or kept[on][0] < snapshot[0]:
-                kept[on] = snapshot
-        self.touched |= {old[0], new[0]}
+            if on not in history or history[on][0] < snapshot[0]:
+                history[on] = snapshot
+        self.changed |= {old[0], new[0]}
         if into:
             self.put_video(video, deleted=1)
             del self.videos[video]
@@ -182,17 +195,17 @@ class History:
             self.videos[video]["subject"] = subject
             self.put_video(video)
 
-    def upheaval(self, engine):
-        alone = [v for v in self.videos if self.videos[v]["subject"] not in self.accounts]
-        found = [v for v in self.videos if self.videos[v]["subject"] in self.accounts]
+    def restructure(self, engine):
+        standalone = [v for v in self.videos if self.videos[v]["subject"] not in self.accounts]
+        discovered = [v for v in self.videos if self.videos[v]["subject"] in self.accounts]
         what = self.rng.choice(["attach", "merge", "delete account", "delete video", "repost", "recompute"])
-        if what == "attach" and alone:
-            video = self.rng.choice(alone)
+        if what == "attach" and standalone:
+            video = self.rng.choice(standalone)
             homes = [a for a in self.accounts if self.accounts[a] == self.videos[video]["platform"]]
             if homes:
                 self.relocate(engine, video, self.rng.choice(homes))
-        elif what == "merge" and alone and found:
-            stub, other = self.rng.choice(alone), self.rng.choice(found)
+        elif what == "merge" and standalone and discovered:
+            stub, other = self.rng.choice(standalone), self.rng.choice(discovered)
             subject = self.videos[other]["subject"]
             if self.videos[stub]["platform"] != self.videos[other]["platform"]:
                 return
@@ -203,26 +216,26 @@ class History:
                 self.relocate(engine, other, subject, into=stub)
         elif what == "delete account" and len(self.accounts) > 1:
             subject = self.rng.choice(list(self.accounts))
-            for video in [v for v in found if self.videos[v]["subject"] == subject]:
-                if self.rng.random() < 0.5:  # also tracked individually: stays, under a subject never used before
+            for video in [v for v in discovered if self.videos[v]["subject"] == subject]:
+                if self.rng.random() < 0.5:  # also tracked individually: moves to a new subject
                     self.relocate(engine, video, self.new_id())
                 else:
                     self.put_video(video, deleted=1)
-                    del self.videos[video], self.facts[(subject, video)]
+                    del self.videos[video], self.snapshots[(subject, video)]
             self.put_account(subject, self.accounts.pop(subject), deleted=1)
             del self.profile[subject]
             self.remove(engine, subject)
-        elif what == "delete video" and len(alone) > 1:
-            video = self.rng.choice(alone)
+        elif what == "delete video" and len(standalone) > 1:
+            video = self.rng.choice(standalone)
             subject = self.videos[video]["subject"]
             self.put_video(video, deleted=1)
-            del self.videos[video], self.facts[(subject, video)]
+            del self.videos[video], self.snapshots[(subject, video)]
             self.remove(engine, subject)
         elif what == "repost" and self.videos:  # the posting time becomes known, or is corrected
             video = self.rng.choice(list(self.videos))
             self.videos[video]["posted"] = day(self.rng.randint(-3, DAYS))
             self.put_video(video)
-            self.touched.add(self.videos[video]["subject"])
+            self.changed.add(self.videos[video]["subject"])
         elif what == "recompute":
             self.recompute(engine)
 
@@ -230,15 +243,15 @@ class History:
         self.flush(engine)
         engine.run(SQL["remove_video_snapshots"], subjects=tuples((self.org, subject)))
         engine.run(SQL["remove_account_snapshots"], subjects=tuples((self.org, subject)))
-        self.touched.add(subject)
+        self.changed.add(subject)
 
-    # The model: what the numbers mean, by definition.
+    # The model: the numbers by definition.
 
     def days_of(self, subject):
         days = set(self.profile.get(subject, {}))
-        for (owner, _), kept in self.facts.items():
+        for (owner, _), history in self.snapshots.items():
             if owner == subject:
-                days |= set(kept)
+                days |= set(history)
         return days
 
     def from_zero(self, video):
@@ -246,47 +259,53 @@ class History:
         days = self.days_of(subject)
         return bool(posted and days and posted >= min(days))
 
-    def known(self, kept, counter, until):
-        days = [on for on in sorted(kept) if on <= until and kept[on][1][counter] is not None]
-        return kept[days[-1]][1][counter] if days else None
+    def last_known(self, history, counter, until):
+        days = [on for on in sorted(history) if on <= until and history[on][1][counter] is not None]
+        return history[days[-1]][1][counter] if days else None
 
-    def gain(self, kept, counter, zero, first, last):
-        at_end = self.known(kept, counter, last)
+    def gain(self, history, counter, starts_at_zero, first, last):
+        at_end = self.last_known(history, counter, last)
         if at_end is None:
             return 0
-        before = self.known(kept, counter, first - timedelta(days=1))
+        before = self.last_known(history, counter, first - timedelta(days=1))
         if before is not None:
             return at_end - before
-        day_one = min(kept)
-        if zero and kept[day_one][1][counter] is not None:
+        day_one = min(history)
+        if starts_at_zero and history[day_one][1][counter] is not None:
             return at_end
-        return at_end - next(kept[on][1][counter] for on in sorted(kept) if kept[on][1][counter] is not None)
+        return at_end - next(history[on][1][counter] for on in sorted(history) if history[on][1][counter] is not None)
 
     def series(self, subject):
-        """(history, counters, starts from zero) of the subject's profile and videos."""
+        """(snapshots, counters, starts at zero) of the subject's profile and videos."""
         if subject in self.profile:
             yield self.profile[subject], ["follower"], False
-        for (owner, video), kept in self.facts.items():
+        for (owner, video), history in self.snapshots.items():
             if owner == subject:
-                yield kept, VIDEO, self.from_zero(video)
+                yield history, VIDEO, self.from_zero(video)
 
     def subject_gain(self, subject, counter, first, last):
-        return sum(self.gain(kept, counter, zero, first, last)
-                   for kept, counters, zero in self.series(subject) if counter in counters)
+        return sum(self.gain(history, counter, starts_at_zero, first, last)
+                   for history, counters, starts_at_zero in self.series(subject) if counter in counters)
+
+    def reported_gain(self, subjects, counter, first, last):
+        """The gain of the subjects observed in a window; None if none of them ever reported the counter."""
+        reported = [s for s in subjects if self.level([s], counter, last) is not None
+                    and any(first <= on <= last for on in self.days_of(s))]
+        return sum(self.subject_gain(s, counter, first, last) for s in reported) if reported else None
 
     def level(self, subjects, counter, until):
-        levels = [self.known(kept, counter, until) for subject in subjects
-                  for kept, counters, _ in self.series(subject) if counter in counters]
+        levels = [self.last_known(history, counter, until) for subject in subjects
+                  for history, counters, _ in self.series(subject) if counter in counters]
         levels = [value for value in levels if value is not None]
         return sum(levels) if levels else None
 
     def as_of(self, subjects, first, last):
-        times = [at for subject in subjects for kept, _, _ in self.series(subject)
-                 for on, (at, _) in kept.items() if first <= on <= last]
+        times = [at for subject in subjects for history, _, _ in self.series(subject)
+                 for on, (at, _) in history.items() if first <= on <= last]
         return max(times, default=None)
 
     def subjects(self):
-        return sorted(set(self.profile) | {owner for owner, _ in self.facts})
+        return sorted(set(self.profile) | {owner for owner, _ in self.snapshots})
 
     def platform(self, subject):
         return self.accounts.get(subject) or next(
@@ -296,7 +315,7 @@ class History:
 checks = 0
 
 
-def same(what, got, want):
+def expect_equal(what, got, want):
     global checks
     checks += 1
     if got != want:
@@ -304,11 +323,11 @@ def same(what, got, want):
 
 
 def latest(rows):
-    """The snapshots among rows of unmerged parts."""
+    """The current snapshots among rows of unmerged parts."""
     days = {}
     for row in rows:
-        kept = days.setdefault((row["video_id"], row["date"]), row)
-        if (kept["observed_at"], kept["is_deleted"]) < (row["observed_at"], row["is_deleted"]):
+        latest_row = days.setdefault((row["video_id"], row["date"]), row)
+        if (latest_row["observed_at"], latest_row["is_deleted"]) < (row["observed_at"], row["is_deleted"]):
             days[row["video_id"], row["date"]] = row
     return {key: (row["observed_at"], row["counters"]) for key, row in days.items() if not row["is_deleted"]}
 
@@ -319,80 +338,111 @@ def check(h, engine):
 
     rollup = {(row["subject_id"], row["date"]): row for row in map(json.loads, str(engine.db.query(
         "SELECT * FROM account_daily FINAL WHERE org_id = {org:UUID}", "JSONEachRow", params={"org": org})).splitlines())}
-    same("days rolled up", sorted(rollup), sorted((s, str(d)) for s in subjects for d in h.days_of(s)))
+    expect_equal("days rolled up", sorted(rollup), sorted((s, str(d)) for s in subjects for d in h.days_of(s)))
     for (subject, on), row in rollup.items():
         on = date.fromisoformat(on)
         for c in ALL:
             want = h.subject_gain(subject, c, on, on) if h.level([subject], c, on) is not None else None
-            same(f"{c}_gain of {subject} on {on}", row[f"{c}_gain"], want)
+            expect_equal(f"{c}_gain of {subject} on {on}", row[f"{c}_gain"], want)
             if want is not None:
                 level = sum(r[f"{c}_gain"] + r[f"{c}_base"] for (s, d), r in rollup.items()
                             if s == subject and d <= str(on) and r[f"{c}_gain"] is not None)
-                same(f"{c} level of {subject} on {on}", level, h.level([subject], c, on))
-        same("platform", row["platform"], h.platform(subject))
-        same("observed_at", row["observed_at"], h.as_of([subject], on, on))
+                expect_equal(f"{c} level of {subject} on {on}", level, h.level([subject], c, on))
+        expect_equal("platform", row["platform"], h.platform(subject))
+        expect_equal("observed_at", row["observed_at"], h.as_of([subject], on, on))
 
     first, last = sorted((day(rng.randint(-2, DAYS)), day(rng.randint(0, DAYS + 2))))
-    eve = first - timedelta(days=1)
     window = [first + timedelta(days=n) for n in range((last - first).days + 1)]
     dates = dict(start=str(first), end=str(last))
 
-    # The snapshots from which the service computes what single videos gained (store::analytics::history).
-    videos = sorted(h.facts)
+    # The snapshots from which the service computes the gains of videos (store::analytics::snapshots).
+    videos = sorted(h.snapshots)
     keys = "[" + ",".join(f"({s},{v})" for s, v in videos) + "]"
     if videos:
         since = rng.choice([date(1970, 1, 1), first - timedelta(days=rng.randint(1, 5))])
         for name, counters in [("video_totals", ["view", "play", "like", "comment", "share"]), ("video_deltas", ["view"])]:
             rows = engine.rows(name, org=org, videos=keys, since=str(since), end=str(last))
-            same(name, latest(rows), {(v, str(on)): (at, [counts[c] for c in counters]) for (_, v), kept in h.facts.items()
-                                      for on, (at, counts) in kept.items() if since <= on <= last})
+            want = {(v, str(on)): (at, [counts[c] for c in counters]) for (_, v), history in h.snapshots.items()
+                    for on, (at, counts) in history.items() if since <= on <= last}
+            expect_equal(name, latest(rows), want)
         subject, video = rng.choice(videos)
         rows = engine.rows("video_daily", org=org, subject=subject, video=video, end=str(last))
-        same("video_daily", latest(rows), {(video, str(on)): (at, [counts[c] for c in VIDEO])
-                                           for on, (at, counts) in h.facts[(subject, video)].items() if on <= last})
+        want = {(video, str(on)): (at, [counts[c] for c in VIDEO])
+                for on, (at, counts) in h.snapshots[(subject, video)].items() if on <= last}
+        expect_equal("video_daily", latest(rows), want)
 
     chosen = rng.sample(subjects, rng.randint(0, len(subjects)))
     rows = engine.rows("subject_daily", org=org, subjects=chosen, **dates)
-    same("days of subject_daily", [row["day"] for row in rows], [str(on) for on in window])
+    expect_equal("days of subject_daily", [row["day"] for row in rows], [str(on) for on in window])
     for row, on in zip(rows, window):
-        same(f"subject_daily gains on {on} of {chosen}", row["gains"],
+        expect_equal(f"subject_daily gains on {on} of {chosen}", row["gains"],
              [sum(h.subject_gain(s, c, on, on) for s in chosen) for c in ALL])
-        same(f"subject_daily counts on {on} of {chosen}", row["counts"], [h.level(chosen, c, on) for c in ALL])
-        same("as_of", row["as_of"], h.as_of(chosen, date.min, on) or NEVER)
+        expect_equal(f"subject_daily counts on {on} of {chosen}", row["counts"], [h.level(chosen, c, on) for c in ALL])
+        expect_equal("as_of", row["as_of"], h.as_of(chosen, date.min, on) or NEVER)
 
-    for scope in range(4):
-        deleted = rng.sample(subjects, rng.choice([0, 0, 1]) if subjects else 0)
-        platform = rng.choice(["", "", "instagram", "tiktok"])
-        whole = scope % 2 == 0
-        counted = [s for s in (subjects if whole else chosen) if s not in deleted and platform in ("", h.platform(s))]
-        part = sorted(rng.sample(subjects, 2)) if len(subjects) > 1 and scope > 1 else [0, 2**63 - 1]
-        counted = [s for s in counted if part[0] <= s <= part[1]]
-        params = dict(org=org, deleted=deleted, platform=platform, first=part[0], last=part[1], **dates)
-        names = dict(views="view", plays="play", likes="like", comments="comment", shares="share", followers="follower")
+    check_scopes(h, engine, chosen, first, last)
 
-        rows = engine.rows("subject_totals", whole_org=whole, subjects=chosen, **params)
-        same("subjects", sorted(row["subject_id"] for row in rows),
-             sorted(s for s in counted if any(first <= on <= last for on in h.days_of(s))))
-        for row in rows:
-            for name, c in names.items():
-                same(f"subject_totals {name}", row[name], h.subject_gain(row["subject_id"], c, first, last))
-            same("as_of", row["as_of"], h.as_of([row["subject_id"]], first, last))
 
-        rows = engine.rows("daily", whole_org=whole, subjects=chosen, **params)
-        by_day = {row["date"]: row for row in rows}
-        for on in window:
-            row = by_day.pop(str(on), None)
-            same("day is there", row is not None, any(on in h.days_of(s) for s in counted))
-            if row:
-                for name, c in list(names.items())[:5]:
-                    same(f"daily {name}", row[name], sum(h.subject_gain(s, c, on, on) for s in counted))
-                same("as_of", row["as_of"], h.as_of(counted, on, on))
-        same("no other day", by_day, {})
+GAINS = dict(views="view", plays="play", likes="like", comments="comment", shares="share", followers="follower")
 
-        (row,) = engine.rows("levels", whole_org=whole, subjects=chosen, **params)
-        same("followers", row["followers"], h.level(counted, "follower", last))
-        same("previous_followers", row["previous_followers"], h.level(counted, "follower", eve))
-        same("as_of", row["as_of"], h.as_of(counted, date.min, last))
+
+def check_scopes(h, engine, chosen, first, last):
+    """Checks queries over some subjects, and over organizations with and without a platform and removed subjects."""
+    rng, subjects = h.rng, h.subjects()
+    params = dict(org=h.org, start=str(first), end=str(last))
+    some = dict(params, subjects=chosen)
+    check_subjects(h, engine.rows("subject_totals", **some), list(GAINS), chosen, first, last)
+    check_days(h, engine.rows("daily/subjects", **some), list(GAINS)[:5], chosen, first, last)
+    rows = engine.rows("daily/subjects_engagement", **some)
+    expect_equal("plays", {row["plays"] for row in rows} - {None}, set())
+    check_days(h, rows, ["views", "likes", "comments", "shares"], chosen, first, last)
+    check_levels(h, engine.rows("levels/subjects", **some), chosen, first, last)
+
+    for platform in ["", rng.choice(["instagram", "tiktok"])]:
+        for removed in [None, rng.sample(subjects, rng.choice([0, 1]) if subjects else 0)]:
+            scope = [s for s in subjects if s not in (removed or []) and platform in ("", h.platform(s))]
+            part = {}
+            if removed is not None and len(subjects) > 1 and rng.random() < 0.5:
+                part = dict(zip(["first", "last"], sorted(rng.sample(subjects, 2))))
+                scope = [s for s in scope if part["first"] <= s <= part["last"]]
+
+            def rows(folder):
+                name, of_scope = organization_statement(folder, platform, removed)
+                return engine.rows(name, **params, **(of_scope | part))
+
+            check_subjects(h, rows("engagement"), ["views", "likes", "comments", "shares"], scope, first, last)
+            check_days(h, rows("daily"), list(GAINS)[:5], scope, first, last)
+            check_levels(h, rows("levels"), scope, first, last)
+
+
+def check_subjects(h, rows, names, subjects, first, last):
+    expect_equal("subjects", sorted(row["subject_id"] for row in rows),
+                 sorted(s for s in subjects if any(first <= on <= last for on in h.days_of(s))))
+    for row in rows:
+        for name in names:
+            want = h.reported_gain([row["subject_id"]], GAINS[name], first, last)
+            expect_equal(f"{name} of {row['subject_id']}", row[name], want)
+        expect_equal("as_of", row["as_of"], h.as_of([row["subject_id"]], first, last))
+
+
+def check_days(h, rows, names, subjects, first, last):
+    by_day = {row["date"]: row for row in rows}
+    for n in range((last - first).days + 1):
+        on = first + timedelta(days=n)
+        row = by_day.pop(str(on), None)
+        expect_equal(f"has a row of {on}", row is not None, any(on in h.days_of(s) for s in subjects))
+        if row:
+            for name in names:
+                expect_equal(f"{name} on {on}", row[name], h.reported_gain(subjects, GAINS[name], on, on))
+            expect_equal("as_of", row["as_of"], h.as_of(subjects, on, on))
+    expect_equal("other days", by_day, {})
+
+
+def check_levels(h, rows, subjects, first, last):
+    (row,) = rows
+    expect_equal("followers", row["followers"], h.level(subjects, "follower", last))
+    expect_equal("previous_followers", row["previous_followers"], h.level(subjects, "follower", first - timedelta(days=1)))
+    expect_equal("as_of", row["as_of"], h.as_of(subjects, date.min, last))
 
 
 def main():
@@ -410,7 +460,7 @@ def main():
                 for _ in range(h.rng.randint(1, 6)):
                     for _ in range(h.rng.randint(0, 25)):
                         h.observe()
-                    h.upheaval(engine)
+                    h.restructure(engine)
                 h.recompute(engine)
                 check(h, engine)
             except Exception:

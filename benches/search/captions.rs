@@ -22,8 +22,8 @@ impl Random {
         &items[self.below(items.len())]
     }
 
-    /// A number whose order of magnitude is uniformly distributed up to a bound.
-    pub fn size(&mut self, magnitude: f64) -> i64 {
+    /// A log-uniform number below 10^magnitude.
+    pub fn log_uniform(&mut self, magnitude: f64) -> i64 {
         10f64.powf(magnitude * self.below(1_000_000) as f64 / 1_000_000.0) as i64
     }
 }
@@ -38,9 +38,9 @@ impl Captions {
     pub fn read() -> Self {
         match std::env::var("TIDEMARK_BENCH_CAPTIONS") {
             Ok(folder) => {
-                Captions::new(real(&Path::new(&folder).join("videos.csv")), "real captions, recombined")
+                Captions::new(from_csv(&Path::new(&folder).join("videos.csv")), "real captions, recombined")
             }
-            Err(_) => Captions::new(made_up(), "the sandbox's phrases, recombined"),
+            Err(_) => Captions::new(from_sandbox(), "the sandbox's phrases, recombined"),
         }
     }
 
@@ -71,7 +71,7 @@ impl Captions {
     }
 }
 
-fn real(file: &Path) -> Vec<String> {
+fn from_csv(file: &Path) -> Vec<String> {
     let mut reader =
         csv::Reader::from_path(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let column = reader.headers().unwrap().iter().position(|name| name == "description").unwrap();
@@ -82,17 +82,17 @@ fn real(file: &Path) -> Vec<String> {
     texts
 }
 
-fn made_up() -> Vec<String> {
+fn from_sandbox() -> Vec<String> {
     let mut texts = Vec::new();
     for (number, caption) in phrases::CAPTIONS.iter().chain(&phrases::BIOS).enumerate() {
         for (topic, emoji, tags) in &phrases::TOPICS {
-            for (place, (_, name)) in phrases::GIVEN_NAMES.iter().enumerate() {
-                let n = (number * 37 + place * 11).to_string();
+            for (index, (_, name)) in phrases::GIVEN_NAMES.iter().enumerate() {
+                let n = (number * 37 + index * 11).to_string();
                 let caption = caption.replace("{n}", &n).replace("{emoji}", emoji).replace("{topic}", topic);
                 texts.push(format!(
                     "{} @{name} {}",
                     caption.replace("{tags}", &tags.join(" ")),
-                    tags[place % 4]
+                    tags[index % 4]
                 ));
             }
         }
@@ -129,8 +129,8 @@ pub fn absent(texts: &[String], characters: usize, count: usize, random: &mut Ra
     while queries.len() < count {
         let Some(run) = run(random.one_of::<String>(texts), characters, random) else { continue };
         let mut run: Vec<char> = run.chars().collect();
-        let place = random.below(run.len());
-        run[place] = *random.one_of(&letters);
+        let index = random.below(run.len());
+        run[index] = *random.one_of(&letters);
         let query: String = run.into_iter().collect();
         if fold_case(&query) == query
             && query.trim() == query

@@ -25,21 +25,21 @@ use uuid::Uuid;
 const LENGTHS: [usize; 6] = [1, 2, 3, 5, 20, 128];
 /// Queries of each length and kind, and repetitions of each.
 const QUERIES: usize = 20;
-const TIMES: usize = 15;
+const REPETITIONS: usize = 15;
 const LIMIT: usize = 25;
-/// Time budget of pg_trgm per query; repetitions stop when it is used up.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Per query; repetitions stop when it is used up.
+const PG_TRGM_TIME_BUDGET: Duration = Duration::from_secs(2);
 
 #[tokio::main]
 async fn main() {
     let pg = api_database().await;
     let source = Captions::read();
-    println!("generating {} videos from {}: some minutes", records::videos(), source.origin);
+    println!("generating {} videos from {}: takes minutes", records::videos(), source.origin);
     let began = Instant::now();
-    let records = records::make(&pg, &source).await;
+    let records = records::generate(&pg, &source).await;
     println!("generated in {:.0} s", began.elapsed().as_secs_f64());
     let folder = tempfile::tempdir().unwrap();
-    let stores = Databases {
+    let databases = Databases {
         pg: pg.clone(),
         clickhouse: clickhouse::Client::default().with_url("http://127.0.0.1:1"),
         clock: Clock::system(),
@@ -47,9 +47,9 @@ async fn main() {
     let index = SearchIndex::open(folder.path()).unwrap();
     let stop = CancellationToken::new();
     let began = Instant::now();
-    let follower = tokio::spawn(indexer::run(stores, index.clone(), stop.clone()));
+    let indexer_task = tokio::spawn(indexer::run(databases, index.clone(), stop.clone()));
     index.wait_applied(0).await;
-    built(&pg, &index, folder.path(), began.elapsed()).await;
+    print_index_size(&pg, &index, folder.path(), began.elapsed()).await;
 
     sqlx::raw_sql(
         "create extension if not exists pg_trgm;
@@ -67,9 +67,9 @@ async fn main() {
         compare(&pg, &index, &records, *characters, kind, queries).await;
     }
     stop.cancel();
-    follower.await.unwrap();
+    indexer_task.await.unwrap();
     drop(index);
-    over_http(&pg, &records, folder.path(), &queries).await;
+    measure_over_http(&pg, &records, folder.path(), &queries).await;
 }
 
 type Queries = Vec<(usize, &'static str, Vec<String>)>;
@@ -84,7 +84,7 @@ fn queries(captions: &[String]) -> Queries {
     queries
 }
 
-async fn built(pg: &PgPool, index: &SearchIndex, folder: &std::path::Path, took: Duration) {
+async fn print_index_size(pg: &PgPool, index: &SearchIndex, folder: &std::path::Path, took: Duration) {
     let text: i64 = sqlx::query_scalar(
         "select (select sum(octet_length(description_key)) from videos)
              + (select sum(octet_length(username)) from accounts) + (select sum(octet_length(name_key)) from creators)",
@@ -92,7 +92,7 @@ async fn built(pg: &PgPool, index: &SearchIndex, folder: &std::path::Path, took:
     .fetch_one(pg)
     .await
     .unwrap();
-    let (documents, bytes) = (index.document_count() as f64, process::bytes_in(folder) as f64);
+    let (documents, bytes) = (index.document_count() as f64, process::folder_bytes(folder) as f64);
     println!("\n| Index | |\n|---|---|");
     println!("| documents | {documents:.0} |");
     println!(
@@ -104,7 +104,7 @@ async fn built(pg: &PgPool, index: &SearchIndex, folder: &std::path::Path, took:
     println!("| index | {:.1} MB, {:.2} times the text |", bytes / 1e6, bytes / text as f64);
 }
 
-/// Times both engines alternately and prints a table row.
+/// Times search and Postgres alternately and prints a table row.
 async fn compare(
     pg: &PgPool,
     index: &SearchIndex,
@@ -113,36 +113,36 @@ async fn compare(
     kind: &str,
     queries: &[String],
 ) {
-    let (mut ours, mut theirs, mut found) = (Vec::new(), Vec::new(), 0);
+    let (mut search, mut postgres, mut found) = (Vec::new(), Vec::new(), 0);
     for query in queries {
         let limit = if characters < 3 { 10 } else { LIMIT };
         let hits = index.search(pg, records.organization, query, LIMIT).await.unwrap().videos;
-        let same = trigrams(pg, records.organization, query, limit).await;
-        assert_eq!(hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), same, "{query:?}");
+        let expected = search_postgres(pg, records.organization, query, limit).await;
+        assert_eq!(hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), expected, "{query:?}");
         found += hits.len();
-        for _ in 0..TIMES {
+        for _ in 0..REPETITIONS {
             let began = Instant::now();
             index.search(pg, records.organization, query, LIMIT).await.unwrap();
-            ours.push(began.elapsed());
+            search.push(began.elapsed());
         }
         let began = Instant::now();
-        for _ in 0..TIMES {
+        for _ in 0..REPETITIONS {
             let began_one = Instant::now();
-            trigrams(pg, records.organization, query, limit).await;
-            theirs.push(began_one.elapsed());
-            if began.elapsed() > PATIENCE {
+            search_postgres(pg, records.organization, query, limit).await;
+            postgres.push(began_one.elapsed());
+            if began.elapsed() > PG_TRGM_TIME_BUDGET {
                 break;
             }
         }
     }
-    let (ours, theirs) = (Spread::of(ours), Spread::of(theirs));
+    let (search, postgres) = (LatencySummary::from_times(search), LatencySummary::from_times(postgres));
     let found = found as f64 / queries.len() as f64;
-    let ratio = theirs.p99 / ours.p99;
-    println!("| {characters} | {kind} | {found:.1} | {ours} | {theirs} | {ratio:.1} |");
+    let ratio = postgres.p99 / search.p99;
+    println!("| {characters} | {kind} | {found:.1} | {search} | {postgres} | {ratio:.1} |");
 }
 
 /// The same videos in the same order, found by Postgres alone.
-async fn trigrams(pg: &PgPool, organization: Uuid, query: &str, limit: usize) -> Vec<Uuid> {
+async fn search_postgres(pg: &PgPool, organization: Uuid, query: &str, limit: usize) -> Vec<Uuid> {
     let pattern = query.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     sqlx::query_scalar(
         "select id from videos where organization_id = $1 and description_key ilike '%' || $2 || '%'
@@ -159,43 +159,45 @@ async fn trigrams(pg: &PgPool, organization: Uuid, query: &str, limit: usize) ->
 }
 
 /// Times the same queries through an API process and measures its memory afterwards and while its index is rebuilt.
-async fn over_http(pg: &PgPool, records: &Records, folder: &std::path::Path, queries: &Queries) {
+async fn measure_over_http(pg: &PgPool, records: &Records, folder: &std::path::Path, queries: &Queries) {
     let api = Api::start(folder).await;
     println!("\n| Characters | Occurs | Over HTTP: min ms, p50, p99 |\n|---|---|---|");
     for (characters, kind, queries) in queries {
         let mut times = Vec::new();
         for query in queries {
-            for _ in 0..=TIMES {
+            for _ in 0..=REPETITIONS {
                 let began = Instant::now();
                 api.search(&records.key, query, LIMIT).await;
                 times.push(began.elapsed());
             }
         }
-        println!("| {characters} | {kind} | {} |", Spread::of(times));
+        println!("| {characters} | {kind} | {} |", LatencySummary::from_times(times));
     }
     println!("\n| Memory of the API process (RssAnon) | |\n|---|---|");
     println!("| after these queries | {:.0} MB |", api.memory());
-    let (most, took) = api.reindex(pg, &records.key).await;
-    println!("| at most during a rebuild ({:.0} s), with queries | {most:.0} MB |", took.as_secs_f64());
+    let (peak, took) = api.reindex(pg, &records.key).await;
+    println!("| peak during a rebuild ({:.0} s), with queries | {peak:.0} MB |", took.as_secs_f64());
 }
 
-/// Milliseconds. The minimum is closest to an idle machine.
-struct Spread {
-    best: f64,
+/// In milliseconds. The minimum is closest to the latency on an idle machine.
+struct LatencySummary {
+    min: f64,
     p50: f64,
     p99: f64,
 }
 
-impl Spread {
-    fn of(mut times: Vec<Duration>) -> Self {
+impl LatencySummary {
+    fn from_times(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
-        let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)].as_secs_f64() * 1_000.0;
-        Spread { best: at(0), p50: at(50), p99: at(99) }
+        let at = |percent: usize| {
+            times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1_000.0
+        };
+        LatencySummary { min: at(0), p50: at(50), p99: at(99) }
     }
 }
 
-impl fmt::Display for Spread {
+impl fmt::Display for LatencySummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.2}, {:.2}, {:.2}", self.best, self.p50, self.p99)
+        write!(f, "{:.2}, {:.2}, {:.2}", self.min, self.p50, self.p99)
     }
 }

@@ -27,7 +27,7 @@ impl Drop for Api {
 impl Api {
     /// Starts it on the existing index and waits until the index is current.
     pub async fn start(folder: &Path) -> Self {
-        let database = std::env::var("TIDEMARK_TEST_DATABASE_URL").expect("scripts/bench names the database");
+        let database = std::env::var("TIDEMARK_TEST_DATABASE_URL").expect("scripts/bench sets the database");
         let mut process = Command::new(env!("CARGO_BIN_EXE_tidemark"))
             .args(["serve", "--listen", "127.0.0.1:0", "--search-index"])
             .arg(folder)
@@ -38,11 +38,11 @@ impl Api {
             .unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready: serde_json::Value = serde_json::from_str(&line).expect("the API says where it listens");
+        let ready: serde_json::Value = serde_json::from_str(&line).expect("the API prints its URL");
         let api = Api { process, url: ready["url"].as_str().unwrap().to_owned(), client: http_client() };
-        wait_until("its index is current", || async {
-            let answer = api.client.get(format!("{}/health", api.url)).send().await.unwrap();
-            let health: serde_json::Value = answer.json().await.unwrap();
+        wait_until("the search index is current", || async {
+            let response = api.client.get(format!("{}/health", api.url)).send().await.unwrap();
+            let health: serde_json::Value = response.json().await.unwrap();
             (health["data"]["checks"]["search"]["status"] == "ok").then_some(())
         })
         .await;
@@ -51,9 +51,9 @@ impl Api {
 
     pub async fn search(&self, key: &str, query: &str, limit: usize) {
         let request = self.client.get(format!("{}/search", self.url)).bearer_auth(key);
-        let answer = request.query(&[("q", query), ("limit", &limit.to_string())]).send().await.unwrap();
-        assert_eq!(answer.status(), 200);
-        answer.bytes().await.unwrap();
+        let response = request.query(&[("q", query), ("limit", &limit.to_string())]).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.bytes().await.unwrap();
     }
 
     /// Private memory in megabytes.
@@ -67,21 +67,21 @@ impl Api {
     pub async fn reindex(&self, pg: &PgPool, key: &str) -> (f64, Duration) {
         let began = Instant::now();
         let generation = changes::request_rebuild(pg).await.unwrap();
-        let mut most = self.memory();
+        let mut peak = self.memory();
         while changes::count_followers(pg, generation).await.unwrap().1 > 0 {
             self.search(key, "a", 25).await;
-            most = most.max(self.memory());
+            peak = peak.max(self.memory());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        (most, began.elapsed())
+        (peak, began.elapsed())
     }
 }
 
-pub fn bytes_in(folder: &Path) -> u64 {
+pub fn folder_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     entries
         .map(|entry| match entry.metadata().unwrap() {
-            metadata if metadata.is_dir() => bytes_in(&entry.path()),
+            metadata if metadata.is_dir() => folder_bytes(&entry.path()),
             metadata => metadata.len(),
         })
         .sum()

@@ -11,44 +11,42 @@ use crate::harness::create_organization;
 
 /// The number of videos.
 pub fn videos() -> usize {
-    let told = std::env::var("TIDEMARK_BENCH_VIDEOS");
-    told.map_or(1_000_000, |told| told.parse().expect("TIDEMARK_BENCH_VIDEOS is a number"))
+    let count = std::env::var("TIDEMARK_BENCH_VIDEOS");
+    count.map_or(1_000_000, |count| count.parse().expect("TIDEMARK_BENCH_VIDEOS is a number"))
 }
 
 const ORGANIZATIONS: usize = 50;
-/// Rows per insert statement.
-const ROWS: usize = 10_000;
+const MAX_ROWS_PER_INSERT: usize = 10_000;
 
-/// What the measurements need to know about the records.
+/// The largest organization, its key, and its folded captions.
 pub struct Records {
-    /// The largest organization, its key, and its folded captions.
     pub organization: Uuid,
     pub key: String,
     pub captions: Vec<String>,
 }
 
-pub async fn make(pg: &PgPool, source: &Captions) -> Records {
+pub async fn generate(pg: &PgPool, source: &Captions) -> Records {
     let mut random = Random(0x7d3a_11e5);
     let mut connection = pg.acquire().await.unwrap();
-    // The triggers maintain tables that only lists need.
+    // Disables the triggers, which maintain tables that search does not read.
     sqlx::query("set session_replication_role = replica").execute(&mut *connection).await.unwrap();
-    let weights: f64 = (1..ORGANIZATIONS).map(|place| 1.0 / place as f64).sum();
-    let mut biggest = None;
+    let weights: f64 = (1..ORGANIZATIONS).map(|index| 1.0 / index as f64).sum();
+    let mut largest = None;
     let all = videos();
-    for place in 0..ORGANIZATIONS {
-        let videos = match place {
+    for index in 0..ORGANIZATIONS {
+        let videos = match index {
             0 => all / 4,
-            _ => ((all - all / 4) as f64 / place as f64 / weights) as usize,
+            _ => ((all - all / 4) as f64 / index as f64 / weights) as usize,
         };
         let options =
             OrganizationChange { rate_limit: Some(Some(10_000_000)), ..OrganizationChange::default() };
         let (organization, key) = create_organization(pg, options).await;
         let captions = fill(&mut connection, organization, videos, source, &mut random).await;
-        biggest.get_or_insert(Records { organization, key, captions });
+        largest.get_or_insert(Records { organization, key, captions });
     }
     sqlx::query("reset session_replication_role").execute(&mut *connection).await.unwrap();
     sqlx::raw_sql("vacuum analyze").execute(&mut *connection).await.unwrap();
-    biggest.unwrap()
+    largest.unwrap()
 }
 
 /// Fills an organization and returns its folded captions.
@@ -94,13 +92,13 @@ async fn fill(
     .bind(&accounts)
     .bind(usernames)
     .bind(accounts.iter().map(|_| *random.one_of(&creators)).collect::<Vec<_>>())
-    .bind(accounts.iter().map(|_| random.size(7.0)).collect::<Vec<_>>())
+    .bind(accounts.iter().map(|_| random.log_uniform(7.0)).collect::<Vec<_>>())
     .execute(&mut *connection)
     .await
     .unwrap();
     let mut all = Vec::with_capacity(videos);
     while all.len() < videos {
-        let count = ROWS.min(videos - all.len());
+        let count = MAX_ROWS_PER_INSERT.min(videos - all.len());
         let captions: Vec<_> = (0..count).map(|_| source.next(random)).collect();
         let folded: Vec<_> = captions.iter().map(|caption| fold_case(caption)).collect();
         sqlx::query(
@@ -115,7 +113,7 @@ async fn fill(
         .bind((0..count).map(|_| *random.one_of(&accounts)).collect::<Vec<_>>())
         .bind(captions)
         .bind(&folded)
-        .bind((0..count).map(|_| random.size(7.0)).collect::<Vec<_>>())
+        .bind((0..count).map(|_| random.log_uniform(7.0)).collect::<Vec<_>>())
         .execute(&mut *connection)
         .await
         .unwrap();

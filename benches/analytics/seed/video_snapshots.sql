@@ -1,5 +1,5 @@
 -- Snapshots of the videos of some accounts of seed_accounts: nine counters that grow independently, fast at first and
--- slower from day to day; 1 % of the values unknown, 3 % of the days missing, one time of observation per account and day.
+-- slower from day to day; 1 % of the values null, 3 % of the days missing, one time of observation per account and day.
 INSERT INTO video_snapshots
 (
     org_id, subject_id, video_id, date, observed_at,
@@ -7,13 +7,13 @@ INSERT INTO video_snapshots
     fb_like_count
 )
 WITH
-    -- Two digits of either number are chance for each counter.
-    cityHash64(video_id, k) AS chance,
-    cityHash64(video_id, k, 1) AS unknown,
-    log1p(k / 20) AS so_far,
-    log1p((k + 1) / 20) - so_far AS today,
-    (place, n) -> if(intDiv(unknown, n) % 100 = 0, NULL,
-        toInt64(rates[place] * (so_far + today * (intDiv(chance, n) % 100) / 100))) AS counter
+    -- Each counter uses two decimal digits of either hash.
+    cityHash64(video_id, k) AS value_hash,
+    cityHash64(video_id, k, 1) AS null_hash,
+    log1p(k / 20) AS before,
+    log1p((k + 1) / 20) - before AS today,
+    (i, n) -> if(intDiv(null_hash, n) % 100 = 0, NULL,
+        toInt64(rates[i] * (before + today * (intDiv(value_hash, n) % 100) / 100))) AS counter
 SELECT
     org_id, subject_id, video_id, last_day - days + 1 + k AS day,
     toDateTime64(day, 6, 'UTC')

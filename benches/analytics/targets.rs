@@ -1,4 +1,4 @@
-//! Sends a query to the API and to ClickHouse directly, and measures the time until the whole response has arrived.
+//! Sends a query to the API or as SQL to ClickHouse, and measures the time until the response is complete.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use reqwest::Client;
 use serde_json::Value;
 
 use crate::harness::Connection;
-use crate::questions::Asked;
+use crate::queries::Query;
 
-/// The API and ClickHouse.
+/// The API and the ClickHouse it reads.
 #[derive(Clone)]
-pub struct Peers {
+pub struct Targets {
     pub http: Client,
     pub api: String,
     pub key: String,
@@ -19,14 +19,14 @@ pub struct Peers {
 
 /// A ClickHouse response with the statistics that ClickHouse reports.
 #[derive(Debug, Clone, Copy)]
-pub struct Direct {
+pub struct SqlResponse {
     pub took: Duration,
     pub rows: u64,
     pub bytes: u64,
 }
 
-impl Peers {
-    /// A GET of the API, which must answer 200, or 304 to an earlier ETag.
+impl Targets {
+    /// A GET of the API, which must return 200, or 304 to an earlier ETag.
     pub async fn api(&self, path: &str, tag: Option<&str>) -> Result<(Duration, Option<String>), String> {
         let mut request = self.http.get(format!("{}{path}", self.api)).bearer_auth(&self.key);
         if let Some(tag) = tag {
@@ -44,22 +44,23 @@ impl Peers {
         Ok((took, tag))
     }
 
-    /// The query as SQL, over the interface and in the format that the service uses.
-    pub async fn sql(&self, asked: &Asked) -> Result<Direct, String> {
-        let of = &self.clickhouse;
-        let mut query = vec![
-            ("database".to_owned(), of.clickhouse_database.clone()),
+    /// The query as SQL, over the interface and in the response format of the service.
+    pub async fn sql(&self, query: &Query) -> Result<SqlResponse, String> {
+        let connection = &self.clickhouse;
+        let mut parameters = vec![
+            ("database".to_owned(), connection.clickhouse_database.clone()),
             ("default_format".to_owned(), "RowBinaryWithNamesAndTypes".to_owned()),
             ("max_execution_time".to_owned(), "4".to_owned()),
         ];
-        query.extend(asked.parameters.iter().map(|(name, value)| (format!("param_{name}"), value.clone())));
+        parameters
+            .extend(query.parameters.iter().map(|(name, value)| (format!("param_{name}"), value.clone())));
         let request = self
             .http
-            .post(&of.clickhouse_url)
-            .query(&query)
-            .header("x-clickhouse-user", &of.clickhouse_user)
-            .header("x-clickhouse-key", &of.clickhouse_password)
-            .body(asked.sql);
+            .post(&connection.clickhouse_url)
+            .query(&parameters)
+            .header("x-clickhouse-user", &connection.clickhouse_user)
+            .header("x-clickhouse-key", &connection.clickhouse_password)
+            .body(query.sql);
         let began = Instant::now();
         let response = request.send().await.map_err(|error| error.to_string())?;
         let status = response.status();
@@ -67,13 +68,13 @@ impl Peers {
         let body = response.bytes().await.map_err(|error| error.to_string())?;
         let took = began.elapsed();
         if status != 200 {
-            return Err(format!("{}: {status}: {}", asked.sql, String::from_utf8_lossy(&body)));
+            return Err(format!("{}: {status}: {}", query.sql, String::from_utf8_lossy(&body)));
         }
         let summary: Value =
             summary.and_then(|summary| serde_json::from_slice(summary.as_bytes()).ok()).unwrap_or_default();
         let number =
             |name: &str| summary[name].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
-        Ok(Direct { took, rows: number("read_rows"), bytes: number("read_bytes") })
+        Ok(SqlResponse { took, rows: number("read_rows"), bytes: number("read_bytes") })
     }
 }
 
@@ -86,20 +87,20 @@ impl Times {
         self.0.push(took.as_secs_f64() * 1_000.0);
     }
 
-    pub fn extend(&mut self, others: Times) {
-        self.0.extend(others.0);
+    pub fn extend(&mut self, other: Times) {
+        self.0.extend(other.0);
     }
 
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// A percentile.
-    pub fn within(&self, of_100: usize) -> f64 {
+    /// The value at a percentile; 0 is the minimum.
+    pub fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         sorted
-            .get((sorted.len() * of_100 / 100).min(sorted.len().saturating_sub(1)))
+            .get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1)))
             .copied()
             .unwrap_or(f64::NAN)
     }
