@@ -96,7 +96,7 @@ async fn damaged_folder_is_rebuilt_and_locked_one_is_rejected() {
     let follower = IndexFollower::open(&pg, folder.path()).await;
     follower.wait_applied(&pg).await;
     let error = SearchIndex::open(folder.path()).err().expect("a folder has one owner").to_string();
-    assert!(error.contains("in use by another process"), "{error}");
+    assert!(error.contains("used by another process"), "{error}");
     follower.close().await;
 
     type Damage = fn(&Path);
@@ -145,7 +145,7 @@ async fn folder_stays_locked_while_it_is_written() {
     // A stopping process may still be committing.
     let writer = SearchIndex::open(folder.path()).unwrap().current();
     let error = SearchIndex::open(folder.path()).err().expect("a folder has one owner").to_string();
-    assert!(error.contains("in use by another process"), "{error}");
+    assert!(error.contains("used by another process"), "{error}");
     let position = writer.position();
     writer.commit(position.clone()).await.unwrap();
     drop(writer);
