@@ -125,7 +125,7 @@ async fn damaged_folder_is_rebuilt_and_locked_one_is_rejected() {
         damage(&file);
         let log = log_of_opening(folder.path());
         assert_eq!(log.len(), 1, "{ending}: {log:?}");
-        assert_eq!(log[0].matches("is rebuilt").count(), 1, "{ending}: {log:?}");
+        assert_eq!(log[0].matches("rebuilding").count(), 1, "{ending}: {log:?}");
         let follower = IndexFollower::open(&pg, folder.path()).await;
         follower.wait_applied(&pg).await;
         assert_eq!(follower.creators(&pg, organization, "intact").await, ["Intact"], "{ending}");
