@@ -1,4 +1,4 @@
-//! Holds every endpoint against the model, part by part: batches, daily rows, creators, the organization.
+//! Compares every endpoint with the model: batches, daily rows, creators, the organization.
 
 use chrono::{Days, NaiveDate};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::model::{self, History, Ids, PLATFORMS, counters, days, figures};
 use crate::harness::{Organization, Response};
 
-/// How many ids one GET takes.
+/// Maximum ids of a GET.
 const BATCH: usize = 100;
 
 pub fn query((start, end): (NaiveDate, NaiveDate)) -> String {
@@ -22,10 +22,10 @@ pub fn all<T>(things: &[T]) -> Vec<usize> {
 }
 
 pub async fn same(organization: &Organization, path: &str, data: Value, data_as_of: Value) -> Response {
-    let answer = organization.get(path).await.ok(200);
-    assert_eq!(answer.at("/data"), &data, "{path}");
-    assert_eq!(instant(answer.at("/meta/data_as_of")), instant(&data_as_of), "{path}");
-    answer
+    let response = organization.get(path).await.ok(200);
+    assert_eq!(response.at("/data"), &data, "{path}");
+    assert_eq!(instant(response.at("/meta/data_as_of")), instant(&data_as_of), "{path}");
+    response
 }
 
 pub fn instant(value: &Value) -> Option<chrono::DateTime<chrono::Utc>> {
@@ -55,24 +55,28 @@ pub async fn batches_agree(
     same(organization, &path, json!(data), as_of).await;
 
     let totals = |video: &usize| figures(h.gains(&[*video], start, end));
-    for some in videos.chunks(BATCH) {
+    for batch in videos.chunks(BATCH) {
         let data: Map<_, _> =
-            some.iter().map(|video| (ids.videos[*video].0.to_string(), totals(video))).collect();
-        let asked = list(some.iter().map(|video| ids.videos[*video].0));
-        let path = format!("/videos/metrics?video_ids={asked}&{}", query(window));
-        same(organization, &path, json!(data), h.as_of(&[], some, end)).await;
+            batch.iter().map(|video| (ids.videos[*video].0.to_string(), totals(video))).collect();
+        let listed = list(batch.iter().map(|video| ids.videos[*video].0));
+        let path = format!("/videos/metrics?video_ids={listed}&{}", query(window));
+        same(organization, &path, json!(data), h.as_of(&[], batch, end)).await;
     }
-    for some in on_accounts.chunks(BATCH) {
+    for batch in on_accounts.chunks(BATCH) {
         let data: Map<_, _> =
-            some.iter().map(|video| (ids.videos[*video].1.to_string(), totals(video))).collect();
+            batch.iter().map(|video| (ids.videos[*video].1.to_string(), totals(video))).collect();
         let mut path = format!("/account-videos/metrics?{}", query(window));
         for (platform, parameter) in PLATFORMS.into_iter().zip(["instagram_post_ids", "tiktok_video_ids"]) {
-            let of: Vec<_> = some.iter().filter(|video| h.videos[**video].platform == platform).collect();
-            if !of.is_empty() {
-                path += &format!("&{parameter}={}", list(of.into_iter().map(|video| ids.videos[*video].1)));
+            let on_platform: Vec<_> =
+                batch.iter().filter(|video| h.videos[**video].platform == platform).collect();
+            if !on_platform.is_empty() {
+                path += &format!(
+                    "&{parameter}={}",
+                    list(on_platform.into_iter().map(|video| ids.videos[*video].1))
+                );
             }
         }
-        same(organization, &path, json!(data), h.as_of(&[], some, end)).await;
+        same(organization, &path, json!(data), h.as_of(&[], batch, end)).await;
     }
 }
 
@@ -87,13 +91,13 @@ pub async fn deltas_agree(organization: &Organization, h: &History, ids: &Ids, t
                 (ids.videos[*video].0.to_string(), json!(gains))
             })
             .collect();
-        let asked = list(videos.iter().map(|video| ids.videos[*video].0));
-        let path = format!("/videos/deltas?video_ids={asked}&windows={}", list(windows));
+        let listed = list(videos.iter().map(|video| ids.videos[*video].0));
+        let path = format!("/videos/deltas?video_ids={listed}&windows={}", list(windows));
         same(organization, &path, json!(data), h.as_of(&[], videos, today)).await;
     }
 }
 
-/// Both forms of the daily rows of something, and its totals.
+/// Checks the daily gains, the cumulative rows and the totals of a path.
 pub async fn rows_agree(
     organization: &Organization,
     h: &History,
@@ -117,25 +121,25 @@ pub async fn rows_agree(
             })
             .collect();
         let path = format!("{path}?values={values}&{}", query((start, end)));
-        let answer = same(organization, &path, json!(rows), h.as_of(accounts, videos, end)).await;
-        assert_eq!(answer.at("/meta/totals"), &json!(counters(h.gains(videos, start, end))), "{path}");
+        let response = same(organization, &path, json!(rows), h.as_of(accounts, videos, end)).await;
+        assert_eq!(response.at("/meta/totals"), &json!(counters(h.gains(videos, start, end))), "{path}");
     }
 }
 
-/// The daily rows of every account, and of one video of so many.
+/// Checks the daily rows of every account and of every `video_step`th video.
 pub async fn daily_rows_agree(
     organization: &Organization,
     h: &History,
     ids: &Ids,
     window: (NaiveDate, NaiveDate),
-    of_videos: usize,
+    video_step: usize,
 ) {
-    for (video, (id, _)) in ids.videos.iter().enumerate().step_by(of_videos) {
+    for (video, (id, _)) in ids.videos.iter().enumerate().step_by(video_step) {
         rows_agree(organization, h, &format!("/videos/{id}/analytics"), (&[], &[video]), window).await;
     }
     for (account, id) in ids.accounts.iter().enumerate() {
-        let of = (&[account][..], &h.videos_of(account)[..]);
-        rows_agree(organization, h, &format!("/accounts/{id}/analytics"), of, window).await;
+        let parts = (&[account][..], &h.videos_of(account)[..]);
+        rows_agree(organization, h, &format!("/accounts/{id}/analytics"), parts, window).await;
     }
 }
 
@@ -152,8 +156,8 @@ pub async fn creators_agree(
         let path = format!("/creators/{id}/analytics");
         rows_agree(organization, h, &path, (&accounts, &videos), window).await;
         let row = |day| {
-            let gained = figures(h.gains(&videos, day, day));
-            json!({"date": day, "views": gained["views"], "engagement": gained["engagement"]})
+            let gains = figures(h.gains(&videos, day, day));
+            json!({"date": day, "views": gains["views"], "engagement": gains["engagement"]})
         };
         let rows: Vec<_> = days(start, end).into_iter().map(row).collect();
         let path = format!("/creators/{id}/analytics/timeseries?{}", query(window));
@@ -165,14 +169,14 @@ pub async fn creators_agree(
         let (mut accounts, mut videos) = (Vec::new(), Vec::new());
         for (creator, id) in ids.creators.iter().enumerate() {
             let own: Vec<_> = h.accounts_of(creator).into_iter().filter(on).collect();
-            let of: Vec<_> = own.iter().flat_map(|account| h.videos_of(*account)).collect();
-            let gained = figures(h.gains(&of, start, end));
+            let own_videos: Vec<_> = own.iter().flat_map(|account| h.videos_of(*account)).collect();
+            let gains = figures(h.gains(&own_videos, start, end));
             entries.push(json!({
-                "id": id, "type": "creator", "name": h.creators[creator], "views": gained["views"],
-                "engagement": gained["engagement"], "account_count": own.len(),
+                "id": id, "type": "creator", "name": h.creators[creator], "views": gains["views"],
+                "engagement": gains["engagement"], "account_count": own.len(),
             }));
             accounts.extend(own);
-            videos.extend(of);
+            videos.extend(own_videos);
         }
         entries.sort_by_key(|entry| {
             (-entry["views"].as_i64().unwrap(), entry["name"].as_str().unwrap().to_lowercase())
@@ -183,7 +187,7 @@ pub async fn creators_agree(
     }
 }
 
-/// The series and the headlines of a part of the organization.
+/// Checks the time series of a part of the organization.
 pub async fn series_agree(
     organization: &Organization,
     h: &History,
@@ -208,28 +212,28 @@ pub async fn organization_agrees(
     window: (NaiveDate, NaiveDate),
 ) {
     let (start, end) = window;
-    let on = |of: &str| platform.is_none_or(|platform| platform == of);
+    let on = |other: &str| platform.is_none_or(|platform| platform == other);
     let accounts: Vec<_> =
         all(&h.accounts).into_iter().filter(|account| on(h.accounts[*account].platform)).collect();
     let videos: Vec<_> = all(&h.videos).into_iter().filter(|video| on(h.videos[*video].platform)).collect();
     let filter = platform.map(|platform| format!("&platform={platform}")).unwrap_or_default();
     series_agree(organization, h, &filter, (&accounts, &videos), window).await;
 
-    let answer = organization.get(&format!("/overview?{}{filter}", query(window))).await.ok(200);
+    let response = organization.get(&format!("/overview?{}{filter}", query(window))).await.ok(200);
     let length = Days::new(days(start, end).len() as u64);
     let previous = (start - length, start - Days::new(1));
     assert_eq!(
-        (answer.text("/meta/previous_start_date"), answer.text("/meta/previous_end_date")),
+        (response.text("/meta/previous_start_date"), response.text("/meta/previous_end_date")),
         (previous.0.to_string().as_str(), previous.1.to_string().as_str())
     );
-    let (now, before) =
+    let (current, before) =
         (figures(h.gains(&videos, start, end)), figures(h.gains(&videos, previous.0, previous.1)));
     for figure in ["views", "plays", "likes", "comments", "shares", "engagement"] {
-        let shown = answer.at(&format!("/data/{figure}"));
+        let shown = response.at(&format!("/data/{figure}"));
         assert_eq!(
             (&shown["current"], &shown["previous"]),
-            (&now[figure], &before[figure]),
-            "{figure}: {answer}"
+            (&current[figure], &before[figure]),
+            "{figure}: {response}"
         );
     }
     let posts = |(start, end)| {
@@ -241,24 +245,25 @@ pub async fn organization_agrees(
         ("new_posts", json!(posts(window)), json!(posts(previous))),
         ("followers", json!(followers(end)), json!(followers(previous.1))),
     ] {
-        let shown = answer.at(&format!("/data/{figure}"));
-        assert_eq!((&shown["current"], &shown["previous"]), (&current, &before), "{figure}: {answer}");
+        let shown = response.at(&format!("/data/{figure}"));
+        assert_eq!((&shown["current"], &shown["previous"]), (&current, &before), "{figure}: {response}");
     }
     let linked =
         |creator: &usize| h.accounts_of(*creator).iter().any(|account| on(h.accounts[*account].platform));
     let creators = all(&h.creators).iter().filter(|creator| platform.is_none() || linked(creator)).count();
     let active = accounts.iter().filter(|account| h.accounts[**account].is_active).count();
-    let of = |kind: fn(&model::Video) -> bool| videos.iter().filter(|video| kind(&h.videos[**video])).count();
+    let count =
+        |kind: fn(&model::Video) -> bool| videos.iter().filter(|video| kind(&h.videos[**video])).count();
     assert_eq!(
-        answer.at("/data/totals"),
+        response.at("/data/totals"),
         &json!({
             "accounts": accounts.len(), "active_accounts": active, "creators": creators, "videos": videos.len(),
-            "account_videos": of(|video| video.account.is_some()), "individual_videos": of(|video| video.is_tracked),
+            "account_videos": count(|video| video.account.is_some()), "individual_videos": count(|video| video.is_tracked),
         })
     );
     assert_eq!(
-        instant(answer.at("/meta/data_as_of")),
+        instant(response.at("/meta/data_as_of")),
         instant(&h.as_of(&accounts, &videos, end)),
-        "{answer}"
+        "{response}"
     );
 }

@@ -1,5 +1,5 @@
-//! Every endpoint answers what the model says, over random histories and random windows; days add up to windows, and
-//! accounts to the organization.
+//! Compares every endpoint with the model, over random histories and windows. Days add up to windows and accounts to the
+//! organization.
 
 use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::agree::{
 use super::model::{self, Dice, History, Ids, PLATFORMS};
 use crate::harness::{Organization, Response, Stack};
 
-/// A random history in an organization of its own, which may be asked as often as a test likes.
+/// A random history in a new organization without a noticeable rate limit.
 async fn loaded(seed: u64) -> (Organization, History, Ids, NaiveDate) {
     let stack = Stack::shared();
     let options = OrganizationChange { rate_limit: Some(Some(100_000)), ..OrganizationChange::default() };
@@ -24,7 +24,7 @@ async fn loaded(seed: u64) -> (Organization, History, Ids, NaiveDate) {
     (organization, history, ids, today)
 }
 
-/// The windows that a history is asked about: the named ones, and some that begin and end anywhere.
+/// The windows to test: 7 days, 90 days with days ahead, and three random ones.
 fn windows(seed: u64, today: NaiveDate) -> Vec<(NaiveDate, NaiveDate)> {
     let mut dice = Dice(seed);
     let mut windows = vec![(today - Days::new(6), today), (today - Days::new(89), today + Days::new(3))];
@@ -55,7 +55,7 @@ async fn daily_rows_agree_with_the_model() {
 }
 
 #[tokio::test]
-async fn organization_and_creators_agree_with_the_model_as_they_are_linked_now() {
+async fn linking_accounts_moves_their_history_between_creators() {
     let (organization, mut history, ids, today) = loaded(4).await;
     for window in windows(4, today) {
         for platform in [None, Some("instagram"), Some("tiktok")] {
@@ -63,7 +63,7 @@ async fn organization_and_creators_agree_with_the_model_as_they_are_linked_now()
         }
         creators_agree(&organization, &history, &ids, window).await;
     }
-    // Moving accounts moves their whole histories, at once.
+    // Relinking an account moves its full history at once.
     for (number, account) in history.accounts.iter_mut().enumerate() {
         account.creator = [None, Some(2), account.creator][number % 3];
         let creator = account.creator.map(|creator| ids.creators[creator]);
@@ -90,27 +90,31 @@ async fn organization_and_creators_agree_with_the_model_as_they_are_linked_now()
     }
 }
 
-/// Deleting takes a history out of every total at once, and the clean-up afterwards changes nothing.
+/// The cleanup after a delete does not change any total.
 #[tokio::test]
-async fn what_is_deleted_is_out_of_every_total_at_once() {
+async fn deleted_accounts_leave_every_total_at_once() {
     let (organization, mut history, mut ids, today) = loaded(5).await;
     let window = (today - Days::new(29), today);
-    let stays = |history: &History, account: &usize| {
+    let leaves_video = |history: &History, account: &usize| {
         history.videos_of(*account).iter().any(|video| history.videos[*video].is_tracked)
     };
-    // First one that goes altogether, then one that leaves a video behind, whose history has to move.
+    // First an account without individually tracked videos, then one with such a video, whose history has to move.
     for leaves_videos in [false, true] {
-        let account =
-            all(&history.accounts).into_iter().find(|account| stays(&history, account) == leaves_videos);
+        let account = all(&history.accounts)
+            .into_iter()
+            .find(|account| leaves_video(&history, account) == leaves_videos);
         let account = account.expect("the history has such an account");
         organization.delete(&format!("/accounts/{}", ids.accounts[account])).await.ok(204);
-        let gone = history.delete(&mut ids, account);
-        let body = json!({"account_ids": [gone[0], ids.accounts[0]]});
-        let answer = organization.post("/accounts/metrics", body).await.ok(200);
-        assert_eq!(answer.at("/meta/not_found"), &json!([gone[0]]));
-        organization.get(&format!("/accounts/{}/analytics", gone[0])).await.problem(404, "NOT_FOUND");
-        let answer = organization.post("/videos/metrics", json!({"video_ids": gone[1..]})).await.ok(200);
-        assert_eq!((answer.at("/data"), answer.at("/meta/not_found")), (&json!({}), &json!(gone[1..])));
+        let deleted = history.delete(&mut ids, account);
+        let body = json!({"account_ids": [deleted[0], ids.accounts[0]]});
+        let response = organization.post("/accounts/metrics", body).await.ok(200);
+        assert_eq!(response.at("/meta/not_found"), &json!([deleted[0]]));
+        organization.get(&format!("/accounts/{}/analytics", deleted[0])).await.problem(404, "NOT_FOUND");
+        let response = organization.post("/videos/metrics", json!({"video_ids": deleted[1..]})).await.ok(200);
+        assert_eq!(
+            (response.at("/data"), response.at("/meta/not_found")),
+            (&json!({}), &json!(deleted[1..]))
+        );
         for applied in [false, true] {
             if applied {
                 organization.wait_applied().await;
@@ -135,30 +139,31 @@ async fn days_add_up_to_windows_and_accounts_to_the_organization() {
         .get(&format!("/accounts/metrics?account_ids={}&{window}", list(&ids.accounts)))
         .await
         .ok(200);
-    let alone = (0..ids.videos.len()).filter(|video| history.videos[*video].account.is_none());
-    let alone = list(alone.map(|video| ids.videos[video].0));
-    let alone = organization.get(&format!("/videos/metrics?video_ids={alone}&{window}")).await.ok(200);
-    let every = list(ids.videos.iter().map(|ids| ids.0));
-    let every = organization.get(&format!("/videos/metrics?video_ids={every}&{window}")).await.ok(200);
-    let values = |answer: &Response| -> Vec<Value> {
-        answer.at("/data").as_object().unwrap().values().cloned().collect()
+    let individual = (0..ids.videos.len()).filter(|video| history.videos[*video].account.is_none());
+    let individual = list(individual.map(|video| ids.videos[video].0));
+    let individual =
+        organization.get(&format!("/videos/metrics?video_ids={individual}&{window}")).await.ok(200);
+    let videos = list(ids.videos.iter().map(|ids| ids.0));
+    let videos = organization.get(&format!("/videos/metrics?video_ids={videos}&{window}")).await.ok(200);
+    let values = |response: &Response| -> Vec<Value> {
+        response.at("/data").as_object().unwrap().values().cloned().collect()
     };
     for figure in ["views", "plays", "likes", "comments", "shares", "engagement"] {
-        let whole = overview.integer(&format!("/data/{figure}/current"));
-        assert_ne!(whole, 0, "{figure}");
-        assert_eq!(sum(series.list("/data"), figure), whole, "{figure} of days");
+        let total = overview.integer(&format!("/data/{figure}/current"));
+        assert_ne!(total, 0, "{figure}");
+        assert_eq!(sum(series.list("/data"), figure), total, "{figure} of days");
         assert_eq!(
-            sum(&values(&accounts), figure) + sum(&values(&alone), figure),
-            whole,
+            sum(&values(&accounts), figure) + sum(&values(&individual), figure),
+            total,
             "{figure} of subjects"
         );
-        assert_eq!(sum(&values(&every), figure), whole, "{figure} of videos");
+        assert_eq!(sum(&values(&videos), figure), total, "{figure} of videos");
     }
     for (id, _) in &ids.videos {
         let rows = organization.get(&format!("/videos/{id}/analytics?{window}")).await.ok(200);
         for counter in tidemark::model::counters::Counters::NAMES {
             assert_eq!(sum(rows.list("/data"), counter), rows.integer(&format!("/meta/totals/{counter}")));
         }
-        assert_eq!(rows.at("/meta/totals/view_count"), every.at(&format!("/data/{id}/views")));
+        assert_eq!(rows.at("/meta/totals/view_count"), videos.at(&format!("/data/{id}/views")));
     }
 }

@@ -1,4 +1,4 @@
-//! Batches of ids, by POST and by GET: what is asked about, what is not found, and everything that is refused.
+//! Batch endpoints, by POST and GET: results, ids that are not found, and validation errors.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::model::{History, Ids};
 use crate::harness::{Organization, Stack, TestApi, send};
 
-/// An organization with a video that is only found, one that is only tracked on its own, and one that is both.
+/// An organization with a video found on an account, an individually tracked video, and one that is both.
 async fn tenant() -> (Organization, Ids) {
     let stack = Stack::shared();
     let organization = stack.organization().await;
@@ -26,10 +26,12 @@ async fn tenant() -> (Organization, Ids) {
 }
 
 #[tokio::test]
-async fn a_get_answers_what_the_post_does_and_is_not_sent_twice() {
+async fn get_returns_the_same_data_as_post_and_supports_etags() {
     let (organization, ids) = tenant().await;
     let account = ids.accounts[0];
-    let [(found, a), (alone, b), (both, c)] = ids.videos[..] else { panic!("{} videos", ids.videos.len()) };
+    let [(found, a), (individual, b), (both, c)] = ids.videos[..] else {
+        panic!("{} videos", ids.videos.len())
+    };
     let (foreign, unknown) = (Uuid::now_v7(), Uuid::now_v7());
     for (path, body, query) in [
         (
@@ -39,8 +41,8 @@ async fn a_get_answers_what_the_post_does_and_is_not_sent_twice() {
         ),
         (
             "/videos/metrics",
-            json!({"video_ids": [unknown, found, alone, both, found], "period": "7d"}),
-            format!("video_ids={unknown},{found},{alone},{both},{found}&period=7d"),
+            json!({"video_ids": [unknown, found, individual, both, found], "period": "7d"}),
+            format!("video_ids={unknown},{found},{individual},{both},{found}&period=7d"),
         ),
         (
             "/account-videos/metrics",
@@ -49,57 +51,63 @@ async fn a_get_answers_what_the_post_does_and_is_not_sent_twice() {
         ),
         (
             "/videos/deltas",
-            json!({"video_ids": [found, unknown, alone, both], "windows": [30, 1, 30]}),
-            format!("video_ids={found},{unknown},{alone},{both}&windows=30,1,30"),
+            json!({"video_ids": [found, unknown, individual, both], "windows": [30, 1, 30]}),
+            format!("video_ids={found},{unknown},{individual},{both}&windows=30,1,30"),
         ),
         ("/videos/deltas", json!({"video_ids": [found]}), format!("video_ids={found}")),
     ] {
         let posted = organization.post(path, body).await.ok(200);
         let got = organization.get(&format!("{path}?{query}")).await.ok(200);
         assert_eq!(got.json, posted.json, "{path}");
-        let again = organization.request(Method::GET, &format!("{path}?{query}"));
+        let conditional = organization.request(Method::GET, &format!("{path}?{query}"));
         let etag = got.header("etag");
-        send(again.header("if-none-match", etag)).await.ok(304);
+        send(conditional.header("if-none-match", etag)).await.ok(304);
     }
 
     let five = json!({"views": 5, "plays": 5, "likes": 5, "comments": 5, "shares": 5, "engagement": 15});
     let query = format!("account_ids={unknown},{account},{foreign},{unknown}");
-    let answer = organization.get(&format!("/accounts/metrics?{query}")).await.ok(200);
+    let response = organization.get(&format!("/accounts/metrics?{query}")).await.ok(200);
     let mut totals =
         json!({"views": 10, "plays": 10, "likes": 10, "comments": 10, "shares": 10, "engagement": 30});
     totals["followers"] = json!(0);
-    assert_eq!(answer.at("/data"), &json!({account.to_string(): totals}));
-    assert_eq!(answer.at("/meta/not_found"), &json!([unknown, foreign]), "as asked for, once");
-    assert_eq!(answer.text("/meta/period"), "30d");
+    assert_eq!(response.at("/data"), &json!({account.to_string(): totals}));
+    assert_eq!(
+        response.at("/meta/not_found"),
+        &json!([unknown, foreign]),
+        "in request order, without duplicates"
+    );
+    assert_eq!(response.text("/meta/period"), "30d");
 
-    let answer = organization.get(&format!("/videos/metrics?video_ids={found},{alone},{both}")).await.ok(200);
-    let every: serde_json::Map<_, _> =
-        [found, alone, both].map(|id| (id.to_string(), five.clone())).into_iter().collect();
-    assert_eq!((answer.at("/data"), answer.at("/meta/not_found")), (&json!(every), &json!([])));
+    let response =
+        organization.get(&format!("/videos/metrics?video_ids={found},{individual},{both}")).await.ok(200);
+    let expected: serde_json::Map<_, _> =
+        [found, individual, both].map(|id| (id.to_string(), five.clone())).into_iter().collect();
+    assert_eq!((response.at("/data"), response.at("/meta/not_found")), (&json!(expected), &json!([])));
 
     let query = format!("instagram_post_ids={b},{a},{c},0&tiktok_video_ids={a},0,-1");
-    let answer = organization.get(&format!("/account-videos/metrics?{query}")).await.ok(200);
-    assert_eq!(answer.at("/data"), &json!({a.to_string(): five, c.to_string(): five}));
-    assert_eq!(answer.at("/meta/not_found"), &json!([b, 0, -1]), "only what was found on an account");
-    let answer = organization.get(&format!("/account-videos/metrics?tiktok_video_ids={a}")).await.ok(200);
+    let response = organization.get(&format!("/account-videos/metrics?{query}")).await.ok(200);
+    assert_eq!(response.at("/data"), &json!({a.to_string(): five, c.to_string(): five}));
+    assert_eq!(response.at("/meta/not_found"), &json!([b, 0, -1]), "only videos found on an account");
+    let response = organization.get(&format!("/account-videos/metrics?tiktok_video_ids={a}")).await.ok(200);
     assert_eq!(
-        (answer.at("/data"), answer.at("/meta/not_found")),
+        (response.at("/data"), response.at("/meta/not_found")),
         (&json!({}), &json!([a])),
         "not on tiktok"
     );
 
-    let answer = organization.get(&format!("/videos/deltas?video_ids={unknown},{both},{both}")).await.ok(200);
-    assert_eq!(answer.at("/data"), &json!({both.to_string(): {"1d": 5, "7d": 5, "14d": 5, "30d": 5}}));
-    let meta = answer.at("/meta");
+    let response =
+        organization.get(&format!("/videos/deltas?video_ids={unknown},{both},{both}")).await.ok(200);
+    assert_eq!(response.at("/data"), &json!({both.to_string(): {"1d": 5, "7d": 5, "14d": 5, "30d": 5}}));
+    let meta = response.at("/meta");
     assert_eq!(
         (&meta["windows"], &meta["video_count"], &meta["not_found"]),
         (&json!([1, 7, 14, 30]), &json!(1), &json!([unknown]))
     );
-    assert!(meta["complete_through"].is_string() && meta["data_as_of"].is_string(), "{answer}");
+    assert!(meta["complete_through"].is_string() && meta["data_as_of"].is_string(), "{response}");
 }
 
 #[tokio::test]
-async fn another_organizations_ids_are_not_found() {
+async fn ids_of_another_organization_are_not_found() {
     let ((_, ids), (other, _)) = (tenant().await, tenant().await);
     let video = ids.videos[0].0;
     for path in [
@@ -108,9 +116,9 @@ async fn another_organizations_ids_are_not_found() {
         format!("/account-videos/metrics?instagram_post_ids={}", ids.videos[0].1),
         format!("/videos/deltas?video_ids={video}"),
     ] {
-        let answer = other.get(&path).await.ok(200);
-        assert_eq!((answer.at("/data"), answer.list("/meta/not_found").len()), (&json!({}), 1), "{path}");
-        assert_eq!(answer.at("/meta/data_as_of"), &Value::Null);
+        let response = other.get(&path).await.ok(200);
+        assert_eq!((response.at("/data"), response.list("/meta/not_found").len()), (&json!({}), 1), "{path}");
+        assert_eq!(response.at("/meta/data_as_of"), &Value::Null);
     }
     for path in [format!("/videos/{video}/analytics"), format!("/accounts/{}/analytics", ids.accounts[0])] {
         other.get(&path).await.problem(404, "NOT_FOUND");
@@ -122,7 +130,7 @@ async fn another_organizations_ids_are_not_found() {
 }
 
 #[tokio::test]
-async fn a_reading_key_asks_by_get_and_literal_segments_are_no_ids() {
+async fn read_key_may_get_but_not_post_batches() {
     let stack = Stack::shared();
     let key = NewKey { scopes: vec![Scope::Read], ..NewKey::named("reader") };
     let organization = stack.organization_with(OrganizationChange::default(), key).await;
@@ -135,15 +143,15 @@ async fn a_reading_key_asks_by_get_and_literal_segments_are_no_ids() {
     ] {
         organization.get(&format!("{path}?{query}")).await.ok(200);
         organization.post(path, body.clone()).await.problem(403, "INSUFFICIENT_SCOPE");
-        let answer = organization.patch(path, body).await.problem(405, "METHOD_NOT_ALLOWED");
-        let mut allowed: Vec<_> = answer.header("allow").split(", ").collect();
+        let response = organization.patch(path, body).await.problem(405, "METHOD_NOT_ALLOWED");
+        let mut allowed: Vec<_> = response.header("allow").split(", ").collect();
         allowed.sort_unstable();
         assert_eq!(allowed, ["GET", "HEAD", "POST"], "{path}");
     }
 }
 
 #[tokio::test]
-async fn empty_lists_in_a_body_have_an_empty_answer() {
+async fn empty_id_lists_return_empty_data() {
     let organization = Stack::shared().organization().await;
     for (path, body) in [
         ("/accounts/metrics", json!({"account_ids": []})),
@@ -152,14 +160,18 @@ async fn empty_lists_in_a_body_have_an_empty_answer() {
         ("/account-videos/metrics", json!({})),
         ("/videos/deltas", json!({"video_ids": [], "windows": [7]})),
     ] {
-        let answer = organization.post(path, body).await.ok(200);
-        assert_eq!((answer.at("/data"), answer.at("/meta/not_found")), (&json!({}), &json!([])), "{path}");
-        assert_eq!(answer.at("/meta/data_as_of"), &Value::Null);
+        let response = organization.post(path, body).await.ok(200);
+        assert_eq!(
+            (response.at("/data"), response.at("/meta/not_found")),
+            (&json!({}), &json!([])),
+            "{path}"
+        );
+        assert_eq!(response.at("/meta/data_as_of"), &Value::Null);
     }
 }
 
 #[tokio::test]
-async fn what_a_batch_may_not_be_is_told_by_its_place() {
+async fn invalid_batches_name_the_fields_and_indexes() {
     let api = TestApi::start().await;
     let id = Uuid::now_v7();
     let ids = |count: usize| (0..count).map(|_| Uuid::now_v7().to_string()).collect::<Vec<_>>();
@@ -206,9 +218,9 @@ async fn what_a_batch_may_not_be_is_told_by_its_place() {
     ] {
         assert_eq!(api.get(&format!("{path}?{query}")).await.fields(), fields, "{query}");
     }
-    let (some, more): (Vec<_>, Vec<_>) = ((0..500).collect(), (500..1_001).collect());
+    let (first, rest): (Vec<_>, Vec<_>) = ((0..500).collect(), (500..1_001).collect());
     for (body, fields) in [
-        (json!({"instagram_post_ids": some, "tiktok_video_ids": more}), &["tiktok_video_ids"][..]),
+        (json!({"instagram_post_ids": first, "tiktok_video_ids": rest}), &["tiktok_video_ids"][..]),
         (
             json!({"instagram_post_ids": [1, "1", 1.5, 9_223_372_036_854_775_808_u64], "tiktok_video_ids": null}),
             &["instagram_post_ids[1]", "instagram_post_ids[2]", "instagram_post_ids[3]", "tiktok_video_ids"],
@@ -234,7 +246,7 @@ async fn what_a_batch_may_not_be_is_told_by_its_place() {
 }
 
 #[tokio::test]
-async fn without_clickhouse_analytics_answer_503() {
+async fn analytics_return_503_without_clickhouse() {
     let api = TestApi::start().await;
     let account = api.create("/v2/accounts", json!({"platform": "tiktok", "username": "ann"})).await;
     for path in [
@@ -244,7 +256,7 @@ async fn without_clickhouse_analytics_answer_503() {
         format!("accounts/metrics?account_ids={account}"),
         format!("accounts/{account}/analytics"),
     ] {
-        let answer = api.get(&format!("/v2/{path}")).await;
-        assert_eq!((answer.status, answer.header("retry-after")), (503, "1"), "{path}: {answer}");
+        let response = api.get(&format!("/v2/{path}")).await;
+        assert_eq!((response.status, response.header("retry-after")), (503, "1"), "{path}: {response}");
     }
 }

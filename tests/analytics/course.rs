@@ -1,4 +1,4 @@
-//! An organization on its course: every step is done to the service and to the model alike.
+//! Applies each step of a random course to the service and to the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,17 +19,17 @@ use super::model::{Account, Counts, History, Ids, PLATFORMS, Seen, Video, keep};
 use super::steps::{NAMES, Row, Step};
 use crate::harness::{Organization, WAIT_TIMEOUT, wait_until};
 
-/// An organization, and what the model holds of it.
+/// An organization and its model.
 pub struct Course {
     pub organization: Organization,
     pub history: History,
     pub ids: Ids,
     today: NaiveDate,
-    /// Instagram posts whose shortcode is known beside their id.
+    /// Instagram posts with both an id and a shortcode.
     revealed: BTreeSet<usize>,
 }
 
-/// Usernames of a platform have numbers that leave its rest when divided by two.
+/// The parity of the number gives the platform.
 fn username(account: usize) -> String {
     let word = if account < NAMES / 2 { "exact" } else { "renamed" };
     format!("{word}.{}", account % (NAMES / 2))
@@ -39,42 +39,43 @@ fn external_id(video: usize) -> String {
     format!("{}", 7_000_000 + video)
 }
 
-/// What stands for the id of a post of which only the shortcode is known.
+/// The external id in the model of a post with a shortcode only.
 fn shortcode(video: usize) -> String {
     format!("SHORT{video}")
 }
 
 impl Course {
-    pub async fn begin(organization: Organization, today: NaiveDate) -> Self {
+    pub async fn start(organization: Organization, today: NaiveDate) -> Self {
         let history =
             History { creators: ["Zoë", "anna", "Ben"].map(str::to_owned).to_vec(), ..History::default() };
         let mut creators = Vec::new();
         for name in &history.creators {
-            let made = organization.post("/creators", json!({"name": name})).await.ok(201);
-            creators.push(made.text("/data/id").parse().unwrap());
+            let created = organization.post("/creators", json!({"name": name})).await.ok(201);
+            creators.push(created.text("/data/id").parse().unwrap());
         }
         let ids = Ids { accounts: Vec::new(), creators, videos: Vec::new() };
         Course { organization, history, ids, today, revealed: BTreeSet::new() }
     }
 
-    /// The day on which a post was made: some before, some after tracking began.
+    /// The creation day of a post: some before, some after the tracking start.
     fn posted(&self, video: usize) -> NaiveDate {
         self.today - Days::new((video as u64 * 37 + 5) % 75)
     }
 
-    fn named(&self, account: usize) -> Option<usize> {
+    /// The index of the account with this username, if it exists.
+    fn find_account(&self, account: usize) -> Option<usize> {
         let (platform, username) = (PLATFORMS[account % 2], username(account));
         self.history
             .accounts
             .iter()
-            .position(|known| known.platform == platform && known.username == username)
+            .position(|account| account.platform == platform && account.username == username)
     }
 
-    fn video(&self, external_id: &str) -> Option<usize> {
-        self.history.videos.iter().position(|known| known.external_id == external_id)
+    fn find_video(&self, external_id: &str) -> Option<usize> {
+        self.history.videos.iter().position(|video| video.external_id == external_id)
     }
 
-    /// Lets history begin on a later day, and waits until what came before it is out of the files and everybody knows.
+    /// Moves the start of history to a later day, deletes older history and waits until the API returns the new start.
     async fn retain(&mut self, since: NaiveDate) {
         let Organization { id, stack, .. } = &self.organization;
         sqlx::query(
@@ -87,41 +88,42 @@ impl Course {
         .await
         .unwrap();
         let url = &stack.connection.database_url;
-        let mut turn =
-            wait_until("nobody else erases", || async { ErasureLock::try_acquire(url).await.unwrap() }).await;
-        let until = tokio::time::Instant::now() + WAIT_TIMEOUT * 4;
-        retention::compact(&stack.databases, &mut turn, Some(*id), until).await.unwrap();
-        wait_until("every request knows", || async {
-            let answer = self.organization.get("/whoami").await.ok(200);
-            (answer.json["data"]["history_since"] == json!(since)).then_some(())
+        let mut lock =
+            wait_until("the erasure lock is free", || async { ErasureLock::try_acquire(url).await.unwrap() })
+                .await;
+        let deadline = tokio::time::Instant::now() + WAIT_TIMEOUT * 4;
+        retention::compact(&stack.databases, &mut lock, Some(*id), deadline).await.unwrap();
+        wait_until("the API returns the new start of history", || async {
+            let response = self.organization.get("/whoami").await.ok(200);
+            (response.json["data"]["history_since"] == json!(since)).then_some(())
         })
         .await;
         self.history.since = Some(since);
     }
 
-    /// Takes a step, and says whether every answer has to know of it at once.
-    pub async fn take(&mut self, step: &Step) -> bool {
+    /// Applies a step. Returns whether every response must reflect it at once.
+    pub async fn apply(&mut self, step: &Step) -> bool {
         let mut is_settled = true;
         match step {
             Step::Import(rows) => self.import(rows).await,
             Step::Link { account, creator } => {
                 let creator = creator.filter(|creator| *creator < self.ids.creators.len());
-                if let Some(account) = self.named(*account) {
+                if let Some(account) = self.find_account(*account) {
                     let id = creator.map(|creator| self.ids.creators[creator]);
                     self.patch(account, json!({"creator_id": id})).await;
                     self.history.accounts[account].creator = creator;
                 }
             }
             Step::Activate { account, is_active } => {
-                if let Some(account) = self.named(*account) {
+                if let Some(account) = self.find_account(*account) {
                     self.patch(account, json!({"is_active": is_active})).await;
                     self.history.accounts[account].is_active = *is_active;
                 }
             }
             Step::Rename { account } => {
                 let other = (account + NAMES / 2) % NAMES;
-                if let (Some(account), None) = (self.named(*account), self.named(other)) {
-                    // As the tracker leaves it after three runs that did not find it; else it may not be renamed.
+                if let (Some(account), None) = (self.find_account(*account), self.find_account(other)) {
+                    // The tracker sets this after three runs without the account; other accounts cannot be renamed.
                     sqlx::query(
                         "update accounts set is_unavailable = true where organization_id = $1 and id = $2",
                     )
@@ -135,9 +137,9 @@ impl Course {
                 }
             }
             Step::DeleteAccount { account } => {
-                if let Some(account) = self.named(*account) {
-                    let stays = |video: &usize| self.history.videos[*video].is_tracked;
-                    is_settled = !self.history.videos_of(account).iter().any(stays);
+                if let Some(account) = self.find_account(*account) {
+                    let is_individual = |video: &usize| self.history.videos[*video].is_tracked;
+                    is_settled = !self.history.videos_of(account).iter().any(is_individual);
                     let path = format!("/accounts/{}", self.ids.accounts[account]);
                     self.organization.delete(&path).await.ok(204);
                     self.history.delete(&mut self.ids, account);
@@ -156,7 +158,7 @@ impl Course {
                     }
                 }
             }
-            // A source does not read what was, but what is.
+            // A source returns current data, never data before the retention period.
             Step::ByShortcode { at, .. } | Step::Reveal { at, .. }
                 if !self.history.keeps(at.date_naive()) => {}
             Step::Retain { ago } => {
@@ -167,8 +169,8 @@ impl Course {
                 }
             }
             Step::ByShortcode { video, at, counts } => {
-                let known = self.revealed.contains(video).then(|| external_id(*video));
-                self.read_alone(*video, known.as_deref(), false, *at, *counts).await;
+                let id = self.revealed.contains(video).then(|| external_id(*video));
+                self.read_individual(*video, id.as_deref(), false, *at, *counts).await;
             }
             Step::Reveal { video, at, counts } => self.reveal(*video, *at, *counts).await,
             Step::Rebuild => {
@@ -177,9 +179,10 @@ impl Course {
                     .unwrap();
             }
         }
-        // Records that are gone keep nothing that was revealed of them.
-        let known: BTreeSet<_> = self.history.videos.iter().map(|video| video.external_id.clone()).collect();
-        self.revealed.retain(|video| known.contains(&external_id(*video)));
+        // Forget the shortcodes of deleted records.
+        let existing: BTreeSet<_> =
+            self.history.videos.iter().map(|video| video.external_id.clone()).collect();
+        self.revealed.retain(|video| existing.contains(&external_id(*video)));
         is_settled
     }
 
@@ -188,7 +191,7 @@ impl Course {
     }
 
     async fn delete_video(&mut self, video: usize) {
-        let Some(video) = self.video(&external_id(video)) else { return };
+        let Some(video) = self.find_video(&external_id(video)) else { return };
         let is_tracked = self.history.videos[video].is_tracked;
         let path = format!("/videos/{}", self.ids.videos[video].0);
         if !is_tracked {
@@ -204,40 +207,40 @@ impl Course {
     }
 
     async fn import(&mut self, rows: &[Row]) {
-        // Which of several accounts gets a post that one file has on all of them is left open.
+        // Put each post on one account per file: with several, the order of import is undefined.
         let mut found_on = BTreeMap::new();
-        let (mut told, mut refused) = (Vec::new(), 0);
+        let (mut lines, mut refused) = (Vec::new(), 0);
         for row in rows {
             if !self.history.keeps(row.at().date_naive()) {
-                told.push(json!({
+                lines.push(json!({
                     "platform": "tiktok", "username": "too.old", "observed_at": row.at(), "follower_count": 1,
                 }));
                 refused += 1;
                 continue;
             }
-            told.push(match row {
+            lines.push(match row {
                 Row::Profile { account, at, followers } => {
-                    let number = self.account(*account);
+                    let number = self.find_or_add_account(*account);
                     keep(&mut self.history.accounts[number].followers, *at, *followers);
                     json!({
                         "platform": PLATFORMS[account % 2], "username": username(*account), "observed_at": at,
                         "follower_count": followers, "profile_post_count": 3,
                     })
                 }
-                Row::Video { video, on, at, counts, tells_posting } => {
+                Row::Video { video, on, at, counts, has_create_time } => {
                     let on = on.map(|on| *found_on.entry(*video).or_insert((on * 2 + video % 2) % NAMES));
-                    self.video_row(*video, on, *at, *counts, *tells_posting)
+                    self.video_row(*video, on, *at, *counts, *has_create_time)
                 }
             });
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.jsonl");
-        let lines: Vec<_> = told.iter().map(Value::to_string).collect();
-        std::fs::write(&path, lines.join("\n")).unwrap();
+        let text: Vec<_> = lines.iter().map(Value::to_string).collect();
+        std::fs::write(&path, text.join("\n")).unwrap();
         let (stores, id) = (&self.organization.stack.databases, self.organization.id);
         let summary = import::load(stores, id, vec![path], &ImportOptions::default()).await.unwrap();
         assert_eq!((summary.rows_read, summary.refused), (rows.len() as u64, refused));
-        self.learn_ids().await;
+        self.fetch_ids().await;
     }
 
     fn video_row(
@@ -246,32 +249,33 @@ impl Course {
         on: Option<usize>,
         at: DateTime<Utc>,
         mut counts: Counts,
-        tells_posting: bool,
+        has_create_time: bool,
     ) -> Value {
-        let posted = tells_posting.then(|| self.posted(video));
-        let account = on.map(|on| self.account(on));
+        let posted = has_create_time.then(|| self.posted(video));
+        let account = on.map(|on| self.find_or_add_account(on));
         let platform = PLATFORMS[video % 2];
-        let mut told = json!({
+        let mut row = json!({
             "platform": platform, "external_id": external_id(video), "observed_at": at,
             "username": on.map(username), "create_time": posted.map(|day| format!("{day}T21:00:00Z")),
         });
         for (name, count) in Counters::NAMES.iter().zip(counts) {
-            told[*name] = json!(count);
+            row[*name] = json!(count);
         }
         if platform == "tiktok" {
             counts[5] = counts[0];
         }
-        let number =
-            self.video(&external_id(video)).unwrap_or_else(|| self.add_video(platform, external_id(video)));
-        let known = &mut self.history.videos[number];
-        // The account for which it was stored first keeps it.
-        known.account = known.account.or(account);
-        known.is_tracked |= account.is_none();
-        known.posted = known.posted.or(posted);
+        let number = self
+            .find_video(&external_id(video))
+            .unwrap_or_else(|| self.add_video(platform, external_id(video)));
+        let stored = &mut self.history.videos[number];
+        // A video stays on its first account.
+        stored.account = stored.account.or(account);
+        stored.is_tracked |= account.is_none();
+        stored.posted = stored.posted.or(posted);
         if counts != [None; 9] {
-            keep(&mut known.seen, at, counts);
+            keep(&mut stored.seen, at, counts);
         }
-        told
+        row
     }
 
     fn add_video(&mut self, platform: &'static str, external_id: String) -> usize {
@@ -281,8 +285,8 @@ impl Course {
         self.history.videos.len() - 1
     }
 
-    fn account(&mut self, account: usize) -> usize {
-        self.named(account).unwrap_or_else(|| {
+    fn find_or_add_account(&mut self, account: usize) -> usize {
+        self.find_account(account).unwrap_or_else(|| {
             let (platform, username) = (PLATFORMS[account % 2], username(account));
             let followers = Seen::new();
             self.history.accounts.push(Account {
@@ -296,49 +300,50 @@ impl Course {
         })
     }
 
+    /// A source reads a post with its id and shortcode; two records may be merged.
     async fn reveal(&mut self, video: usize, at: DateTime<Utc>, counts: Counts) {
-        let (short, long) = (self.video(&shortcode(video)), self.video(&external_id(video)));
+        let (short, long) = (self.find_video(&shortcode(video)), self.find_video(&external_id(video)));
         match (short, long) {
             (Some(short), Some(long)) => {
-                let gone = self.history.videos[short].clone();
-                let kept = &mut self.history.videos[long];
-                kept.is_tracked |= gone.is_tracked;
-                for (at, counts) in gone.seen.into_values() {
-                    keep(&mut kept.seen, at, counts);
+                let merged = self.history.videos[short].clone();
+                let target = &mut self.history.videos[long];
+                target.is_tracked |= merged.is_tracked;
+                for (at, counts) in merged.seen.into_values() {
+                    keep(&mut target.seen, at, counts);
                 }
                 self.history.videos.remove(short);
-                // Which of the two ids stays is seen below.
+                // fetch_ids finds out which of the two ids remains.
                 self.ids.videos.truncate(self.history.videos.len());
             }
             (Some(short), None) => self.history.videos[short].external_id = external_id(video),
             _ => {}
         }
         self.revealed.insert(video);
-        self.read_alone(video, Some(&external_id(video)), true, at, counts).await;
+        self.read_individual(video, Some(&external_id(video)), true, at, counts).await;
     }
 
-    /// A source reads a post that is tracked on its own, as it does after somebody added it.
-    async fn read_alone(
+    /// A source reads an individually tracked post.
+    async fn read_individual(
         &mut self,
         video: usize,
         external_id: Option<&str>,
-        tells_both: bool,
+        has_both_ids: bool,
         at: DateTime<Utc>,
         counts: Counts,
     ) {
-        let known_as = external_id.map_or_else(|| shortcode(video), str::to_owned);
-        let number = self.video(&known_as).unwrap_or_else(|| self.add_video("instagram", known_as));
-        let known = &mut self.history.videos[number];
-        known.is_tracked = true;
+        let model_id = external_id.map_or_else(|| shortcode(video), str::to_owned);
+        let number = self.find_video(&model_id).unwrap_or_else(|| self.add_video("instagram", model_id));
+        let stored = &mut self.history.videos[number];
+        stored.is_tracked = true;
         if counts != [None; 9] {
-            keep(&mut known.seen, at, counts);
+            keep(&mut stored.seen, at, counts);
         }
         let counters = Counters::from_array(counts);
         let mut latest = VideoLatest::default();
         latest.record(VideoFields::default(), counters, at);
         let observed = ObservedVideo {
             platform: Platform::Instagram,
-            external_id: external_id.filter(|_| tells_both).map(str::to_owned),
+            external_id: external_id.filter(|_| has_both_ids).map(str::to_owned),
             shortcode: Some(shortcode(video)),
             origin: VideoOrigin::Individual { is_active: false },
             latest,
@@ -354,11 +359,11 @@ impl Course {
         .await
         .unwrap();
         self.organization.wait_applied().await;
-        self.learn_ids().await;
+        self.fetch_ids().await;
     }
 
-    /// Asks which ids the service gave; both hold the same things, or the model is wrong.
-    async fn learn_ids(&mut self) {
+    /// Fetches the ids that the service assigned, and checks that it has as many records as the model.
+    async fn fetch_ids(&mut self) {
         let (pg, id) = (self.organization.pg(), self.organization.id);
         let accounts: Vec<(String, String, Uuid)> =
             sqlx::query_as("select platform, username, id from accounts where organization_id = $1")
@@ -382,8 +387,9 @@ impl Course {
             (self.history.accounts.len(), self.history.videos.len()),
             "{videos:?}"
         );
-        let account = |known: &Account| accounts[&(known.platform.to_owned(), known.username.clone())];
-        self.ids.accounts = self.history.accounts.iter().map(account).collect();
-        self.ids.videos = self.history.videos.iter().map(|known| videos[&known.external_id]).collect();
+        let account_id =
+            |account: &Account| accounts[&(account.platform.to_owned(), account.username.clone())];
+        self.ids.accounts = self.history.accounts.iter().map(account_id).collect();
+        self.ids.videos = self.history.videos.iter().map(|video| videos[&video.external_id]).collect();
     }
 }

@@ -1,7 +1,7 @@
-//! Random courses of what can happen to an organization, from a seed: on the way and at the end every endpoint answers
-//! what the model says, days add up, the views for data teams show the same, and the rollup follows from the facts. A
-//! course that fails is cut down to few steps and printed with its seed; `TIDEMARK_TEST_SEED=… make test
-//! ARGS='-E test(courses)'` repeats it.
+//! Random courses of events in an organization, from a seed. During and after a course every endpoint must match the
+//! model, days must add up, the views for data teams must show the same, and the rollup must match the snapshots. A
+//! failing course is shrunk to few steps and printed with its seed; `TIDEMARK_TEST_SEED=… make test
+//! ARGS='-E test(courses)'` reproduces it.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -20,59 +20,59 @@ use super::agree::{
 use super::course::Course;
 use super::model::Dice;
 use super::steps::{Step, steps, steps_with_retention};
-use super::sums::adds_up;
-use super::views::views_agree;
+use super::sums::check_sums;
+use super::views::check_views;
 use crate::harness::Stack;
 
-/// How long a course that fails is cut down.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Time limit for shrinking a failing course.
+const SHRINK_BUDGET: Duration = Duration::from_secs(120);
 
 type Window = (NaiveDate, NaiveDate);
 
-/// Takes the steps in an organization of its own; what does not agree panics.
+/// Runs the steps in a new organization. Panics on any difference from the model.
 async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
     let stack = Stack::shared();
     let options = OrganizationChange { rate_limit: Some(Some(1_000_000)), ..OrganizationChange::default() };
     let organization = stack.organization_with(options, NewKey::named("test")).await;
-    let mut course = Course::begin(organization, today).await;
+    let mut course = Course::start(organization, today).await;
     let mut dice = Dice(seed ^ 0xA11);
     for (number, step) in steps.iter().enumerate() {
-        let is_settled = course.take(step).await;
-        // What is deleted or relinked is so at once; the history of what leaves an account is on its way for a moment.
+        let is_settled = course.apply(step).await;
+        // Deletes and links show at once; videos that outlive their account need the relay to move their history.
         if is_settled && dice.often(15) || number + 1 == steps.len() {
             if !is_settled || dice.often(50) {
                 course.organization.wait_applied().await;
             }
-            agree(&course, window(&mut dice, today), today).await;
+            check_all(&course, window(&mut dice, today), today).await;
         }
     }
     let window = window(&mut dice, today);
-    adds_up(&course, (today - Days::new(70), today), window).await;
+    check_sums(&course, (today - Days::new(70), today), window).await;
     course.organization.wait_applied().await;
-    // Data teams see what later days rest on, too.
+    // The views also show the baselines of deleted days, so windows before the retention period differ.
     if course.history.keeps(window.0) {
-        views_agree(&course, window).await;
+        check_views(&course, window).await;
     }
     let Course { organization, .. } = &course;
     let report = verify::verify(&organization.stack.databases, organization.id, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");
 }
 
-/// Anywhere within the history, sometimes before or after it, sometimes a single day.
+/// A random window, mostly within the history, sometimes of a single day.
 fn window(dice: &mut Dice, today: NaiveDate) -> Window {
     let start = today - Days::new(dice.below(75) as u64);
     let length = [1, 3, 10, 40][dice.below(4) as usize];
     (start, start + Days::new(dice.below(length) as u64))
 }
 
-async fn agree(course: &Course, window: Window, today: NaiveDate) {
+async fn check_all(course: &Course, window: Window, today: NaiveDate) {
     let Course { organization, history, ids, .. } = course;
     if !history.accounts.is_empty() {
         batches_agree(organization, history, ids, window).await;
     }
     deltas_agree(organization, history, ids, today).await;
-    stats_agree(course, today).await;
-    posted_batches_agree(course, window).await;
+    check_stats(course, today).await;
+    check_posted_batches(course, window).await;
     daily_rows_agree(organization, history, ids, window, 3).await;
     creators_agree(organization, history, ids, window).await;
     for platform in [None, Some("instagram"), Some("tiktok")] {
@@ -80,8 +80,8 @@ async fn agree(course: &Course, window: Window, today: NaiveDate) {
     }
 }
 
-/// The posts of every account, in all and on each of the last seven days.
-async fn stats_agree(course: &Course, today: NaiveDate) {
+/// Checks the posts of every account, in total and on each of the last seven days.
+async fn check_stats(course: &Course, today: NaiveDate) {
     let Course { organization, history, ids, .. } = course;
     let week: Vec<_> = (0..7).rev().map(|ago| today - Days::new(ago)).collect();
     let mut rows: Vec<_> = (0..ids.accounts.len())
@@ -95,19 +95,19 @@ async fn stats_agree(course: &Course, today: NaiveDate) {
         })
         .collect();
     rows.sort_by_key(|row| row["account_id"].as_str().map(str::to_owned));
-    let answer = organization.get("/accounts/stats").await.ok(200);
-    assert_eq!((answer.at("/data"), answer.at("/meta/days")), (&json!(rows), &json!(week)));
+    let response = organization.get("/accounts/stats").await.ok(200);
+    assert_eq!((response.at("/data"), response.at("/meta/days")), (&json!(rows), &json!(week)));
 }
 
-/// A batch that is posted is answered as one that is read.
-async fn posted_batches_agree(course: &Course, (start, end): Window) {
+/// Checks that POST batches return the same as GET batches.
+async fn check_posted_batches(course: &Course, (start, end): Window) {
     let Course { organization, history, ids, .. } = course;
     let videos = list(ids.videos.iter().map(|ids| ids.0));
-    let of = |platform: &str| -> Vec<_> {
-        let of = (0..ids.videos.len()).filter(|video| history.videos[*video].platform == platform);
-        of.map(|video| ids.videos[video].1).collect()
+    let ids_on = |platform: &str| -> Vec<_> {
+        let videos_on = (0..ids.videos.len()).filter(|video| history.videos[*video].platform == platform);
+        videos_on.map(|video| ids.videos[video].1).collect()
     };
-    let (instagram, tiktok) = (of("instagram"), of("tiktok"));
+    let (instagram, tiktok) = (ids_on("instagram"), ids_on("tiktok"));
     let listed = format!("instagram_post_ids={}&tiktok_video_ids={}", list(&instagram), list(&tiktok));
     let (window, custom) =
         (query((start, end)), json!({"period": "custom", "start_date": start, "end_date": end}));
@@ -116,14 +116,14 @@ async fn posted_batches_agree(course: &Course, (start, end): Window) {
         let path = format!("/accounts/metrics?account_ids={}&{window}", list(&ids.accounts));
         batches.push((path, json!({"account_ids": ids.accounts}), true));
     }
-    let names: Vec<_> = ids.videos.iter().map(|ids| ids.0).collect();
-    if !names.is_empty() {
+    let video_ids: Vec<_> = ids.videos.iter().map(|ids| ids.0).collect();
+    if !video_ids.is_empty() {
         batches.push((
             format!("/videos/metrics?video_ids={videos}&{window}"),
-            json!({"video_ids": names}),
+            json!({"video_ids": video_ids}),
             true,
         ));
-        let body = json!({"video_ids": names, "windows": [2, 3, 9, 60]});
+        let body = json!({"video_ids": video_ids, "windows": [2, 3, 9, 60]});
         batches.push((format!("/videos/deltas?video_ids={videos}&windows=2,3,9,60"), body, false));
     }
     if !instagram.is_empty() && !tiktok.is_empty() {
@@ -140,46 +140,47 @@ async fn posted_batches_agree(course: &Course, (start, end): Window) {
     }
 }
 
+/// Runs the steps and returns the panic message, if any.
 async fn failure(seed: u64, steps: &[Step], today: NaiveDate) -> Option<String> {
-    let told = |panic: Box<dyn Any + Send>| {
+    let message = |panic: Box<dyn Any + Send>| {
         let text = panic.downcast_ref::<String>().cloned();
         text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
     };
-    AssertUnwindSafe(run(seed, steps, today)).catch_unwind().await.err().map(told)
+    AssertUnwindSafe(run(seed, steps, today)).catch_unwind().await.err().map(message)
 }
 
-/// Runs courses from seeds, one after the other; the first that fails is cut down.
+/// Runs one course per seed. Shrinks the first that fails.
 async fn courses(seeds: impl IntoIterator<Item = u64>, steps: fn(u64, NaiveDate) -> Vec<Step>) {
     let today = Stack::shared().databases.clock.now().await.date_naive();
     let chosen = std::env::var("TIDEMARK_TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
-    let told_at_once = panic::take_hook();
+    let default_hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let mut failed = None;
     for seed in chosen.map_or_else(|| seeds.into_iter().collect(), |seed| vec![seed]) {
-        let whole = steps(seed, today);
-        if let Some(first) = failure(seed, &whole, today).await {
+        let all_steps = steps(seed, today);
+        if let Some(first) = failure(seed, &all_steps, today).await {
             eprintln!("seed {seed} fails: {first}");
-            let (steps, told) = cut_down(seed, whole, first, today).await;
-            failed = Some(format!("seed {seed} fails with {} steps: {told}\n{steps:#?}", steps.len()));
+            let (steps, message) = shrink(seed, all_steps, first, today).await;
+            failed = Some(format!("seed {seed} fails with {} steps: {message}\n{steps:#?}", steps.len()));
             break;
         }
     }
-    panic::set_hook(told_at_once);
+    panic::set_hook(default_hook);
     if let Some(failed) = failed {
         panic!("{failed}");
     }
 }
 
-/// Leaves out steps, then rows of imports, halves first, as long as it still fails.
-async fn cut_down(seed: u64, whole: Vec<Step>, first: String, today: NaiveDate) -> (Vec<Step>, String) {
-    let (mut steps, mut told, began) = (whole, first, Instant::now());
+/// Removes steps, then import rows, halves first, while the course still fails.
+async fn shrink(seed: u64, all_steps: Vec<Step>, first: String, today: NaiveDate) -> (Vec<Step>, String) {
+    let (mut steps, mut message, started) = (all_steps, first, Instant::now());
     let mut size = steps.len() / 2;
-    while size > 0 && began.elapsed() < PATIENCE {
+    while size > 0 && started.elapsed() < SHRINK_BUDGET {
         let mut start = 0;
-        while start < steps.len() && began.elapsed() < PATIENCE {
+        while start < steps.len() && started.elapsed() < SHRINK_BUDGET {
             let fewer = [&steps[..start], &steps[steps.len().min(start + size)..]].concat();
             match failure(seed, &fewer, today).await {
-                Some(text) => (steps, told) = (fewer, text),
+                Some(text) => (steps, message) = (fewer, text),
                 None => start += size,
             }
         }
@@ -188,21 +189,21 @@ async fn cut_down(seed: u64, whole: Vec<Step>, first: String, today: NaiveDate) 
     for number in 0..steps.len() {
         let Step::Import(rows) = &steps[number] else { continue };
         let (mut rows, mut size) = (rows.clone(), rows.len() / 2);
-        while size > 0 && began.elapsed() < PATIENCE {
+        while size > 0 && started.elapsed() < SHRINK_BUDGET {
             let mut start = 0;
-            while start < rows.len() && began.elapsed() < PATIENCE {
+            while start < rows.len() && started.elapsed() < SHRINK_BUDGET {
                 let fewer = [&rows[..start], &rows[rows.len().min(start + size)..]].concat();
                 let mut changed = steps.clone();
                 changed[number] = Step::Import(fewer.clone());
                 match failure(seed, &changed, today).await {
-                    Some(text) => (steps, rows, told) = (changed, fewer, text),
+                    Some(text) => (steps, rows, message) = (changed, fewer, text),
                     None => start += size,
                 }
             }
             size /= 2;
         }
     }
-    (steps, told)
+    (steps, message)
 }
 
 #[tokio::test]
@@ -221,13 +222,13 @@ async fn more_random_courses_agree_with_the_model() {
 }
 
 #[tokio::test]
-async fn random_courses_agree_when_history_is_cut_short() {
+async fn random_courses_agree_with_the_model_under_retention() {
     courses([201], steps_with_retention).await;
 }
 
 #[tokio::test]
 #[ignore = "takes minutes: make test-deep"]
-async fn many_random_courses_agree_when_history_is_cut_short() {
+async fn many_random_courses_agree_with_the_model_under_retention() {
     courses(2_000..2_020, steps_with_retention).await;
 }
 

@@ -1,5 +1,5 @@
-//! docs/data.md, held to what is there: each view with its columns and comments, each query with an answer, and what
-//! is said of filters with what the engine reads.
+//! Checks docs/data.md: the columns and comments of each view, the result of each query, and the filters that use
+//! indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::harness::{Organization, Stack};
 const PAGE: &str = include_str!("../../docs/data.md");
 
 #[tokio::test]
-async fn every_column_of_every_view_has_a_comment_and_stands_on_the_page() {
+async fn every_view_column_has_a_comment_and_is_documented() {
     let stack = Stack::shared();
     let sql = "SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase()
         ORDER BY table, position";
@@ -33,7 +33,7 @@ async fn every_column_of_every_view_has_a_comment_and_stands_on_the_page() {
             "### `{view}`\n\n{comment}.\n\n| Column | Type | Meaning |\n|---|---|---|\n{}",
             views.remove(view).expect("a view has columns")
         );
-        assert!(PAGE.contains(&section), "docs/data.md needs this of {view}:\n{section}");
+        assert!(PAGE.contains(&section), "docs/data.md lacks this section about {view}:\n{section}");
     }
     assert!(views.is_empty(), "{views:?}");
     let files: BTreeSet<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/views"))
@@ -44,14 +44,14 @@ async fn every_column_of_every_view_has_a_comment_and_stands_on_the_page() {
     assert_eq!(headings.map(|heading| heading.replace('`', "")).collect::<BTreeSet<_>>(), files);
 }
 
-/// The queries of the page by their first lines.
+/// The queries in docs/data.md with their first lines.
 fn queries() -> Vec<(&'static str, &'static str)> {
     let blocks = PAGE.split("```sql\n").skip(1).map(|block| block.split("```").next().unwrap());
     blocks.map(|block| (block.lines().next().unwrap(), block)).collect()
 }
 
 #[tokio::test]
-async fn every_query_of_the_page_answers_with_the_numbers_of_the_api() {
+async fn documented_queries_return_the_numbers_of_the_api() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let today = stack.databases.clock.now().await.date_naive();
@@ -61,7 +61,7 @@ async fn every_query_of_the_page_answers_with_the_numbers_of_the_api() {
     let window = (today - Days::new(29), today);
     let observed = |video: &&usize| history.videos[**video].seen.range(window.0..).count() > 1;
     let all: Vec<_> = (0..history.videos.len()).collect();
-    let video = *all.iter().find(observed).expect("a video that was observed");
+    let video = *all.iter().find(observed).expect("a video with two observations in the window");
     let account =
         history.videos.iter().find_map(|video| video.account.filter(|_| video.seen.len() > 3)).unwrap();
     let subject: i64 = sqlx::query_scalar("select internal_id from accounts where id = $1")
@@ -78,12 +78,12 @@ async fn every_query_of_the_page_answers_with_the_numbers_of_the_api() {
     ];
     let queries = queries();
     assert!(queries.len() >= 12, "{}", queries.len());
-    let mut answers = Vec::new();
+    let mut results = Vec::new();
     for (name, sql) in queries {
-        let answer = text(&stack, sql, "JSONEachRow", &parameters).await;
-        let rows: Vec<Value> = answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let output = text(&stack, sql, "JSONEachRow", &parameters).await;
+        let rows: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(!rows.is_empty(), "{name}");
-        answers.push(rows);
+        results.push(rows);
     }
     let get = async |path: String| organization.get(&path).await.ok(200);
     let window = query(window);
@@ -93,45 +93,45 @@ async fn every_query_of_the_page_answers_with_the_numbers_of_the_api() {
         let column = |rows: &[Value]| -> Vec<_> {
             rows.iter().map(|row| (row["date"].clone(), row[figure].as_i64().unwrap_or(0))).collect()
         };
-        assert_eq!(column(&answers[0]), column(series.list("/data")), "{figure}");
+        assert_eq!(column(&results[0]), column(series.list("/data")), "{figure}");
     }
     let overview = get(format!("/overview?{window}")).await;
     for (column, figure) in
         [("views", "current"), ("previous_views", "previous"), ("change_percent", "change_percent")]
     {
         let shown = overview.at(&format!("/data/views/{figure}"));
-        assert_eq!(answers[1][0][column].as_f64(), shown.as_f64(), "{column}");
+        assert_eq!(results[1][0][column].as_f64(), shown.as_f64(), "{column}");
     }
     let top = get(format!("/creators/top?{window}")).await;
     let creators = |rows: &[Value]| -> Vec<_> {
         rows.iter().map(|row| (row["id"].clone(), row["views"].clone())).collect()
     };
-    assert_eq!(creators(&answers[2]), creators(top.list("/data")));
-    accounts_and_posts(&organization, &answers, &ids, &window).await;
+    assert_eq!(creators(&results[2]), creators(top.list("/data")));
+    check_accounts_and_posts(&organization, &results, &ids, &window).await;
     let rows = get(format!("/videos/{}/analytics?values=cumulative&{window}", ids.videos[video].0)).await;
-    for row in &answers[6] {
-        let of_day = rows.list("/data").iter().find(|shown| shown["date"] == row["date"]).unwrap();
-        assert_eq!(row["view_count"], of_day["view_count"], "{row}");
+    for row in &results[6] {
+        let api_row = rows.list("/data").iter().find(|shown| shown["date"] == row["date"]).unwrap();
+        assert_eq!(row["view_count"], api_row["view_count"], "{row}");
     }
     let rows = get(format!("/accounts/{}/analytics?values=cumulative&{window}", ids.accounts[account])).await;
-    for row in &answers[7] {
-        let of_day = rows.list("/data").iter().find(|shown| shown["date"] == row["date"]).unwrap();
-        assert_eq!(row["level"], of_day["view_count"], "{row}");
+    for row in &results[7] {
+        let api_row = rows.list("/data").iter().find(|shown| shown["date"] == row["date"]).unwrap();
+        assert_eq!(row["level"], api_row["view_count"], "{row}");
     }
-    assert_eq!(&answers[8][0]["followers"], overview.at("/data/followers/current"));
+    assert_eq!(&results[8][0]["followers"], overview.at("/data/followers/current"));
 }
 
-/// Queries 4 and 6, each row beside the batches of the API.
-async fn accounts_and_posts(
+/// Compares each row of queries 4 and 6 with the batch endpoints.
+async fn check_accounts_and_posts(
     organization: &Organization,
-    answers: &[Vec<Value>],
+    results: &[Vec<Value>],
     ids: &model::Ids,
     window: &str,
 ) {
     let accounts = super::agree::list(&ids.accounts);
     let metrics =
         organization.get(&format!("/accounts/metrics?account_ids={accounts}&{window}")).await.ok(200);
-    for row in &answers[3] {
+    for row in &results[3] {
         let shown = metrics.at(&format!("/data/{}", row["id"].as_str().unwrap()));
         assert_eq!((&row["followers"], &row["engagement"]), (&shown["followers"], &shown["engagement"]));
         let (engagement, views) = (shown["engagement"].as_i64().unwrap(), shown["views"].as_i64().unwrap());
@@ -140,14 +140,14 @@ async fn accounts_and_posts(
     }
     let videos = super::agree::list(ids.videos.iter().map(|(id, _)| id));
     let metrics = organization.get(&format!("/videos/metrics?video_ids={videos}&{window}")).await.ok(200);
-    for row in &answers[5] {
+    for row in &results[5] {
         let shown = metrics.at(&format!("/data/{}", row["id"].as_str().unwrap()));
         assert_eq!(row["views"], shown["views"], "{row}");
     }
 }
 
-/// What an account gained on one day after the other: views, likes, and what the API says of them, the percentage
-/// beside the day before and the rate. Halves lie on the second, the fourth and the last two days.
+/// Daily gains of an account (views, likes) with the `change_percent` and `engagement_rate` the API returns. The second,
+/// the fourth and the last two days need rounding of halves.
 const HALVES: [(i64, i64, Option<f64>, Option<f64>); 6] = [
     (20_000, 0, None, Some(0.0)),
     (20_010, 0, Some(0.1), Some(0.0)),
@@ -190,15 +190,15 @@ async fn queries_round_halves_as_the_api_does() {
             (find("-- 4."), "engagement_rate", "engagement_rate/current", rate),
         ] {
             let shown = overview.at(&format!("/data/{figure}")).as_f64();
-            let answer = text(&stack, sql, "JSONEachRow", &parameters).await;
+            let output = text(&stack, sql, "JSONEachRow", &parameters).await;
             let row: Value =
-                serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"));
+                serde_json::from_str(&output).unwrap_or_else(|error| panic!("{error}: {output}"));
             assert_eq!((row[column].as_f64(), shown), (expected, expected), "{name}, {day}: {row}");
         }
     }
 }
 
-/// The key columns by which each table below a statement is read, every time that it is.
+/// The key columns that every read of each table of a statement filters by.
 async fn keys(stack: &Stack, sql: &str) -> BTreeMap<String, BTreeSet<String>> {
     let plan = text(stack, &format!("EXPLAIN json = 1, indexes = 1 {sql}"), "TSVRaw", &[]).await;
     let plan: Value = serde_json::from_str(&plan).unwrap_or_else(|error| panic!("{error}: {plan}"));
@@ -214,22 +214,22 @@ async fn keys(stack: &Stack, sql: &str) -> BTreeMap<String, BTreeSet<String>> {
                 .flat_map(|index| index["Keys"].as_array());
             let keys: BTreeSet<_> = keys.flatten().map(|key| key.as_str().unwrap().to_owned()).collect();
             let entry = found.entry(table.to_owned());
-            entry.and_modify(|known| known.retain(|key| keys.contains(key))).or_insert(keys.clone());
+            entry.and_modify(|common| common.retain(|key| keys.contains(key))).or_insert(keys.clone());
         }
     }
     found
 }
 
-/// A table, and key columns of it.
+/// A table and some of its key columns.
 type Read = (&'static str, &'static [&'static str]);
 
 #[tokio::test]
-async fn filters_reach_the_keys_of_the_tables_as_the_page_says() {
+async fn documented_filters_use_the_table_keys() {
     const DAYS: &str = "date BETWEEN '2026-01-01' AND '2026-01-31'";
     const OWN: &str = "subject_id = 7";
     const ID: &str = "id = '01a1febc-4f92-71e9-bc7e-c315f327bdff'";
     let stack = Stack::shared();
-    // Of tables without any rows the engine plans no reading.
+    // ClickHouse plans no read of an empty table.
     let organization = stack.organization().await;
     let today = stack.databases.clock.now().await.date_naive();
     model::random(9, 3, 1, today).load(&organization).await;
@@ -263,7 +263,7 @@ async fn filters_reach_the_keys_of_the_tables_as_the_page_says() {
         ("accounts", vec![OWN], &dimension),
         ("creators", vec![ID], &[("creators", &["org_id", "id"])]),
         ("videos", vec!["video_id = 3"], &[("videos", &["org_id", "video_id"])]),
-        // What is joined is read by the organization as well.
+        // Joined tables are filtered by organization too.
         (
             "account_daily INNER JOIN accounts USING (org_id, subject_id)",
             vec![DAYS],

@@ -1,4 +1,4 @@
-//! Histories small enough to be added up by hand, with the numbers that the documentation promises.
+//! Histories small enough to add up by hand, with the numbers in the documentation.
 
 use chrono::NaiveDate;
 use serde_json::{Value, json};
@@ -27,13 +27,13 @@ async fn loaded(history: &History) -> (Organization, Ids) {
     (organization, ids)
 }
 
-/// One column of an endpoint's rows.
+/// One column of the rows of an endpoint.
 async fn column(organization: &Organization, path: &str, name: &str) -> Vec<Value> {
-    let answer = organization.get(path).await.ok(200);
-    answer.list("/data").iter().map(|row| row[name].clone()).collect()
+    let response = organization.get(path).await.ok(200);
+    response.list("/data").iter().map(|row| row[name].clone()).collect()
 }
 
-/// The example of docs/analytics.md: an account observed from 2 March on, A posted in February, B on 3 March.
+/// The example of docs/analytics.md: an account observed from 2 March on, video A posted in February, B on 3 March.
 fn documented() -> History {
     let mut history = History::default();
     let account = history.account("instagram", "ann", None);
@@ -51,11 +51,11 @@ fn documented() -> History {
 }
 
 #[tokio::test]
-async fn the_documented_example_has_its_numbers() {
+async fn documented_example_returns_its_numbers() {
     let (organization, ids) = loaded(&documented()).await;
     let [(a, internal), (b, _)] = ids.videos[..] else { panic!("{} videos", ids.videos.len()) };
     let window = "start_date=2026-03-01&end_date=2026-03-06";
-    for (path, gains, counted) in [
+    for (path, gains, expected_levels) in [
         (
             format!("/videos/{a}/analytics?{window}"),
             json!([0, 0, 0, 300, -50, 0]),
@@ -70,9 +70,9 @@ async fn the_documented_example_has_its_numbers() {
     ] {
         assert_eq!(json!(column(&organization, &path, "view_count").await), gains, "{path}");
         let levels = column(&organization, &format!("{path}&values=cumulative"), "view_count").await;
-        assert_eq!(json!(levels).to_string(), counted, "{path}");
+        assert_eq!(json!(levels).to_string(), expected_levels, "{path}");
     }
-    // A counter that appears late is a baseline and no jump.
+    // A counter that appears late starts as a baseline without a gain.
     let path = format!("/videos/{b}/analytics?{window}");
     assert_eq!(json!(column(&organization, &path, "saved_count").await), json!([0, 0, 0, 0, 2, 0]));
     let levels = column(&organization, &format!("{path}&values=cumulative"), "saved_count").await;
@@ -83,9 +83,9 @@ async fn the_documented_example_has_its_numbers() {
     for path in [path.clone(), format!("{path}&values=cumulative")] {
         assert_eq!(json!(column(&organization, &path, "follower_count").await), followers);
     }
-    let answer = organization.get(&path).await.ok(200);
+    let response = organization.get(&path).await.ok(200);
     assert_eq!(
-        answer.at("/meta"),
+        response.at("/meta"),
         &json!({
             "id": ids.accounts[0], "period": "custom", "start_date": "2026-03-01", "end_date": "2026-03-06", "days": 6,
             "complete_through": "2026-03-06", "data_as_of": "2026-03-05T12:00:00Z", "values": "gains",
@@ -110,7 +110,7 @@ async fn the_documented_example_has_its_numbers() {
             },
         })
     );
-    // Nothing was observed on the sixth, yet the answer rests on what was before; before the second there is nothing.
+    // Without observations on 6 March data_as_of is the latest one before it; before 2 March there is none.
     for (date, as_of) in [("2026-03-06", json!("2026-03-05T12:00:00Z")), ("2026-03-01", json!(null))] {
         let window = format!("start_date={date}&end_date={date}");
         for path in [
@@ -122,19 +122,27 @@ async fn the_documented_example_has_its_numbers() {
             format!("/analytics/timeseries?{window}"),
             format!("/overview?{window}"),
         ] {
-            let answer = organization.get(&path).await.ok(200);
-            assert_eq!(answer.at("/meta/data_as_of"), &as_of, "{path}");
+            let response = organization.get(&path).await.ok(200);
+            assert_eq!(response.at("/meta/data_as_of"), &as_of, "{path}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_view_on_tiktok_is_a_play_and_platforms_are_told_apart() {
+async fn tiktok_views_count_as_plays() {
     let mut history = History::default();
     for platform in ["tiktok", "instagram"] {
-        let alone = history.video(platform, None, true, Some(day(2)));
-        history.observe(alone, noon(2), [Some(10), Some(1), None, None, None, Some(99), None, None, None]);
-        history.observe(alone, noon(3), [Some(30), Some(3), None, None, None, Some(199), None, None, None]);
+        let individual = history.video(platform, None, true, Some(day(2)));
+        history.observe(
+            individual,
+            noon(2),
+            [Some(10), Some(1), None, None, None, Some(99), None, None, None],
+        );
+        history.observe(
+            individual,
+            noon(3),
+            [Some(30), Some(3), None, None, None, Some(199), None, None, None],
+        );
     }
     let (organization, _) = loaded(&history).await;
     for (platform, plays) in [("tiktok", [10, 20]), ("instagram", [99, 100])] {
@@ -147,12 +155,12 @@ async fn a_view_on_tiktok_is_a_play_and_platforms_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_creator_without_accounts_or_gains_is_ranked_with_zeros_by_name_and_id() {
+async fn creators_without_gains_are_ranked_by_name_then_id() {
     let organization = Stack::shared().organization().await;
     let mut ids = Vec::new();
     for name in ["b", "A", "É", "a", "z"] {
-        let made = organization.post("/creators", json!({"name": name})).await.ok(201);
-        ids.push((name, made.text("/data/id").to_owned()));
+        let created = organization.post("/creators", json!({"name": name})).await.ok(201);
+        ids.push((name, created.text("/data/id").to_owned()));
     }
     let top = organization.get("/creators/top").await.ok(200);
     let names: Vec<_> = top.list("/data").iter().map(|entry| entry["name"].as_str().unwrap()).collect();

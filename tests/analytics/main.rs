@@ -1,4 +1,4 @@
-//! The reads of history over HTTP: every number against a model in plain loops, and every rule of their requests.
+//! Analytics endpoints: every number is compared with a plain-loop model, and every request rule is tested.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -11,13 +11,13 @@ mod course;
 mod courses;
 mod data_page;
 mod examples;
-mod kept;
 mod model;
 mod posts;
+mod response_cache;
 mod retention;
 mod scale;
 mod steps;
 mod sums;
-mod upkeep;
+mod verify_rebuild;
 mod views;
 mod windows;

@@ -1,5 +1,5 @@
-//! What the numbers mean, by definition: plain loops over all observations of an organization, and a generator of
-//! histories with gaps, falls, late counters and days observed again.
+//! Reference model of the analytics: plain loops over all observations of an organization, and a generator of histories
+//! with gaps, decreases, late counters and days that are observed twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,7 +21,7 @@ pub struct Account {
     pub platform: &'static str,
     pub username: String,
     pub creator: Option<usize>,
-    /// An import's accounts are paused.
+    /// Imported accounts are paused.
     pub is_active: bool,
     pub followers: Seen<Option<i64>>,
 }
@@ -30,7 +30,7 @@ pub struct Account {
 pub struct Video {
     pub platform: &'static str,
     pub external_id: String,
-    /// Its place among the accounts, if it was found on one.
+    /// Index of the account it was found on, if any.
     pub account: Option<usize>,
     pub is_tracked: bool,
     pub posted: Option<NaiveDate>,
@@ -43,28 +43,30 @@ pub struct History {
     pub creators: Vec<String>,
     pub accounts: Vec<Account>,
     pub videos: Vec<Video>,
-    /// What an import is given.
+    /// The rows to import.
     pub rows: Vec<Value>,
-    /// The first day of which history is kept, where not all is.
+    /// The first day with history, if retention is limited.
     pub since: Option<NaiveDate>,
 }
 
-/// The ids that the service gave.
+/// The ids that the service assigned.
 pub struct Ids {
     pub accounts: Vec<Uuid>,
     pub creators: Vec<Uuid>,
     pub videos: Vec<(Uuid, i64)>,
 }
 
+/// Records a value unless the day has a later one.
 pub fn keep<T>(seen: &mut Seen<T>, at: DateTime<Utc>, value: T) {
     let day = at.date_naive();
-    if seen.get(&day).is_none_or(|(known, _)| *known < at) {
+    if seen.get(&day).is_none_or(|(latest, _)| *latest < at) {
         seen.insert(day, (at, value));
     }
 }
 
-fn known<T>(seen: &Seen<T>, until: NaiveDate, value: impl Fn(&T) -> Option<i64>) -> Option<i64> {
-    seen.range(..=until).rev().find_map(|(_, (_, seen))| value(seen))
+/// The last value that was reported by the end of a day.
+fn last_value<T>(seen: &Seen<T>, until: NaiveDate, value: impl Fn(&T) -> Option<i64>) -> Option<i64> {
+    seen.range(..=until).rev().find_map(|(_, (_, latest))| value(latest))
 }
 
 pub fn sum_of_known(values: impl IntoIterator<Item = Option<i64>>) -> Option<i64> {
@@ -72,14 +74,14 @@ pub fn sum_of_known(values: impl IntoIterator<Item = Option<i64>>) -> Option<i64
 }
 
 impl History {
-    /// An account; it needs a profile or a video to exist.
+    /// Adds an account. The service creates it with its first profile or video.
     pub fn account(&mut self, platform: &'static str, username: &str, creator: Option<usize>) -> usize {
         let username = username.to_owned();
         self.accounts.push(Account { platform, username, creator, is_active: false, followers: Seen::new() });
         self.accounts.len() - 1
     }
 
-    /// A video found on an account, tracked on its own, or both; not observed yet.
+    /// Adds a video found on an account, tracked individually, or both, without observations.
     pub fn video(
         &mut self,
         platform: &'static str,
@@ -131,12 +133,12 @@ impl History {
         if counts != [None; 9] {
             keep(&mut video.seen, at, counts);
         }
-        // What is both kinds is told of in either way.
+        // A video of both kinds is imported sometimes as one, sometimes as the other.
         let on_account = !video.is_tracked || at.timestamp() % 2 == 0;
         self.video_row(number, at, counts, on_account);
     }
 
-    /// Loads everything and waits until it is visible.
+    /// Imports all rows, creates the creators and links their accounts.
     pub async fn load(&self, organization: &Organization) -> Ids {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("history.jsonl");
@@ -154,8 +156,8 @@ impl History {
         let videos = ids("select external_id, id, internal_id from videos where organization_id = $1").await;
         let mut creators = Vec::new();
         for name in &self.creators {
-            let made = organization.post("/creators", json!({"name": name})).await.ok(201);
-            creators.push(made.text("/data/id").parse().unwrap());
+            let created = organization.post("/creators", json!({"name": name})).await.ok(201);
+            creators.push(created.text("/data/id").parse().unwrap());
         }
         let accounts: Vec<_> = self.accounts.iter().map(|account| accounts[&account.username].0).collect();
         for (account, id) in self.accounts.iter().zip(&accounts) {
@@ -175,9 +177,10 @@ impl History {
         (0..self.videos.len()).filter(|video| self.videos[*video].account == Some(account)).collect()
     }
 
-    /// Takes an account out as the service does: what is tracked on its own stays, under a history of its own.
+    /// Deletes an account as the service does: individually tracked videos stay, with their own history. Returns the ids of
+    /// the account and its deleted videos.
     pub fn delete(&mut self, ids: &mut Ids, account: usize) -> Vec<Uuid> {
-        let mut gone = vec![ids.accounts.remove(account)];
+        let mut deleted = vec![ids.accounts.remove(account)];
         self.accounts.remove(account);
         for number in (0..self.videos.len()).rev() {
             let video = &mut self.videos[number];
@@ -185,20 +188,20 @@ impl History {
                 Some(own) if own == account && video.is_tracked => video.account = None,
                 Some(own) if own == account => {
                     self.videos.remove(number);
-                    gone.push(ids.videos.remove(number).0);
+                    deleted.push(ids.videos.remove(number).0);
                 }
                 Some(own) if own > account => video.account = Some(own - 1),
                 _ => {}
             }
         }
-        gone
+        deleted
     }
 
     pub fn accounts_of(&self, creator: usize) -> Vec<usize> {
         (0..self.accounts.len()).filter(|account| self.accounts[*account].creator == Some(creator)).collect()
     }
 
-    /// Tracking began with the earliest observation of the account or any of its videos, or of the video alone.
+    /// The tracking start: the first observation of the account or any of its videos, or of an individual video.
     fn tracked_since(&self, video: &Video) -> Option<NaiveDate> {
         let first = |video: &Video| video.seen.keys().next().copied();
         match video.account {
@@ -212,7 +215,7 @@ impl History {
         }
     }
 
-    /// Whether history of a day is kept.
+    /// Whether a day is within the retention period.
     pub fn keeps(&self, day: NaiveDate) -> bool {
         self.since.is_none_or(|since| day >= since)
     }
@@ -223,16 +226,16 @@ impl History {
         if start > end {
             return 0;
         }
-        let at = |until| known(&video.seen, until, |counts| counts[counter]);
+        let at = |until| last_value(&video.seen, until, |counts| counts[counter]);
         let Some(last) = at(end) else { return 0 };
         if let Some(before) = at(start - Days::new(1)) {
             return last - before;
         }
         let first_snapshot = video.seen.values().next().unwrap().1[counter];
-        let first_known = video.seen.values().find_map(|(_, counts)| counts[counter]).unwrap();
+        let first_value = video.seen.values().find_map(|(_, counts)| counts[counter]).unwrap();
         let since = self.tracked_since(video);
         let from_zero = video.posted.is_some_and(|posted| since.is_some_and(|since| posted >= since));
-        if from_zero && first_snapshot.is_some() { last } else { last - first_known }
+        if from_zero && first_snapshot.is_some() { last } else { last - first_value }
     }
 
     pub fn gains(&self, videos: &[usize], start: NaiveDate, end: NaiveDate) -> [i64; 9] {
@@ -247,14 +250,16 @@ impl History {
         }
         std::array::from_fn(|counter| {
             sum_of_known(
-                videos.iter().map(|video| known(&self.videos[*video].seen, until, |counts| counts[counter])),
+                videos
+                    .iter()
+                    .map(|video| last_value(&self.videos[*video].seen, until, |counts| counts[counter])),
             )
         })
     }
 
     pub fn followers(&self, accounts: &[usize], until: NaiveDate) -> Option<i64> {
-        let of = |account: &usize| known(&self.accounts[*account].followers, until, |count| *count);
-        sum_of_known(accounts.iter().filter(|_| self.keeps(until)).map(of))
+        let latest = |account: &usize| last_value(&self.accounts[*account].followers, until, |count| *count);
+        sum_of_known(accounts.iter().filter(|_| self.keeps(until)).map(latest))
     }
 
     pub fn follower_gain(&self, account: usize, start: NaiveDate, end: NaiveDate) -> i64 {
@@ -264,11 +269,11 @@ impl History {
         }
         let seen = &self.accounts[account].followers;
         let first = seen.values().find_map(|(_, count)| *count);
-        let at = |until| known(seen, until, |count| *count);
+        let at = |until| last_value(seen, until, |count| *count);
         at(end).map_or(0, |last| last - at(start - Days::new(1)).or(first).unwrap())
     }
 
-    /// The latest observation by the end of a day, where history is kept of when it was.
+    /// The time of the latest observation by the end of a day, unless it is before the retention period.
     pub fn as_of(&self, accounts: &[usize], videos: &[usize], until: NaiveDate) -> Value {
         let profiles = accounts.iter().filter_map(|account| {
             self.accounts[*account].followers.range(..=until).next_back().map(|(_, (at, _))| *at)
@@ -280,7 +285,7 @@ impl History {
     }
 }
 
-/// The figures that totals and series show.
+/// The figures in totals and time series.
 pub fn figures(gains: [i64; 9]) -> Value {
     let [views, likes, comments, shares, _, plays, ..] = gains;
     json!({
@@ -289,7 +294,7 @@ pub fn figures(gains: [i64; 9]) -> Value {
     })
 }
 
-/// A row or an object of the nine counters.
+/// The nine counters as a JSON object.
 pub fn counters<T: Into<Value>>(values: [T; 9]) -> Map<String, Value> {
     Counters::NAMES.iter().map(|name| (*name).to_owned()).zip(values.map(Into::into)).collect()
 }
@@ -298,7 +303,7 @@ pub fn days(start: NaiveDate, end: NaiveDate) -> Vec<NaiveDate> {
     start.iter_days().take_while(|day| *day <= end).collect()
 }
 
-/// A small generator of pseudo-random numbers (SplitMix64), so that a failure can be repeated.
+/// A seeded pseudo-random number generator (SplitMix64), so that failures can be reproduced.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -313,13 +318,14 @@ impl Dice {
         (self.next() % bound as u64) as i64
     }
 
+    /// True in this percentage of calls.
     pub fn often(&mut self, percent: i64) -> bool {
         self.below(100) < percent
     }
 }
 
-/// Accounts with videos of every kind, observed over the days up to today.
-pub fn random(seed: u64, accounts: usize, alone: usize, today: NaiveDate) -> History {
+/// Generates accounts and videos of every kind with observations on the days up to today.
+pub fn random(seed: u64, accounts: usize, individual: usize, today: NaiveDate) -> History {
     const SPAN: i64 = 36;
     let mut dice = Dice(seed);
     let mut history =
@@ -347,7 +353,7 @@ pub fn random(seed: u64, accounts: usize, alone: usize, today: NaiveDate) -> His
             history.video(platform, Some(account), is_tracked, posted);
         }
     }
-    for number in 0..alone {
+    for number in 0..individual {
         let posted = dice.often(80).then(|| today - Days::new(dice.below(SPAN + 20) as u64));
         history.video(PLATFORMS[number % 2], None, true, posted);
     }

@@ -1,5 +1,5 @@
-//! New posts are added up from changes that triggers note: they have to agree with the videos, whatever happens to those
-//! and whenever housekeeping adds them up.
+//! Counts of new posts come from changes that triggers record. They must equal the counts of videos before and after
+//! housekeeping compacts the changes.
 
 use chrono::Days;
 use serde_json::json;
@@ -9,7 +9,7 @@ use tidemark::store::records::post_days;
 use crate::harness::{Organization, Stack};
 
 #[tokio::test]
-async fn new_posts_agree_with_the_videos_whenever_changes_are_added_up() {
+async fn new_post_counts_match_videos_before_and_after_compaction() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let today = stack.databases.clock.now().await.date_naive();
@@ -20,25 +20,25 @@ async fn new_posts_agree_with_the_videos_whenever_changes_are_added_up() {
         let account = n % 2;
         text += &format!("tiktok,poster{account},{n},{today},{posted},{n}\n");
     }
-    // Without a time of posting until the second file says one.
+    // No creation time until the second file is imported.
     text += &format!("instagram,poster2,100,{},,1\n", today - Days::new(1));
     load(&organization, text).await;
-    agrees(&organization, (22, 18), (22, 18)).await;
+    check_new_posts(&organization, (22, 18), (22, 18)).await;
     load(&organization, format!("{header}\ninstagram,poster2,100,{today},{},1\n", today - Days::new(3)))
         .await;
-    agrees(&organization, (23, 18), (22, 18)).await;
+    check_new_posts(&organization, (23, 18), (22, 18)).await;
 
-    let adding = || post_days::compact(stack.pg(), 7);
-    let (one, other) = tokio::join!(adding(), adding());
+    let compact = || post_days::compact(stack.pg(), 7);
+    let (one, other) = tokio::join!(compact(), compact());
     one.and(other).unwrap();
-    while adding().await.unwrap() > 0 {}
-    agrees(&organization, (23, 18), (22, 18)).await;
+    while compact().await.unwrap() > 0 {}
+    check_new_posts(&organization, (23, 18), (22, 18)).await;
 
     let accounts = organization.get("/accounts?q=poster1").await.ok(200);
     organization.delete(&format!("/accounts/{}", accounts.text("/data/0/id"))).await.ok(204);
-    agrees(&organization, (13, 8), (12, 8)).await;
-    while adding().await.unwrap() > 0 {}
-    agrees(&organization, (13, 8), (12, 8)).await;
+    check_new_posts(&organization, (13, 8), (12, 8)).await;
+    while compact().await.unwrap() > 0 {}
+    check_new_posts(&organization, (13, 8), (12, 8)).await;
 }
 
 async fn load(organization: &Organization, text: String) {
@@ -49,14 +49,14 @@ async fn load(organization: &Organization, text: String) {
     import::load(stores, organization.id, vec![path], &ImportOptions::default()).await.unwrap();
 }
 
-/// Compares the posts of eleven days and of the eleven before, of both platforms and of TikTok alone, with these.
-async fn agrees(organization: &Organization, all: (i64, i64), on_tiktok: (i64, i64)) {
+/// Checks the new posts of 11 days and of the 11 days before, on both platforms and on TikTok only.
+async fn check_new_posts(organization: &Organization, all: (i64, i64), on_tiktok: (i64, i64)) {
     let today = organization.stack.databases.clock.now().await.date_naive();
     let start = today - Days::new(10);
     for (platform, (current, previous)) in [("", all), ("&platform=tiktok", on_tiktok)] {
         let path = format!("/overview?period=custom&start_date={start}&end_date={today}{platform}");
-        let answer = organization.get(&path).await.ok(200);
-        let posts = answer.at("/data/new_posts");
+        let response = organization.get(&path).await.ok(200);
+        let posts = response.at("/data/new_posts");
         assert_eq!((&posts["current"], &posts["previous"]), (&json!(current), &json!(previous)), "{path}");
         let counted: (i64, i64) = sqlx::query_as(
             "select count(*), count(*) filter (where account_id is not null) from videos
@@ -67,7 +67,8 @@ async fn agrees(organization: &Organization, all: (i64, i64), on_tiktok: (i64, i
         .fetch_one(organization.pg())
         .await
         .unwrap();
-        let totals = ["videos", "account_videos"].map(|name| answer.integer(&format!("/data/totals/{name}")));
+        let totals =
+            ["videos", "account_videos"].map(|name| response.integer(&format!("/data/totals/{name}")));
         assert_eq!(totals, [counted.0, counted.1], "{path}");
     }
 }

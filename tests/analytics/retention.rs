@@ -1,5 +1,4 @@
-//! History that an organization keeps for a while: what is older is gone from every answer and from the files, and what it
-//! gained since is what it was.
+//! Retention: older history is deleted from responses and files, and later gains do not change.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Utc};
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ fn noon(day: NaiveDate) -> DateTime<Utc> {
     day.and_hms_opt(12, 0, 0).unwrap().and_utc()
 }
 
-/// Views, and saves where they are told.
+/// Views, and saves if reported.
 fn counts(views: i64, saves: Option<i64>) -> Counts {
     std::array::from_fn(|n| [Some(views), None, None, None, saves].get(n).copied().flatten())
 }
@@ -26,25 +25,25 @@ async fn run(organization: &Organization, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Views gained, followers at the end and on the eve, and the latest observation of a window.
+/// Gained views, followers at the end and on the day before the window, and `data_as_of`.
 async fn overview(organization: &Organization, start: NaiveDate, end: NaiveDate) -> Value {
-    let answer = organization.get(&format!("/overview?start_date={start}&end_date={end}")).await.ok(200);
-    let followers = answer.at("/data/followers");
+    let response = organization.get(&format!("/overview?start_date={start}&end_date={end}")).await.ok(200);
+    let followers = response.at("/data/followers");
     json!([
-        answer.at("/data/views/current"),
+        response.at("/data/views/current"),
         followers["current"],
         followers["previous"],
-        answer.at("/meta/data_as_of")
+        response.at("/meta/data_as_of")
     ])
 }
 
 #[tokio::test]
-async fn what_is_older_than_an_organization_keeps_is_gone_and_later_days_gained_what_they_did() {
+async fn expired_history_is_deleted_and_later_gains_stay() {
     let organization = Stack::shared().organization().await;
     let stores = &organization.stack.databases;
     let today = stores.clock.now().await.date_naive();
     let ago = |days: u64| today - Days::new(days);
-    // Whole months go: the month that was 30 days ago begins at most 60 days ago.
+    // Retention deletes full months: the month of 30 days ago begins at most 60 days ago.
     let since = ago(30).with_day(1).unwrap();
     let mut history = History::default();
     let account = history.account("tiktok", "ann", None);
@@ -64,23 +63,23 @@ async fn what_is_older_than_an_organization_keeps_is_gone_and_later_days_gained_
     }
     let ids = history.load(&organization).await;
     let latest = json!(noon(ago(10)).to_rfc3339_opts(chrono::SecondsFormat::Secs, true));
-    let before = overview(&organization, ago(120), today).await;
-    assert_eq!(before, json!([500 + 100, 1_200, null, latest]));
-    let lately = overview(&organization, ago(20), today).await;
-    assert_eq!(lately, json!([200 + 40, 1_200, 1_100, latest]));
+    let full = overview(&organization, ago(120), today).await;
+    assert_eq!(full, json!([500 + 100, 1_200, null, latest]));
+    let recent = overview(&organization, ago(20), today).await;
+    assert_eq!(recent, json!([200 + 40, 1_200, 1_100, latest]));
 
     let set =
         run(&organization, &["org", "set", &organization.id.to_string(), "--retention-days", "30"]).await;
     assert_eq!((&set["retention_days"], &set["history_since"]), (&json!(30), &Value::Null));
-    // How many rows it removes is for ClickHouse to say, which merges some of them away by itself.
+    // The number of removed rows is not checked: ClickHouse merges may remove some before.
     run(&organization, &["erase", "--org", &organization.id.to_string()]).await;
     organization.wait_applied().await;
 
     assert_eq!(organization.get("/whoami").await.ok(200).at("/data/history_since"), &json!(since));
-    assert_eq!(overview(&organization, ago(20), today).await, lately);
+    assert_eq!(overview(&organization, ago(20), today).await, recent);
     assert_eq!(overview(&organization, ago(120), today).await, json!([240, 1_200, null, latest]));
     assert_eq!(overview(&organization, ago(120), ago(65)).await, json!([0, null, null, null]));
-    // What was last known is where later days count from: the seven saves too, which the last day did not tell.
+    // The last value of each counter is the baseline, also the 7 saves, which the last day did not report.
     let path = format!(
         "/videos/{}/analytics?values=cumulative&start_date={}&end_date={since}",
         ids.videos[old].0,
@@ -89,9 +88,9 @@ async fn what_is_older_than_an_organization_keeps_is_gone_and_later_days_gained_
     let days = organization.get(&path).await.ok(200);
     let shown: Vec<_> =
         days.list("/data").iter().map(|day| (&day["view_count"], &day["saved_count"])).collect();
-    let (last, gone) = shown.split_last().unwrap();
+    let (last, expired) = shown.split_last().unwrap();
     assert_eq!(last, &(&json!(800), &json!(7)));
-    assert!(gone.iter().all(|day| *day == (&Value::Null, &Value::Null)), "{gone:?}");
+    assert!(expired.iter().all(|day| *day == (&Value::Null, &Value::Null)), "{expired:?}");
     let path = format!("/videos/{}/analytics?start_date={}&end_date={today}", ids.videos[old].0, ago(120));
     let totals = organization.get(&path).await.ok(200);
     let totals = totals.at("/meta/totals");
@@ -108,13 +107,13 @@ async fn what_is_older_than_an_organization_keeps_is_gone_and_later_days_gained_
         .fetch_all()
         .await
         .unwrap();
-    let mut kept = [old, new].map(|video| (ids.videos[video].1.cast_unsigned(), 2, 1));
-    kept.sort_unstable();
-    assert_eq!(rows, kept, "the first day, which is empty, and the last");
+    let mut expected = [old, new].map(|video| (ids.videos[video].1.cast_unsigned(), 2, 1));
+    expected.sort_unstable();
+    assert_eq!(rows, expected, "the empty first day and the last day");
     let report = verify::verify(stores, organization.id, false).await.unwrap();
     assert_eq!(report.differences, [], "{report:?}");
 
-    // What is gone stays gone.
+    // Deleted history does not come back.
     let set =
         run(&organization, &["org", "set", &organization.id.to_string(), "--retention-days", "none"]).await;
     assert_eq!((&set["retention_days"], &set["history_since"]), (&Value::Null, &json!(since)));

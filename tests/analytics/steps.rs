@@ -1,5 +1,5 @@
-//! What can happen to an organization, as steps that each mean something whatever came before, and random ones from a
-//! seed. What they mean for the service and for the model stands in `course`.
+//! Steps of a random course, generated from a seed. Every step is valid after any other. `course` applies them to the
+//! service and to the model.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 
 use super::model::{Counts, Dice};
 
-/// How many usernames there are; the first half is what accounts are called at first.
+/// Number of usernames. New accounts mostly get the first half.
 pub const NAMES: usize = 12;
 const VIDEOS: usize = 16;
 const CREATORS: usize = 3;
-/// How many days back things are observed.
+/// Days of history.
 const SPAN: i64 = 60;
 
-/// Something that happens. Accounts, videos and creators are called by small numbers, so that leaving out a step leaves
-/// the others possible.
+/// An event. Small numbers identify accounts, videos and creators, so that the other steps stay valid when shrinking
+/// removes one.
 #[derive(Debug, Clone)]
 pub enum Step {
     Import(Vec<Row>),
@@ -39,20 +39,20 @@ pub enum Step {
     DeleteCreator {
         creator: usize,
     },
-    /// A post is read by its shortcode alone, and nobody knows yet which it is.
+    /// A source reads a post by its shortcode only; its id may be unknown.
     ByShortcode {
         video: usize,
         at: DateTime<Utc>,
         counts: Counts,
     },
-    /// A post is read that tells both its id and its shortcode: two records may turn out to be one.
+    /// A source reads a post with both its id and its shortcode: two records may be merged.
     Reveal {
         video: usize,
         at: DateTime<Utc>,
         counts: Counts,
     },
     Rebuild,
-    /// The organization keeps history from so many days ago on.
+    /// History starts `ago` days ago; older history is deleted.
     Retain {
         ago: u64,
     },
@@ -66,13 +66,13 @@ pub enum Row {
         at: DateTime<Utc>,
         followers: Option<i64>,
     },
-    /// `on`: which of the usernames of its platform the video stands under, if any.
+    /// `on`: the account of the video among those of its platform, if any.
     Video {
         video: usize,
         on: Option<usize>,
         at: DateTime<Utc>,
         counts: Counts,
-        tells_posting: bool,
+        has_create_time: bool,
     },
 }
 
@@ -84,17 +84,17 @@ impl Row {
     }
 }
 
-/// Steps that follow from a seed.
+/// Generates steps from a seed.
 pub fn steps(seed: u64, today: NaiveDate) -> Vec<Step> {
     let mut dice = Dice(seed);
     let mut times = BTreeSet::new();
     let mut steps = Vec::new();
     for _ in 0..6 {
         let mut rows: Vec<_> = (0..10 + dice.below(30)).map(|_| row(&mut dice, &mut times, today)).collect();
-        // A day is observed again, or a file is loaded again.
+        // Repeat some rows, as when a file is imported twice.
         if dice.often(40) {
-            let again: Vec<_> = rows.iter().filter(|_| dice.often(30)).cloned().collect();
-            rows.extend(again);
+            let repeated: Vec<_> = rows.iter().filter(|_| dice.often(30)).cloned().collect();
+            rows.extend(repeated);
         }
         steps.push(Step::Import(rows));
         for _ in 0..dice.below(5) {
@@ -104,11 +104,11 @@ pub fn steps(seed: u64, today: NaiveDate) -> Vec<Step> {
     steps
 }
 
-/// The same, with history cut short twice on the way.
+/// Like `steps`, with two retention changes.
 pub fn steps_with_retention(seed: u64, today: NaiveDate) -> Vec<Step> {
     let (mut steps, mut dice) = (steps(seed, today), Dice(seed ^ 0xC07));
-    for (place, ago) in [(steps.len() / 3, 40), (steps.len() * 2 / 3, 5)] {
-        steps.insert(place, Step::Retain { ago: ago + dice.below(15) as u64 });
+    for (index, ago) in [(steps.len() / 3, 40), (steps.len() * 2 / 3, 5)] {
+        steps.insert(index, Step::Retain { ago: ago + dice.below(15) as u64 });
     }
     steps
 }
@@ -117,9 +117,9 @@ fn number(dice: &mut Dice, bound: usize) -> usize {
     dice.below(bound as i64) as usize
 }
 
-/// A time that no other observation has: of two with the same time either may win.
+/// A unique observation time: the order of two observations at the same time is undefined.
 fn moment(dice: &mut Dice, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> DateTime<Utc> {
-    // Half of all on few days, so that days are observed again.
+    // Half of all on the last days, so that days have several observations.
     let span = if dice.often(50) { 8 } else { SPAN };
     loop {
         let day = today - Days::new(dice.below(span) as u64);
@@ -139,18 +139,18 @@ fn row(dice: &mut Dice, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -
     let at = moment(dice, times, today);
     if dice.often(25) {
         let followers = dice.often(75).then(|| 1_000 + dice.below(500));
-        // Mostly what accounts are called at first, so that another name is free.
+        // Mostly the first half, so that the other names are free for renames.
         let names = if dice.often(85) { NAMES / 2 } else { NAMES };
         return Row::Profile { account: number(dice, names), at, followers };
     }
     let video = number(dice, VIDEOS);
-    // Mostly the same account, seldom another, sometimes none.
+    // Mostly the same account, sometimes none, rarely another.
     let on = match dice.below(10) {
         0..=5 => Some(video % 3),
         6 => Some(number(dice, NAMES / 2)),
         _ => None,
     };
-    Row::Video { video, on, at, counts: counts(dice, at), tells_posting: dice.often(60) }
+    Row::Video { video, on, at, counts: counts(dice, at), has_create_time: dice.often(60) }
 }
 
 fn other_step(dice: &mut Dice, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> Step {

@@ -1,5 +1,4 @@
-//! What has to add up wherever it is shown: days to a window, two windows to the one that both make, and the parts of an
-//! organization to the whole.
+//! Checks sums: days add up to a window, adjacent windows to their union, and parts to the organization.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +13,23 @@ use crate::harness::Response;
 
 const FIGURES: [&str; 6] = ["views", "plays", "likes", "comments", "shares", "engagement"];
 
-/// Gains by what they are of.
+/// Gains by "id figure".
 type Gains = BTreeMap<String, i64>;
 
-/// Holds every endpoint of an organization to it, over a window and a part of that.
-pub async fn adds_up(course: &Course, (start, end): (NaiveDate, NaiveDate), part: (NaiveDate, NaiveDate)) {
+/// Checks every endpoint over a window and over the two windows that `part.0` splits it into.
+pub async fn check_sums(course: &Course, (start, end): (NaiveDate, NaiveDate), part: (NaiveDate, NaiveDate)) {
     let middle = part.0.clamp(start, end - Days::new(1));
     for path in paths(course) {
-        let of = async |window| gains(&course.organization.get(&with(&path, window)).await.ok(200));
-        let (first, second) = (of((start, middle)).await, of((middle + Days::new(1), end)).await);
-        let whole = of((start, end)).await;
+        let fetch = async |window| gains(&course.organization.get(&with(&path, window)).await.ok(200));
+        let (first, second) = (fetch((start, middle)).await, fetch((middle + Days::new(1), end)).await);
+        let total = fetch((start, end)).await;
         let sums: Gains = first
             .iter()
             .map(|(name, gain)| (name.clone(), gain + second.get(name).copied().unwrap_or_default()))
             .collect();
-        assert_eq!(sums, whole, "{path}: {start} to {middle} and on to {end}");
+        assert_eq!(sums, total, "{path}: {start} to {middle} plus the rest to {end}");
     }
-    parts_add_up(course, (start, end)).await;
+    check_parts(course, (start, end)).await;
 }
 
 fn with(path: &str, window: (NaiveDate, NaiveDate)) -> String {
@@ -38,7 +37,7 @@ fn with(path: &str, window: (NaiveDate, NaiveDate)) -> String {
     format!("{path}{joint}{}", query(window))
 }
 
-/// Every endpoint that shows gains of a window.
+/// Every endpoint that returns gains of a window.
 fn paths(course: &Course) -> Vec<String> {
     let Course { history, ids, .. } = course;
     let mut paths =
@@ -61,11 +60,12 @@ fn paths(course: &Course) -> Vec<String> {
     }
     if !ids.videos.is_empty() {
         paths.push(format!("/videos/metrics?video_ids={}", list(ids.videos.iter().map(|ids| ids.0))));
-        let of = |platform| {
-            let of = (0..ids.videos.len()).filter(move |video| history.videos[*video].platform == platform);
-            list(of.map(|video| ids.videos[video].1))
+        let ids_on = |platform| {
+            let videos =
+                (0..ids.videos.len()).filter(move |video| history.videos[*video].platform == platform);
+            list(videos.map(|video| ids.videos[video].1))
         };
-        let [instagram, tiktok] = PLATFORMS.map(of);
+        let [instagram, tiktok] = PLATFORMS.map(ids_on);
         let lists = [("instagram_post_ids", instagram), ("tiktok_video_ids", tiktok)];
         let lists = lists.into_iter().filter(|(_, ids)| !ids.is_empty());
         let lists: Vec<_> = lists.map(|(name, ids)| format!("{name}={ids}")).collect();
@@ -75,34 +75,34 @@ fn paths(course: &Course) -> Vec<String> {
     paths
 }
 
-/// The gains that an answer shows, in whichever form; where it shows days and their sum, they are the same.
-fn gains(answer: &Response) -> Gains {
+/// The gains in a response of any form. If it has both days and totals, checks that they are equal.
+fn gains(response: &Response) -> Gains {
     let mut gains = Gains::new();
-    match answer.at("/data") {
+    match response.at("/data") {
         Value::Array(rows) => {
             for row in rows {
-                let of = row["id"].as_str().unwrap_or_default();
+                let id = row["id"].as_str().unwrap_or_default();
                 for (name, value) in row.as_object().unwrap() {
                     if let (Some(value), true) = (value.as_i64(), is_gain(name)) {
-                        *gains.entry(format!("{of} {name}")).or_default() += value;
+                        *gains.entry(format!("{id} {name}")).or_default() += value;
                     }
                 }
             }
-            if let Some(totals) = answer.json.pointer("/meta/totals") {
+            if let Some(totals) = response.json.pointer("/meta/totals") {
                 for name in Counters::NAMES {
-                    assert_eq!(Some(gains[&format!(" {name}")]), totals[name].as_i64(), "{name}: {answer}");
+                    assert_eq!(Some(gains[&format!(" {name}")]), totals[name].as_i64(), "{name}: {response}");
                 }
             }
         }
         data => {
-            for (of, figures) in data.as_object().unwrap() {
+            for (key, figures) in data.as_object().unwrap() {
                 match figures.get("current") {
-                    Some(current) if is_gain(of) => _ = gains.insert(of.clone(), current.as_i64().unwrap()),
+                    Some(current) if is_gain(key) => _ = gains.insert(key.clone(), current.as_i64().unwrap()),
                     Some(_) => {}
-                    None if of == "totals" => {}
+                    None if key == "totals" => {}
                     None => {
                         for (name, value) in figures.as_object().unwrap() {
-                            gains.insert(format!("{of} {name}"), value.as_i64().unwrap());
+                            gains.insert(format!("{key} {name}"), value.as_i64().unwrap());
                         }
                     }
                 }
@@ -116,23 +116,23 @@ fn is_gain(name: &str) -> bool {
     FIGURES.contains(&name) || Counters::NAMES.contains(&name)
 }
 
-/// Accounts, and videos that are on none, make the organization; so do its platforms, and the creators with what is
-/// linked to nobody.
-async fn parts_add_up(course: &Course, window: (NaiveDate, NaiveDate)) {
+/// Checks that the organization is the sum of accounts and individual videos, of its platforms, and of its creators plus
+/// everything without a creator.
+async fn check_parts(course: &Course, window: (NaiveDate, NaiveDate)) {
     let Course { organization, history, ids, .. } = course;
-    let of = async |path: String| gains(&organization.get(&with(&path, window)).await.ok(200));
+    let fetch = async |path: String| gains(&organization.get(&with(&path, window)).await.ok(200));
     let sum = |gains: &Gains, figure: &str| -> i64 {
         gains.iter().filter(|(name, _)| name.ends_with(figure)).map(|(_, gain)| gain).sum()
     };
-    let whole = of("/overview".to_owned()).await;
-    let alone: Vec<_> =
+    let total = fetch("/overview".to_owned()).await;
+    let individual: Vec<_> =
         (0..ids.videos.len()).filter(|video| history.videos[*video].account.is_none()).collect();
-    let free = (0..ids.accounts.len()).filter(|account| history.accounts[*account].creator.is_none());
-    let free = list(free.map(|account| ids.accounts[account]));
+    let unlinked = (0..ids.accounts.len()).filter(|account| history.accounts[*account].creator.is_none());
+    let unlinked = list(unlinked.map(|account| ids.accounts[account]));
     let metrics = async |name: &str, ids: String| match ids.is_empty() {
         true => Gains::new(),
         false => {
-            of(format!(
+            fetch(format!(
                 "/{}?{name}={ids}",
                 if name == "video_ids" { "videos/metrics" } else { "accounts/metrics" }
             ))
@@ -140,19 +140,19 @@ async fn parts_add_up(course: &Course, window: (NaiveDate, NaiveDate)) {
         }
     };
     let accounts = metrics("account_ids", list(&ids.accounts)).await;
-    let free = metrics("account_ids", free).await;
-    let every = metrics("video_ids", list(ids.videos.iter().map(|ids| ids.0))).await;
-    let alone = metrics("video_ids", list(alone.iter().map(|video| ids.videos[*video].0))).await;
-    let top = of("/creators/top".to_owned()).await;
-    let [instagram, tiktok] = PLATFORMS.map(|platform| of(format!("/overview?platform={platform}")));
+    let unlinked = metrics("account_ids", unlinked).await;
+    let all_videos = metrics("video_ids", list(ids.videos.iter().map(|ids| ids.0))).await;
+    let individual = metrics("video_ids", list(individual.iter().map(|video| ids.videos[*video].0))).await;
+    let top = fetch("/creators/top".to_owned()).await;
+    let [instagram, tiktok] = PLATFORMS.map(|platform| fetch(format!("/overview?platform={platform}")));
     let (instagram, tiktok) = (instagram.await, tiktok.await);
     for figure in FIGURES {
-        assert_eq!(sum(&accounts, figure) + sum(&alone, figure), whole[figure], "{figure} of accounts");
-        assert_eq!(sum(&every, figure), whole[figure], "{figure} of videos");
-        assert_eq!(instagram[figure] + tiktok[figure], whole[figure], "{figure} of platforms");
+        assert_eq!(sum(&accounts, figure) + sum(&individual, figure), total[figure], "{figure} of accounts");
+        assert_eq!(sum(&all_videos, figure), total[figure], "{figure} of videos");
+        assert_eq!(instagram[figure] + tiktok[figure], total[figure], "{figure} of platforms");
     }
     for figure in ["views", "engagement"] {
-        let creators = sum(&top, figure) + sum(&free, figure) + sum(&alone, figure);
-        assert_eq!(creators, whole[figure], "{figure} of creators");
+        let creators = sum(&top, figure) + sum(&unlinked, figure) + sum(&individual, figure);
+        assert_eq!(creators, total[figure], "{figure} of creators");
     }
 }

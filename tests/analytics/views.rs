@@ -1,5 +1,4 @@
-//! The views for data teams beside the API and the model: the same numbers, asked for as a data team would, by the
-//! user who only reads.
+//! Compares the views for data teams with the API and the model. Queries use the read-only user.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +13,14 @@ use super::model::{Counts, PLATFORMS, sum_of_known};
 use crate::harness::{Organization, Stack};
 
 type Window = (NaiveDate, NaiveDate);
-/// Rows of a view by what they are of and their day.
+/// Rows of a view by record id and day.
 type Rows = BTreeMap<(Uuid, NaiveDate), Value>;
 
-/// What the views call the nine counters, without what follows.
+/// The nine counters, as the prefixes of the column names in the views.
 const COUNTERS: [&str; 9] =
     ["view", "like", "comment", "share", "saved", "play", "ig_play", "fb_play", "fb_like"];
 
-/// Asks ClickHouse as the user who only reads, in the database of the views.
+/// Runs a query as the read-only user in the database of the views.
 pub async fn text(stack: &Stack, sql: &str, format: &str, parameters: &[(&str, String)]) -> String {
     let connection = &stack.connection;
     let mut query = vec![
@@ -33,14 +32,14 @@ pub async fn text(stack: &Stack, sql: &str, format: &str, parameters: &[(&str, S
     let (user, password) = (&connection.clickhouse_readonly_user, &connection.clickhouse_readonly_password);
     let request =
         stack.client.post(&connection.clickhouse_url).query(&query).basic_auth(user, Some(password));
-    let response = request.body(sql.to_owned()).send().await.expect("ClickHouse answers");
-    let is_fine = response.status().is_success();
-    let text = response.text().await.expect("ClickHouse answers in text");
-    assert!(is_fine && !text.contains("DB::Exception"), "{sql}\n{text}");
+    let response = request.body(sql.to_owned()).send().await.expect("a response of ClickHouse");
+    let is_success = response.status().is_success();
+    let text = response.text().await.expect("a text response");
+    assert!(is_success && !text.contains("DB::Exception"), "{sql}\n{text}");
     text
 }
 
-/// The same, an object per row.
+/// Like `text`, with an object per row.
 pub async fn rows(organization: &Organization, sql: &str, (start, end): Window) -> Vec<Value> {
     let parameters =
         [("org", organization.id.to_string()), ("start", start.to_string()), ("end", end.to_string())];
@@ -56,50 +55,50 @@ fn by_day(rows: Vec<Value>) -> Rows {
 }
 
 fn parsed<T: std::str::FromStr<Err: std::fmt::Debug>>(value: &Value) -> T {
-    value.as_str().expect("a text").parse().expect("a well-formed one")
+    value.as_str().expect("a text").parse().expect("a valid value")
 }
 
 /// A time as ClickHouse writes it, in UTC.
 fn instant(value: &Value) -> DateTime<Utc> {
-    format!("{}Z", value.as_str().expect("a time").replace(' ', "T")).parse().expect("a well-formed one")
+    format!("{}Z", value.as_str().expect("a time").replace(' ', "T")).parse().expect("a valid value")
 }
 
-/// Names with something before or behind each.
+/// Formats each counter name and joins them with commas.
 fn each(form: impl Fn(&str) -> String) -> String {
     COUNTERS.map(form).join(", ")
 }
 
-/// Holds every view to the API, or to the model where the API does not show what the view does.
-pub async fn views_agree(course: &Course, window: Window) {
-    videos_agree(course, window).await;
-    accounts_agree(course, window).await;
-    creators_agree(course, window).await;
-    organization_agrees(course, window).await;
-    followers_agree(course, window).await;
+/// Compares every view with the API, or with the model where the API does not return the data.
+pub async fn check_views(course: &Course, window: Window) {
+    check_videos(course, window).await;
+    check_accounts(course, window).await;
+    check_creators(course, window).await;
+    check_organization(course, window).await;
+    check_followers(course, window).await;
     if course.history.since.is_none() {
-        coverage_agrees(course).await;
-        snapshots_agree(course).await;
+        check_coverage(course).await;
+        check_snapshots(course).await;
     }
-    dimensions_agree(course).await;
+    check_dimensions(course).await;
 }
 
-/// The gains of a view are those of an endpoint's daily rows, day by day, and days without a row gained nothing.
-/// With counts, they are the cumulative rows' on the days that the view has.
-async fn days_agree(course: &Course, path: &str, id: Uuid, of: &Rows, window: Window, has_counts: bool) {
-    let asked = async |values: &str| {
+/// Compares the gains of a view with the daily rows of an endpoint; days without a row have gain 0. With `has_counts`,
+/// also compares the counts with the cumulative rows on the days that the view has.
+async fn check_days(course: &Course, path: &str, id: Uuid, rows: &Rows, window: Window, has_counts: bool) {
+    let fetch = async |values: &str| {
         let path = format!("{path}?values={values}&{}", query(window));
         course.organization.get(&path).await.ok(200).list("/data").to_vec()
     };
-    for row in asked("gains").await {
-        let shown = of.get(&(id, parsed(&row["date"])));
+    for row in fetch("gains").await {
+        let shown = rows.get(&(id, parsed(&row["date"])));
         for (name, counter) in Counters::NAMES.iter().zip(COUNTERS) {
             let gain = shown.map_or(0, |shown| shown[format!("{counter}_gain")].as_i64().unwrap_or(0));
             assert_eq!(json!(gain), row[*name], "{path} {counter}_gain on {}", row["date"]);
         }
     }
     if has_counts {
-        for row in asked("cumulative").await {
-            if let Some(shown) = of.get(&(id, parsed(&row["date"]))) {
+        for row in fetch("cumulative").await {
+            if let Some(shown) = rows.get(&(id, parsed(&row["date"]))) {
                 for name in Counters::NAMES {
                     assert_eq!(shown[name], row[name], "{path} {name} on {}", row["date"]);
                 }
@@ -108,7 +107,7 @@ async fn days_agree(course: &Course, path: &str, id: Uuid, of: &Rows, window: Wi
     }
 }
 
-async fn videos_agree(course: &Course, window: Window) {
+async fn check_videos(course: &Course, window: Window) {
     let columns = each(|counter| format!("{counter}_gain, {counter}_count"));
     let sql = format!(
         "SELECT videos.id AS id, date, {columns} FROM video_daily_gains INNER JOIN videos USING (org_id, video_id)
@@ -116,23 +115,23 @@ async fn videos_agree(course: &Course, window: Window) {
     );
     let shown = by_day(rows(&course.organization, &sql, window).await);
     for (id, _) in &course.ids.videos {
-        days_agree(course, &format!("/videos/{id}/analytics"), *id, &shown, window, true).await;
+        check_days(course, &format!("/videos/{id}/analytics"), *id, &shown, window, true).await;
     }
-    assert!(shown.keys().all(|(id, _)| course.ids.videos.iter().any(|(known, _)| known == id)), "{shown:?}");
+    assert!(shown.keys().all(|(id, _)| course.ids.videos.iter().any(|(other, _)| other == id)), "{shown:?}");
 }
 
-/// Levels of a rollup at the end of the window are what the last cumulative row of an endpoint says.
-async fn levels_agree(course: &Course, path: &str, id: Uuid, levels: &[Value], (_, end): Window) {
+/// Compares the levels of a rollup at the end of the window with the last cumulative row of an endpoint.
+async fn check_levels(course: &Course, path: &str, id: Uuid, levels: &[Value], (_, end): Window) {
     let path = format!("{path}?values=cumulative&{}", query((end, end)));
-    let answer = course.organization.get(&path).await.ok(200);
+    let response = course.organization.get(&path).await.ok(200);
     let level = levels.iter().find(|row| row["id"] == json!(id));
     for (name, counter) in Counters::NAMES.iter().zip(COUNTERS) {
         let shown = level.map_or(Value::Null, |level| level[counter].clone());
-        assert_eq!(&shown, answer.at(&format!("/data/0/{name}")), "{path} {counter}");
+        assert_eq!(&shown, response.at(&format!("/data/0/{name}")), "{path} {counter}");
     }
     if path.starts_with("/accounts") {
         let followers = level.map_or(Value::Null, |level| level["follower"].clone());
-        assert_eq!(&followers, answer.at("/data/0/follower_count"), "{path}");
+        assert_eq!(&followers, response.at("/data/0/follower_count"), "{path}");
     }
 }
 
@@ -141,7 +140,7 @@ fn level_columns() -> String {
     each(level) + ", " + &level("follower")
 }
 
-async fn accounts_agree(course: &Course, window: Window) {
+async fn check_accounts(course: &Course, window: Window) {
     let gains = each(|counter| format!("{counter}_gain"));
     let from = "FROM account_daily INNER JOIN accounts USING (org_id, subject_id) WHERE org_id = {org:UUID}";
     let sql = format!(
@@ -154,8 +153,8 @@ async fn accounts_agree(course: &Course, window: Window) {
     let levels = rows(&course.organization, &sql, window).await;
     for id in &course.ids.accounts {
         let path = format!("/accounts/{id}/analytics");
-        days_agree(course, &path, *id, &shown, window, false).await;
-        levels_agree(course, &path, *id, &levels, window).await;
+        check_days(course, &path, *id, &shown, window, false).await;
+        check_levels(course, &path, *id, &levels, window).await;
     }
     if course.ids.accounts.is_empty() {
         return;
@@ -163,13 +162,13 @@ async fn accounts_agree(course: &Course, window: Window) {
     let path = format!("/accounts/metrics?account_ids={}&{}", list(&course.ids.accounts), query(window));
     let metrics = course.organization.get(&path).await.ok(200);
     for id in &course.ids.accounts {
-        let of = shown.iter().filter(|((of, _), _)| of == id);
-        let gain: i64 = of.map(|(_, row)| row["follower_gain"].as_i64().unwrap_or(0)).sum();
+        let days = shown.iter().filter(|((account, _), _)| account == id);
+        let gain: i64 = days.map(|(_, row)| row["follower_gain"].as_i64().unwrap_or(0)).sum();
         assert_eq!(gain, metrics.integer(&format!("/data/{id}/followers")), "{id}");
     }
 }
 
-async fn creators_agree(course: &Course, window: Window) {
+async fn check_creators(course: &Course, window: Window) {
     let gains = each(|counter| format!("{counter}_gain"));
     let sql = format!(
         "SELECT creator_id AS id, date, {gains} FROM creator_daily
@@ -184,8 +183,8 @@ async fn creators_agree(course: &Course, window: Window) {
     let levels = rows(&course.organization, &sql, window).await;
     for id in &course.ids.creators {
         let path = format!("/creators/{id}/analytics");
-        days_agree(course, &path, *id, &shown, window, false).await;
-        levels_agree(course, &path, *id, &levels, window).await;
+        check_days(course, &path, *id, &shown, window, false).await;
+        check_levels(course, &path, *id, &levels, window).await;
         let path = format!("/creators/{id}/analytics/timeseries?{}", query(window));
         for row in course.organization.get(&path).await.ok(200).list("/data") {
             let shown = shown.get(&(*id, parsed(&row["date"])));
@@ -197,7 +196,7 @@ async fn creators_agree(course: &Course, window: Window) {
     assert!(shown.keys().all(|(id, _)| course.ids.creators.contains(id)), "{shown:?}");
 }
 
-async fn organization_agrees(course: &Course, window: Window) {
+async fn check_organization(course: &Course, window: Window) {
     let sql =
         "SELECT date, platform, sum(view_gain) AS views, sum(play_gain) AS plays, sum(like_gain) AS likes,
             sum(comment_gain) AS comments, sum(share_gain) AS shares
@@ -208,7 +207,7 @@ async fn organization_agrees(course: &Course, window: Window) {
         WHERE org_id = {org:UUID} AND date <= {end:Date} GROUP BY platform";
     let levels = rows(&course.organization, sql, window).await;
     for platform in [None, Some(PLATFORMS[0]), Some(PLATFORMS[1])] {
-        let is_asked = |row: &&Value| platform.is_none_or(|platform| row["platform"] == platform);
+        let matches = |row: &&Value| platform.is_none_or(|platform| row["platform"] == platform);
         let filter = platform.map(|platform| format!("&platform={platform}")).unwrap_or_default();
         let path = format!("/analytics/timeseries?{}{filter}", query(window));
         let series = course.organization.get(&path).await.ok(200);
@@ -217,26 +216,26 @@ async fn organization_agrees(course: &Course, window: Window) {
         for figure in ["views", "plays", "likes", "comments", "shares"] {
             let gain = |row: &Value| row[figure].as_i64().unwrap_or(0);
             for row in series.list("/data") {
-                let of = shown.iter().filter(is_asked).filter(|shown| shown["date"] == row["date"]);
-                assert_eq!(json!(of.map(gain).sum::<i64>()), row[figure], "{figure} on {}", row["date"]);
+                let on_day = shown.iter().filter(matches).filter(|shown| shown["date"] == row["date"]);
+                assert_eq!(json!(on_day.map(gain).sum::<i64>()), row[figure], "{figure} on {}", row["date"]);
             }
-            let whole: i64 = shown.iter().filter(is_asked).map(gain).sum();
-            assert_eq!(whole, overview.integer(&format!("/data/{figure}/current")), "{figure}");
+            let total: i64 = shown.iter().filter(matches).map(gain).sum();
+            assert_eq!(total, overview.integer(&format!("/data/{figure}/current")), "{figure}");
         }
-        let followers = sum_of_known(levels.iter().filter(is_asked).map(|row| row["followers"].as_i64()));
+        let followers = sum_of_known(levels.iter().filter(matches).map(|row| row["followers"].as_i64()));
         assert_eq!(&json!(followers), overview.at("/data/followers/current"), "{path}");
     }
 }
 
-async fn followers_agree(course: &Course, window: Window) {
+async fn check_followers(course: &Course, window: Window) {
     let sql = "SELECT accounts.id AS id, date, follower_count, follower_gain
         FROM account_followers INNER JOIN accounts USING (org_id, subject_id)
         WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}";
     let shown = by_day(rows(&course.organization, sql, window).await);
     for (number, id) in course.ids.accounts.iter().enumerate() {
         let path = format!("/accounts/{id}/analytics?{}", query(window));
-        let answer = course.organization.get(&path).await.ok(200);
-        for row in answer.list("/data") {
+        let response = course.organization.get(&path).await.ok(200);
+        for row in response.list("/data") {
             let date: NaiveDate = parsed(&row["date"]);
             if let Some(shown) = shown.get(&(*id, date)) {
                 assert_eq!(shown["follower_count"], row["follower_count"], "{path} on {date}");
@@ -248,22 +247,22 @@ async fn followers_agree(course: &Course, window: Window) {
     let sql = "SELECT sum(latest) AS followers FROM (
             SELECT argMax(follower_count, date) AS latest FROM account_followers
             WHERE org_id = {org:UUID} AND date <= {end:Date} GROUP BY subject_id)";
-    let whole = rows(&course.organization, sql, window).await;
+    let total = rows(&course.organization, sql, window).await;
     let path = format!("/overview?{}", query(window));
     let overview = course.organization.get(&path).await.ok(200);
-    assert_eq!(&whole[0]["followers"], overview.at("/data/followers/current"), "{path}");
+    assert_eq!(&total[0]["followers"], overview.at("/data/followers/current"), "{path}");
 }
 
-/// Everything that the organization has, from the first day to the last.
-fn always() -> Window {
+/// A window with all possible history.
+fn all_time() -> Window {
     (NaiveDate::from_ymd_opt(1975, 1, 1).unwrap(), NaiveDate::from_ymd_opt(2144, 12, 31).unwrap())
 }
 
-async fn coverage_agrees(course: &Course) {
+async fn check_coverage(course: &Course) {
     let Course { organization, history, ids, .. } = course;
     let sql = "SELECT account_id AS id, date, platform, is_profile_observed, observed_at FROM coverage
         WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}";
-    let shown = by_day(rows(organization, sql, always()).await);
+    let shown = by_day(rows(organization, sql, all_time()).await);
     let mut observed = BTreeMap::new();
     for (account, id) in ids.accounts.iter().enumerate() {
         let profile = &history.accounts[account].followers;
@@ -288,14 +287,14 @@ async fn coverage_agrees(course: &Course) {
     assert_eq!(shown, observed);
 }
 
-async fn snapshots_agree(course: &Course) {
+async fn check_snapshots(course: &Course) {
     let columns = each(|counter| format!("{counter}_count"));
     let sql = format!(
         "SELECT videos.id AS id, date, observed_at, {columns}
          FROM video_snapshots INNER JOIN videos USING (org_id, video_id)
          WHERE org_id = {{org:UUID}} AND date BETWEEN {{start:Date}} AND {{end:Date}}"
     );
-    let shown = by_day(rows(&course.organization, &sql, always()).await);
+    let shown = by_day(rows(&course.organization, &sql, all_time()).await);
     let shown: BTreeMap<_, (DateTime<Utc>, Counts)> = shown
         .iter()
         .map(|(key, row)| {
@@ -310,18 +309,18 @@ async fn snapshots_agree(course: &Course) {
     assert_eq!(shown, observed);
 }
 
-/// Each record once, linked as it is.
-async fn dimensions_agree(course: &Course) {
+/// Checks that the views list each record once, with its current links.
+async fn check_dimensions(course: &Course) {
     let Course { organization, history, ids, .. } = course;
-    let asked = async |columns: &str, view: &str| -> BTreeMap<Uuid, Value> {
+    let fetch = async |columns: &str, view: &str| -> BTreeMap<Uuid, Value> {
         let sql = format!("SELECT id, {columns} FROM {view} WHERE org_id = {{org:UUID}}");
-        let rows = rows(organization, &sql, always()).await;
+        let rows = rows(organization, &sql, all_time()).await;
         let count = rows.len();
         let rows: BTreeMap<_, _> = rows.into_iter().map(|row| (parsed(&row["id"]), row)).collect();
         assert_eq!(rows.len(), count, "{view}");
         rows
     };
-    let accounts = asked("platform, username, creator_id, is_active", "accounts").await;
+    let accounts = fetch("platform, username, creator_id, is_active", "accounts").await;
     let expected = ids.accounts.iter().zip(&history.accounts).map(|(id, account)| {
         let creator = account.creator.map(|creator| ids.creators[creator]);
         (
@@ -333,10 +332,10 @@ async fn dimensions_agree(course: &Course) {
         )
     });
     assert_eq!(accounts, expected.collect());
-    let creators = asked("name", "creators").await;
+    let creators = fetch("name", "creators").await;
     let expected = ids.creators.iter().zip(&history.creators);
     assert_eq!(creators, expected.map(|(id, name)| (*id, json!({"id": id, "name": name}))).collect());
-    let videos = asked("video_id, account_id, platform, is_tracked", "videos").await;
+    let videos = fetch("video_id, account_id, platform, is_tracked", "videos").await;
     let expected = ids.videos.iter().zip(&history.videos).map(|((id, number), video)| {
         let account = video.account.map(|account| ids.accounts[account]);
         (

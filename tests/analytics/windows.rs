@@ -1,4 +1,4 @@
-//! Which days are meant: named periods, dates, lone dates, their limits, and everything that is refused.
+//! Time windows: named periods, dates, single dates, limits and validation errors.
 
 use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::model::History;
 use crate::harness::{Organization, Stack, TestApi};
 
-/// An organization with one of everything.
+/// An organization with a creator, an account and a video, and the paths of their daily rows.
 async fn tenant() -> (Organization, NaiveDate, [String; 3]) {
     let stack = Stack::shared();
     let organization = stack.organization().await;
@@ -31,7 +31,7 @@ fn window(meta: &Value) -> (&Value, &Value, &Value, &Value, &Value) {
 }
 
 #[tokio::test]
-async fn a_window_is_named_by_a_period_or_by_dates_and_always_echoed() {
+async fn window_is_set_by_period_or_dates_and_returned_in_meta() {
     let (organization, today, daily) = tenant().await;
     let ago = |days| today - Days::new(days);
     let ahead = today + Days::new(9);
@@ -58,18 +58,20 @@ async fn a_window_is_named_by_a_period_or_by_dates_and_always_echoed() {
                     date("9999-12-31"),
                 ),
             ] {
-                let answer = organization.get(&format!("{path}{query}")).await.ok(200);
+                let response = organization.get(&format!("{path}{query}")).await.ok(200);
                 let days = (end - start).num_days() + 1;
                 let complete = end.min(ago(1));
                 assert_eq!(
-                    window(answer.at("/meta")),
+                    window(response.at("/meta")),
                     (&json!(period), &json!(start), &json!(end), &json!(days), &json!(complete)),
                     "{path}{query}"
                 );
                 if path.ends_with("analytics") || path.ends_with("timeseries") {
-                    let dates: Vec<_> = answer.list("/data").iter().map(|row| row["date"].clone()).collect();
-                    let every: Vec<_> = start.iter_days().take(days as usize).map(|day| json!(day)).collect();
-                    assert_eq!(dates, every, "{path}{query}");
+                    let dates: Vec<_> =
+                        response.list("/data").iter().map(|row| row["date"].clone()).collect();
+                    let expected: Vec<_> =
+                        start.iter_days().take(days as usize).map(|day| json!(day)).collect();
+                    assert_eq!(dates, expected, "{path}{query}");
                 }
             }
         }
@@ -81,7 +83,7 @@ fn date(text: &str) -> NaiveDate {
 }
 
 #[tokio::test]
-async fn daily_rows_take_one_date_as_well() {
+async fn daily_rows_accept_a_single_date() {
     let (organization, today, daily) = tenant().await;
     for path in daily {
         for (query, start, end) in [
@@ -90,12 +92,12 @@ async fn daily_rows_take_one_date_as_well() {
             ("end_date=2026-01-10".to_owned(), date("2026-01-04"), date("2026-01-10")),
             ("end_date=1900-01-01".to_owned(), date("1899-12-26"), date("1900-01-01")),
         ] {
-            let answer = organization.get(&format!("{path}?{query}")).await.ok(200);
+            let response = organization.get(&format!("{path}?{query}")).await.ok(200);
             assert_eq!(
                 (
-                    answer.at("/meta/start_date"),
-                    answer.at("/meta/end_date"),
-                    answer.list("/data").len() as i64
+                    response.at("/meta/start_date"),
+                    response.at("/meta/end_date"),
+                    response.list("/data").len() as i64
                 ),
                 (&json!(start), &json!(end), (end - start).num_days() + 1),
                 "{query}"
@@ -104,32 +106,29 @@ async fn daily_rows_take_one_date_as_well() {
         for query in
             [format!("start_date={}", today + Days::new(1)), format!("start_date={}", today - Days::new(731))]
         {
-            let answer = organization.get(&format!("{path}?{query}")).await.problem(422, "VALIDATION_ERROR");
-            assert_eq!(answer.text("/errors/0/field"), "start_date", "{query}");
+            let response =
+                organization.get(&format!("{path}?{query}")).await.problem(422, "VALIDATION_ERROR");
+            assert_eq!(response.text("/errors/0/field"), "start_date", "{query}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_day_ends_at_midnight_in_utc() {
+async fn days_end_at_midnight_utc() {
     let (organization, today, daily) = tenant().await;
     for path in daily {
-        let gained = organization.get(&path).await.ok(200);
+        let response = organization.get(&path).await.ok(200);
         let days: Vec<_> =
-            gained.list("/data").iter().map(|row| row["view_count"].as_i64().unwrap()).collect();
-        assert_eq!(
-            days,
-            [0, 0, 0, 0, 0, 0, 2],
-            "what was known by the last second of yesterday is the baseline"
-        );
-        let whole = organization.get(&format!("{path}?include_today=false")).await.ok(200);
-        assert_eq!(whole.at("/meta/totals/view_count"), &json!(0));
-        assert_eq!(whole.text("/meta/data_as_of"), format!("{}T23:59:59Z", today - Days::new(1)));
+            response.list("/data").iter().map(|row| row["view_count"].as_i64().unwrap()).collect();
+        assert_eq!(days, [0, 0, 0, 0, 0, 0, 2], "the last observation of yesterday is the baseline");
+        let without_today = organization.get(&format!("{path}?include_today=false")).await.ok(200);
+        assert_eq!(without_today.at("/meta/totals/view_count"), &json!(0));
+        assert_eq!(without_today.text("/meta/data_as_of"), format!("{}T23:59:59Z", today - Days::new(1)));
     }
 }
 
 #[tokio::test]
-async fn counters_are_carried_into_days_that_no_store_can_hold() {
+async fn counters_carry_over_to_dates_outside_the_storage_range() {
     let (organization, _, [video, account, _]) = tenant().await;
     for path in [video, account] {
         let far = organization.get(&format!("{path}?values=cumulative&end_date=9999-12-31")).await.ok(200);
@@ -144,7 +143,7 @@ async fn counters_are_carried_into_days_that_no_store_can_hold() {
 }
 
 #[tokio::test]
-async fn what_a_window_may_not_be_is_told_field_by_field() {
+async fn invalid_windows_name_the_fields() {
     let api = TestApi::start().await;
     let id = Uuid::now_v7();
     let daily = ["videos", "accounts", "creators"].map(|noun| format!("/v2/{noun}/{id}/analytics?"));

@@ -1,5 +1,5 @@
-//! `tidemark verify` and `tidemark rebuild`: a rollup that was damaged by hand is named exactly and mended, and requests
-//! see nothing of a rebuild.
+//! `tidemark verify` and `tidemark rebuild`: damage to the rollup is reported and repaired, and requests return the same
+//! data during a rebuild.
 
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,14 +24,15 @@ async fn run(organization: &Organization, arguments: &[&str]) -> Output {
     tokio::task::spawn_blocking(move || command.output().expect("tidemark runs")).await.unwrap()
 }
 
-fn told(output: &Output) -> (Option<i32>, Vec<String>) {
+/// The exit code and the lines of a command without error output.
+fn exit_and_lines(output: &Output) -> (Option<i32>, Vec<String>) {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     (output.status.code(), text.lines().map(str::to_owned).collect())
 }
 
-/// An account with a post and one that is tracked on its own, observed from the second to the sixth of March.
-fn small() -> History {
+/// An account with a post and an individually tracked post, observed from 2 to 6 March.
+fn small_history() -> History {
     let noon = |number: u32| {
         let day = NaiveDate::from_ymd_opt(2026, 3, number).unwrap();
         day.and_hms_opt(12, 0, 0).unwrap().and_utc()
@@ -40,8 +41,9 @@ fn small() -> History {
     let mut history = History::default();
     let account = history.account("instagram", "ann", None);
     history.follow(account, noon(2), Some(100));
-    for (kind, first) in [(Some(account), 40), (None, 7)] {
-        let video = history.video("instagram", kind, kind.is_none(), NaiveDate::from_ymd_opt(2026, 3, 3));
+    for (account, first) in [(Some(account), 40), (None, 7)] {
+        let video =
+            history.video("instagram", account, account.is_none(), NaiveDate::from_ymd_opt(2026, 3, 3));
         for number in 3..7 {
             history.observe(video, noon(number), views(first + 10 * i64::from(number - 3)));
         }
@@ -49,6 +51,7 @@ fn small() -> History {
     history
 }
 
+/// Writes changed copies of the organization's rollup rows.
 async fn damage(organization: &Organization, replaced: &str, condition: &str) {
     let statement = format!(
         "insert into account_daily select * replace({replaced})
@@ -58,63 +61,63 @@ async fn damage(organization: &Organization, replaced: &str, condition: &str) {
     clickhouse.query_raw(&statement).param("org", organization.id).execute().await.unwrap();
 }
 
-/// The figures of a window around March that nobody asked for before: what is kept of answers knows nothing of damage.
+/// The figures of a window around March, a new one on every call: cached responses would hide the damage.
 async fn overview(organization: &Organization) -> Value {
-    static ASKED: AtomicU64 = AtomicU64::new(0);
-    let asked = ASKED.fetch_add(1, Ordering::Relaxed);
-    let start = NaiveDate::from_ymd_opt(2026, 3, 1).unwrap() - Days::new(asked % 300);
-    let end = NaiveDate::from_ymd_opt(2026, 3, 31).unwrap() + Days::new(asked / 300 % 200);
-    let answer = organization.get(&format!("/overview?start_date={start}&end_date={end}")).await.ok(200);
-    answer.at("/data").clone()
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let start = NaiveDate::from_ymd_opt(2026, 3, 1).unwrap() - Days::new(call % 300);
+    let end = NaiveDate::from_ymd_opt(2026, 3, 31).unwrap() + Days::new(call / 300 % 200);
+    let response = organization.get(&format!("/overview?start_date={start}&end_date={end}")).await.ok(200);
+    response.at("/data").clone()
 }
 
 #[tokio::test]
-async fn a_damaged_rollup_is_named_day_by_day_and_mended() {
+async fn damaged_rollup_is_reported_by_day_and_repaired() {
     let organization = Stack::shared().organization().await;
-    let ids = small().load(&organization).await;
-    let whole = overview(&organization).await;
-    assert_eq!(whole["views"]["current"], json!(40 + 30 + 37));
-    assert_eq!(told(&run(&organization, &["verify"]).await), (Some(0), vec![]));
+    let ids = small_history().load(&organization).await;
+    let intact = overview(&organization).await;
+    assert_eq!(intact["views"]["current"], json!(40 + 30 + 37));
+    assert_eq!(exit_and_lines(&run(&organization, &["verify"]).await), (Some(0), vec![]));
 
-    let (account, alone) = (ids.accounts[0], ids.videos[1]);
-    let of_account = "platform = 'instagram' and follower_gain is not null";
-    let more = "version + 1 as version";
+    let (account, individual) = (ids.accounts[0], ids.videos[1]);
+    let account_rows = "platform = 'instagram' and follower_gain is not null";
+    let newer = "version + 1 as version";
     damage(
         &organization,
-        &format!("view_gain + 1 as view_gain, {more}"),
-        &format!("date = '2026-03-03' and {of_account}"),
+        &format!("view_gain + 1 as view_gain, {newer}"),
+        &format!("date = '2026-03-03' and {account_rows}"),
     )
     .await;
     damage(
         &organization,
-        &format!("1 as is_deleted, {more}"),
-        &format!("date = '2026-03-04' and {of_account}"),
+        &format!("1 as is_deleted, {newer}"),
+        &format!("date = '2026-03-04' and {account_rows}"),
     )
     .await;
     damage(
         &organization,
-        &format!("toDate('2026-03-20') as date, {more}"),
-        &format!("date = '2026-03-05' and {of_account}"),
+        &format!("toDate('2026-03-20') as date, {newer}"),
+        &format!("date = '2026-03-05' and {account_rows}"),
     )
     .await;
-    // No delivery can have this number.
+    // Higher than the version of any delivery.
     let highest = "18446744073709551615 as version";
     damage(
         &organization,
         &format!("view_base + 5 as view_base, {highest}"),
-        &format!("subject_id = {}", alone.1),
+        &format!("subject_id = {}", individual.1),
     )
     .await;
-    // The table that joins names.
+    // The dimension table with the usernames.
     let statement =
         "insert into accounts select * replace('bob' as username, version + 1 as version) from accounts final
                      where org_id = {org:UUID}";
     let clickhouse = &organization.stack.databases.clickhouse;
     clickhouse.query_raw(statement).param("org", organization.id).execute().await.unwrap();
 
-    let (status, mut lines) = told(&run(&organization, &["verify"]).await);
+    let (status, mut lines) = exit_and_lines(&run(&organization, &["verify"]).await);
     lines.sort();
-    let (ann, video) = (format!("account {account} (@ann on instagram)"), format!("video {}", alone.0));
+    let (ann, video) = (format!("account {account} (@ann on instagram)"), format!("video {}", individual.0));
     let mut expected = vec![
         format!("{ann}: username is bob in the table accounts of ClickHouse, ann in Postgres"),
         format!("{ann}, 2026-03-03: view_gain is 41 in the rollup, 40 by the snapshots"),
@@ -146,28 +149,31 @@ async fn a_damaged_rollup_is_named_day_by_day_and_mended() {
     let output = run(&organization, &["rebuild", "--json"]).await;
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), summary), (Some(0), json!({"organizations": 1, "subjects": 2})));
-    assert_eq!(told(&run(&organization, &["verify"]).await), (Some(0), vec![]));
-    assert_eq!(overview(&organization).await, whole);
+    assert_eq!(exit_and_lines(&run(&organization, &["verify"]).await), (Some(0), vec![]));
+    assert_eq!(overview(&organization).await, intact);
 }
 
 #[tokio::test]
-async fn an_organization_that_is_not_there_is_told_in_a_sentence() {
+async fn unknown_organization_is_an_error_message() {
     let mut organization = Stack::shared().organization().await;
     organization.id = uuid::Uuid::now_v7();
     for name in ["verify", "rebuild"] {
         let output = run(&organization, &[name]).await;
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.starts_with("error: no such organization: see `tidemark org list`"), "{name}: {told}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            message.starts_with("error: no such organization: see `tidemark org list`"),
+            "{name}: {message}"
+        );
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{name}");
     }
 }
 
-/// The rollup of what Postgres does not know is in no total afterwards; its facts stay.
+/// A rebuild removes subjects missing in Postgres from the rollup and leaves their snapshots.
 #[tokio::test]
-async fn what_postgres_does_not_know_is_named_and_leaves_the_rollup() {
+async fn subject_missing_in_postgres_is_reported_and_removed() {
     let organization = Stack::shared().organization().await;
-    let ids = small().load(&organization).await;
-    let whole = overview(&organization).await;
+    let ids = small_history().load(&organization).await;
+    let intact = overview(&organization).await;
     let (clickhouse, stray) =
         (&organization.stack.databases.clickhouse, 9_000_000_000_000_i64 + ids.videos[0].1);
     for table in ["video_snapshots", "account_daily"] {
@@ -178,27 +184,27 @@ async fn what_postgres_does_not_know_is_named_and_leaves_the_rollup() {
         );
         clickhouse.query_raw(&statement).param("org", organization.id).execute().await.unwrap();
     }
-    assert_ne!(overview(&organization).await, whole);
+    assert_ne!(overview(&organization).await, intact);
     let stores = &organization.stack.databases;
     let report = verify::verify(stores, organization.id, false).await.unwrap();
     let texts: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();
     let name = format!("subject {stray}, which Postgres does not know");
     assert!(texts.iter().all(|text| text.starts_with(&name)) && texts.len() == 6, "{texts:#?}");
     rebuild::rebuild(stores, &[organization.id], false).await.unwrap();
-    assert_eq!(overview(&organization).await, whole);
+    assert_eq!(overview(&organization).await, intact);
     let report = verify::verify(stores, organization.id, false).await.unwrap();
-    let left: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();
-    let place =
+    let remaining: Vec<_> = report.differences.iter().map(|found| found.text.as_str()).collect();
+    let expected =
         format!("{name}: has 4 snapshots of video number {}, which does not belong to it", ids.videos[0].1);
-    assert_eq!(left, [place]);
+    assert_eq!(remaining, [expected]);
 }
 
 #[tokio::test]
-async fn requests_see_nothing_of_a_rebuild_and_one_that_is_killed_does_no_harm() {
-    let key = NewKey { rate_limit: Some(1_000_000), ..NewKey::named("often") };
+async fn rebuild_does_not_change_responses_even_if_killed() {
+    let key = NewKey { rate_limit: Some(1_000_000), ..NewKey::named("unlimited") };
     let organization = Stack::shared().organization_with(OrganizationChange::default(), key).await;
-    small().load(&organization).await;
-    let whole = overview(&organization).await;
+    small_history().load(&organization).await;
+    let intact = overview(&organization).await;
     let stores = organization.stack.databases.clone();
     let rebuilding = {
         let (stores, id) = (stores.clone(), organization.id);
@@ -208,10 +214,10 @@ async fn requests_see_nothing_of_a_rebuild_and_one_that_is_killed_does_no_harm()
             }
         })
     };
-    let mut looks = 0;
-    while !rebuilding.is_finished() || looks == 0 {
-        assert_eq!(overview(&organization).await, whole);
-        looks += 1;
+    let mut requests = 0;
+    while !rebuilding.is_finished() || requests == 0 {
+        assert_eq!(overview(&organization).await, intact);
+        requests += 1;
     }
     rebuilding.await.unwrap();
 
@@ -221,7 +227,7 @@ async fn requests_see_nothing_of_a_rebuild_and_one_that_is_killed_does_no_harm()
         .fetch_one(&stores.pg)
         .await
         .unwrap();
-    wait_until("the rebuild has begun", || async {
+    wait_until("the rebuild writes to the outbox", || async {
         sqlx::query_scalar::<_, bool>(
             "select exists (select from outbox where organization_id = $1 and position > $2)",
         )
@@ -233,10 +239,10 @@ async fn requests_see_nothing_of_a_rebuild_and_one_that_is_killed_does_no_harm()
         .then_some(())
     })
     .await;
-    // It may have ended already.
+    // It may have exited already.
     let _ = child.kill();
     child.wait().unwrap();
     organization.wait_applied().await;
-    assert_eq!(overview(&organization).await, whole);
+    assert_eq!(overview(&organization).await, intact);
     assert_eq!(verify::verify(&stores, organization.id, false).await.unwrap().differences, []);
 }
