@@ -280,6 +280,9 @@ async fn deleted_data_is_erased_within_a_day() {
     for text in texts {
         assert!(!tables_with_text(&stores, text).await.is_empty(), "{text}");
     }
+    // Changes made while the index was built are applied again, so their documents wait for a purge too.
+    stores.wait_applied(tenant.id).await;
+    let replaced = index.current().deleted_count().await.unwrap();
     delete_account(stores.pg(), tenant.id, tenant.accounts[0]).await;
     others.delete(&stores, tenant.id).await;
     stores.wait_applied(tenant.id).await;
@@ -287,6 +290,8 @@ async fn deleted_data_is_erased_within_a_day() {
     assert!(count_rows(&stores, &gone).await.iter().all(|rows| *rows > 0), "hidden, but present");
     // The account, the creator and the video are no longer found, but still in the index files.
     wait_until("the index is up to date", || async { (index.document_count() == 21).then_some(()) }).await;
+    // Fewer if the rewrite at the start of the follower runs only now.
+    assert!(index.current().deleted_count().await.unwrap() <= replaced + 3);
     sandbox.world.advance(24.0).unwrap();
     wait_for_purge(3).await;
     wait_until("ClickHouse contains no deleted rows", || async {
