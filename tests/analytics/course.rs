@@ -148,14 +148,7 @@ impl Course {
             Step::DeleteVideo { video } => self.delete_video(*video).await,
             Step::DeleteCreator { creator } => {
                 if self.ids.creators.len() > *creator {
-                    let id = self.ids.creators.remove(*creator);
-                    self.organization.delete(&format!("/creators/{id}")).await.ok(204);
-                    self.history.creators.remove(*creator);
-                    for account in &mut self.history.accounts {
-                        account.creator = account.creator.filter(|linked| linked != creator);
-                        account.creator =
-                            account.creator.map(|linked| linked - usize::from(linked > *creator));
-                    }
+                    self.delete_creator(*creator).await;
                 }
             }
             // A source returns current data, never data before the retention period.
@@ -184,6 +177,16 @@ impl Course {
             self.history.videos.iter().map(|video| video.external_id.clone()).collect();
         self.revealed.retain(|video| existing.contains(&external_id(*video)));
         is_settled
+    }
+
+    async fn delete_creator(&mut self, creator: usize) {
+        let id = self.ids.creators.remove(creator);
+        self.organization.delete(&format!("/creators/{id}")).await.ok(204);
+        self.history.creators.remove(creator);
+        for account in &mut self.history.accounts {
+            account.creator = account.creator.filter(|linked| *linked != creator);
+            account.creator = account.creator.map(|linked| linked - usize::from(linked > creator));
+        }
     }
 
     async fn patch(&self, account: usize, body: Value) {

@@ -1,6 +1,7 @@
 //! The statements on an engine that is configured as a cluster.
 
 use chrono::{TimeDelta, Utc};
+use clickhouse::Client;
 use tidemark::rollup::{rebuild, verify};
 use tidemark::store::clickhouse::client;
 use tidemark::store::clickhouse::cluster::{Layout, TABLES};
@@ -89,15 +90,7 @@ async fn cluster_of_one_node_agrees_with_a_single_server() {
     relay.stop().await;
     assert_eq!(stores.clickhouse_state(tenant.id).await, state);
 
-    let copied = node.database(&format!("{name}_copied"), "one").await;
-    for table in TABLES.iter().filter(|table| !["relay_position", "schema_migrations"].contains(&table.name))
-    {
-        let copy = format!("INSERT INTO {0} SELECT * FROM {name}.{0}", table.name);
-        copied.query_raw(&copy).execute().await.unwrap();
-    }
-    let position = format!("INSERT INTO relay_position (relay, delivery) VALUES ('outbox', {copied_from})");
-    copied.query_raw(&position).execute().await.unwrap();
-    stores.databases.clickhouse = copied;
+    stores.databases.clickhouse = copy_history(&node, &name, copied_from).await;
     assert_eq!(stores.last_delivery().await, copied_from);
     let relay = stores.start_relay();
     wait_until("later deliveries are replayed", async || {
@@ -121,13 +114,33 @@ async fn cluster_of_one_node_agrees_with_a_single_server() {
     assert!(report.snapshots > 20, "{report:?}");
     relay.stop().await;
 
-    // Each shard compacts older history. Deleting the rest needs several nodes.
+    assert_older_history_is_compacted(&stores, tenant.id).await;
+    assert_rows_are_on_the_shard(&stores.databases.clickhouse).await;
+    drop((single, replayed));
+    node.spawned.stop().await.unwrap();
+}
+
+/// Copies a database to a cluster of one node as docs/growing.md says, with the delivery up to which it was copied.
+async fn copy_history(node: &Node, name: &str, delivery: i64) -> Client {
+    let copied = node.database(&format!("{name}_copied"), "one").await;
+    for table in TABLES.iter().filter(|table| !["relay_position", "schema_migrations"].contains(&table.name))
+    {
+        let copy = format!("INSERT INTO {0} SELECT * FROM {name}.{0}", table.name);
+        copied.query_raw(&copy).execute().await.unwrap();
+    }
+    let position = format!("INSERT INTO relay_position (relay, delivery) VALUES ('outbox', {delivery})");
+    copied.query_raw(&position).execute().await.unwrap();
+    copied
+}
+
+/// Each shard compacts older history. Deleting the rest needs several nodes.
+async fn assert_older_history_is_compacted(stores: &IsolatedStores, organization: Uuid) {
     sqlx::query("update organizations set history_since = current_date - 2, history_since_set_at = now() where id = $1")
-        .bind(tenant.id)
+        .bind(organization)
         .execute(stores.pg())
         .await
         .unwrap();
-    let [cutoff] = &retention::fetch_cutoffs(stores.pg(), Some(tenant.id)).await.unwrap()[..] else {
+    let [cutoff] = &retention::fetch_cutoffs(stores.pg(), Some(organization)).await.unwrap()[..] else {
         unreachable!()
     };
     let client = &stores.databases.clickhouse;
@@ -145,17 +158,16 @@ async fn cluster_of_one_node_agrees_with_a_single_server() {
             .unwrap(),
     );
     assert!(cleared == first && cleared > 5, "{cleared} of {first}");
+}
 
-    // Rows are only in the tables of the shard.
+async fn assert_rows_are_on_the_shard(client: &Client) {
     let statement =
         "SELECT countIf(name LIKE '%_local' AND total_rows > 0), countIf(engine = 'Distributed'), count()
                      FROM system.tables WHERE database = currentDatabase()";
     let (with_rows, distributed, all): (u64, u64, u64) =
-        stores.databases.clickhouse.query_raw(statement).fetch_one().await.unwrap();
+        client.query_raw(statement).fetch_one().await.unwrap();
     // The tables of creators, account snapshots and migrations are empty.
     assert_eq!((with_rows, distributed, all), (5, 8, 16));
-    drop((single, replayed));
-    node.spawned.stop().await.unwrap();
 }
 
 #[tokio::test]
