@@ -131,7 +131,7 @@ struct OpenConnections {
 struct Connection {
     ctrl: ConnCtrl,
     activity: Arc<Activity>,
-    /// When it was told to close.
+    /// When its graceful close began.
     closing_since: Option<Instant>,
 }
 

@@ -22,8 +22,8 @@ use crate::store::tracking::source_pauses::{self, SourcePause};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(15);
-/// How long a statement that leases targets may run after the process was asked to stop. What it leases later stays
-/// leased until the lease expires.
+/// How long a statement that leases targets may run during shutdown. Targets leased later stay leased until the
+/// lease expires.
 const LEASE_GRACE: Duration = Duration::from_secs(3);
 
 impl Tracker {
@@ -57,7 +57,7 @@ impl Tracker {
             let has_free_slots = if stop.is_cancelled() {
                 false
             } else {
-                // Asked to stop meanwhile, `poll` releases what it leases.
+                // During shutdown `poll` releases what it leases.
                 tokio::select! {
                     has_free_slots = scheduler.poll(&stop) => has_free_slots,
                     () = lease_grace_is_over => false,

@@ -12,7 +12,7 @@ use crate::model::platform::Platform;
 use crate::platforms::Sources;
 use crate::platforms::source::SourceError;
 
-/// How long scrapes may run after the process was asked to stop, unless configured.
+/// How long scrapes may run during shutdown, unless configured.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 /// A kind of failure of a platform is logged once per interval.
 const LOG_INTERVAL: Duration = Duration::from_secs(3600);
@@ -32,7 +32,7 @@ pub struct Tracker {
     pub sources: Arc<Sources>,
     /// Identifies the process as the owner of leases.
     pub owner: Uuid,
-    /// How long scrapes may run after the process was asked to stop.
+    /// How long scrapes may run during shutdown.
     pub shutdown_grace: Duration,
     last_logged: Arc<Mutex<HashMap<(Platform, FailureKind), Instant>>>,
 }

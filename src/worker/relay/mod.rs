@@ -27,7 +27,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The most bytes of encoded events in one delivery, a few hundred thousand snapshots.
 const MAX_DELIVERY_BYTES: i64 = 4 << 20;
-/// How long the relay may deliver what is left after it was asked to stop.
+/// How long the relay may deliver the rest of the outbox during shutdown.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 const PRUNE_INTERVAL: Duration = Duration::from_secs(600);
 

@@ -1,4 +1,4 @@
-//! A tokenizer for ClickHouse's SQL, as far as table names have to be told apart from comments, literals and columns.
+//! A tokenizer for ClickHouse's SQL, as far as needed to distinguish table names from comments, literals and columns.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
