@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS video_snapshots
     ig_play_count  Nullable(Int64) COMMENT 'Plays on Instagram alone, cumulative; null = not reported that day' CODEC(T64, LZ4),
     fb_play_count  Nullable(Int64) COMMENT 'Plays of the Facebook cross-post, cumulative; null = not reported that day' CODEC(T64, LZ4),
     fb_like_count  Nullable(Int64) COMMENT 'Likes of the Facebook cross-post, cumulative; null = not reported that day' CODEC(T64, LZ4),
+    counters       Array(Nullable(Int64)) ALIAS [view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count, fb_like_count] COMMENT 'All counters; new ones come last',
     is_deleted     UInt8 DEFAULT 0 COMMENT '1 = tombstone: removed, or moved to another subject' CODEC(LZ4)
 )
 ENGINE = ReplacingMergeTree(observed_at, is_deleted)

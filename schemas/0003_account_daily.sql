@@ -28,6 +28,8 @@ CREATE TABLE IF NOT EXISTS account_daily
     fb_play_base  Int64 COMMENT 'Baselines of fb_play_count: first known values that count as no gain, on the day they appeared' CODEC(T64, LZ4),
     fb_like_base  Int64 COMMENT 'Baselines of fb_like_count: first known values that count as no gain, on the day they appeared' CODEC(T64, LZ4),
     follower_base Int64 COMMENT 'Baselines of follower_count: first known values that count as no gain, on the day they appeared' CODEC(T64, LZ4),
+    gains         Array(Nullable(Int64)) ALIAS [view_gain, like_gain, comment_gain, share_gain, saved_gain, play_gain, ig_play_gain, fb_play_gain, fb_like_gain] COMMENT 'Gains of all counters of videos; new ones come last',
+    bases         Array(Int64) ALIAS [view_base, like_base, comment_base, share_base, saved_base, play_base, ig_play_base, fb_play_base, fb_like_base] COMMENT 'Baselines of all counters of videos; new ones come last',
     observed_at   DateTime64(6, 'UTC') COMMENT 'Time of the latest observation of the day, of the account or any of its videos' CODEC(LZ4),
     digest        UInt64 COMMENT 'Hash of the columns above, by which a recompute finds the days that changed' CODEC(LZ4),
     version       UInt64 COMMENT 'Number of the delivery that computed the row; the highest wins, the last inserted of equal ones' CODEC(Delta, LZ4),

@@ -375,9 +375,10 @@ def check(h, engine):
     rows = engine.rows("subject_daily", org=org, subjects=chosen, **dates)
     expect_equal("days of subject_daily", [row["day"] for row in rows], [str(on) for on in window])
     for row, on in zip(rows, window):
-        expect_equal(f"subject_daily gains on {on} of {chosen}", row["gains"],
-             [sum(h.subject_gain(s, c, on, on) for s in chosen) for c in ALL])
-        expect_equal(f"subject_daily counts on {on} of {chosen}", row["counts"], [h.level(chosen, c, on) for c in ALL])
+        expect_equal(f"subject_daily gains on {on} of {chosen}", row["gains"] or [0] * len(ALL),
+             [sum(h.subject_gain(s, c, on, on) for s in chosen) for c in ["follower", *VIDEO]])
+        expect_equal(f"subject_daily counts on {on} of {chosen}", row["counts"] or [None] * len(ALL),
+             [h.level(chosen, c, on) for c in ["follower", *VIDEO]])
         expect_equal("as_of", row["as_of"], h.as_of(chosen, date.min, on) or NEVER)
 
     check_scopes(h, engine, chosen, first, last)

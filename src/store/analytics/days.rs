@@ -99,7 +99,7 @@ fn video_days(video: VideoSnapshots<'_>, window: Window) -> Vec<HistoryDay> {
 struct DayRow {
     #[serde(with = "clickhouse::serde::chrono::date")]
     day: NaiveDate,
-    /// In the order of [`Counters::NAMES`], followers last.
+    /// Followers, then the order of [`Counters::NAMES`]. A newer schema may have more, an older one fewer.
     gains: Vec<i64>,
     counts: Vec<Option<i64>>,
     #[serde(with = "clickhouse::serde::chrono::datetime64::micros")]
@@ -123,12 +123,13 @@ pub async fn fetch_subjects(
 fn sum_days(rows: Vec<DayRow>, window: Window) -> Vec<HistoryDay> {
     let mut sums: BTreeMap<NaiveDate, HistoryDay> = BTreeMap::new();
     for row in rows {
-        let (gain, count) = (|n| row.gains.get(n).copied(), |n| row.counts.get(n).copied().flatten());
+        let gain = |n: usize| row.gains.get(n + 1).copied();
+        let count = |n: usize| row.counts.get(n).copied().flatten();
         let day = sums.entry(row.day).or_insert_with(|| HistoryDay::empty(row.day));
         let counts = day.counts.to_array();
         day.gains = std::array::from_fn(|n| day.gains[n] + gain(n).unwrap_or_default());
-        day.counts = Counters::from_array(std::array::from_fn(|n| sum_known(counts[n], count(n))));
-        day.followers = sum_known(day.followers, count(COUNTERS));
+        day.counts = Counters::from_array(std::array::from_fn(|n| sum_known(counts[n], count(n + 1))));
+        day.followers = sum_known(day.followers, count(0));
     }
     let days = window.iter_days().map(|date| match sums.get(&clamp_day(date)) {
         Some(day) => HistoryDay { date, ..*day },

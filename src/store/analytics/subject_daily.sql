@@ -1,11 +1,7 @@
 -- Some subjects together: gains of each day of a window, and counts at its end (sums of the last known values, null = none
--- yet), ascending. Counters are view, like, comment, share, saved, play, ig_play, fb_play, fb_like, follower. `as_of` is the
--- latest observation up to the day, 1970-01-01 without any.
-SELECT
-    day,
-    arrayMap(gain -> ifNull(gain, 0), arrayResize(day_gains, 10, NULL)) AS gains,
-    arrayResize(day_counts, 10, NULL) AS counts,
-    day_as_of AS as_of
+-- yet), ascending. The arrays have followers and then the counters of videos; they are empty without an observation, on the
+-- day (gains) or up to it (counts). `as_of` is the latest observation up to the day, 1970-01-01 without any.
+SELECT day, arrayMap(gain -> ifNull(gain, 0), day_gains) AS gains, day_counts AS counts, day_as_of AS as_of
 FROM
 (
     SELECT
@@ -18,15 +14,8 @@ FROM
         -- All days before the window become one row on the day before it.
         SELECT
             greatest(date, {start:Date} - 1) AS day,
-            sumForEach([
-                view_gain, like_gain, comment_gain, share_gain, saved_gain, play_gain, ig_play_gain, fb_play_gain,
-                fb_like_gain, follower_gain
-            ]) AS sums,
-            sumForEach([
-                view_gain + view_base, like_gain + like_base, comment_gain + comment_base, share_gain + share_base,
-                saved_gain + saved_base, play_gain + play_base, ig_play_gain + ig_play_base,
-                fb_play_gain + fb_play_base, fb_like_gain + fb_like_base, follower_gain + follower_base
-            ]) AS steps,
+            sumForEach(arrayConcat([follower_gain], gains)) AS sums,
+            arrayMap((gain, base) -> gain + base, sums, sumForEach(arrayConcat([follower_base], bases))) AS steps,
             max(observed_at) AS latest
         FROM account_daily FINAL
         WHERE org_id = {org:UUID} AND date <= {end:Date} AND subject_id IN {subjects:Array(UInt64)}

@@ -4,21 +4,13 @@
 --
 -- moves  (organization, old subject, old video, new subject, new video); none is both old and new in one run
 INSERT INTO video_snapshots
-(
-    org_id, subject_id, video_id, date, observed_at,
-    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count,
-    fb_like_count
-)
 WITH
     moves AS
     (
         SELECT move.1 AS org_id, move.2 AS subject_id, move.3 AS video_id, move.4 AS to_subject, move.5 AS to_video
         FROM (SELECT arrayJoin({moves:Array(Tuple(UUID, UInt64, UInt64, UInt64, UInt64))}) AS move)
     )
-SELECT
-    org_id, to_subject, to_video, date, observed_at,
-    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count, fb_play_count,
-    fb_like_count
+SELECT snapshots.* REPLACE (to_subject AS subject_id, to_video AS video_id)
 FROM
 (
     SELECT * FROM video_snapshots FINAL

@@ -39,17 +39,8 @@ WITH
             org_id, subject_id, video_id, date, observed_at, counters,
             arrayResize(anyLastForEach(counters) OVER earlier, 9, NULL) AS known,
             count() OVER earlier = 0 AS is_first
-        FROM
-        (
-            SELECT
-                org_id, subject_id, video_id, date, observed_at,
-                [
-                    view_count, like_count, comment_count, share_count, saved_count, play_count, ig_play_count,
-                    fb_play_count, fb_like_count
-                ] AS counters
-            FROM video_snapshots FINAL
-            WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
-        )
+        FROM video_snapshots FINAL
+        WHERE (org_id, subject_id) IN {subjects:Array(Tuple(UUID, UInt64))}
         WINDOW earlier AS
             (PARTITION BY org_id, subject_id, video_id ORDER BY date ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
     ),
