@@ -9,26 +9,31 @@ use crate::harness::{Organization, Response};
 /// Maximum ids of a GET.
 const BATCH: usize = 100;
 
-pub fn query((start, end): (NaiveDate, NaiveDate)) -> String {
+pub fn window_query((start, end): (NaiveDate, NaiveDate)) -> String {
     format!("start_date={start}&end_date={end}")
 }
 
-pub fn list(ids: impl IntoIterator<Item = impl ToString>) -> String {
+pub fn join_ids(ids: impl IntoIterator<Item = impl ToString>) -> String {
     ids.into_iter().map(|id| id.to_string()).collect::<Vec<_>>().join(",")
 }
 
-pub fn all<T>(things: &[T]) -> Vec<usize> {
+pub fn indices<T>(things: &[T]) -> Vec<usize> {
     (0..things.len()).collect()
 }
 
-pub async fn same(organization: &Organization, path: &str, data: Value, data_as_of: Value) -> Response {
+pub async fn assert_data(
+    organization: &Organization,
+    path: &str,
+    data: Value,
+    data_as_of: Value,
+) -> Response {
     let response = organization.get(path).await.ok(200);
     assert_eq!(response.at("/data"), &data, "{path}");
-    assert_eq!(instant(response.at("/meta/data_as_of")), instant(&data_as_of), "{path}");
+    assert_eq!(parse_time(response.at("/meta/data_as_of")), parse_time(&data_as_of), "{path}");
     response
 }
 
-pub fn instant(value: &Value) -> Option<chrono::DateTime<chrono::Utc>> {
+pub fn parse_time(value: &Value) -> Option<chrono::DateTime<chrono::Utc>> {
     value.as_str().map(|text| text.parse().unwrap())
 }
 
@@ -39,7 +44,7 @@ pub async fn batches_agree(
     window: (NaiveDate, NaiveDate),
 ) {
     let (start, end) = window;
-    let (accounts, videos) = (all(&h.accounts), all(&h.videos));
+    let (accounts, videos) = (indices(&h.accounts), indices(&h.videos));
     let data: Map<_, _> = accounts
         .iter()
         .map(|account| {
@@ -51,38 +56,38 @@ pub async fn batches_agree(
     let on_accounts: Vec<_> =
         videos.iter().copied().filter(|video| h.videos[*video].account.is_some()).collect();
     let as_of = h.as_of(&accounts, &on_accounts, end);
-    let path = format!("/accounts/metrics?account_ids={}&{}", list(&ids.accounts), query(window));
-    same(organization, &path, json!(data), as_of).await;
+    let path = format!("/accounts/metrics?account_ids={}&{}", join_ids(&ids.accounts), window_query(window));
+    assert_data(organization, &path, json!(data), as_of).await;
 
     let totals = |video: &usize| figures(h.gains(&[*video], start, end));
     for batch in videos.chunks(BATCH) {
         let data: Map<_, _> =
             batch.iter().map(|video| (ids.videos[*video].0.to_string(), totals(video))).collect();
-        let listed = list(batch.iter().map(|video| ids.videos[*video].0));
-        let path = format!("/videos/metrics?video_ids={listed}&{}", query(window));
-        same(organization, &path, json!(data), h.as_of(&[], batch, end)).await;
+        let listed = join_ids(batch.iter().map(|video| ids.videos[*video].0));
+        let path = format!("/videos/metrics?video_ids={listed}&{}", window_query(window));
+        assert_data(organization, &path, json!(data), h.as_of(&[], batch, end)).await;
     }
     for batch in on_accounts.chunks(BATCH) {
         let data: Map<_, _> =
             batch.iter().map(|video| (ids.videos[*video].1.to_string(), totals(video))).collect();
-        let mut path = format!("/account-videos/metrics?{}", query(window));
+        let mut path = format!("/account-videos/metrics?{}", window_query(window));
         for (platform, parameter) in PLATFORMS.into_iter().zip(["instagram_post_ids", "tiktok_video_ids"]) {
             let on_platform: Vec<_> =
                 batch.iter().filter(|video| h.videos[**video].platform == platform).collect();
             if !on_platform.is_empty() {
                 path += &format!(
                     "&{parameter}={}",
-                    list(on_platform.into_iter().map(|video| ids.videos[*video].1))
+                    join_ids(on_platform.into_iter().map(|video| ids.videos[*video].1))
                 );
             }
         }
-        same(organization, &path, json!(data), h.as_of(&[], batch, end)).await;
+        assert_data(organization, &path, json!(data), h.as_of(&[], batch, end)).await;
     }
 }
 
 pub async fn deltas_agree(organization: &Organization, h: &History, ids: &Ids, today: NaiveDate) {
     let windows = [1, 7, 14, 30, 365];
-    for videos in all(&h.videos).chunks(BATCH) {
+    for videos in indices(&h.videos).chunks(BATCH) {
         let data: Map<_, _> = videos
             .iter()
             .map(|video| {
@@ -91,9 +96,9 @@ pub async fn deltas_agree(organization: &Organization, h: &History, ids: &Ids, t
                 (ids.videos[*video].0.to_string(), json!(gains))
             })
             .collect();
-        let listed = list(videos.iter().map(|video| ids.videos[*video].0));
-        let path = format!("/videos/deltas?video_ids={listed}&windows={}", list(windows));
-        same(organization, &path, json!(data), h.as_of(&[], videos, today)).await;
+        let listed = join_ids(videos.iter().map(|video| ids.videos[*video].0));
+        let path = format!("/videos/deltas?video_ids={listed}&windows={}", join_ids(windows));
+        assert_data(organization, &path, json!(data), h.as_of(&[], videos, today)).await;
     }
 }
 
@@ -120,8 +125,8 @@ pub async fn rows_agree(
                 Value::Object(row)
             })
             .collect();
-        let path = format!("{path}?values={values}&{}", query((start, end)));
-        let response = same(organization, &path, json!(rows), h.as_of(accounts, videos, end)).await;
+        let path = format!("{path}?values={values}&{}", window_query((start, end)));
+        let response = assert_data(organization, &path, json!(rows), h.as_of(accounts, videos, end)).await;
         assert_eq!(response.at("/meta/totals"), &json!(counters(h.gains(videos, start, end))), "{path}");
     }
 }
@@ -160,8 +165,8 @@ pub async fn creators_agree(
             json!({"date": day, "views": gains["views"], "engagement": gains["engagement"]})
         };
         let rows: Vec<_> = days(start, end).into_iter().map(row).collect();
-        let path = format!("/creators/{id}/analytics/timeseries?{}", query(window));
-        same(organization, &path, json!(rows), h.as_of(&accounts, &videos, end)).await;
+        let path = format!("/creators/{id}/analytics/timeseries?{}", window_query(window));
+        assert_data(organization, &path, json!(rows), h.as_of(&accounts, &videos, end)).await;
     }
     for platform in [None, Some("instagram"), Some("tiktok")] {
         let on = |account: &usize| platform.is_none_or(|platform| h.accounts[*account].platform == platform);
@@ -182,8 +187,8 @@ pub async fn creators_agree(
             (-entry["views"].as_i64().unwrap(), entry["name"].as_str().unwrap().to_lowercase())
         });
         let filter = platform.map(|platform| format!("&platform={platform}")).unwrap_or_default();
-        let path = format!("/creators/top?{}{filter}", query(window));
-        same(organization, &path, json!(entries), h.as_of(&accounts, &videos, end)).await;
+        let path = format!("/creators/top?{}{filter}", window_query(window));
+        assert_data(organization, &path, json!(entries), h.as_of(&accounts, &videos, end)).await;
     }
 }
 
@@ -201,8 +206,8 @@ pub async fn series_agree(
         row
     };
     let rows: Vec<_> = days(window.0, window.1).into_iter().map(row).collect();
-    let path = format!("/analytics/timeseries?{}{filter}", query(window));
-    same(organization, &path, json!(rows), h.as_of(accounts, videos, window.1)).await;
+    let path = format!("/analytics/timeseries?{}{filter}", window_query(window));
+    assert_data(organization, &path, json!(rows), h.as_of(accounts, videos, window.1)).await;
 }
 
 pub async fn organization_agrees(
@@ -214,12 +219,13 @@ pub async fn organization_agrees(
     let (start, end) = window;
     let on = |other: &str| platform.is_none_or(|platform| platform == other);
     let accounts: Vec<_> =
-        all(&h.accounts).into_iter().filter(|account| on(h.accounts[*account].platform)).collect();
-    let videos: Vec<_> = all(&h.videos).into_iter().filter(|video| on(h.videos[*video].platform)).collect();
+        indices(&h.accounts).into_iter().filter(|account| on(h.accounts[*account].platform)).collect();
+    let videos: Vec<_> =
+        indices(&h.videos).into_iter().filter(|video| on(h.videos[*video].platform)).collect();
     let filter = platform.map(|platform| format!("&platform={platform}")).unwrap_or_default();
     series_agree(organization, h, &filter, (&accounts, &videos), window).await;
 
-    let response = organization.get(&format!("/overview?{}{filter}", query(window))).await.ok(200);
+    let response = organization.get(&format!("/overview?{}{filter}", window_query(window))).await.ok(200);
     let length = Days::new(days(start, end).len() as u64);
     let previous = (start - length, start - Days::new(1));
     assert_eq!(
@@ -250,7 +256,8 @@ pub async fn organization_agrees(
     }
     let linked =
         |creator: &usize| h.accounts_of(*creator).iter().any(|account| on(h.accounts[*account].platform));
-    let creators = all(&h.creators).iter().filter(|creator| platform.is_none() || linked(creator)).count();
+    let creators =
+        indices(&h.creators).iter().filter(|creator| platform.is_none() || linked(creator)).count();
     let active = accounts.iter().filter(|account| h.accounts[**account].is_active).count();
     let count =
         |kind: fn(&model::Video) -> bool| videos.iter().filter(|video| kind(&h.videos[**video])).count();
@@ -262,8 +269,8 @@ pub async fn organization_agrees(
         })
     );
     assert_eq!(
-        instant(response.at("/meta/data_as_of")),
-        instant(&h.as_of(&accounts, &videos, end)),
+        parse_time(response.at("/meta/data_as_of")),
+        parse_time(&h.as_of(&accounts, &videos, end)),
         "{response}"
     );
 }

@@ -7,10 +7,10 @@ use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
 use super::agree::{
-    all, batches_agree, creators_agree, daily_rows_agree, deltas_agree, list, organization_agrees, query,
-    series_agree,
+    batches_agree, creators_agree, daily_rows_agree, deltas_agree, indices, join_ids, organization_agrees,
+    series_agree, window_query,
 };
-use super::model::{self, Dice, History, Ids, PLATFORMS};
+use super::model::{self, History, Ids, PLATFORMS, Random};
 use crate::harness::{Organization, Response, Stack};
 
 /// A random history in a new organization without a noticeable rate limit.
@@ -19,18 +19,18 @@ async fn loaded(seed: u64) -> (Organization, History, Ids, NaiveDate) {
     let options = OrganizationChange { rate_limit: Some(Some(100_000)), ..OrganizationChange::default() };
     let organization = stack.organization_with(options, NewKey::named("test")).await;
     let today = stack.databases.clock.now().await.date_naive();
-    let history = model::random(seed, 12, 10, today);
+    let history = model::random_history(seed, 12, 10, today);
     let ids = history.load(&organization).await;
     (organization, history, ids, today)
 }
 
 /// The windows to test: 7 days, 90 days with days ahead, and three random ones.
 fn windows(seed: u64, today: NaiveDate) -> Vec<(NaiveDate, NaiveDate)> {
-    let mut dice = Dice(seed);
+    let mut random = Random(seed);
     let mut windows = vec![(today - Days::new(6), today), (today - Days::new(89), today + Days::new(3))];
     windows.extend((0..3).map(|_| {
-        let start = today - Days::new(dice.below(40) as u64);
-        (start, start + Days::new(dice.below(20) as u64))
+        let start = today - Days::new(random.below(40) as u64);
+        (start, start + Days::new(random.below(20) as u64))
     }));
     windows
 }
@@ -100,7 +100,7 @@ async fn deleted_accounts_leave_every_total_at_once() {
     };
     // First an account without individually tracked videos, then one with such a video, whose history has to move.
     for leaves_videos in [false, true] {
-        let account = all(&history.accounts)
+        let account = indices(&history.accounts)
             .into_iter()
             .find(|account| leaves_video(&history, account) == leaves_videos);
         let account = account.expect("the history has such an account");
@@ -131,19 +131,19 @@ async fn deleted_accounts_leave_every_total_at_once() {
 #[tokio::test]
 async fn days_add_up_to_windows_and_accounts_to_the_organization() {
     let (organization, history, ids, today) = loaded(6).await;
-    let window = query((today - Days::new(34), today));
+    let window = window_query((today - Days::new(34), today));
     let sum = |rows: &[Value], field: &str| rows.iter().map(|row| row[field].as_i64().unwrap()).sum::<i64>();
     let overview = organization.get(&format!("/overview?{window}")).await.ok(200);
     let series = organization.get(&format!("/analytics/timeseries?{window}")).await.ok(200);
     let accounts = organization
-        .get(&format!("/accounts/metrics?account_ids={}&{window}", list(&ids.accounts)))
+        .get(&format!("/accounts/metrics?account_ids={}&{window}", join_ids(&ids.accounts)))
         .await
         .ok(200);
     let individual = (0..ids.videos.len()).filter(|video| history.videos[*video].account.is_none());
-    let individual = list(individual.map(|video| ids.videos[video].0));
+    let individual = join_ids(individual.map(|video| ids.videos[video].0));
     let individual =
         organization.get(&format!("/videos/metrics?video_ids={individual}&{window}")).await.ok(200);
-    let videos = list(ids.videos.iter().map(|ids| ids.0));
+    let videos = join_ids(ids.videos.iter().map(|ids| ids.0));
     let videos = organization.get(&format!("/videos/metrics?video_ids={videos}&{window}")).await.ok(200);
     let values = |response: &Response| -> Vec<Value> {
         response.at("/data").as_object().unwrap().values().cloned().collect()

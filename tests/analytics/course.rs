@@ -15,7 +15,7 @@ use tidemark::store::{Write, retry_on_conflict};
 use tidemark::worker::retention;
 use uuid::Uuid;
 
-use super::model::{Account, Counts, History, Ids, PLATFORMS, Seen, Video, keep};
+use super::model::{Account, Counts, DailyValues, History, Ids, PLATFORMS, Video, record};
 use super::steps::{NAMES, Row, Step};
 use crate::harness::{Organization, WAIT_TIMEOUT, wait_until};
 
@@ -153,7 +153,7 @@ impl Course {
             }
             // A source returns current data, never data before the retention period.
             Step::ByShortcode { at, .. } | Step::Reveal { at, .. }
-                if !self.history.keeps(at.date_naive()) => {}
+                if !self.history.is_retained(at.date_naive()) => {}
             Step::Retain { ago } => {
                 let since = self.today - Days::new(*ago);
                 if self.history.since.is_none_or(|earlier| earlier < since) {
@@ -214,7 +214,7 @@ impl Course {
         let mut found_on = BTreeMap::new();
         let (mut lines, mut refused) = (Vec::new(), 0);
         for row in rows {
-            if !self.history.keeps(row.at().date_naive()) {
+            if !self.history.is_retained(row.at().date_naive()) {
                 lines.push(json!({
                     "platform": "tiktok", "username": "too.old", "observed_at": row.at(), "follower_count": 1,
                 }));
@@ -224,7 +224,7 @@ impl Course {
             lines.push(match row {
                 Row::Profile { account, at, followers } => {
                     let number = self.find_or_add_account(*account);
-                    keep(&mut self.history.accounts[number].followers, *at, *followers);
+                    record(&mut self.history.accounts[number].followers, *at, *followers);
                     json!({
                         "platform": PLATFORMS[account % 2], "username": username(*account), "observed_at": at,
                         "follower_count": followers, "profile_post_count": 3,
@@ -276,22 +276,22 @@ impl Course {
         stored.is_tracked |= account.is_none();
         stored.posted = stored.posted.or(posted);
         if counts != [None; 9] {
-            keep(&mut stored.seen, at, counts);
+            record(&mut stored.snapshots, at, counts);
         }
         row
     }
 
     fn add_video(&mut self, platform: &'static str, external_id: String) -> usize {
         let (account, is_tracked, posted) = (None, false, None);
-        let seen = Seen::new();
-        self.history.videos.push(Video { platform, external_id, account, is_tracked, posted, seen });
+        let snapshots = DailyValues::new();
+        self.history.videos.push(Video { platform, external_id, account, is_tracked, posted, snapshots });
         self.history.videos.len() - 1
     }
 
     fn find_or_add_account(&mut self, account: usize) -> usize {
         self.find_account(account).unwrap_or_else(|| {
             let (platform, username) = (PLATFORMS[account % 2], username(account));
-            let followers = Seen::new();
+            let followers = DailyValues::new();
             self.history.accounts.push(Account {
                 platform,
                 username,
@@ -311,8 +311,8 @@ impl Course {
                 let merged = self.history.videos[short].clone();
                 let target = &mut self.history.videos[long];
                 target.is_tracked |= merged.is_tracked;
-                for (at, counts) in merged.seen.into_values() {
-                    keep(&mut target.seen, at, counts);
+                for (at, counts) in merged.snapshots.into_values() {
+                    record(&mut target.snapshots, at, counts);
                 }
                 self.history.videos.remove(short);
                 // fetch_ids finds out which of the two ids remains.
@@ -339,7 +339,7 @@ impl Course {
         let stored = &mut self.history.videos[number];
         stored.is_tracked = true;
         if counts != [None; 9] {
-            keep(&mut stored.seen, at, counts);
+            record(&mut stored.snapshots, at, counts);
         }
         let counters = Counters::from_array(counts);
         let mut latest = VideoLatest::default();

@@ -15,10 +15,11 @@ use tidemark::store::records::keys::NewKey;
 use tidemark::store::records::organizations::OrganizationChange;
 
 use super::agree::{
-    batches_agree, creators_agree, daily_rows_agree, deltas_agree, list, organization_agrees, query,
+    batches_agree, creators_agree, daily_rows_agree, deltas_agree, join_ids, organization_agrees,
+    window_query,
 };
 use super::course::Course;
-use super::model::Dice;
+use super::model::Random;
 use super::steps::{Step, steps, steps_with_retention};
 use super::sums::check_sums;
 use super::views::check_views;
@@ -35,22 +36,22 @@ async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
     let options = OrganizationChange { rate_limit: Some(Some(1_000_000)), ..OrganizationChange::default() };
     let organization = stack.organization_with(options, NewKey::named("test")).await;
     let mut course = Course::start(organization, today).await;
-    let mut dice = Dice(seed ^ 0xA11);
+    let mut random = Random(seed ^ 0xA11);
     for (number, step) in steps.iter().enumerate() {
         let is_settled = course.apply(step).await;
         // Deletes and links show at once; videos that outlive their account need the relay to move their history.
-        if is_settled && dice.often(15) || number + 1 == steps.len() {
-            if !is_settled || dice.often(50) {
+        if is_settled && random.chance(15) || number + 1 == steps.len() {
+            if !is_settled || random.chance(50) {
                 course.organization.wait_applied().await;
             }
-            check_all(&course, window(&mut dice, today), today).await;
+            check_all(&course, window(&mut random, today), today).await;
         }
     }
-    let window = window(&mut dice, today);
+    let window = window(&mut random, today);
     check_sums(&course, (today - Days::new(70), today), window).await;
     course.organization.wait_applied().await;
     // The views also show the baselines of deleted days, so windows before the retention period differ.
-    if course.history.keeps(window.0) {
+    if course.history.is_retained(window.0) {
         check_views(&course, window).await;
     }
     let Course { organization, .. } = &course;
@@ -59,10 +60,10 @@ async fn run(seed: u64, steps: &[Step], today: NaiveDate) {
 }
 
 /// A random window, mostly within the history, sometimes of a single day.
-fn window(dice: &mut Dice, today: NaiveDate) -> Window {
-    let start = today - Days::new(dice.below(75) as u64);
-    let length = [1, 3, 10, 40][dice.below(4) as usize];
-    (start, start + Days::new(dice.below(length) as u64))
+fn window(random: &mut Random, today: NaiveDate) -> Window {
+    let start = today - Days::new(random.below(75) as u64);
+    let length = [1, 3, 10, 40][random.below(4) as usize];
+    (start, start + Days::new(random.below(length) as u64))
 }
 
 async fn check_all(course: &Course, window: Window, today: NaiveDate) {
@@ -102,18 +103,19 @@ async fn check_stats(course: &Course, today: NaiveDate) {
 /// Checks that POST batches return the same as GET batches.
 async fn check_posted_batches(course: &Course, (start, end): Window) {
     let Course { organization, history, ids, .. } = course;
-    let videos = list(ids.videos.iter().map(|ids| ids.0));
+    let videos = join_ids(ids.videos.iter().map(|ids| ids.0));
     let ids_on = |platform: &str| -> Vec<_> {
         let videos_on = (0..ids.videos.len()).filter(|video| history.videos[*video].platform == platform);
         videos_on.map(|video| ids.videos[video].1).collect()
     };
     let (instagram, tiktok) = (ids_on("instagram"), ids_on("tiktok"));
-    let listed = format!("instagram_post_ids={}&tiktok_video_ids={}", list(&instagram), list(&tiktok));
+    let listed =
+        format!("instagram_post_ids={}&tiktok_video_ids={}", join_ids(&instagram), join_ids(&tiktok));
     let (window, custom) =
-        (query((start, end)), json!({"period": "custom", "start_date": start, "end_date": end}));
+        (window_query((start, end)), json!({"period": "custom", "start_date": start, "end_date": end}));
     let mut batches = vec![];
     if !ids.accounts.is_empty() {
-        let path = format!("/accounts/metrics?account_ids={}&{window}", list(&ids.accounts));
+        let path = format!("/accounts/metrics?account_ids={}&{window}", join_ids(&ids.accounts));
         batches.push((path, json!({"account_ids": ids.accounts}), true));
     }
     let video_ids: Vec<_> = ids.videos.iter().map(|ids| ids.0).collect();

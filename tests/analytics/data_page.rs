@@ -7,7 +7,7 @@ use chrono::{Days, NaiveTime, TimeDelta};
 use serde_json::Value;
 use tidemark::model::change;
 
-use super::agree::query;
+use super::agree::window_query;
 use super::model;
 use super::views::text;
 use crate::harness::{Organization, Stack};
@@ -55,15 +55,15 @@ async fn documented_queries_return_the_numbers_of_the_api() {
     let stack = Stack::shared();
     let organization = stack.organization().await;
     let today = stack.databases.clock.now().await.date_naive();
-    let history = model::random(8, 12, 10, today);
+    let history = model::random_history(8, 12, 10, today);
     let ids = history.load(&organization).await;
     organization.wait_applied().await;
     let window = (today - Days::new(29), today);
-    let observed = |video: &&usize| history.videos[**video].seen.range(window.0..).count() > 1;
+    let observed = |video: &&usize| history.videos[**video].snapshots.range(window.0..).count() > 1;
     let all: Vec<_> = (0..history.videos.len()).collect();
     let video = *all.iter().find(observed).expect("a video with two observations in the window");
     let account =
-        history.videos.iter().find_map(|video| video.account.filter(|_| video.seen.len() > 3)).unwrap();
+        history.videos.iter().find_map(|video| video.account.filter(|_| video.snapshots.len() > 3)).unwrap();
     let subject: i64 = sqlx::query_scalar("select internal_id from accounts where id = $1")
         .bind(ids.accounts[account])
         .fetch_one(stack.pg())
@@ -86,7 +86,7 @@ async fn documented_queries_return_the_numbers_of_the_api() {
         results.push(rows);
     }
     let get = async |path: String| organization.get(&path).await.ok(200);
-    let window = query(window);
+    let window = window_query(window);
 
     let series = get(format!("/analytics/timeseries?{window}")).await;
     for figure in ["views", "likes", "comments", "shares"] {
@@ -128,7 +128,7 @@ async fn check_accounts_and_posts(
     ids: &model::Ids,
     window: &str,
 ) {
-    let accounts = super::agree::list(&ids.accounts);
+    let accounts = super::agree::join_ids(&ids.accounts);
     let metrics =
         organization.get(&format!("/accounts/metrics?account_ids={accounts}&{window}")).await.ok(200);
     for row in &results[3] {
@@ -138,7 +138,7 @@ async fn check_accounts_and_posts(
         let rate = change::engagement_rate_ppm(engagement, views).map(|millionths| millionths as f64 / 1e6);
         assert_eq!(row["engagement_rate"].as_f64(), rate, "{row}");
     }
-    let videos = super::agree::list(ids.videos.iter().map(|(id, _)| id));
+    let videos = super::agree::join_ids(ids.videos.iter().map(|(id, _)| id));
     let metrics = organization.get(&format!("/videos/metrics?video_ids={videos}&{window}")).await.ok(200);
     for row in &results[5] {
         let shown = metrics.at(&format!("/data/{}", row["id"].as_str().unwrap()));
@@ -182,7 +182,7 @@ async fn queries_round_halves_as_the_api_does() {
     let queries = queries();
     let find = |number| *queries.iter().find(|(name, _)| name.starts_with(number)).expect(number);
     for (day, (_, _, percent, rate)) in days.zip(HALVES) {
-        let overview = organization.get(&format!("/overview?{}", query((day, day)))).await.ok(200);
+        let overview = organization.get(&format!("/overview?{}", window_query((day, day)))).await.ok(200);
         let parameters =
             [("org", organization.id.to_string()), ("start", day.to_string()), ("end", day.to_string())];
         for ((name, sql), column, figure, expected) in [
@@ -232,7 +232,7 @@ async fn documented_filters_use_the_table_keys() {
     // ClickHouse plans no read of an empty table.
     let organization = stack.organization().await;
     let today = stack.databases.clock.now().await.date_naive();
-    model::random(9, 3, 1, today).load(&organization).await;
+    model::random_history(9, 3, 1, today).load(&organization).await;
     organization.wait_applied().await;
     let org = format!("org_id = '{}'", organization.id);
     let dimension: [Read; 1] = [("accounts", &["org_id", "subject_id"])];

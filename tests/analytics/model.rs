@@ -14,7 +14,7 @@ use crate::harness::Organization;
 pub const PLATFORMS: [&str; 2] = ["instagram", "tiktok"];
 pub type Counts = [Option<i64>; 9];
 /// The last observation of each day.
-pub type Seen<T> = BTreeMap<NaiveDate, (DateTime<Utc>, T)>;
+pub type DailyValues<T> = BTreeMap<NaiveDate, (DateTime<Utc>, T)>;
 
 #[derive(Debug, Clone)]
 pub struct Account {
@@ -23,7 +23,7 @@ pub struct Account {
     pub creator: Option<usize>,
     /// Imported accounts are paused.
     pub is_active: bool,
-    pub followers: Seen<Option<i64>>,
+    pub followers: DailyValues<Option<i64>>,
 }
 
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub struct Video {
     pub account: Option<usize>,
     pub is_tracked: bool,
     pub posted: Option<NaiveDate>,
-    pub seen: Seen<Counts>,
+    pub snapshots: DailyValues<Counts>,
 }
 
 /// An organization's history.
@@ -57,19 +57,23 @@ pub struct Ids {
 }
 
 /// Records a value unless the day has a later one.
-pub fn keep<T>(seen: &mut Seen<T>, at: DateTime<Utc>, value: T) {
+pub fn record<T>(values: &mut DailyValues<T>, at: DateTime<Utc>, value: T) {
     let day = at.date_naive();
-    if seen.get(&day).is_none_or(|(latest, _)| *latest < at) {
-        seen.insert(day, (at, value));
+    if values.get(&day).is_none_or(|(latest, _)| *latest < at) {
+        values.insert(day, (at, value));
     }
 }
 
 /// The last value that was reported by the end of a day.
-fn last_value<T>(seen: &Seen<T>, until: NaiveDate, value: impl Fn(&T) -> Option<i64>) -> Option<i64> {
-    seen.range(..=until).rev().find_map(|(_, (_, latest))| value(latest))
+fn last_value<T>(
+    values: &DailyValues<T>,
+    until: NaiveDate,
+    value: impl Fn(&T) -> Option<i64>,
+) -> Option<i64> {
+    values.range(..=until).rev().find_map(|(_, (_, latest))| value(latest))
 }
 
-pub fn sum_of_known(values: impl IntoIterator<Item = Option<i64>>) -> Option<i64> {
+pub fn sum_known(values: impl IntoIterator<Item = Option<i64>>) -> Option<i64> {
     values.into_iter().flatten().fold(None, |sum, value| Some(sum.unwrap_or(0) + value))
 }
 
@@ -77,7 +81,13 @@ impl History {
     /// Adds an account. The service creates it with its first profile or video.
     pub fn account(&mut self, platform: &'static str, username: &str, creator: Option<usize>) -> usize {
         let username = username.to_owned();
-        self.accounts.push(Account { platform, username, creator, is_active: false, followers: Seen::new() });
+        self.accounts.push(Account {
+            platform,
+            username,
+            creator,
+            is_active: false,
+            followers: DailyValues::new(),
+        });
         self.accounts.len() - 1
     }
 
@@ -90,7 +100,14 @@ impl History {
         posted: Option<NaiveDate>,
     ) -> usize {
         let external_id = format!("{}", 7_000_000 + self.videos.len());
-        self.videos.push(Video { platform, external_id, account, is_tracked, posted, seen: Seen::new() });
+        self.videos.push(Video {
+            platform,
+            external_id,
+            account,
+            is_tracked,
+            posted,
+            snapshots: DailyValues::new(),
+        });
         let (number, described) = (self.videos.len() - 1, "2020-01-01T00:00:00Z".parse().unwrap());
         if account.is_some() {
             self.video_row(number, described, [None; 9], true);
@@ -117,8 +134,8 @@ impl History {
     }
 
     pub fn follow(&mut self, account: usize, at: DateTime<Utc>, followers: Option<i64>) {
-        let Account { platform, username, followers: seen, .. } = &mut self.accounts[account];
-        keep(seen, at, followers);
+        let Account { platform, username, followers: values, .. } = &mut self.accounts[account];
+        record(values, at, followers);
         self.rows.push(json!({
             "platform": platform, "username": username, "observed_at": at,
             "follower_count": followers, "profile_post_count": 3,
@@ -131,7 +148,7 @@ impl History {
             counts[5] = counts[0];
         }
         if counts != [None; 9] {
-            keep(&mut video.seen, at, counts);
+            record(&mut video.snapshots, at, counts);
         }
         // A video of both kinds is imported sometimes as one, sometimes as the other.
         let on_account = !video.is_tracked || at.timestamp() % 2 == 0;
@@ -203,7 +220,7 @@ impl History {
 
     /// The tracking start: the first observation of the account or any of its videos, or of an individual video.
     fn tracked_since(&self, video: &Video) -> Option<NaiveDate> {
-        let first = |video: &Video| video.seen.keys().next().copied();
+        let first = |video: &Video| video.snapshots.keys().next().copied();
         match video.account {
             None => first(video),
             Some(account) => {
@@ -216,7 +233,7 @@ impl History {
     }
 
     /// Whether a day is within the retention period.
-    pub fn keeps(&self, day: NaiveDate) -> bool {
+    pub fn is_retained(&self, day: NaiveDate) -> bool {
         self.since.is_none_or(|since| day >= since)
     }
 
@@ -226,13 +243,13 @@ impl History {
         if start > end {
             return 0;
         }
-        let at = |until| last_value(&video.seen, until, |counts| counts[counter]);
+        let at = |until| last_value(&video.snapshots, until, |counts| counts[counter]);
         let Some(last) = at(end) else { return 0 };
         if let Some(before) = at(start - Days::new(1)) {
             return last - before;
         }
-        let first_snapshot = video.seen.values().next().unwrap().1[counter];
-        let first_value = video.seen.values().find_map(|(_, counts)| counts[counter]).unwrap();
+        let first_snapshot = video.snapshots.values().next().unwrap().1[counter];
+        let first_value = video.snapshots.values().find_map(|(_, counts)| counts[counter]).unwrap();
         let since = self.tracked_since(video);
         let from_zero = video.posted.is_some_and(|posted| since.is_some_and(|since| posted >= since));
         if from_zero && first_snapshot.is_some() { last } else { last - first_value }
@@ -245,21 +262,21 @@ impl History {
     }
 
     pub fn counts(&self, videos: &[usize], until: NaiveDate) -> Counts {
-        if !self.keeps(until) {
+        if !self.is_retained(until) {
             return [None; 9];
         }
         std::array::from_fn(|counter| {
-            sum_of_known(
+            sum_known(
                 videos
                     .iter()
-                    .map(|video| last_value(&self.videos[*video].seen, until, |counts| counts[counter])),
+                    .map(|video| last_value(&self.videos[*video].snapshots, until, |counts| counts[counter])),
             )
         })
     }
 
     pub fn followers(&self, accounts: &[usize], until: NaiveDate) -> Option<i64> {
         let latest = |account: &usize| last_value(&self.accounts[*account].followers, until, |count| *count);
-        sum_of_known(accounts.iter().filter(|_| self.keeps(until)).map(latest))
+        sum_known(accounts.iter().filter(|_| self.is_retained(until)).map(latest))
     }
 
     pub fn follower_gain(&self, account: usize, start: NaiveDate, end: NaiveDate) -> i64 {
@@ -267,9 +284,9 @@ impl History {
         if start > end {
             return 0;
         }
-        let seen = &self.accounts[account].followers;
-        let first = seen.values().find_map(|(_, count)| *count);
-        let at = |until| last_value(seen, until, |count| *count);
+        let values = &self.accounts[account].followers;
+        let first = values.values().find_map(|(_, count)| *count);
+        let at = |until| last_value(values, until, |count| *count);
         at(end).map_or(0, |last| last - at(start - Days::new(1)).or(first).unwrap())
     }
 
@@ -278,10 +295,10 @@ impl History {
         let profiles = accounts.iter().filter_map(|account| {
             self.accounts[*account].followers.range(..=until).next_back().map(|(_, (at, _))| *at)
         });
-        let videos = videos
-            .iter()
-            .filter_map(|video| self.videos[*video].seen.range(..=until).next_back().map(|(_, (at, _))| *at));
-        json!(profiles.chain(videos).max().filter(|latest| self.keeps(latest.date_naive())))
+        let videos = videos.iter().filter_map(|video| {
+            self.videos[*video].snapshots.range(..=until).next_back().map(|(_, (at, _))| *at)
+        });
+        json!(profiles.chain(videos).max().filter(|latest| self.is_retained(latest.date_naive())))
     }
 }
 
@@ -304,9 +321,9 @@ pub fn days(start: NaiveDate, end: NaiveDate) -> Vec<NaiveDate> {
 }
 
 /// A seeded pseudo-random number generator (SplitMix64), so that failures can be reproduced.
-pub struct Dice(pub u64);
+pub struct Random(pub u64);
 
-impl Dice {
+impl Random {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -319,50 +336,50 @@ impl Dice {
     }
 
     /// True in this percentage of calls.
-    pub fn often(&mut self, percent: i64) -> bool {
+    pub fn chance(&mut self, percent: i64) -> bool {
         self.below(100) < percent
     }
 }
 
 /// Generates accounts and videos of every kind with observations on the days up to today.
-pub fn random(seed: u64, accounts: usize, individual: usize, today: NaiveDate) -> History {
+pub fn random_history(seed: u64, accounts: usize, individual: usize, today: NaiveDate) -> History {
     const SPAN: i64 = 36;
-    let mut dice = Dice(seed);
+    let mut random = Random(seed);
     let mut history =
         History { creators: ["Zoë", "anna", "Ben"].map(str::to_owned).to_vec(), ..History::default() };
     let mut times = BTreeSet::new();
-    let mut moment = |dice: &mut Dice| loop {
-        let day = today - Days::new(dice.below(SPAN) as u64);
-        let at = day.and_time(chrono::NaiveTime::MIN).and_utc() + TimeDelta::seconds(dice.below(86_400));
+    let mut moment = |random: &mut Random| loop {
+        let day = today - Days::new(random.below(SPAN) as u64);
+        let at = day.and_time(chrono::NaiveTime::MIN).and_utc() + TimeDelta::seconds(random.below(86_400));
         if times.insert(at) {
             return at;
         }
     };
     for number in 0..accounts {
         let platform = PLATFORMS[number % 2];
-        let creator = dice.often(80).then(|| dice.below(3) as usize);
+        let creator = random.chance(80).then(|| random.below(3) as usize);
         let account = history.account(platform, &format!("account.{number}"), creator);
-        for _ in 0..dice.below(6) {
-            let at = moment(&mut dice);
-            let followers = dice.often(80).then(|| 1_000 + dice.below(300));
+        for _ in 0..random.below(6) {
+            let at = moment(&mut random);
+            let followers = random.chance(80).then(|| 1_000 + random.below(300));
             history.follow(account, at, followers);
         }
-        for _ in 0..1 + dice.below(3) {
-            let posted = dice.often(80).then(|| today - Days::new(dice.below(SPAN + 20) as u64));
-            let is_tracked = dice.often(30);
+        for _ in 0..1 + random.below(3) {
+            let posted = random.chance(80).then(|| today - Days::new(random.below(SPAN + 20) as u64));
+            let is_tracked = random.chance(30);
             history.video(platform, Some(account), is_tracked, posted);
         }
     }
     for number in 0..individual {
-        let posted = dice.often(80).then(|| today - Days::new(dice.below(SPAN + 20) as u64));
+        let posted = random.chance(80).then(|| today - Days::new(random.below(SPAN + 20) as u64));
         history.video(PLATFORMS[number % 2], None, true, posted);
     }
     for video in 0..history.videos.len() {
-        let reports: [i64; 9] = std::array::from_fn(|_| [0, 60, 90, 100][dice.below(4) as usize]);
-        for _ in 0..dice.below(9) {
-            let at = moment(&mut dice);
+        let reports: [i64; 9] = std::array::from_fn(|_| [0, 60, 90, 100][random.below(4) as usize]);
+        for _ in 0..random.below(9) {
+            let at = moment(&mut random);
             let counts = std::array::from_fn(|counter| {
-                dice.often(reports[counter]).then(|| 500 + 20 * at.timestamp() % 4_000 + dice.below(400))
+                random.chance(reports[counter]).then(|| 500 + 20 * at.timestamp() % 4_000 + random.below(400))
             });
             history.observe(video, at, counts);
         }

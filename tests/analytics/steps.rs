@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 
-use super::model::{Counts, Dice};
+use super::model::{Counts, Random};
 
 /// Number of usernames. New accounts mostly get the first half.
 pub const NAMES: usize = 12;
@@ -86,19 +86,20 @@ impl Row {
 
 /// Generates steps from a seed.
 pub fn steps(seed: u64, today: NaiveDate) -> Vec<Step> {
-    let mut dice = Dice(seed);
+    let mut random = Random(seed);
     let mut times = BTreeSet::new();
     let mut steps = Vec::new();
     for _ in 0..6 {
-        let mut rows: Vec<_> = (0..10 + dice.below(30)).map(|_| row(&mut dice, &mut times, today)).collect();
+        let mut rows: Vec<_> =
+            (0..10 + random.below(30)).map(|_| row(&mut random, &mut times, today)).collect();
         // Repeat some rows, as when a file is imported twice.
-        if dice.often(40) {
-            let repeated: Vec<_> = rows.iter().filter(|_| dice.often(30)).cloned().collect();
+        if random.chance(40) {
+            let repeated: Vec<_> = rows.iter().filter(|_| random.chance(30)).cloned().collect();
             rows.extend(repeated);
         }
         steps.push(Step::Import(rows));
-        for _ in 0..dice.below(5) {
-            steps.push(other_step(&mut dice, &mut times, today));
+        for _ in 0..random.below(5) {
+            steps.push(other_step(&mut random, &mut times, today));
         }
     }
     steps
@@ -106,69 +107,71 @@ pub fn steps(seed: u64, today: NaiveDate) -> Vec<Step> {
 
 /// Like `steps`, with two retention changes.
 pub fn steps_with_retention(seed: u64, today: NaiveDate) -> Vec<Step> {
-    let (mut steps, mut dice) = (steps(seed, today), Dice(seed ^ 0xC07));
+    let (mut steps, mut random) = (steps(seed, today), Random(seed ^ 0xC07));
     for (index, ago) in [(steps.len() / 3, 40), (steps.len() * 2 / 3, 5)] {
-        steps.insert(index, Step::Retain { ago: ago + dice.below(15) as u64 });
+        steps.insert(index, Step::Retain { ago: ago + random.below(15) as u64 });
     }
     steps
 }
 
-fn number(dice: &mut Dice, bound: usize) -> usize {
-    dice.below(bound as i64) as usize
+fn number(random: &mut Random, bound: usize) -> usize {
+    random.below(bound as i64) as usize
 }
 
 /// A unique observation time: the order of two observations at the same time is undefined.
-fn moment(dice: &mut Dice, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> DateTime<Utc> {
+fn moment(random: &mut Random, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> DateTime<Utc> {
     // Half of all on the last days, so that days have several observations.
-    let span = if dice.often(50) { 8 } else { SPAN };
+    let span = if random.chance(50) { 8 } else { SPAN };
     loop {
-        let day = today - Days::new(dice.below(span) as u64);
-        let at = day.and_time(chrono::NaiveTime::MIN).and_utc() + TimeDelta::seconds(dice.below(86_400));
+        let day = today - Days::new(random.below(span) as u64);
+        let at = day.and_time(chrono::NaiveTime::MIN).and_utc() + TimeDelta::seconds(random.below(86_400));
         if times.insert(at) {
             return at;
         }
     }
 }
 
-fn counts(dice: &mut Dice, at: DateTime<Utc>) -> Counts {
-    let reported = [0, 30, 80, 100][number(dice, 4)];
-    std::array::from_fn(|_| dice.often(reported).then(|| 300 + at.timestamp() / 40 % 5_000 + dice.below(900)))
+fn counts(random: &mut Random, at: DateTime<Utc>) -> Counts {
+    let reported = [0, 30, 80, 100][number(random, 4)];
+    std::array::from_fn(|_| {
+        random.chance(reported).then(|| 300 + at.timestamp() / 40 % 5_000 + random.below(900))
+    })
 }
 
-fn row(dice: &mut Dice, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> Row {
-    let at = moment(dice, times, today);
-    if dice.often(25) {
-        let followers = dice.often(75).then(|| 1_000 + dice.below(500));
+fn row(random: &mut Random, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> Row {
+    let at = moment(random, times, today);
+    if random.chance(25) {
+        let followers = random.chance(75).then(|| 1_000 + random.below(500));
         // Mostly the first half, so that the other names are free for renames.
-        let names = if dice.often(85) { NAMES / 2 } else { NAMES };
-        return Row::Profile { account: number(dice, names), at, followers };
+        let names = if random.chance(85) { NAMES / 2 } else { NAMES };
+        return Row::Profile { account: number(random, names), at, followers };
     }
-    let video = number(dice, VIDEOS);
+    let video = number(random, VIDEOS);
     // Mostly the same account, sometimes none, rarely another.
-    let on = match dice.below(10) {
+    let on = match random.below(10) {
         0..=5 => Some(video % 3),
-        6 => Some(number(dice, NAMES / 2)),
+        6 => Some(number(random, NAMES / 2)),
         _ => None,
     };
-    Row::Video { video, on, at, counts: counts(dice, at), has_create_time: dice.often(60) }
+    Row::Video { video, on, at, counts: counts(random, at), has_create_time: random.chance(60) }
 }
 
-fn other_step(dice: &mut Dice, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> Step {
-    let (account, video, creator) = (number(dice, NAMES), number(dice, VIDEOS), number(dice, CREATORS));
-    match dice.below(20) {
-        0..=4 => Step::Link { account, creator: dice.often(80).then_some(creator) },
-        5 | 6 => Step::Activate { account, is_active: dice.often(50) },
+fn other_step(random: &mut Random, times: &mut BTreeSet<DateTime<Utc>>, today: NaiveDate) -> Step {
+    let (account, video, creator) = (number(random, NAMES), number(random, VIDEOS), number(random, CREATORS));
+    match random.below(20) {
+        0..=4 => Step::Link { account, creator: random.chance(80).then_some(creator) },
+        5 | 6 => Step::Activate { account, is_active: random.chance(50) },
         7..=9 => Step::Rename { account },
         10..=12 => Step::DeleteAccount { account },
         13 | 14 => Step::DeleteVideo { video },
         15 => Step::DeleteCreator { creator },
         16 | 17 => {
-            let at = moment(dice, times, today);
-            Step::ByShortcode { video: video & !1, at, counts: counts(dice, at) }
+            let at = moment(random, times, today);
+            Step::ByShortcode { video: video & !1, at, counts: counts(random, at) }
         }
         18 => {
-            let at = moment(dice, times, today);
-            Step::Reveal { video: video & !1, at, counts: counts(dice, at) }
+            let at = moment(random, times, today);
+            Step::Reveal { video: video & !1, at, counts: counts(random, at) }
         }
         _ => Step::Rebuild,
     }

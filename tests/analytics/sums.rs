@@ -6,7 +6,7 @@ use chrono::{Days, NaiveDate};
 use serde_json::Value;
 use tidemark::model::counters::Counters;
 
-use super::agree::{list, query};
+use super::agree::{join_ids, window_query};
 use super::course::Course;
 use super::model::PLATFORMS;
 use crate::harness::Response;
@@ -34,7 +34,7 @@ pub async fn check_sums(course: &Course, (start, end): (NaiveDate, NaiveDate), p
 
 fn with(path: &str, window: (NaiveDate, NaiveDate)) -> String {
     let joint = if path.contains('?') { '&' } else { '?' };
-    format!("{path}{joint}{}", query(window))
+    format!("{path}{joint}{}", window_query(window))
 }
 
 /// Every endpoint that returns gains of a window.
@@ -56,14 +56,14 @@ fn paths(course: &Course) -> Vec<String> {
         paths.extend([format!("/accounts/{id}/analytics"), format!("/analytics/timeseries?account_id={id}")]);
     }
     if !ids.accounts.is_empty() {
-        paths.push(format!("/accounts/metrics?account_ids={}", list(&ids.accounts)));
+        paths.push(format!("/accounts/metrics?account_ids={}", join_ids(&ids.accounts)));
     }
     if !ids.videos.is_empty() {
-        paths.push(format!("/videos/metrics?video_ids={}", list(ids.videos.iter().map(|ids| ids.0))));
+        paths.push(format!("/videos/metrics?video_ids={}", join_ids(ids.videos.iter().map(|ids| ids.0))));
         let ids_on = |platform| {
             let videos =
                 (0..ids.videos.len()).filter(move |video| history.videos[*video].platform == platform);
-            list(videos.map(|video| ids.videos[video].1))
+            join_ids(videos.map(|video| ids.videos[video].1))
         };
         let [instagram, tiktok] = PLATFORMS.map(ids_on);
         let lists = [("instagram_post_ids", instagram), ("tiktok_video_ids", tiktok)];
@@ -128,7 +128,7 @@ async fn check_parts(course: &Course, window: (NaiveDate, NaiveDate)) {
     let individual: Vec<_> =
         (0..ids.videos.len()).filter(|video| history.videos[*video].account.is_none()).collect();
     let unlinked = (0..ids.accounts.len()).filter(|account| history.accounts[*account].creator.is_none());
-    let unlinked = list(unlinked.map(|account| ids.accounts[account]));
+    let unlinked = join_ids(unlinked.map(|account| ids.accounts[account]));
     let metrics = async |name: &str, ids: String| match ids.is_empty() {
         true => Gains::new(),
         false => {
@@ -139,10 +139,11 @@ async fn check_parts(course: &Course, window: (NaiveDate, NaiveDate)) {
             .await
         }
     };
-    let accounts = metrics("account_ids", list(&ids.accounts)).await;
+    let accounts = metrics("account_ids", join_ids(&ids.accounts)).await;
     let unlinked = metrics("account_ids", unlinked).await;
-    let all_videos = metrics("video_ids", list(ids.videos.iter().map(|ids| ids.0))).await;
-    let individual = metrics("video_ids", list(individual.iter().map(|video| ids.videos[*video].0))).await;
+    let all_videos = metrics("video_ids", join_ids(ids.videos.iter().map(|ids| ids.0))).await;
+    let individual =
+        metrics("video_ids", join_ids(individual.iter().map(|video| ids.videos[*video].0))).await;
     let top = fetch("/creators/top".to_owned()).await;
     let [instagram, tiktok] = PLATFORMS.map(|platform| fetch(format!("/overview?platform={platform}")));
     let (instagram, tiktok) = (instagram.await, tiktok.await);

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use tidemark::model::counters::Counters;
 use uuid::Uuid;
 
-use super::agree::{list, query};
+use super::agree::{join_ids, window_query};
 use super::course::Course;
-use super::model::{Counts, PLATFORMS, sum_of_known};
+use super::model::{Counts, PLATFORMS, sum_known};
 use crate::harness::{Organization, Stack};
 
 type Window = (NaiveDate, NaiveDate);
@@ -59,7 +59,7 @@ fn parsed<T: std::str::FromStr<Err: std::fmt::Debug>>(value: &Value) -> T {
 }
 
 /// A time as ClickHouse writes it, in UTC.
-fn instant(value: &Value) -> DateTime<Utc> {
+fn parse_time(value: &Value) -> DateTime<Utc> {
     format!("{}Z", value.as_str().expect("a time").replace(' ', "T")).parse().expect("a valid value")
 }
 
@@ -86,7 +86,7 @@ pub async fn check_views(course: &Course, window: Window) {
 /// also compares the counts with the cumulative rows on the days that the view has.
 async fn check_days(course: &Course, path: &str, id: Uuid, rows: &Rows, window: Window, has_counts: bool) {
     let fetch = async |values: &str| {
-        let path = format!("{path}?values={values}&{}", query(window));
+        let path = format!("{path}?values={values}&{}", window_query(window));
         course.organization.get(&path).await.ok(200).list("/data").to_vec()
     };
     for row in fetch("gains").await {
@@ -122,7 +122,7 @@ async fn check_videos(course: &Course, window: Window) {
 
 /// Compares the levels of a rollup at the end of the window with the last cumulative row of an endpoint.
 async fn check_levels(course: &Course, path: &str, id: Uuid, levels: &[Value], (_, end): Window) {
-    let path = format!("{path}?values=cumulative&{}", query((end, end)));
+    let path = format!("{path}?values=cumulative&{}", window_query((end, end)));
     let response = course.organization.get(&path).await.ok(200);
     let level = levels.iter().find(|row| row["id"] == json!(id));
     for (name, counter) in Counters::NAMES.iter().zip(COUNTERS) {
@@ -159,7 +159,8 @@ async fn check_accounts(course: &Course, window: Window) {
     if course.ids.accounts.is_empty() {
         return;
     }
-    let path = format!("/accounts/metrics?account_ids={}&{}", list(&course.ids.accounts), query(window));
+    let path =
+        format!("/accounts/metrics?account_ids={}&{}", join_ids(&course.ids.accounts), window_query(window));
     let metrics = course.organization.get(&path).await.ok(200);
     for id in &course.ids.accounts {
         let days = shown.iter().filter(|((account, _), _)| account == id);
@@ -185,7 +186,7 @@ async fn check_creators(course: &Course, window: Window) {
         let path = format!("/creators/{id}/analytics");
         check_days(course, &path, *id, &shown, window, false).await;
         check_levels(course, &path, *id, &levels, window).await;
-        let path = format!("/creators/{id}/analytics/timeseries?{}", query(window));
+        let path = format!("/creators/{id}/analytics/timeseries?{}", window_query(window));
         for row in course.organization.get(&path).await.ok(200).list("/data") {
             let shown = shown.get(&(*id, parsed(&row["date"])));
             let gain = |name: &str| shown.map_or(0, |shown| shown[name].as_i64().unwrap_or(0));
@@ -209,9 +210,9 @@ async fn check_organization(course: &Course, window: Window) {
     for platform in [None, Some(PLATFORMS[0]), Some(PLATFORMS[1])] {
         let matches = |row: &&Value| platform.is_none_or(|platform| row["platform"] == platform);
         let filter = platform.map(|platform| format!("&platform={platform}")).unwrap_or_default();
-        let path = format!("/analytics/timeseries?{}{filter}", query(window));
+        let path = format!("/analytics/timeseries?{}{filter}", window_query(window));
         let series = course.organization.get(&path).await.ok(200);
-        let path = format!("/overview?{}{filter}", query(window));
+        let path = format!("/overview?{}{filter}", window_query(window));
         let overview = course.organization.get(&path).await.ok(200);
         for figure in ["views", "plays", "likes", "comments", "shares"] {
             let gain = |row: &Value| row[figure].as_i64().unwrap_or(0);
@@ -222,7 +223,7 @@ async fn check_organization(course: &Course, window: Window) {
             let total: i64 = shown.iter().filter(matches).map(gain).sum();
             assert_eq!(total, overview.integer(&format!("/data/{figure}/current")), "{figure}");
         }
-        let followers = sum_of_known(levels.iter().filter(matches).map(|row| row["followers"].as_i64()));
+        let followers = sum_known(levels.iter().filter(matches).map(|row| row["followers"].as_i64()));
         assert_eq!(&json!(followers), overview.at("/data/followers/current"), "{path}");
     }
 }
@@ -233,7 +234,7 @@ async fn check_followers(course: &Course, window: Window) {
         WHERE org_id = {org:UUID} AND date BETWEEN {start:Date} AND {end:Date}";
     let shown = by_day(rows(&course.organization, sql, window).await);
     for (number, id) in course.ids.accounts.iter().enumerate() {
-        let path = format!("/accounts/{id}/analytics?{}", query(window));
+        let path = format!("/accounts/{id}/analytics?{}", window_query(window));
         let response = course.organization.get(&path).await.ok(200);
         for row in response.list("/data") {
             let date: NaiveDate = parsed(&row["date"]);
@@ -248,7 +249,7 @@ async fn check_followers(course: &Course, window: Window) {
             SELECT argMax(follower_count, date) AS latest FROM account_followers
             WHERE org_id = {org:UUID} AND date <= {end:Date} GROUP BY subject_id)";
     let total = rows(&course.organization, sql, window).await;
-    let path = format!("/overview?{}", query(window));
+    let path = format!("/overview?{}", window_query(window));
     let overview = course.organization.get(&path).await.ok(200);
     assert_eq!(&total[0]["followers"], overview.at("/data/followers/current"), "{path}");
 }
@@ -267,11 +268,11 @@ async fn check_coverage(course: &Course) {
     for (account, id) in ids.accounts.iter().enumerate() {
         let profile = &history.accounts[account].followers;
         let videos: Vec<_> =
-            history.videos_of(account).into_iter().map(|video| &history.videos[video].seen).collect();
+            history.videos_of(account).into_iter().map(|video| &history.videos[video].snapshots).collect();
         let days: BTreeSet<_> =
-            profile.keys().chain(videos.iter().flat_map(|seen| seen.keys())).copied().collect();
+            profile.keys().chain(videos.iter().flat_map(|days| days.keys())).copied().collect();
         for day in days {
-            let times = videos.iter().filter_map(|seen| seen.get(&day)).map(|(at, _)| *at);
+            let times = videos.iter().filter_map(|days| days.get(&day)).map(|(at, _)| *at);
             let latest = times.chain(profile.get(&day).map(|(at, _)| *at)).max().unwrap();
             let platform = history.accounts[account].platform;
             observed.insert((*id, day), (platform, profile.contains_key(&day), latest));
@@ -281,7 +282,7 @@ async fn check_coverage(course: &Course) {
         .iter()
         .map(|(key, row)| {
             let platform = row["platform"].as_str().unwrap();
-            (*key, (platform, row["is_profile_observed"] == true, instant(&row["observed_at"])))
+            (*key, (platform, row["is_profile_observed"] == true, parse_time(&row["observed_at"])))
         })
         .collect();
     assert_eq!(shown, observed);
@@ -298,13 +299,13 @@ async fn check_snapshots(course: &Course) {
     let shown: BTreeMap<_, (DateTime<Utc>, Counts)> = shown
         .iter()
         .map(|(key, row)| {
-            (*key, (instant(&row["observed_at"]), Counters::NAMES.map(|name| row[name].as_i64())))
+            (*key, (parse_time(&row["observed_at"]), Counters::NAMES.map(|name| row[name].as_i64())))
         })
         .collect();
     let mut observed = BTreeMap::new();
     for (video, (id, _)) in course.ids.videos.iter().enumerate() {
-        let seen = &course.history.videos[video].seen;
-        observed.extend(seen.iter().map(|(day, seen)| ((*id, *day), *seen)));
+        let snapshots = &course.history.videos[video].snapshots;
+        observed.extend(snapshots.iter().map(|(day, snapshot)| ((*id, *day), *snapshot)));
     }
     assert_eq!(shown, observed);
 }

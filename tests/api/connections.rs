@@ -1,10 +1,7 @@
 //! Limits of connections, over real sockets: clients that send too much, too slowly or nothing, or do not read.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tidemark::http::connections::{ConnectionLimits, raise_file_limit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -204,43 +201,15 @@ async fn idle_connections_do_not_block_new_ones() {
     assert!(count_open(&idle) > 0, "the latest connections remain open");
 }
 
-/// An API process, whose files and memory are measured.
-struct ApiProcess {
-    child: Child,
-    url: String,
-    _index: tempfile::TempDir,
+/// The anonymous memory of a process in KiB.
+fn memory_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-impl ApiProcess {
-    fn start() -> Self {
-        let index = tempfile::tempdir().unwrap();
-        let mut serve = Stack::shared().connection.command();
-        serve.args(["serve", "--listen", "127.0.0.1:0", "--search-index"]).arg(index.path());
-        serve.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = serve.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        ApiProcess { url: ready["url"].as_str().unwrap().to_owned(), child, _index: index }
-    }
-
-    /// Anonymous memory in KiB.
-    fn memory_kib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
-    }
-
-    fn files(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
-    }
-}
-
-impl Drop for ApiProcess {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn count_open_files(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,10 +217,10 @@ impl Drop for ApiProcess {
 async fn ten_thousand_idle_connections_use_little_memory() {
     const CONNECTIONS: usize = 10_000;
     assert!(raise_file_limit(CONNECTIONS + 100) > CONNECTIONS, "raise the limit of open files");
-    let serving = ApiProcess::start();
-    let host = serving.url.trim_start_matches("http://").trim_end_matches("/v2").to_owned();
+    let (api, url) = Stack::shared().serve(&[]);
+    let host = url.trim_start_matches("http://").trim_end_matches("/v2").to_owned();
     fetch(&host, &get(&host, "/v2/meta")).await;
-    let before = serving.memory_kib();
+    let before = memory_kib(api.pid());
     for partial in ["", "GET /v2/meta HTTP/1.1\r\nX: "] {
         let mut idle = Vec::new();
         for _ in 0..CONNECTIONS {
@@ -262,7 +231,8 @@ async fn ten_thousand_idle_connections_use_little_memory() {
         let started = Instant::now();
         let response = fetch(&host, &get(&host, "/v2/health")).await;
         assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
-        let (took, memory, files) = (started.elapsed(), serving.memory_kib() - before, serving.files());
+        let (took, memory, files) =
+            (started.elapsed(), memory_kib(api.pid()) - before, count_open_files(api.pid()));
         println!(
             "{CONNECTIONS} idle connections ({partial:?}): {memory} KiB, {files} files, a response in {took:?}"
         );
@@ -270,6 +240,7 @@ async fn ten_thousand_idle_connections_use_little_memory() {
         assert!(memory < 32 * CONNECTIONS as u64, "{memory} KiB");
         assert!(files < CONNECTIONS + 512, "{files} files");
         drop(idle);
-        wait_until("their files are closed", || async { (serving.files() < 512).then_some(()) }).await;
+        wait_until("their files are closed", || async { (count_open_files(api.pid()) < 512).then_some(()) })
+            .await;
     }
 }

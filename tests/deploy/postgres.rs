@@ -144,7 +144,7 @@ async fn check_service(role: &str) {
     assert!(postgres.inspect(|check| assert_ne!(check["status"], "fail", "{check}")).count() > 5);
     let transactions = checks.iter().find(|check| check["check"] == "postgres-transactions").unwrap();
     assert!(!transactions["message"].as_str().unwrap().contains("pg_read_all_stats"), "{transactions}");
-    serve.stop();
+    serve.stop().await;
     databases.pg().close().await;
 }
 

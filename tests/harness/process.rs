@@ -27,7 +27,7 @@ impl Process {
     }
 
     /// The base URL that `tidemark serve` prints once it listens.
-    pub(super) fn listening_url(&mut self) -> String {
+    pub fn listening_url(&mut self) -> String {
         let mut line = String::new();
         let stdout = self.child.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();
@@ -59,12 +59,10 @@ impl Process {
         line.split('"').find(|part| part.starts_with("http://")).map(str::to_owned)
     }
 
-    /// Terminates it and returns how long it took to exit.
-    pub fn stop(&mut self) -> Duration {
-        let start = Instant::now();
+    /// Terminates it and returns its exit code.
+    pub async fn stop(&mut self) -> Option<i32> {
         self.terminate();
-        self.wait();
-        start.elapsed()
+        self.wait().await
     }
 
     /// Sends SIGTERM.
@@ -73,15 +71,19 @@ impl Process {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
-    /// Waits until it exits and returns its exit code.
-    pub fn wait(&mut self) -> Option<i32> {
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits until it exits and returns its exit code, which is none if a signal ended it.
+    pub async fn wait(&mut self) -> Option<i32> {
         let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
             assert!(Instant::now() < deadline, "no exit after {WAIT_TIMEOUT:?}: {}", self.log());
-            std::thread::sleep(Duration::from_millis(20));
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 

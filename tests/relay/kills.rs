@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
@@ -22,7 +21,7 @@ use tidemark::store::observations::AccountRef;
 use tidemark::store::records::keys::{self, NewKey};
 use uuid::Uuid;
 
-use crate::harness::{IsolatedStores, create_organization, http_client, send, wait_until};
+use crate::harness::{IsolatedStores, Process, create_organization, http_client, send, wait_until};
 use crate::setup::{delete_account, track_individually};
 use tidemark::store::records::organizations::OrganizationChange;
 
@@ -36,13 +35,6 @@ const STEPS: [&str; 7] = [
     "relay-recorded",
     "relay-finished",
 ];
-
-/// A process that is killed at the end of the test.
-struct Process {
-    child: Child,
-    /// The process exits when this pipe closes.
-    _stdin: Option<ChildStdin>,
-}
 
 /// A sandbox with a clock, and a tracker and an API on isolated stores, which track one account.
 struct KillTest {
@@ -60,57 +52,25 @@ struct KillTest {
     scraped_days: BTreeMap<NaiveDate, (BTreeMap<String, i64>, i64)>,
 }
 
-impl Process {
-    fn start(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path, arguments: &[&str]) -> Self {
-        let connection = crate::harness::Stack::shared().connection;
-        let name = stores.connection.database_url.rsplit('/').next().unwrap();
-        let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
-        let mut child = connection
-            .command()
-            .arg("--exit-with-parent")
-            .arg(folder.join("lock"))
-            .args(arguments)
-            .env("TIDEMARK_DATABASE_URL", &stores.connection.database_url)
-            .env("TIDEMARK_CLICKHOUSE_DATABASE", name)
-            .env("TIDEMARK_FAILPOINTS", folder.join("armed"))
-            .envs(sandbox.environment())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let stdin = child.stdin.take();
-        Process { child, _stdin: stdin }
-    }
-
-    fn tracker(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Self {
-        Process::start(stores, sandbox, folder, &["track"])
-    }
-
-    /// Starts the API and waits for its address.
-    fn api(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> (Self, String) {
-        let index = folder.join("search");
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--search-index", index.to_str().unwrap()];
-        let mut process = Process::start(stores, sandbox, folder, &arguments);
-        let mut line = String::new();
-        BufReader::new(process.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        (process, ready["url"].as_str().unwrap().to_owned())
-    }
-
-    async fn wait_killed(&mut self, step: &str) {
-        let state = format!("the process dies at {step}");
-        let status = wait_until(&state, || std::future::ready(self.child.try_wait().unwrap())).await;
-        assert!(!status.success(), "{status}");
-    }
+fn command(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Command {
+    let mut command = stores.command(&[]);
+    command.env("TIDEMARK_FAILPOINTS", folder.join("armed")).envs(sandbox.environment());
+    command
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Fails if it has exited.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start_tracker(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Process {
+    let mut track = command(stores, sandbox, folder);
+    track.arg("track");
+    Process::start(track, None)
+}
+
+/// Starts the API and returns it with its URL. Its index outlives it.
+fn start_api(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> (Process, String) {
+    let mut serve = command(stores, sandbox, folder);
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--search-index"]).arg(folder.join("search"));
+    let mut process = Process::start(serve, None);
+    let url = process.listening_url();
+    (process, url)
 }
 
 impl KillTest {
@@ -122,8 +82,8 @@ impl KillTest {
         let sandbox = start(([127, 0, 0, 1], 0).into(), Arc::new(world)).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("armed")).unwrap();
-        let tracker = Process::tracker(&stores, &sandbox, folder.path());
-        let (api, url) = Process::api(&stores, &sandbox, folder.path());
+        let tracker = start_tracker(&stores, &sandbox, folder.path());
+        let (api, url) = start_api(&stores, &sandbox, folder.path());
         let (organization, _) = create_organization(stores.pg(), OrganizationChange::default()).await;
         let key = keys::create(stores.pg(), organization, &NewKey::named("test")).await.unwrap().key;
         let accounts = sandbox.world.population().accounts();
@@ -170,14 +130,14 @@ impl KillTest {
     }
 
     async fn restart_tracker_killed_at(&mut self, step: &str) {
-        self.tracker.wait_killed(step).await;
+        assert_eq!(self.tracker.wait().await, None, "killed at {step}");
         assert!(!self.armed(step).exists(), "{step} was not reached");
-        self.tracker = Process::tracker(&self.stores, &self.sandbox, self.folder.path());
+        self.tracker = start_tracker(&self.stores, &self.sandbox, self.folder.path());
     }
 
     async fn restart_api_killed_at(&mut self, step: &str) {
-        self.api.wait_killed(step).await;
-        (self.api, self.url) = Process::api(&self.stores, &self.sandbox, self.folder.path());
+        assert_eq!(self.api.wait().await, None, "killed at {step}");
+        (self.api, self.url) = start_api(&self.stores, &self.sandbox, self.folder.path());
     }
 
     /// Waits until the day's scrape is applied, and records its result.

@@ -149,8 +149,8 @@ async fn traces_metrics_and_logs_are_exported() {
 
     check_secrets(&installation).await;
     // Each fails if the process does not exit.
-    installation.api.stop();
-    installation.tracker.stop();
+    installation.api.stop().await;
+    installation.tracker.stop().await;
     let is_export_error =
         |line: &Value| line["message"].as_str().is_some_and(|text| text.contains("collector"));
     assert!(!installation.api.lines().iter().any(is_export_error), "{}", installation.api.log());

@@ -53,5 +53,5 @@ async fn requests_and_shutdown_ignore_a_collector_outage() {
     tokio::time::timeout(WAIT_TIMEOUT, requests).await.expect("requests must not wait for exports");
     assert_eq!(trace_export_failures(), 1, "{}", api.log());
     // Fails if it does not exit.
-    api.stop();
+    api.stop().await;
 }

@@ -232,7 +232,7 @@ async fn logs_and_exports_contain_no_secrets_at_trace_level() {
             assert_lacks("the metrics page", &page, &secrets);
         }
         // Fails if it does not exit.
-        process.stop();
+        process.stop().await;
     }
     for process in &processes {
         let log = process.log();

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::wait_recovered;
 use crate::harness::{Organization, SandboxAccount};
-use crate::model::{Dice, History, Ids, PLATFORMS, Video};
+use crate::model::{History, Ids, PLATFORMS, Random, Video};
 
 /// How far the sandbox's clock may be ahead of the recorded scrape time: the tracker reads the clock first, and the test moves
 /// it by minutes while attempts fail.
@@ -73,14 +73,14 @@ impl ExpectedOrganization {
     }
 
     /// A random post of a scraped account, with its views.
-    pub(super) fn random_post(&self, dice: &mut Dice) -> Option<(SandboxAccount, String, i64)> {
+    pub(super) fn random_post(&self, random: &mut Random) -> Option<(SandboxAccount, String, i64)> {
         let posts: Vec<_> = self
             .history
             .videos
             .iter()
             .filter_map(|video| {
                 let account = &self.history.accounts[video.account?];
-                let views = video.seen.values().next_back()?.1[0]?;
+                let views = video.snapshots.values().next_back()?.1[0]?;
                 let account = SandboxAccount {
                     platform: account.platform.to_owned(),
                     username: account.username.clone(),
@@ -88,7 +88,7 @@ impl ExpectedOrganization {
                 self.has_caption(&video.external_id).then(|| (account, video.external_id.clone(), views))
             })
             .collect();
-        (!posts.is_empty()).then(|| posts[dice.below(posts.len() as i64) as usize].clone())
+        (!posts.is_empty()).then(|| posts[random.below(posts.len() as i64) as usize].clone())
     }
 
     fn has_caption(&self, external_id: &str) -> bool {
@@ -176,7 +176,7 @@ impl ExpectedOrganization {
         });
         let video = &mut self.history.videos[index];
         video.is_tracked = post.is_tracked;
-        let last = video.seen.values().next_back();
+        let last = video.snapshots.values().next_back();
         if last.is_some_and(|(seen_at, _)| *seen_at == at) {
             return;
         }
@@ -193,7 +193,7 @@ impl ExpectedOrganization {
                 *count = count.filter(|_| last.is_some());
             }
         }
-        video.seen.insert(at.date_naive(), (at, counts));
+        video.snapshots.insert(at.date_naive(), (at, counts));
     }
 
     fn account_index(&self, id: Uuid) -> usize {
@@ -209,7 +209,7 @@ impl ExpectedOrganization {
                 account,
                 is_tracked: false,
                 posted: None,
-                seen: Default::default(),
+                snapshots: Default::default(),
             });
             self.ids.videos.push((post.id, post.internal_id));
             self.history.videos.len() - 1
@@ -224,8 +224,12 @@ impl ExpectedOrganization {
             let recent = posts.iter().filter(|post| post.create_time <= *at).take(50);
             for post in recent.filter(|post| *at - post.create_time < TimeDelta::days(14)) {
                 let video = self.history.videos.iter().find(|video| video.external_id == post.id);
-                let seen = video.and_then(|video| video.seen.values().next_back());
-                assert!(seen.is_some_and(|(seen, _)| seen >= at), "{} was not scraped at {at}", post.id);
+                let last = video.and_then(|video| video.snapshots.values().next_back());
+                assert!(
+                    last.is_some_and(|(observed, _)| observed >= at),
+                    "{} was not scraped at {at}",
+                    post.id
+                );
             }
         }
     }
@@ -250,7 +254,7 @@ impl ExpectedOrganization {
     pub(super) async fn assert_snapshots(&self, history: &History) {
         let clickhouse = &self.organization.stack.databases.clickhouse;
         for (table, expected) in [
-            ("video_snapshots", history.videos.iter().map(|video| video.seen.len()).sum::<usize>()),
+            ("video_snapshots", history.videos.iter().map(|video| video.snapshots.len()).sum::<usize>()),
             ("account_snapshots", history.accounts.iter().map(|account| account.followers.len()).sum()),
         ] {
             let statement = format!("select count() from {table} final where org_id = {{org:UUID}}");

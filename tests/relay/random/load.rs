@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::expected::ExpectedOrganization;
 use super::wait_recovered;
 use crate::harness::{Organization, SandboxAccount};
-use crate::model::{Dice, History, PLATFORMS};
+use crate::model::{History, PLATFORMS, Random};
 
 /// Few enough for every list and ranking.
 const MAX_CREATORS: usize = 8;
@@ -36,13 +36,13 @@ impl Load {
         dir: PathBuf,
         stop: CancellationToken,
     ) -> ExpectedOrganization {
-        let mut dice = Dice(self.seed);
+        let mut random = Random(self.seed);
         let to_track = std::mem::take(&mut tenant.to_track).into_iter().chain(self.new_account.clone());
         for account in to_track {
             track(&mut tenant, &account).await;
         }
         let organization = tenant.organization.clone();
-        let kill_after = Duration::from_millis(200 + dice.below(1_500) as u64);
+        let kill_after = Duration::from_millis(200 + random.below(1_500) as u64);
         let import = async {
             if self.imports { Some(import(&organization, &dir, self.day, kill_after).await) } else { None }
         };
@@ -52,7 +52,7 @@ impl Load {
             }
             let mut changes = 0;
             while changes < 6 || !stop.is_cancelled() {
-                change(&mut tenant, &mut dice).await;
+                change(&mut tenant, &mut random).await;
                 changes += 1;
             }
         };
@@ -118,9 +118,9 @@ async fn delete_account(tenant: &mut ExpectedOrganization) {
 }
 
 /// Makes a random change.
-async fn change(tenant: &mut ExpectedOrganization, dice: &mut Dice) {
+async fn change(tenant: &mut ExpectedOrganization, random: &mut Random) {
     let organization = tenant.organization.clone();
-    let mut pick = |length: usize| dice.below(length.max(1) as i64) as usize;
+    let mut pick = |length: usize| random.below(length.max(1) as i64) as usize;
     match pick(6) {
         0 | 1 if tenant.creators.len() < MAX_CREATORS => {
             let name = format!("Mara {}", Uuid::now_v7().simple());

@@ -18,10 +18,10 @@ use tidemark::store::records::organizations::OrganizationChange;
 use tokio_util::sync::CancellationToken;
 
 use self::expected::ExpectedOrganization;
-use self::processes::{KILL_TARGETS, SecondTracker};
+use self::processes::{KILL_TARGETS, start_second_tracker};
 use crate::agree::{batches_agree, creators_agree, daily_rows_agree, deltas_agree, organization_agrees};
-use crate::harness::{IsolatedStack, Organization, SandboxAccount, Stack};
-use crate::model::Dice;
+use crate::harness::{IsolatedStack, Organization, Process, SandboxAccount, Stack};
+use crate::model::Random;
 
 /// Leases have to expire, and processes that die often are restarted with pauses.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(240);
@@ -42,9 +42,10 @@ struct Plan {
 
 struct KillTest {
     plan: Plan,
-    dice: Dice,
+    random: Random,
+    /// Dropped before the installation, which waits for all processes in its folder.
+    second: Option<Process>,
     isolated: IsolatedStack,
-    second: Option<SecondTracker>,
     population: Population,
     organizations: Vec<ExpectedOrganization>,
     /// Views that the test has set, by the post's id.
@@ -103,12 +104,12 @@ impl KillTest {
             let organization = stack.organization_with(options(), NewKey::named("test")).await;
             organizations.push(ExpectedOrganization::new(organization, accounts));
         }
-        let second = plan.two_trackers.then(|| SecondTracker::start(&isolated));
-        let mut dice = Dice(seed);
+        let second = plan.two_trackers.then(|| start_second_tracker(&isolated));
+        let mut random = Random(seed);
         let mut test = KillTest {
             plan,
-            next_target: dice.below(KILL_TARGETS.len() as i64) as usize,
-            dice,
+            next_target: random.below(KILL_TARGETS.len() as i64) as usize,
+            random,
             isolated,
             second,
             population: Population::new(POPULATION.0, POPULATION.1),
@@ -134,7 +135,7 @@ impl KillTest {
     /// Runs a day's load while processes are killed, and records the result.
     async fn day(&mut self, number: usize, kills: usize) {
         let stop = CancellationToken::new();
-        let seed = self.dice.below(i64::MAX) as u64;
+        let seed = self.random.below(i64::MAX) as u64;
         let mut loads = Vec::new();
         for (index, organization) in std::mem::take(&mut self.organizations).into_iter().enumerate() {
             let new_account = if number % 3 == 1 { self.untracked.pop() } else { None };
@@ -144,7 +145,7 @@ impl KillTest {
         }
         let kills = async {
             for _ in 0..kills {
-                let pause = self.dice.below(self.plan.max_pause_ms) as u64;
+                let pause = self.random.below(self.plan.max_pause_ms) as u64;
                 tokio::time::sleep(Duration::from_millis(pause)).await;
                 self.kill().await;
             }
@@ -163,7 +164,7 @@ impl KillTest {
     async fn kill(&mut self) {
         let target = KILL_TARGETS[self.next_target % KILL_TARGETS.len()];
         self.next_target += 1;
-        let chosen = self.dice.below(2) as usize;
+        let chosen = self.random.below(2) as usize;
         let exiting = processes::kill(self.isolated.folder(), target, chosen);
         if exiting.is_empty() {
             // Still down after the last kill.
@@ -171,8 +172,13 @@ impl KillTest {
         }
         self.exiting.extend(exiting);
         *self.killed.entry(target.name()).or_default() += 1;
-        if let Some(second) = &mut self.second {
-            second.keep_running(&self.isolated);
+        self.restart_second_tracker();
+    }
+
+    /// Restarts the second tracker if it was killed.
+    fn restart_second_tracker(&mut self) {
+        if self.second.as_mut().is_some_and(|second| !second.is_running()) {
+            self.second = Some(start_second_tracker(&self.isolated));
         }
     }
 
@@ -180,9 +186,7 @@ impl KillTest {
     async fn wait_running(&mut self) {
         let stack = self.stack().clone();
         wait_recovered("all processes run again", async || {
-            if let Some(second) = &mut self.second {
-                second.keep_running(&self.isolated);
-            }
+            self.restart_second_tracker();
             if !processes::all_run(self.isolated.folder(), &self.exiting) {
                 return None;
             }
@@ -202,9 +206,9 @@ impl KillTest {
             self.organizations.iter().map(|expected| expected.organization.id).collect();
         let (stack, plan) = (self.stack().clone(), self.plan);
         wait_recovered("all targets are scraped today", async || {
-            match &mut self.second {
-                Some(second) => second.keep_running(&self.isolated),
-                None => end_leases(stack.pg()).await?,
+            self.restart_second_tracker();
+            if self.second.is_none() {
+                end_leases(stack.pg()).await?;
             }
             let (remaining, retrying): (i64, i64) = sqlx::query_as(
                 "select count(*), count(*) filter (where failures > 0 and lease_owner is null and next_attempt_at > $3)
@@ -230,8 +234,8 @@ impl KillTest {
     /// Moves the clock by a day. Sets some views before, higher or lower than they were.
     async fn next_day(&mut self) {
         for expected in &self.organizations {
-            let Some((account, post, views)) = expected.random_post(&mut self.dice) else { continue };
-            let value = views / 2 + self.dice.below(1_000 + views);
+            let Some((account, post, views)) = expected.random_post(&mut self.random) else { continue };
+            let value = views / 2 + self.random.below(1_000 + views);
             let operation = json!({
                 "op": "set", "platform": account.platform, "username": account.username, "post": post,
                 "counter": "view_count", "value": value,
@@ -290,7 +294,7 @@ impl KillTest {
                 for expected in &mut self.organizations {
                     expected.organization.stack = self.isolated.clone();
                 }
-                self.second = self.plan.two_trackers.then(|| SecondTracker::start(&self.isolated));
+                self.second = self.plan.two_trackers.then(|| start_second_tracker(&self.isolated));
             }
         }
     }

@@ -1,13 +1,11 @@
 //! The processes to kill, and a second tracker that takes over the relay.
 
-use std::fs::File;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
 
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
 
-use crate::harness::{IsolatedStack, processes_in};
+use crate::harness::{IsolatedStack, Process, processes_in};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KillTarget {
@@ -86,45 +84,10 @@ pub(super) fn all_run(dir: &Path, exiting: &[u32]) -> bool {
         && processes.iter().all(|(pid, _)| !exiting.contains(pid))
 }
 
-/// A tracker besides that of the installation.
-pub(super) struct SecondTracker {
-    child: Child,
-    _stdin: Option<ChildStdin>,
-}
-
-impl SecondTracker {
-    pub(super) fn start(isolated: &IsolatedStack) -> Self {
-        let connection = &isolated.connection;
-        let dir = isolated.folder();
-        let log = File::options().create(true).append(true).open(dir.join("second.log")).unwrap();
-        let mut child = connection
-            .command()
-            .arg("--exit-with-parent")
-            .arg(dir.join("second.lock"))
-            .arg("track")
-            .env("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string())
-            .envs(tidemark::sandbox::server::environment(&connection.sandbox_url))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let stdin = child.stdin.take();
-        SecondTracker { child, _stdin: stdin }
-    }
-
-    /// Restarts it if it was killed.
-    pub(super) fn keep_running(&mut self, isolated: &IsolatedStack) {
-        if self.child.try_wait().unwrap().is_some() {
-            *self = SecondTracker::start(isolated);
-        }
-    }
-}
-
-impl Drop for SecondTracker {
-    fn drop(&mut self) {
-        // Fails if it has exited.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts a tracker besides that of the installation. Its working directory makes it one of the processes to kill.
+pub(super) fn start_second_tracker(isolated: &IsolatedStack) -> Process {
+    let daily_requests = ("TIDEMARK_TIKTOK_RESEARCH_DAILY_REQUESTS", u32::MAX.to_string());
+    let mut command = isolated.command(&[daily_requests]);
+    command.arg("track").current_dir(isolated.folder());
+    Process::start(command, None)
 }
