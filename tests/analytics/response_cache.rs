@@ -357,6 +357,29 @@ async fn concurrent_requests_share_a_query_within_an_organization() {
 }
 
 #[tokio::test]
+async fn defaults_share_a_response_with_their_explicit_values() {
+    let test = CacheTest::start().await;
+    test.load().await;
+    let (process, client) = &test.cached[0];
+    for (default, explicit, different) in [
+        ("/overview", "/overview?period=30d", "/overview?period=7d"),
+        ("/creators/top", "/creators/top?limit=10&period=30d", "/creators/top?limit=9"),
+        (
+            "/analytics/timeseries",
+            "/analytics/timeseries?include_today=true",
+            "/analytics/timeseries?platform=tiktok",
+        ),
+    ] {
+        let computed = client.get(default).await.ok(200).json;
+        let before = process.clickhouse.request_count();
+        assert_eq!(client.get(explicit).await.ok(200).json, computed, "{explicit}");
+        assert_eq!(process.clickhouse.request_count(), before, "{explicit} is served from the cache");
+        client.get(different).await.ok(200);
+        assert!(process.clickhouse.request_count() > before, "{different} is not");
+    }
+}
+
+#[tokio::test]
 async fn encoded_responses_are_cached_and_have_their_own_etags() {
     let test = CacheTest::start().await;
     test.load().await;
