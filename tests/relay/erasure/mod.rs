@@ -230,6 +230,21 @@ async fn tables_with_text(stores: &IsolatedStores, text: &str) -> Vec<String> {
     found
 }
 
+/// Waits until so many removed subjects are erased and the purge has ended.
+async fn wait_for_purge(stores: &IsolatedStores, erased: i64) {
+    wait_until("a purge has run", async || {
+        let count: i64 =
+            sqlx::query_scalar("select count(*) from removed_subjects where erased_at is not null")
+                .fetch_one(stores.pg())
+                .await
+                .unwrap();
+        (count >= erased).then_some(())
+    })
+    .await;
+    let lock = async || ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap();
+    wait_until("the purge has ended", lock).await.release().await.unwrap();
+}
+
 /// Moves the service clock by a day.
 #[tokio::test(flavor = "multi_thread")]
 async fn deleted_data_is_erased_within_a_day() {
@@ -259,22 +274,9 @@ async fn deleted_data_is_erased_within_a_day() {
     let stop = CancellationToken::new();
     let follower = tokio::spawn(indexer::run(databases.clone(), index.clone(), stop.clone()));
     let worker = tokio::spawn(erasure::run(databases, stores.connection.database_url.clone(), stop.clone()));
-    let wait_for_purge = async |at_least: i64| {
-        wait_until("a purge has run", async || {
-            let erased: i64 =
-                sqlx::query_scalar("select count(*) from removed_subjects where erased_at is not null")
-                    .fetch_one(stores.pg())
-                    .await
-                    .unwrap();
-            (erased >= at_least).then_some(())
-        })
-        .await;
-        let lock = async || ErasureLock::try_acquire(&stores.connection.database_url).await.unwrap();
-        wait_until("the purge has ended", lock).await.release().await.unwrap();
-    };
     let relay = stores.start_relay();
     // The first purge runs at the start of the process, the next after half a day.
-    wait_for_purge(1).await;
+    wait_for_purge(&stores, 1).await;
     wait_until("the index is built", || async { (index.document_count() == 24).then_some(()) }).await;
     let texts = ["sentinel profile 0", "Sentinel creator", "sentinel caption", &username];
     for text in texts {
@@ -293,7 +295,7 @@ async fn deleted_data_is_erased_within_a_day() {
     // Fewer if the rewrite at the start of the follower runs only now.
     assert!(index.current().deleted_count().await.unwrap() <= replaced + 3);
     sandbox.world.advance(24.0).unwrap();
-    wait_for_purge(3).await;
+    wait_for_purge(&stores, 3).await;
     wait_until("ClickHouse contains no deleted rows", || async {
         count_rows(&stores, &gone).await.iter().all(|rows| *rows == 0).then_some(())
     })
