@@ -86,12 +86,12 @@ impl Default for Settings {
 
 impl App {
     pub fn new(
-        stores: Databases,
+        databases: Databases,
         search: SearchIndex,
         readable: ReadablePlatforms,
         settings: Settings,
     ) -> Self {
-        let Databases { pg, clickhouse, clock } = stores;
+        let Databases { pg, clickhouse, clock } = databases;
         let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency);
         let responses = ResponseCache::new(settings.response_cache_bytes);
         let (settings, in_flight) = (Arc::new(settings), InFlight::default());

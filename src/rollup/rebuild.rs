@@ -25,27 +25,28 @@ pub struct RebuildSummary {
 
 /// Rebuilds the rollup of organizations and waits until the relay has applied it. If interrupted, a part is rebuilt.
 pub async fn rebuild(
-    stores: &Databases,
+    databases: &Databases,
     organizations: &[Uuid],
     progress: bool,
 ) -> Result<RebuildSummary, Error> {
+    let Databases { pg, clickhouse, .. } = databases;
     let mut summary = RebuildSummary::default();
     for &organization in organizations {
-        organizations::require(&stores.pg, organization).await?;
-        rollup::outrank_stored_versions(&stores.pg, &stores.clickhouse, organization).await?;
-        let subjects = rollup::list_subjects(&stores.pg, &stores.clickhouse, organization).await?;
+        organizations::require(pg, organization).await?;
+        rollup::outrank_stored_versions(pg, clickhouse, organization).await?;
+        let subjects = rollup::list_subjects(pg, clickhouse, organization).await?;
         let bar = progress_bar(progress, subjects.len());
         bar.set_message(organization.to_string());
         for batch in subjects.chunks(BATCH_SUBJECTS) {
             let committed = retry_on_conflict(|| async {
-                let (accounts, videos) = subjects::list_record_ids(&stores.pg, organization, batch).await?;
-                let mut write = Write::begin(&stores.pg, organization).await?;
+                let (accounts, videos) = subjects::list_record_ids(pg, organization, batch).await?;
+                let mut write = Write::begin(pg, organization).await?;
                 write.record_rebuild(batch.to_vec(), accounts, videos);
                 write.commit().await
             })
             .await?;
             if let Some(position) = committed.outbox_position {
-                visibility::wait_for_position(&stores.pg, organization, position).await?;
+                visibility::wait_for_position(pg, organization, position).await?;
             }
             bar.inc(batch.len() as u64);
         }
