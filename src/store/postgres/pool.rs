@@ -15,7 +15,7 @@ use crate::config::PostgresArgs;
 )]
 pub struct DatabaseUrlError(#[source] sqlx::Error);
 
-/// How long a request may wait for a connection, a little less than its own time.
+/// How long a request may wait for a connection: a little less than its time budget.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Connections that were idle for less are used without a ping.
 const MAX_IDLE_WITHOUT_PING: Duration = Duration::from_millis(500);
@@ -26,8 +26,8 @@ type Settings = [(&'static str, &'static str)];
 
 /// Postgres cancels the statement of a client that has disconnected.
 const COMMON_SETTINGS: &Settings = &[("client_connection_check_interval", "500ms")];
-/// Waiting for locks ends a little before the time of a request (`http::TimeLeft`), so that it can still respond; a
-/// statement ends a little after.
+/// Lock waits end shortly before the request times out (`http::deadline::TimeBudget`), so that it can still respond;
+/// statements end shortly after.
 const REQUEST_SETTINGS: &Settings =
     &[("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];
 /// Reading thousands of documents, or deleting search changes, takes longer than a request.
