@@ -10,7 +10,7 @@ use crate::model::account::Metadata;
 use crate::model::creator::Creator;
 use crate::model::text::fold_case;
 use crate::store::postgres::keyset::{
-    self, KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter,
+    KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter, push_equal,
 };
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
@@ -32,15 +32,15 @@ pub enum CreatorSort {
 }
 
 impl Sort for CreatorSort {
+    type Record = Creator;
+
     fn column(self) -> SortColumn {
         match self {
             CreatorSort::Name => SortColumn::required("c.name_key"),
             CreatorSort::AddedAt => SortColumn::required("c.added_at"),
         }
     }
-}
 
-impl CreatorSort {
     fn position(self, creator: &Creator) -> KeysetPosition {
         let key = match self {
             CreatorSort::Name => SortKey::Text(fold_case(&creator.name)),
@@ -85,9 +85,8 @@ pub async fn list(
     filter: &CreatorFilter,
     page: &PageRequest<CreatorSort>,
 ) -> Result<ListPage<Creator>, Error> {
-    let rows = list_query(organization, filter, page).build_query_as().fetch_all(pg).await?;
-    let total = filtered(organization, filter).count(pg, page).await?;
-    Ok(ListPage::new(rows, total, page, |creator| page.sort.position(creator)))
+    let query = list_query(organization, filter, page);
+    build_list(organization, filter).fetch_page(pg, page, query).await
 }
 
 /// Builds the query that reads a page.
@@ -96,19 +95,13 @@ pub fn list_query(
     filter: &CreatorFilter,
     page: &PageRequest<CreatorSort>,
 ) -> QueryBuilder<Postgres> {
-    let mut query = filtered(organization, filter).select_page(page);
-    query.push(SELECT);
-    keyset::push_page_order(&mut query, page);
-    query
+    build_list(organization, filter).select_page(page, |query| _ = query.push(SELECT))
 }
 
-fn filtered(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
-    let active = filter.is_active;
+fn build_list(organization: Uuid, filter: &CreatorFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
         query.push("c.organization_id = ").push_bind(organization);
-        if let Some(active) = active {
-            query.push(" and c.is_active = ").push_bind(active);
-        }
+        push_equal(query, "c.is_active", filter.is_active);
     };
     let text =
         filter.q.as_deref().map(|q| TextFilter { column: "c.name_key", text: fold_case(q), blocks: None });

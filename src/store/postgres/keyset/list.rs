@@ -6,10 +6,11 @@
 
 use std::fmt::Display;
 
-use sqlx::{PgPool, Postgres, QueryBuilder};
+use sqlx::postgres::PgRow;
+use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type};
 use uuid::Uuid;
 
-use super::{KeysetPosition, Nulls, PageRequest, Sort, SortDirection, SortKey};
+use super::{KeysetPosition, ListPage, Nulls, PageRequest, Sort, SortDirection, SortKey};
 use crate::store::Error;
 
 /// A filtered list of a table.
@@ -56,9 +57,13 @@ fn max_scanned_rows(limit: i64) -> i64 {
 }
 
 impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
-    /// Starts a query with `with … page as (…)`: the ids and sort keys of the skipped rows, of the page and of one row
-    /// beyond it. The caller selects from `page` and ends with [`push_page_order`].
-    pub fn select_page<S: Sort>(&self, page: &PageRequest<S>) -> QueryBuilder<Postgres> {
+    /// Builds the query that reads a page and one row beyond it. `push_select` pushes the select from `page`, which has the
+    /// ids and sort keys of these rows and of the skipped ones.
+    pub fn select_page<S: Sort>(
+        &self,
+        page: &PageRequest<S>,
+        push_select: impl FnOnce(&mut QueryBuilder<Postgres>),
+    ) -> QueryBuilder<Postgres> {
         let mut query = QueryBuilder::new("with ");
         match &self.text {
             Some(text @ TextFilter { blocks: Some(blocks), .. }) => {
@@ -67,14 +72,34 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
             _ => self.push_range(&mut query, page, "page", page.rows_to_read()),
         }
         query.push(" ");
+        push_select(&mut query);
+        let PageRequest { direction, limit, offset, .. } = page;
+        let direction = direction.as_str();
+        query.push(format_args!(" order by page.sort_key {direction} nulls last, page.id {direction}"));
+        query.push(format_args!(" limit {} offset {offset}", limit + 1));
         query
     }
 
-    /// Counts all rows of the list if the request includes the total.
-    pub async fn count<S>(&self, pg: &PgPool, page: &PageRequest<S>) -> Result<Option<i64>, Error> {
-        if !page.include_total {
-            return Ok(None);
-        }
+    /// Reads a page with a query of [`List::select_page`], and counts all rows if the request includes the total.
+    pub async fn fetch_page<S: Sort>(
+        &self,
+        pg: &PgPool,
+        page: &PageRequest<S>,
+        mut query: QueryBuilder<Postgres>,
+    ) -> Result<ListPage<S::Record>, Error>
+    where
+        S::Record: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let mut items: Vec<S::Record> = query.build_query_as().fetch_all(pg).await?;
+        let total = if page.include_total { Some(self.count(pg).await?) } else { None };
+        let limit = usize::try_from(page.limit).unwrap_or_default();
+        let has_next = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| has_next).map(|last| page.sort.position(last));
+        Ok(ListPage { items, next, total })
+    }
+
+    async fn count(&self, pg: &PgPool) -> Result<i64, Error> {
         let mut query = QueryBuilder::new("select count(*) from ");
         query.push(self.table).push(" where ");
         (self.conditions)(&mut query);
@@ -84,7 +109,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         if let Some(text) = &self.text {
             text.push(&mut query);
         }
-        Ok(Some(query.build_query_scalar().fetch_one(pg).await?))
+        Ok(query.build_query_scalar().fetch_one(pg).await?)
     }
 
     /// Defines `name` as the first `count` rows after the page's position. Rows without a sort value are read only if
@@ -99,16 +124,16 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         let after = page.after.as_ref();
         if page.sort.column().nulls == Nulls::None {
             query.push(format_args!("{name} as materialized ("));
-            self.push_part(query, page, Part::Valued(after), count);
+            self.push_part(query, page, RangePart::Valued(after), count);
         } else if let Some(KeysetPosition { key: SortKey::Null, id }) = after {
             query.push(format_args!("{name} as materialized ("));
-            self.push_part(query, page, Part::Null(Some(*id)), count);
+            self.push_part(query, page, RangePart::Null(Some(*id)), count);
         } else {
             query.push("valued as materialized (");
-            self.push_part(query, page, Part::Valued(after), count);
+            self.push_part(query, page, RangePart::Valued(after), count);
             query.push(format_args!("), {name} as materialized (select * from valued union all ("));
             let remaining = format_args!("(select {count} - count(*) from valued)");
-            self.push_part(query, page, Part::Null(None), remaining);
+            self.push_part(query, page, RangePart::Null(None), remaining);
             query.push(")");
         }
         query.push(")");
@@ -119,7 +144,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         &self,
         query: &mut QueryBuilder<Postgres>,
         page: &PageRequest<S>,
-        part: Part<'_>,
+        part: RangePart<'_>,
         count: impl Display,
     ) {
         let Some(parents) = &self.parents else {
@@ -137,17 +162,22 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         &self,
         query: &mut QueryBuilder<Postgres>,
         page: &PageRequest<S>,
-        part: Part<'_>,
+        part: RangePart<'_>,
         count: impl Display,
     ) {
         let (column, id) = (page.sort.column(), self.id);
         let (name, comparison) = (column.name, page.comparison());
-        self.push_select(query, name);
+        query.push(format_args!("select {id} as id, {name} as sort_key"));
+        if let Some(TextFilter { column, blocks: Some(_), .. }) = &self.text {
+            query.push(format_args!(", {column} as text"));
+        }
+        query.push(format_args!(" from {} where ", self.table));
+        (self.conditions)(query);
         if let Some(ParentFilter { reference, .. }) = &self.parents {
             query.push(format_args!(" and {reference} = parent.id"));
         }
         match part {
-            Part::Valued(after) => {
+            RangePart::Valued(after) => {
                 if column.nulls != Nulls::None {
                     query.push(format_args!(" and {name} is not null"));
                 }
@@ -157,7 +187,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
                     query.push(", ").push_bind(*last).push(")");
                 }
             }
-            Part::Null(after) => {
+            RangePart::Null(after) => {
                 query.push(format_args!(" and {name} is null"));
                 if let Some(last) = after {
                     query.push(format_args!(" and {id} {comparison} ")).push_bind(last);
@@ -182,11 +212,11 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     ) {
         let (name, id, wanted) = (page.sort.column().name, self.id, page.rows_to_read());
         let scanned = max_scanned_rows(page.limit);
-        self.push_range(query, page, "beginning", scanned);
-        query.push(", found as materialized (select id, sort_key from beginning where strpos(text, ");
+        self.push_range(query, page, "first_rows", scanned);
+        query.push(", found as materialized (select id, sort_key from first_rows where strpos(text, ");
         query.push_bind(text.text.clone()).push(format_args!(
             ") > 0 order by sort_key {} nulls last, id {0} limit {wanted}), short as materialized (
-             select (select count(*) from found) < {wanted} and (select count(*) from beginning) = {scanned} as short
+             select (select count(*) from found) < {wanted} and (select count(*) from first_rows) = {scanned} as short
              ), page as (select id, sort_key from found where not (select short from short) union all (",
             page.direction.as_str()
         ));
@@ -214,20 +244,11 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         query
             .push(format_args!(" order by {name} {direction} nulls last, {id} {direction} limit {wanted}))"));
     }
-
-    fn push_select(&self, query: &mut QueryBuilder<Postgres>, sort_key: &str) {
-        query.push(format_args!("select {} as id, {sort_key} as sort_key", self.id));
-        if let Some(TextFilter { column, blocks: Some(_), .. }) = &self.text {
-            query.push(format_args!(", {column} as text"));
-        }
-        query.push(format_args!(" from {} where ", self.table));
-        (self.conditions)(query);
-    }
 }
 
 /// The part of a range with or without sort values, after a position.
 #[derive(Clone, Copy)]
-enum Part<'a> {
+enum RangePart<'a> {
     Valued(Option<&'a KeysetPosition>),
     Null(Option<Uuid>),
 }
@@ -300,12 +321,12 @@ impl<S: Sort> PageRequest<S> {
     }
 }
 
-/// Ends a query of [`List::select_page`] with the order of the page.
-pub(in crate::store) fn push_page_order<S>(query: &mut QueryBuilder<Postgres>, page: &PageRequest<S>) {
-    let direction = page.direction.as_str();
-    query.push(format_args!(
-        " order by page.sort_key {direction} nulls last, page.id {direction} limit {} offset {}",
-        page.limit + 1,
-        page.offset
-    ));
+/// Pushes the condition that a column has a value, if there is one.
+pub(in crate::store) fn push_equal<'t, T>(query: &mut QueryBuilder<Postgres>, column: &str, value: Option<T>)
+where
+    T: Encode<'t, Postgres> + Type<Postgres>,
+{
+    if let Some(value) = value {
+        query.push(format_args!(" and {column} = ")).push_bind(value);
+    }
 }

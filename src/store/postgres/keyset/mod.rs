@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub(in crate::store) use list::{List, ParentFilter, TextBlocks, TextFilter, push_page_order};
+pub(in crate::store) use list::{List, ParentFilter, TextBlocks, TextFilter, push_equal};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -71,8 +71,14 @@ impl SortColumn {
     }
 }
 
+/// A sort of a list of records.
 pub trait Sort: Copy {
+    type Record;
+
     fn column(self) -> SortColumn;
+
+    /// Returns the position of a record, with the value that the column has for it.
+    fn position(self, record: &Self::Record) -> KeysetPosition;
 }
 
 /// A request for a page of a list.
@@ -108,21 +114,5 @@ impl SortDirection {
             SortDirection::Asc => "asc",
             SortDirection::Desc => "desc",
         }
-    }
-}
-
-impl<T> ListPage<T> {
-    /// Drops the row beyond the page and returns the position of the next page.
-    pub(in crate::store) fn new<S>(
-        mut rows: Vec<T>,
-        total: Option<i64>,
-        page: &PageRequest<S>,
-        position: impl Fn(&T) -> KeysetPosition,
-    ) -> Self {
-        let limit = usize::try_from(page.limit).unwrap_or_default();
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next = rows.last().filter(|_| more).map(position);
-        ListPage { items: rows, next, total }
     }
 }

@@ -16,7 +16,7 @@ use crate::model::readable::ReadablePlatforms;
 use crate::model::text::fold_case;
 use crate::store::Error;
 use crate::store::postgres::keyset::{
-    self, KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter,
+    KeysetPosition, List, ListPage, PageRequest, Sort, SortColumn, SortKey, TextFilter, push_equal,
 };
 use crate::store::records::creators;
 
@@ -48,6 +48,8 @@ pub enum AccountSort {
 }
 
 impl Sort for AccountSort {
+    type Record = Account;
+
     fn column(self) -> SortColumn {
         match self {
             AccountSort::AddedAt => SortColumn::required("a.added_at"),
@@ -59,9 +61,7 @@ impl Sort for AccountSort {
             AccountSort::PlayCount => SortColumn::required("a.play_count"),
         }
     }
-}
 
-impl AccountSort {
     fn position(self, account: &Account) -> KeysetPosition {
         let key = match self {
             AccountSort::AddedAt => SortKey::Time(account.added_at),
@@ -131,9 +131,8 @@ pub async fn list(
     if let Some(creator) = filter.creator_id {
         creators::require(pg, organization, creator).await?;
     }
-    let rows = list_query(organization, readable, filter, page).build_query_as().fetch_all(pg).await?;
-    let total = filtered(organization, filter).count(pg, page).await?;
-    Ok(ListPage::new(rows, total, page, |account| page.sort.position(account)))
+    let query = list_query(organization, readable, filter, page);
+    build_list(organization, filter).fetch_page(pg, page, query).await
 }
 
 /// Builds the query that reads a page.
@@ -143,33 +142,24 @@ pub fn list_query(
     filter: &AccountFilter,
     page: &PageRequest<AccountSort>,
 ) -> QueryBuilder<Postgres> {
-    let mut query = filtered(organization, filter).select_page(page);
-    query.push("select ").push(COLUMNS.as_str()).push_bind(names(&readable.accounts)).push(JOINS);
-    keyset::push_page_order(&mut query, page);
-    query
+    build_list(organization, filter).select_page(page, |query| push_select(query, readable))
 }
 
-fn filtered(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>) + '_> {
-    let conditions = move |query: &mut QueryBuilder<Postgres>| conditions(query, organization, filter);
+fn build_list(organization: Uuid, filter: &AccountFilter) -> List<impl Fn(&mut QueryBuilder<Postgres>)> {
+    let conditions = move |query: &mut QueryBuilder<Postgres>| {
+        query.push("a.organization_id = ").push_bind(organization);
+        push_equal(query, "a.platform", filter.platform);
+        push_equal(query, "a.is_active", filter.is_active);
+        push_equal(query, "a.category", filter.category.as_ref());
+        push_equal(query, "a.creator_id", filter.creator_id);
+    };
     let text =
         filter.q.as_deref().map(|q| TextFilter { column: "a.username", text: fold_case(q), blocks: None });
     List { table: "accounts a", id: "a.id", conditions, parents: None, text }
 }
 
-fn conditions(query: &mut QueryBuilder<Postgres>, organization: Uuid, filter: &AccountFilter) {
-    query.push("a.organization_id = ").push_bind(organization);
-    if let Some(platform) = filter.platform {
-        query.push(" and a.platform = ").push_bind(platform);
-    }
-    if let Some(active) = filter.is_active {
-        query.push(" and a.is_active = ").push_bind(active);
-    }
-    if let Some(category) = &filter.category {
-        query.push(" and a.category = ").push_bind(category.clone());
-    }
-    if let Some(creator) = filter.creator_id {
-        query.push(" and a.creator_id = ").push_bind(creator);
-    }
+fn push_select(query: &mut QueryBuilder<Postgres>, readable: &ReadablePlatforms) {
+    query.push("select ").push(COLUMNS.as_str()).push_bind(names(&readable.accounts)).push(JOINS);
 }
 
 /// Reads one account.
@@ -181,8 +171,8 @@ pub async fn get(
 ) -> Result<Account, Error> {
     let mut query =
         QueryBuilder::<Postgres>::new("with page as (select id from accounts where organization_id = ");
-    query.push_bind(organization).push(" and id = ").push_bind(id).push(") select ");
-    query.push(COLUMNS.as_str()).push_bind(names(&readable.accounts)).push(JOINS);
+    query.push_bind(organization).push(" and id = ").push_bind(id).push(") ");
+    push_select(&mut query, readable);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("account"))
 }
 

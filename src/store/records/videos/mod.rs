@@ -16,8 +16,8 @@ use crate::model::text::fold_case;
 use crate::model::video::{Video, VideoType};
 use crate::store::Error;
 use crate::store::postgres::keyset::{
-    self, KeysetPosition, List, ListPage, PageRequest, ParentFilter, Sort, SortColumn, SortKey, TextBlocks,
-    TextFilter,
+    KeysetPosition, List, ListPage, PageRequest, ParentFilter, Sort, SortColumn, SortKey, TextBlocks,
+    TextFilter, push_equal,
 };
 use crate::store::records::accounts;
 use crate::store::records::creators;
@@ -38,11 +38,6 @@ pub struct VideoFilter {
     pub q: Option<String>,
 }
 
-/// A sort of a list of videos.
-pub trait VideoOrder: Sort {
-    fn position(self, video: &Video) -> KeysetPosition;
-}
-
 /// The sorts of all lists of videos.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VideoSort {
@@ -53,6 +48,8 @@ pub enum VideoSort {
 }
 
 impl Sort for VideoSort {
+    type Record = Video;
+
     fn column(self) -> SortColumn {
         match self {
             VideoSort::CreateTime => SortColumn::nullable_in_descending_index("v.create_time"),
@@ -61,9 +58,7 @@ impl Sort for VideoSort {
             VideoSort::PlayCount => SortColumn::required("v.play_count"),
         }
     }
-}
 
-impl VideoOrder for VideoSort {
     fn position(self, video: &Video) -> KeysetPosition {
         let key = match self {
             VideoSort::CreateTime => video.create_time.into(),
@@ -83,6 +78,8 @@ pub enum TrackedVideoSort {
 }
 
 impl Sort for TrackedVideoSort {
+    type Record = Video;
+
     fn column(self) -> SortColumn {
         match self {
             // Shown as `added_at`, and not null for tracked videos.
@@ -90,9 +87,7 @@ impl Sort for TrackedVideoSort {
             TrackedVideoSort::As(sort) => sort.column(),
         }
     }
-}
 
-impl VideoOrder for TrackedVideoSort {
     fn position(self, video: &Video) -> KeysetPosition {
         match self {
             TrackedVideoSort::AddedAt => KeysetPosition { key: SortKey::Time(video.added_at), id: video.id },
@@ -146,14 +141,14 @@ const JOINS: &str = "
     left join scrape_targets t on t.id = case when v.is_tracked then v.id else v.account_id end";
 
 /// The condition on the rows of a view.
-const fn membership(view: VideoType) -> &'static str {
+const fn view_condition(view: VideoType) -> &'static str {
     match view {
         VideoType::Video => "v.is_tracked",
         VideoType::AccountVideo => "v.account_id is not null",
     }
 }
 
-fn select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &ReadablePlatforms) {
+fn push_select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &ReadablePlatforms) {
     query.push("select ").push_bind(view).push("::text as \"type\", ");
     query.push(COLUMNS.as_str());
     query.push("case when v.is_tracked then v.external_id is not null and v.platform = any(");
@@ -165,7 +160,7 @@ fn select(query: &mut QueryBuilder<Postgres>, view: VideoType, readable: &Readab
 }
 
 /// Lists the videos of a view. Fails if the account or creator to filter by does not exist.
-pub async fn list<S: VideoOrder>(
+pub async fn list<S: Sort<Record = Video>>(
     pg: &PgPool,
     organization: Uuid,
     view: VideoType,
@@ -179,9 +174,8 @@ pub async fn list<S: VideoOrder>(
     if let Some(creator) = filter.creator_id {
         creators::require(pg, organization, creator).await?;
     }
-    let rows = list_query(organization, view, readable, filter, page).build_query_as().fetch_all(pg).await?;
-    let total = filtered(organization, view, filter).count(pg, page).await?;
-    Ok(ListPage::new(rows, total, page, |video| page.sort.position(video)))
+    let query = list_query(organization, view, readable, filter, page);
+    build_list(organization, view, filter).fetch_page(pg, page, query).await
 }
 
 /// Builds the query that reads a page.
@@ -192,14 +186,11 @@ pub fn list_query<S: Sort>(
     filter: &VideoFilter,
     page: &PageRequest<S>,
 ) -> QueryBuilder<Postgres> {
-    let mut query = filtered(organization, view, filter).select_page(page);
-    select(&mut query, view, readable);
-    keyset::push_page_order(&mut query, page);
-    query
+    build_list(organization, view, filter).select_page(page, |query| push_select(query, view, readable))
 }
 
-/// The filtered list. Videos of an account or a creator are read account by account.
-fn filtered(
+/// Builds the filtered list. Videos of an account or a creator are read account by account.
+fn build_list(
     organization: Uuid,
     view: VideoType,
     filter: &VideoFilter,
@@ -224,24 +215,15 @@ fn filtered(
         text: fold_case(q),
         blocks: Some(blocks),
     });
-    let (within, filter) = (parents.is_none().then_some(organization), filter.clone());
+    // The condition on the parents includes the organization.
+    let organization_filter = parents.is_none().then_some(organization);
     let conditions = move |query: &mut QueryBuilder<Postgres>| {
-        conditions(query, view, &filter);
-        if let Some(organization) = within {
-            query.push(" and v.organization_id = ").push_bind(organization);
-        }
+        query.push(view_condition(view));
+        push_equal(query, "v.platform", filter.platform);
+        push_equal(query, "v.is_active", filter.is_active);
+        push_equal(query, "v.organization_id", organization_filter);
     };
     List { table: "videos v", id: "v.id", conditions, parents, text }
-}
-
-fn conditions(query: &mut QueryBuilder<Postgres>, view: VideoType, filter: &VideoFilter) {
-    query.push(membership(view));
-    if let Some(platform) = filter.platform {
-        query.push(" and v.platform = ").push_bind(platform);
-    }
-    if let Some(active) = filter.is_active {
-        query.push(" and v.is_active = ").push_bind(active);
-    }
 }
 
 /// Reads one video of a view.
@@ -259,8 +241,8 @@ pub async fn get(
         .push(" and v.id = ")
         .push_bind(id)
         .push(" and ")
-        .push(membership(view))
+        .push(view_condition(view))
         .push(") ");
-    select(&mut query, view, readable);
+    push_select(&mut query, view, readable);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("video"))
 }
