@@ -4,9 +4,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use crate::model::creator::CreatorAccountLink;
-use crate::store::records::accounts;
 use crate::store::records::accounts::change::{self, AccountChange};
-use crate::store::records::creators;
 use crate::store::{Error, Write};
 
 /// Reads the link between a creator and an account.
@@ -34,11 +32,7 @@ pub async fn put(
     creator: Uuid,
     account: Uuid,
 ) -> Result<(CreatorAccountLink, bool), Error> {
-    let organization = write.organization();
-    creators::require(write.connection(), organization, creator).await?;
-    accounts::require(write.connection(), organization, account).await?;
-    let linked = change::lock_with_creator(write, account, creator).await?;
-    let is_new = match linked {
+    let is_new = match change::lock_with_creator(write, account, creator).await? {
         Some(other) if other == creator => false,
         Some(other) => {
             return Err(Error::Conflict(format!(
@@ -51,14 +45,12 @@ pub async fn put(
             true
         }
     };
+    let organization = write.organization();
     Ok((get(write.connection(), organization, creator, account).await?, is_new))
 }
 
 /// Unlinks an account from a creator.
 pub async fn delete(write: &mut Write, creator: Uuid, account: Uuid) -> Result<(), Error> {
-    let organization = write.organization();
-    creators::require(write.connection(), organization, creator).await?;
-    accounts::require(write.connection(), organization, account).await?;
     match change::lock_with_creator(write, account, creator).await? {
         Some(other) if other == creator => {
             let unlink = AccountChange { creator_id: Some(None), ..AccountChange::default() };

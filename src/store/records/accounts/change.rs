@@ -260,7 +260,7 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
 }
 
 /// Prevents a creator from being updated or deleted until the commit.
-pub(in crate::store) async fn lock_creator(write: &mut Write, creator: Uuid) -> Result<(), Error> {
+async fn lock_creator(write: &mut Write, creator: Uuid) -> Result<(), Error> {
     let organization = write.organization();
     sqlx::query("select from creators where organization_id = $1 and id = $2 for share")
         .bind(organization)
@@ -300,8 +300,9 @@ fn to_conflict(error: sqlx::Error, platform: Platform, username: &str) -> Error 
     }
 }
 
-/// Locks an account and a creator that it may be linked to. Returns the account's creator.
-pub(in crate::store) async fn lock_with_creator(
+/// Locks an account and a creator that it may be linked to, and fails if one of them does not exist. Returns the account's
+/// creator.
+pub(in crate::store::records) async fn lock_with_creator(
     write: &mut Write,
     account: Uuid,
     creator: Uuid,
