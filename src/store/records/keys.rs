@@ -4,7 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde::Serialize;
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::model::key::ApiKey;
@@ -86,10 +86,22 @@ macro_rules! api_key_sql {
 
 /// Creates a key of an organization.
 pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<CreatedKey, Error> {
-    let key = ApiKey::generate()?;
     let mut scopes = new.scopes.clone();
     scopes.sort_unstable();
     scopes.dedup();
+    let scopes: Vec<_> = scopes.into_iter().map(|scope| scope.as_str().to_owned()).collect();
+    insert(pg, organization, &new.name, &scopes, new.rate_limit, new.expires_at).await
+}
+
+async fn insert(
+    pg: impl PgExecutor<'_>,
+    organization: Uuid,
+    name: &str,
+    scopes: &[String],
+    rate_limit: Option<i32>,
+    expires_at: Option<DateTime<Utc>>,
+) -> Result<CreatedKey, Error> {
+    let key = ApiKey::generate()?;
     let record = sqlx::query_as(api_key_sql!(
         "insert into api_keys (id, organization_id, name, hash, scopes, rate_limit, expires_at)
          select $2, id, $3, $4, $5, $6, $7 from organizations where id = $1 and deleted_at is null
@@ -98,11 +110,11 @@ pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<Cre
     ))
     .bind(organization)
     .bind(Uuid::now_v7())
-    .bind(&new.name)
+    .bind(name)
     .bind(key.hash())
-    .bind(scopes.into_iter().map(Scope::as_str).collect::<Vec<_>>())
-    .bind(new.rate_limit)
-    .bind(new.expires_at)
+    .bind(scopes)
+    .bind(rate_limit)
+    .bind(expires_at)
     .fetch_optional(pg)
     .await?
     .ok_or(Error::NotFound("organization"))?;
@@ -130,7 +142,6 @@ pub async fn set_status(pg: &PgPool, key: Uuid, status: KeyStatus) -> Result<Api
 
 /// Replaces a key: creates one with the same permissions, and lets the old one expire after the overlap.
 pub async fn rotate(pg: &PgPool, key: Uuid, rotation: Rotation) -> Result<RotatedKey, Error> {
-    let secret = ApiKey::generate()?;
     let mut transaction = Transaction::begin(pg).await?;
     let (LockedKey { record: old, replaced_by }, now) = lock(&mut transaction, key).await?;
     if old.status != KeyStatus::Active || old.expires_at.is_some_and(|expires| expires <= now) {
@@ -145,33 +156,21 @@ pub async fn rotate(pg: &PgPool, key: Uuid, rotation: Rotation) -> Result<Rotate
             "this key was replaced by {other}: rotate that one, or create another with key create"
         )));
     }
-    let new = Uuid::now_v7();
-    let record = sqlx::query_as(api_key_sql!(
-        "insert into api_keys (id, organization_id, name, hash, scopes, rate_limit, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7)
-         returning",
-        ""
-    ))
-    .bind(new)
-    .bind(old.organization_id)
-    .bind(&old.name)
-    .bind(secret.hash())
-    .bind(&old.scopes)
-    .bind(old.rate_limit)
-    .bind(rotation.expires_at.or(old.expires_at))
-    .fetch_one(&mut *transaction)
-    .await?;
+    let expires_at = rotation.expires_at.or(old.expires_at);
+    let created =
+        insert(&mut *transaction, old.organization_id, &old.name, &old.scopes, old.rate_limit, expires_at)
+            .await?;
     let replaces = sqlx::query_as(api_key_sql!(
         "update api_keys set expires_at = least(expires_at, $2), replaced_by = $3 where id = $1 returning",
         ""
     ))
     .bind(key)
     .bind(now + rotation.overlap)
-    .bind(new)
+    .bind(created.record.id)
     .fetch_one(&mut *transaction)
     .await?;
     transaction.commit().await?;
-    Ok(RotatedKey { created: CreatedKey { record, key: secret.reveal().to_owned() }, replaces })
+    Ok(RotatedKey { created, replaces })
 }
 
 #[derive(sqlx::FromRow)]
