@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::model::account::Metadata;
 use crate::model::latest::Timestamped;
 use crate::model::platform::Platform;
 use crate::model::text::fold_case;
 use crate::store::observations::AccountRef;
+use crate::store::records::creators::{self, NewCreator};
 use crate::store::tracking::targets;
 use crate::store::{Error, Write};
 
@@ -71,10 +73,9 @@ async fn find_and_lock(
     .bind(usernames)
     .fetch_all(write.connection())
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|(id, subject_id, platform, username)| ((platform, username), AccountRef { id, subject_id }))
-        .collect())
+    let account =
+        |(id, subject_id, platform, username)| ((platform, username), AccountRef { id, subject_id });
+    Ok(rows.into_iter().map(account).collect())
 }
 
 /// Links accounts without a creator to the oldest creator of a name, which is created if missing. Locks creators before
@@ -88,12 +89,11 @@ pub async fn link_creators(
         .bind(write.organization())
         .execute(write.connection())
         .await?;
-    let now = Utc::now();
     let mut creators: HashMap<&str, Uuid> = HashMap::new();
     for (_, _, creator) in links {
         let name = creator.value.as_str();
         if !creators.contains_key(name) {
-            creators.insert(name, find_or_create_creator(write, name, now).await?);
+            creators.insert(name, find_or_create_creator(write, name).await?);
         }
     }
     let platforms: Vec<_> = links.iter().map(|(platform, _, _)| platform.as_str()).collect();
@@ -110,7 +110,7 @@ pub async fn link_creators(
     .bind(platforms)
     .bind(usernames)
     .bind(ids)
-    .bind(now)
+    .bind(Utc::now())
     .fetch_all(write.connection())
     .await?;
     for account in &linked {
@@ -119,7 +119,7 @@ pub async fn link_creators(
     targets::refresh_enabled(write, &linked).await
 }
 
-async fn find_or_create_creator(write: &mut Write, name: &str, now: DateTime<Utc>) -> Result<Uuid, Error> {
+async fn find_or_create_creator(write: &mut Write, name: &str) -> Result<Uuid, Error> {
     let found: Option<Uuid> = sqlx::query_scalar(
         "select id from creators where organization_id = $1 and name_key = $2 and name = $3
          order by added_at, id limit 1 for share",
@@ -129,23 +129,13 @@ async fn find_or_create_creator(write: &mut Write, name: &str, now: DateTime<Utc
     .bind(name)
     .fetch_optional(write.connection())
     .await?;
-    if let Some(id) = found {
-        return Ok(id);
+    match found {
+        Some(id) => Ok(id),
+        None => {
+            let new = NewCreator { name: name.to_owned(), is_active: true, metadata: Metadata::new() };
+            creators::create(write, &new).await
+        }
     }
-    let id = Uuid::now_v7();
-    sqlx::query(
-        "insert into creators (id, organization_id, name, name_key, added_at, updated_at)
-         values ($1, $2, $3, $4, $5, $5)",
-    )
-    .bind(id)
-    .bind(write.organization())
-    .bind(name)
-    .bind(fold_case(name))
-    .bind(now)
-    .execute(write.connection())
-    .await?;
-    write.record_creator_change(id);
-    Ok(id)
 }
 
 /// Sets categories of accounts, unless a user or a later observation has set another.
