@@ -213,16 +213,15 @@ pub async fn delete(pg: &PgPool, key: Uuid) -> Result<(ApiKeyRecord, i64), Error
     Ok((deleted, remaining))
 }
 
-#[derive(sqlx::FromRow)]
-struct Found {
-    hash: Vec<u8>,
-    #[sqlx(flatten)]
-    grant: Grant,
-}
-
 /// Finds a key by its hash, which is then compared in constant time.
 pub async fn find_grant(pg: &PgPool, key: &ApiKey) -> Result<Option<Grant>, Error> {
-    let found: Option<Found> = sqlx::query_as(
+    #[derive(sqlx::FromRow)]
+    struct StoredKey {
+        hash: Vec<u8>,
+        #[sqlx(flatten)]
+        grant: Grant,
+    }
+    let stored: Option<StoredKey> = sqlx::query_as(
         "select k.hash, k.id, k.organization_id, k.name, k.scopes, k.status, o.subscription, k.expires_at,
                 coalesce(k.rate_limit, o.rate_limit) as rate_limit, o.history_since
          from api_keys k join organizations o on o.id = k.organization_id
@@ -231,13 +230,12 @@ pub async fn find_grant(pg: &PgPool, key: &ApiKey) -> Result<Option<Grant>, Erro
     .bind(key.hash())
     .fetch_optional(pg)
     .await?;
-    Ok(found.filter(|found| key.matches(&found.hash)).map(|found| found.grant))
+    Ok(stored.filter(|stored| key.matches(&stored.hash)).map(|stored| stored.grant))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::organization::{ApiKeyRecord, KeyStatus};
 
     #[test]
     fn debug_output_hides_the_key() {
