@@ -98,7 +98,7 @@ impl<'a> Exporter<'a> {
                 exports::fetch_accounts(pg, self.organization, (&username, id), PAGE_ROWS.into()).await?;
             let Some(last) = page.last() else { return Ok(()) };
             (username, id) = (last.username.clone(), last.id);
-            let subjects = page.iter().map(|account| account.subject_id).collect();
+            let subjects: Vec<_> = page.iter().map(|account| account.subject_id).collect();
             let snapshots =
                 exports::fetch_account_snapshots(clickhouse, self.organization, &subjects).await?;
             let mut rest = page.as_slice();

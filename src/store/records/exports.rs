@@ -1,13 +1,12 @@
 //! Reads an organization's data for an export, a page at a time: records from Postgres, snapshots from ClickHouse.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use clickhouse::query::Query;
 use clickhouse::{Client, Row};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use sqlx::types::Json;
 use uuid::Uuid;
@@ -213,48 +212,45 @@ pub async fn fetch_video_snapshots(
         format!(
             "SELECT video_id AS internal_id, observed_at, [{}] AS counters
              FROM video_snapshots FINAL
-             WHERE org_id = {{org:UUID}} AND (subject_id, video_id) IN {{videos:Array(Tuple(UInt64, UInt64))}}
+             WHERE org_id = {{org:UUID}} AND (subject_id, video_id) IN {{ids:Array(Tuple(UInt64, UInt64))}}
              ORDER BY video_id, date",
             Counters::NAMES.join(", ")
         )
     });
-    if videos.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let videos: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
-    fetch_snapshots(client, &SELECT, |query| query.param("org", organization).param("videos", videos)).await
+    let ids: Vec<_> = videos.iter().map(|video| (video.subject_id, video.internal_id)).collect();
+    fetch_snapshots(client, &SELECT, organization, &ids).await
 }
 
 pub async fn fetch_account_snapshots(
     client: &Client,
     organization: Uuid,
-    subjects: &HashSet<i64>,
+    subjects: &[i64],
 ) -> Result<Snapshots, Error> {
     static SELECT: LazyLock<String> = LazyLock::new(|| {
         format!(
             "SELECT subject_id AS internal_id, observed_at, [{}] AS counters
              FROM account_snapshots FINAL
-             WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}
+             WHERE org_id = {{org:UUID}} AND subject_id IN {{ids:Array(UInt64)}}
              ORDER BY subject_id, date",
             ProfileCounters::NAMES.join(", ")
         )
     });
-    if subjects.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let subjects: Vec<_> = subjects.iter().collect();
-    fetch_snapshots(client, &SELECT, |query| query.param("org", organization).param("subjects", subjects))
-        .await
+    fetch_snapshots(client, &SELECT, organization, subjects).await
 }
 
 /// Runs a query that ClickHouse cancels when the export is interrupted.
 async fn fetch_snapshots(
     client: &Client,
     sql: &'static str,
-    bind: impl FnOnce(Query) -> Query,
+    organization: Uuid,
+    ids: &[impl Serialize],
 ) -> Result<Snapshots, Error> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
     let rows: Vec<ExportedSnapshot> = client::fetch_all(client, sql, SNAPSHOTS_TIMEOUT, |query| {
-        bind(query).with_setting("cancel_http_readonly_queries_on_client_close", "1")
+        let query = query.param("org", organization).param("ids", ids);
+        query.with_setting("cancel_http_readonly_queries_on_client_close", "1")
     })
     .await?;
     let mut snapshots = Snapshots::new();
