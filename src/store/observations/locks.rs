@@ -3,13 +3,17 @@
 //! Every unit of work that changes both keeps it, so that a scrape of a video and the deletion of its account wait for
 //! each other instead of deadlocking.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::{ObservedVideo, VideoOrigin};
-use crate::model::platform::Platform;
+use super::{ObservedVideo, VideoOrigin, ids_by_platform};
 use crate::store::{Error, Write};
+
+const LOCK: &str =
+    "select from accounts where organization_id = $1 and id = any($2) order by id for no key update";
+const LOCK_NOWAIT: &str =
+    "select from accounts where organization_id = $1 and id = any($2) order by id for no key update nowait";
 
 /// Locks the accounts of these videos, before anything locks the videos.
 pub(in crate::store) async fn lock_accounts_of_videos(
@@ -24,27 +28,22 @@ pub(in crate::store) async fn lock_accounts_of_videos(
     .bind(videos)
     .fetch_all(write.connection())
     .await?;
-    lock(write, accounts).await
+    lock(write, LOCK, accounts).await
 }
 
 /// Locks the accounts of observed videos: those on which they were found, and those that own individually tracked ones.
-pub(super) async fn lock_accounts(
+pub(super) async fn lock_accounts_of_observed(
     write: &mut Write,
     observed: &[ObservedVideo],
 ) -> Result<BTreeSet<Uuid>, Error> {
     let mut accounts = BTreeSet::new();
-    let mut individual: BTreeMap<Platform, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
     for video in observed {
-        match video.origin {
-            VideoOrigin::Account(account) => _ = accounts.insert(account.id),
-            VideoOrigin::Individual { .. } => {
-                let (external_ids, shortcodes) = individual.entry(video.platform).or_default();
-                external_ids.extend(video.external_id.as_deref());
-                shortcodes.extend(video.shortcode.as_deref());
-            }
+        if let VideoOrigin::Account(account) = video.origin {
+            accounts.insert(account.id);
         }
     }
-    for (platform, (external_ids, shortcodes)) in individual {
+    let individual = observed.iter().filter(|video| matches!(video.origin, VideoOrigin::Individual { .. }));
+    for (platform, (external_ids, shortcodes)) in ids_by_platform(individual) {
         let owners: Vec<Uuid> = sqlx::query_scalar(
             "select distinct account_id from videos
              where organization_id = $1 and platform = $2 and (external_id = any($3) or shortcode = any($4))
@@ -58,7 +57,7 @@ pub(super) async fn lock_accounts(
         .await?;
         accounts.extend(owners);
     }
-    lock(write, accounts.iter().copied().collect()).await?;
+    lock(write, LOCK, accounts.iter().copied().collect()).await?;
     Ok(accounts)
 }
 
@@ -68,24 +67,10 @@ pub(super) async fn lock_accounts_nowait(write: &mut Write, accounts: BTreeSet<U
     if accounts.is_empty() {
         return Ok(());
     }
-    let accounts: Vec<_> = accounts.into_iter().collect();
-    sqlx::query(
-        "select from accounts where organization_id = $1 and id = any($2) order by id for no key update nowait",
-    )
-    .bind(write.organization())
-    .bind(accounts)
-    .execute(write.connection())
-    .await?;
-    Ok(())
+    lock(write, LOCK_NOWAIT, accounts.into_iter().collect()).await
 }
 
-async fn lock(write: &mut Write, accounts: Vec<Uuid>) -> Result<(), Error> {
-    sqlx::query(
-        "select from accounts where organization_id = $1 and id = any($2) order by id for no key update",
-    )
-    .bind(write.organization())
-    .bind(accounts)
-    .execute(write.connection())
-    .await?;
+async fn lock(write: &mut Write, statement: &'static str, accounts: Vec<Uuid>) -> Result<(), Error> {
+    sqlx::query(statement).bind(write.organization()).bind(accounts).execute(write.connection()).await?;
     Ok(())
 }

@@ -10,6 +10,8 @@ mod video_draft;
 mod video_rows;
 mod videos;
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
@@ -58,4 +60,17 @@ pub struct ObservedVideo {
     pub observations: Vec<(DateTime<Utc>, Counters)>,
     /// Set by a scrape, not by an import.
     pub scraped_at: Option<DateTime<Utc>>,
+}
+
+/// The external ids and the shortcodes of videos, by platform.
+type VideoIds<'a> = BTreeMap<Platform, (Vec<&'a str>, Vec<&'a str>)>;
+
+fn ids_by_platform<'a>(videos: impl Iterator<Item = &'a ObservedVideo>) -> VideoIds<'a> {
+    let mut ids = VideoIds::new();
+    for video in videos {
+        let (external_ids, shortcodes) = ids.entry(video.platform).or_default();
+        external_ids.extend(video.external_id.as_deref());
+        shortcodes.extend(video.shortcode.as_deref());
+    }
+    ids
 }

@@ -8,6 +8,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::row::{observed_columns, observed_row, recordset, stored};
+use super::{ObservedVideo, ids_by_platform};
 use crate::model::counters::Counters;
 use crate::model::field::{FieldData, FieldValue};
 use crate::model::latest::KnownAt;
@@ -98,21 +99,18 @@ static UPDATE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Selects and locks the videos with one of these ids.
-pub(super) async fn select(
-    write: &mut Write,
-    platform: Platform,
-    external_ids: Vec<&str>,
-    shortcodes: Vec<&str>,
-) -> Result<Vec<StoredVideo>, Error> {
-    let videos = sqlx::query_as(SELECT.as_str())
-        .bind(write.organization())
-        .bind(platform)
-        .bind(external_ids)
-        .bind(shortcodes)
-        .fetch_all(write.connection())
-        .await?;
-    Ok(videos)
+/// Selects and locks the rows of observed videos.
+pub(super) async fn select(write: &mut Write, observed: &[ObservedVideo]) -> Result<Vec<StoredVideo>, Error> {
+    let mut stored = Vec::new();
+    for (platform, (external_ids, shortcodes)) in ids_by_platform(observed.iter()) {
+        let query = sqlx::query_as(SELECT.as_str())
+            .bind(write.organization())
+            .bind(platform)
+            .bind(external_ids)
+            .bind(shortcodes);
+        stored.extend(query.fetch_all(write.connection()).await?);
+    }
+    Ok(stored)
 }
 
 /// Inserts new videos, and scrape targets for those that are tracked individually.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
-use super::locks::{lock_accounts, lock_accounts_nowait};
+use super::locks::{lock_accounts_nowait, lock_accounts_of_observed};
 use super::video_draft::VideoDraft;
 use super::video_rows::{self, StoredVideo};
 use super::{ObservedVideo, sums};
@@ -35,8 +35,8 @@ pub async fn save_videos(
     if observed.is_empty() {
         return Ok(SavedVideos::default());
     }
-    let locked = lock_accounts(write, &observed).await?;
-    let stored = select(write, &observed).await?;
+    let locked = lock_accounts_of_observed(write, &observed).await?;
+    let stored = video_rows::select(write, &observed).await?;
     let others =
         stored.iter().filter_map(|video| video.account_id).filter(|account| !locked.contains(account));
     lock_accounts_nowait(write, others.collect()).await?;
@@ -58,20 +58,6 @@ pub async fn save_videos(
     let accounts: Vec<_> = first_days.into_keys().collect();
     sums::refresh(write, &accounts).await?;
     Ok(SavedVideos { merged, internal_ids: drafts.into_iter().map(|draft| draft.internal_id).collect() })
-}
-
-/// Selects and locks the rows of observed videos.
-async fn select(write: &mut Write, observed: &[ObservedVideo]) -> Result<Vec<StoredVideo>, Error> {
-    let mut stored = Vec::new();
-    for platform in Platform::ALL {
-        let videos = || observed.iter().filter(move |video| video.platform == platform);
-        let external_ids: Vec<_> = videos().filter_map(|video| video.external_id.as_deref()).collect();
-        let shortcodes: Vec<_> = videos().filter_map(|video| video.shortcode.as_deref()).collect();
-        if !external_ids.is_empty() || !shortcodes.is_empty() {
-            stored.extend(video_rows::select(write, platform, external_ids, shortcodes).await?);
-        }
-    }
-    Ok(stored)
 }
 
 /// Applies each observation to the draft of its video.
