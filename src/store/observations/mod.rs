@@ -5,7 +5,6 @@
 mod accounts;
 mod locks;
 mod row;
-mod sums;
 mod video_draft;
 mod video_rows;
 mod videos;

@@ -4,14 +4,16 @@
 //! other accounts are saved all the same.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
 
+use super::ObservedVideo;
 use super::locks::{lock_accounts_nowait, lock_accounts_of_observed};
 use super::video_draft::VideoDraft;
 use super::video_rows::{self, StoredVideo};
-use super::{ObservedVideo, sums};
+use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 use crate::store::{Error, Write};
 
@@ -56,7 +58,7 @@ pub async fn save_videos(
     video_rows::update(write, now, updated).await?;
     extend_tracking(write, &first_days).await?;
     let accounts: Vec<_> = first_days.into_keys().collect();
-    sums::refresh(write, &accounts).await?;
+    refresh_account_sums(write, &accounts).await?;
     Ok(SavedVideos { merged, internal_ids: drafts.into_iter().map(|draft| draft.internal_id).collect() })
 }
 
@@ -137,5 +139,36 @@ async fn extend_tracking(
     .bind(days)
     .execute(write.connection())
     .await?;
+    Ok(())
+}
+
+/// Recomputes the sums of accounts over the latest counters of their discovered videos.
+async fn refresh_account_sums(write: &mut Write, accounts: &[Uuid]) -> Result<(), Error> {
+    // The lateral join reads each account's videos by index; joined together, all videos of the organization would be read.
+    static UPDATE: LazyLock<String> = LazyLock::new(|| {
+        let assignments = Counters::NAMES.map(|name| format!("{name} = s.{name}")).join(", ");
+        let sums =
+            Counters::NAMES.into_iter().zip(Counters::NULLABLE).map(
+                |(name, is_nullable)| match is_nullable {
+                    true => format!("sum({name})::bigint as {name}"),
+                    false => format!("coalesce(sum({name}), 0)::bigint as {name}"),
+                },
+            );
+        format!(
+            "update accounts a set total_post_count = s.posts, {assignments}
+             from unnest($2::uuid[]) as x(account_id)
+             cross join lateral (
+                select count(*) as posts, {}
+                from videos where organization_id = $1 and account_id = x.account_id
+             ) s
+             where a.organization_id = $1 and a.id = x.account_id",
+            sums.collect::<Vec<_>>().join(", ")
+        )
+    });
+    sqlx::query(UPDATE.as_str())
+        .bind(write.organization())
+        .bind(accounts)
+        .execute(write.connection())
+        .await?;
     Ok(())
 }
