@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use serde::{Serialize, Serializer};
 use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::ObservedAccount;
-use super::row::{observed_columns, observed_row, recordset, stored};
+use super::row::{self, format_columns, observed_row};
 use crate::model::counters::ProfileCounters;
 use crate::model::field::{FieldData, FieldValue};
 use crate::model::latest::KnownAt;
@@ -43,7 +42,7 @@ static SELECT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "select id, {}, observed_at, known_at, tracked_since
          from accounts where organization_id = $1 and id = any($2) order by id for update",
-        observed_columns(&ProfileCounters::NAMES, AccountFields::LIST, str::to_owned)
+        format_columns(&ProfileCounters::NAMES, AccountFields::LIST, str::to_owned)
     )
 });
 
@@ -56,8 +55,8 @@ static UPDATE: LazyLock<String> = LazyLock::new(|| {
             updated_at = $3
          from jsonb_to_recordset($2) as x({})
          where a.organization_id = $1 and a.id = x.id",
-        observed_columns(&ProfileCounters::NAMES, AccountFields::LIST, |name| format!("{name} = x.{name}")),
-        AccountRow::recordset()
+        format_columns(&ProfileCounters::NAMES, AccountFields::LIST, |name| format!("{name} = x.{name}")),
+        AccountRow::column_definitions()
     )
 });
 

@@ -8,8 +8,7 @@ use crate::model::field::{Field, FieldType, FieldValue};
 
 /// Defines a row: its own columns, counters and observed fields, and the time of the scrape, which is not a column.
 macro_rules! observed_row {
-    ($(#[$doc:meta])* $name:ident { $($column:ident: $type:ty,)* } $counters:ident $fields:ident) => {
-        $(#[$doc])*
+    ($name:ident { $($column:ident: $type:ty,)* } $counters:ident $fields:ident) => {
         pub(super) struct $name {
             $(pub(super) $column: $type,)*
             pub(super) counters: $counters,
@@ -22,18 +21,19 @@ macro_rules! observed_row {
             pub(super) fn columns(&self) -> impl Iterator<Item = (&'static str, FieldValue<'_>)> {
                 let counters = self.counters.to_array().map(|count| count.map_or(FieldValue::Null, FieldValue::Integer));
                 let own = [$((stringify!($column), self.$column.to_field())),*];
-                own.into_iter().chain($counters::NAMES.into_iter().zip(counters)).chain(self.fields.values().map(stored))
+                let fields = self.fields.values().map(row::to_column);
+                own.into_iter().chain($counters::NAMES.into_iter().zip(counters)).chain(fields)
             }
 
             /// Returns the names and SQL types of the JSON form, for `jsonb_to_recordset`.
-            pub(super) fn recordset() -> String {
+            pub(super) fn column_definitions() -> String {
                 let own = [$((stringify!($column), <$type as FieldData>::TYPE)),*];
-                recordset(&own, &$counters::NAMES, $fields::LIST)
+                row::column_definitions(&own, &$counters::NAMES, $fields::LIST)
             }
         }
 
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_map(self.columns().chain([("scraped_at", self.scraped_at.to_field())]))
             }
         }
@@ -42,27 +42,29 @@ macro_rules! observed_row {
 pub(super) use observed_row;
 
 /// Returns the column of a field, with the value that Postgres stores: some columns have no null.
-pub(super) fn stored<'a>((field, value): (&'static Field, FieldValue<'a>)) -> (&'static str, FieldValue<'a>) {
+pub(super) fn to_column<'a>(
+    (field, value): (&'static Field, FieldValue<'a>),
+) -> (&'static str, FieldValue<'a>) {
     static EMPTY_OBJECT: LazyLock<Value> = LazyLock::new(|| json!({}));
-    let stored = match (value, field.field_type) {
+    let value = match (value, field.field_type) {
         (FieldValue::Null, FieldType::Boolean) => FieldValue::Boolean(false),
         (FieldValue::Null, FieldType::Json) => FieldValue::Json(&EMPTY_OBJECT),
         (value, _) => value,
     };
-    (field.column, stored)
+    (field.column, value)
 }
 
-/// Writes each column of counters and observed fields with `write`, separated by commas.
-pub(super) fn observed_columns(
+/// Formats each column of counters and observed fields with `format`, separated by commas.
+pub(super) fn format_columns(
     counters: &[&'static str],
     fields: &[Field],
-    write: impl Fn(&'static str) -> String,
+    format: impl Fn(&'static str) -> String,
 ) -> String {
     let columns = counters.iter().copied().chain(fields.iter().map(|field| field.column));
-    columns.map(write).collect::<Vec<_>>().join(", ")
+    columns.map(format).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn recordset(own: &[(&str, FieldType)], counters: &[&str], fields: &[Field]) -> String {
+pub(super) fn column_definitions(own: &[(&str, FieldType)], counters: &[&str], fields: &[Field]) -> String {
     let counters = counters.iter().map(|name| (*name, FieldType::Integer));
     let fields = fields.iter().map(|field| (field.column, field.field_type));
     let columns = own.iter().copied().chain(counters).chain(fields).chain([("scraped_at", FieldType::Time)]);

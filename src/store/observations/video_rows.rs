@@ -3,11 +3,10 @@
 use std::sync::LazyLock;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use serde::{Serialize, Serializer};
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::row::{observed_columns, observed_row, recordset, stored};
+use super::row::{self, format_columns, observed_row};
 use super::{ObservedVideo, ids_by_platform};
 use crate::model::counters::Counters;
 use crate::model::field::{FieldData, FieldValue};
@@ -75,7 +74,7 @@ static SELECT: LazyLock<String> = LazyLock::new(|| {
          where v.organization_id = $1 and v.platform = $2
            and (v.external_id = any($3) or v.shortcode = any($4))
          order by v.id for update of v",
-        observed_columns(&Counters::NAMES, VideoFields::LIST, |name| format!("v.{name}"))
+        format_columns(&Counters::NAMES, VideoFields::LIST, |name| format!("v.{name}"))
     )
 });
 
@@ -94,8 +93,8 @@ static UPDATE: LazyLock<String> = LazyLock::new(|| {
             updated_at = $3
          from jsonb_to_recordset($2) as x({})
          where v.organization_id = $1 and v.id = x.id",
-        observed_columns(&Counters::NAMES, VideoFields::LIST, |name| format!("{name} = x.{name}")),
-        VideoRow::recordset()
+        format_columns(&Counters::NAMES, VideoFields::LIST, |name| format!("{name} = x.{name}")),
+        VideoRow::column_definitions()
     )
 });
 
