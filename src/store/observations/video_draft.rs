@@ -128,7 +128,8 @@ impl VideoDraft {
         merge_rows(write, self.id, deleted.id).await
     }
 
-    fn first_day(&self) -> Option<NaiveDate> {
+    /// Returns the tracking start: the day of the first observation.
+    fn tracked_since(&self) -> Option<NaiveDate> {
         let stored = self.stored.as_ref().and_then(|stored| stored.tracked_since);
         stored.into_iter().chain(self.observations.iter().map(|(at, _)| at.date_naive())).min()
     }
@@ -150,7 +151,7 @@ impl VideoDraft {
             description_key: latest.description.get().map(|text| fold_case(text)),
             observed_at,
             known_at: latest.known_at(observed_at).to_json(),
-            tracked_since: self.first_day(),
+            tracked_since: self.tracked_since(),
             counters: latest.counters().or_zero(),
             fields: latest.fields(),
             scraped_at: self.scraped_at,
@@ -187,17 +188,17 @@ impl VideoDraft {
 async fn merge_rows(write: &mut Write, remaining: Uuid, deleted: Uuid) -> Result<(), Error> {
     let organization = write.organization();
     sqlx::query(
-        "update videos k set
-            is_active = case when k.is_tracked then k.is_active else l.is_active end,
-            is_unavailable = case when k.is_tracked then k.is_unavailable else l.is_unavailable end,
-            metadata = case when k.is_tracked then k.metadata else l.metadata end,
-            scrape_interval_hours = case when k.is_tracked then k.scrape_interval_hours else l.scrape_interval_hours end,
-            is_tracked = k.is_tracked or l.is_tracked,
-            tracked_at = coalesce(k.tracked_at, l.tracked_at),
-            tracked_since = least(k.tracked_since, l.tracked_since),
-            first_scrape_time = least(k.first_scrape_time, l.first_scrape_time),
-            last_scrape_time = greatest(k.last_scrape_time, l.last_scrape_time)
-         from videos l where k.organization_id = $1 and l.organization_id = $1 and k.id = $2 and l.id = $3",
+        "update videos r set
+            is_active = case when r.is_tracked then r.is_active else d.is_active end,
+            is_unavailable = case when r.is_tracked then r.is_unavailable else d.is_unavailable end,
+            metadata = case when r.is_tracked then r.metadata else d.metadata end,
+            scrape_interval_hours = case when r.is_tracked then r.scrape_interval_hours else d.scrape_interval_hours end,
+            is_tracked = r.is_tracked or d.is_tracked,
+            tracked_at = coalesce(r.tracked_at, d.tracked_at),
+            tracked_since = least(r.tracked_since, d.tracked_since),
+            first_scrape_time = least(r.first_scrape_time, d.first_scrape_time),
+            last_scrape_time = greatest(r.last_scrape_time, d.last_scrape_time)
+         from videos d where r.organization_id = $1 and d.organization_id = $1 and r.id = $2 and d.id = $3",
     )
     .bind(organization)
     .bind(remaining)

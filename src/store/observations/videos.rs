@@ -42,7 +42,7 @@ pub async fn save_videos(
     let others =
         stored.iter().filter_map(|video| video.account_id).filter(|account| !locked.contains(account));
     lock_accounts_nowait(write, others.collect()).await?;
-    let (mut drafts, merged) = apply(write, observed, stored).await?;
+    let (mut drafts, merged) = build_drafts(write, observed, stored).await?;
     let mut first_days: BTreeMap<Uuid, Option<NaiveDate>> = BTreeMap::new();
     let (mut inserted, mut updated) = (Vec::new(), Vec::new());
     for draft in &mut drafts {
@@ -62,8 +62,8 @@ pub async fn save_videos(
     Ok(SavedVideos { merged, internal_ids: drafts.into_iter().map(|draft| draft.internal_id).collect() })
 }
 
-/// Applies each observation to the draft of its video.
-async fn apply(
+/// Applies each observation to the draft of its video. Returns the drafts and the merged videos.
+async fn build_drafts(
     write: &mut Write,
     observed: Vec<ObservedVideo>,
     stored: Vec<StoredVideo>,
