@@ -263,26 +263,22 @@ impl Write {
         )
     }
 
-    /// The events in the order in which the relay applies them: records, then snapshots, then recomputations.
+    /// Takes the events in the order in which the relay applies them: records, then snapshots, then recomputations.
     fn take_events(&mut self) -> Vec<Event> {
-        fn drain<T>(set: &mut BTreeSet<T>, event: fn(Vec<T>) -> Event) -> Option<Event> {
-            (!set.is_empty()).then(|| event(std::mem::take(set).into_iter().collect()))
+        fn drain<C: Default + IntoIterator>(
+            collection: &mut C,
+            event: fn(Vec<C::Item>) -> Event,
+        ) -> Option<Event> {
+            let items: Vec<_> = std::mem::take(collection).into_iter().collect();
+            (!items.is_empty()).then(|| event(items))
         }
-        let mut events: Vec<_> = [
-            drain(&mut self.creators, Event::CreatorsChanged),
-            drain(&mut self.accounts, Event::AccountsChanged),
-            drain(&mut self.videos, Event::VideosChanged),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let mut events = Vec::new();
+        events.extend(drain(&mut self.creators, Event::CreatorsChanged));
+        events.extend(drain(&mut self.accounts, Event::AccountsChanged));
+        events.extend(drain(&mut self.videos, Event::VideosChanged));
         events.append(&mut self.other_events);
-        if !self.account_snapshots.is_empty() {
-            events.push(Event::AccountSnapshots(std::mem::take(&mut self.account_snapshots)));
-        }
-        if !self.video_snapshots.is_empty() {
-            events.push(Event::VideoSnapshots(std::mem::take(&mut self.video_snapshots)));
-        }
+        events.extend(drain(&mut self.account_snapshots, Event::AccountSnapshots));
+        events.extend(drain(&mut self.video_snapshots, Event::VideoSnapshots));
         events.extend(drain(&mut self.subjects, Event::SubjectsChanged));
         events
     }
