@@ -5,7 +5,6 @@ pub(in crate::store) mod copy;
 pub mod diagnosis;
 pub mod keyset;
 pub mod pool;
-pub mod retry;
 pub(in crate::store) mod transaction;
 
 pub(in crate::store) use transaction::Transaction;

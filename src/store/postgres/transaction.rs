@@ -1,4 +1,4 @@
-//! Cancellation-safe Postgres transactions, for requests that time out or whose client disconnects.
+//! Cancellation-safe Postgres transactions, for requests that time out or whose client disconnects; and their retries.
 //!
 //! A dropped transaction returns its connection to the pool rolled back and with all responses read, or closes it if that
 //! takes too long. sqlx's own transactions do not: one that is dropped while it begins stays open, and the rest of the
@@ -12,10 +12,14 @@ use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use crate::store::Error;
+
 /// How long a cancelled statement may keep its connection busy before the connection is closed.
-pub const RECLAIM_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const RECLAIM_TIMEOUT: Duration = Duration::from_millis(250);
 
 const COPY_CHUNK_BYTES: usize = 1 << 20;
+
+const RETRY_DELAYS_MS: [u64; 4] = [10, 30, 100, 300];
 
 /// A transaction on a pooled connection. Dropping it without a commit rolls it back.
 pub struct Transaction {
@@ -95,4 +99,31 @@ impl Drop for Transaction {
             }
         });
     }
+}
+
+/// An error type that can represent a conflict with another transaction.
+pub trait Retryable {
+    /// Whether the unit of work conflicted and may succeed when it is retried.
+    fn is_retryable(&self) -> bool;
+}
+
+impl Retryable for Error {
+    fn is_retryable(&self) -> bool {
+        self.is_write_conflict()
+    }
+}
+
+/// Runs a unit of work, and retries it from its start while it conflicts with others. Returns the last error after five
+/// attempts.
+pub async fn retry_on_conflict<T, E: Retryable, F>(mut attempt: impl FnMut() -> F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    for delay in RETRY_DELAYS_MS {
+        match attempt().await {
+            Err(error) if error.is_retryable() => tokio::time::sleep(Duration::from_millis(delay)).await,
+            result => return result,
+        }
+    }
+    attempt().await
 }
