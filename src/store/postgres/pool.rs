@@ -22,34 +22,38 @@ const MAX_IDLE_WITHOUT_PING: Duration = Duration::from_millis(500);
 /// One builds the index while the other reports its state.
 const SEARCH_FOLLOWER_CONNECTIONS: u32 = 2;
 
-type Settings = [(&'static str, &'static str)];
+type SessionSettings = [(&'static str, &'static str)];
 
 /// Postgres cancels the statement of a client that has disconnected.
-const COMMON_SETTINGS: &Settings = &[("client_connection_check_interval", "500ms")];
+const COMMON_SETTINGS: &SessionSettings = &[("client_connection_check_interval", "500ms")];
 /// Lock waits end shortly before the request times out (`http::deadline::TimeBudget`), so that it can still respond;
 /// statements end shortly after.
-const REQUEST_SETTINGS: &Settings =
+const REQUEST_SETTINGS: &SessionSettings =
     &[("lock_timeout", "4s"), ("statement_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s")];
 /// Reading thousands of documents, or deleting search changes, takes longer than a request.
-const SEARCH_FOLLOWER_SETTINGS: &Settings = &[("statement_timeout", "300s")];
+const SEARCH_FOLLOWER_SETTINGS: &SessionSettings = &[("statement_timeout", "300s")];
 
-/// A pool without time limits of its own.
+/// Opens a pool without time limits.
 pub fn connect(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, args.database_connections, &[])
 }
 
-/// A pool whose statements end with the request that runs them.
+/// Opens a pool whose statements end with the request that runs them.
 pub fn connect_for_requests(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, args.database_connections, REQUEST_SETTINGS)
 }
 
-/// A pool for the search index of an API process.
+/// Opens a pool for the search index of an API process.
 pub fn connect_for_search_follower(args: &PostgresArgs) -> Result<PgPool, DatabaseUrlError> {
     build(args, SEARCH_FOLLOWER_CONNECTIONS, SEARCH_FOLLOWER_SETTINGS)
 }
 
 /// Builds a pool that closes a returned connection unless it is idle, instead of waiting for what still runs on it.
-fn build(args: &PostgresArgs, connections: u32, settings: &Settings) -> Result<PgPool, DatabaseUrlError> {
+fn build(
+    args: &PostgresArgs,
+    connections: u32,
+    settings: &SessionSettings,
+) -> Result<PgPool, DatabaseUrlError> {
     let options: PgConnectOptions = args.database_url.reveal().parse().map_err(DatabaseUrlError)?;
     let pool = PgPoolOptions::new()
         .max_connections(connections)

@@ -25,11 +25,11 @@ const RETRY_DELAYS_MS: [u64; 4] = [10, 30, 100, 300];
 pub struct Transaction {
     /// Uncontended: the task that rolls back locks it after the drop.
     connection: OwnedMutexGuard<PoolConnection<Postgres>>,
-    state: State,
+    state: TransactionState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TransactionState {
     Open,
     Copying,
     Committed,
@@ -39,20 +39,20 @@ impl Transaction {
     pub async fn begin(pg: &PgPool) -> Result<Self, sqlx::Error> {
         let connection = Arc::new(Mutex::new(pg.acquire().await?)).lock_owned().await;
         // Created before `begin` runs, so that a drop during `begin` rolls back.
-        let mut transaction = Transaction { connection, state: State::Open };
+        let mut transaction = Transaction { connection, state: TransactionState::Open };
         sqlx::raw_sql("begin").execute(&mut *transaction).await?;
         Ok(transaction)
     }
 
     pub async fn commit(mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql("commit").execute(&mut *self).await?;
-        self.state = State::Committed;
+        self.state = TransactionState::Committed;
         Ok(())
     }
 
     /// Sends rows in the format of `copy … from stdin` and returns their number.
     pub(in crate::store) async fn copy(&mut self, statement: &str, rows: &[u8]) -> Result<u64, sqlx::Error> {
-        self.state = State::Copying;
+        self.state = TransactionState::Copying;
         let copied = async {
             let mut copy = self.connection.copy_in_raw(statement).await?;
             for chunk in rows.chunks(COPY_CHUNK_BYTES) {
@@ -63,7 +63,7 @@ impl Transaction {
         let copied = copied.await;
         // After an error of the database its response is read completely, too.
         if matches!(copied, Ok(_) | Err(sqlx::Error::Database(_))) {
-            self.state = State::Open;
+            self.state = TransactionState::Open;
         }
         copied
     }
@@ -85,7 +85,7 @@ impl DerefMut for Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if self.state == State::Committed {
+        if self.state == TransactionState::Committed {
             return;
         }
         let (connection, state) = (Arc::clone(OwnedMutexGuard::mutex(&self.connection)), self.state);
@@ -94,7 +94,7 @@ impl Drop for Transaction {
             // Also reads the rest of the response to a cancelled statement. After a COPY the connection is closed anyway.
             let rollback = sqlx::raw_sql("rollback").execute(&mut **connection);
             let rolled_back = tokio::time::timeout(RECLAIM_TIMEOUT, rollback).await;
-            if state == State::Copying || !matches!(rolled_back, Ok(Ok(_))) {
+            if state == TransactionState::Copying || !matches!(rolled_back, Ok(Ok(_))) {
                 connection.close_on_drop();
             }
         });
