@@ -84,7 +84,7 @@ async fn check_database(
             _ => "Postgres has all migrations of this version",
         },
     );
-    match &diagnosis::inaccessible_tables(connection).await?[..] {
+    match &diagnosis::list_inaccessible_tables(connection).await?[..] {
         [] => report.ok("postgres-rights", "the role may read and write all tables"),
         tables => report.fail(
             "postgres-rights",
@@ -93,7 +93,7 @@ async fn check_database(
              `grant usage, update on all sequences in schema public to` it",
         ),
     }
-    for index in diagnosis::invalid_indexes(connection).await? {
+    for index in diagnosis::list_invalid_indexes(connection).await? {
         report.fail(
             "postgres-indexes",
             format!("the build of index {index} was interrupted"),

@@ -97,7 +97,7 @@ async fn apply(connection: &mut PgConnection, migration: &Migration, deadline: I
 
 /// Drops the index that a migration builds, if an interrupted build left it invalid.
 async fn drop_invalid_index(connection: &mut PgConnection, sql: &str) -> Result<(), sqlx::Error> {
-    for index in diagnosis::invalid_indexes(connection).await? {
+    for index in diagnosis::list_invalid_indexes(connection).await? {
         if sql.contains(&format!(" {index} ")) {
             tracing::info!(index, "rebuilding an index whose build was interrupted");
             let statement = AssertSqlSafe(format!("drop index concurrently {index}"));

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+/// Version, settings and connections of a server, and the privileges of the current role.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct PostgresServer {
     pub version: String,
@@ -41,8 +42,8 @@ pub async fn fetch_server(connection: &mut PgConnection) -> Result<PostgresServe
     .await
 }
 
-/// Returns the tables that the role may not read and write.
-pub async fn inaccessible_tables(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
+/// Lists the tables that the role may not read and write.
+pub async fn list_inaccessible_tables(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
          where n.nspname = current_schema() and c.relkind = 'r' and not (
@@ -54,8 +55,8 @@ pub async fn inaccessible_tables(connection: &mut PgConnection) -> Result<Vec<St
     .await
 }
 
-/// Returns indexes whose concurrent build was interrupted: they slow writes and serve no query.
-pub async fn invalid_indexes(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
+/// Lists indexes whose concurrent build was interrupted: they slow writes and serve no query.
+pub async fn list_invalid_indexes(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "select c.relname::text from pg_index i join pg_class c on c.oid = i.indexrelid where not i.indisvalid order by 1",
     )
