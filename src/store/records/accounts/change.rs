@@ -33,7 +33,7 @@ pub struct NewAccount {
 
 /// The state of a locked account that decides how it may change.
 #[derive(Debug, Clone, sqlx::FromRow)]
-struct Locked {
+struct AccountState {
     internal_id: i64,
     platform: Platform,
     username: String,
@@ -222,7 +222,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
 }
 
 /// Locks an account, after its creator and its new creator.
-async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<Locked, Error> {
+async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<AccountState, Error> {
     let organization = write.organization();
     if let Some(creator) = new_creator {
         lock_creator(write, creator).await?;
@@ -242,7 +242,7 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
                 locked => locked?,
             }
         }
-        let locked: Locked = sqlx::query_as(
+        let locked: AccountState = sqlx::query_as(
             "select internal_id, platform, username, is_unavailable, first_scrape_time is null as never_scraped, creator_id
              from accounts where organization_id = $1 and id = $2 for update",
         )

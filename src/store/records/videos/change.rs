@@ -38,7 +38,7 @@ pub struct NewVideo {
 
 /// A video whose row is locked.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
-struct Locked {
+struct LockedVideo {
     id: Uuid,
     internal_id: i64,
     subject_id: i64,
@@ -64,7 +64,7 @@ pub async fn create(write: &mut Write, new: &NewVideo, now: DateTime<Utc>) -> Re
     Ok(id)
 }
 
-async fn find(write: &mut Write, new: &NewVideo) -> Result<Option<Locked>, Error> {
+async fn find(write: &mut Write, new: &NewVideo) -> Result<Option<LockedVideo>, Error> {
     let statement = match new.video.id {
         PlatformVideoId::ExternalId(_) => {
             "select id, internal_id, subject_id, account_id, is_tracked from videos
@@ -81,8 +81,8 @@ async fn find(write: &mut Write, new: &NewVideo) -> Result<Option<Locked>, Error
 }
 
 /// Tracks individually a video that was found on an account.
-async fn track(write: &mut Write, new: &NewVideo, locked: Locked) -> Result<Uuid, Error> {
-    let Locked { id, is_tracked, .. } = locked;
+async fn track(write: &mut Write, new: &NewVideo, locked: LockedVideo) -> Result<Uuid, Error> {
+    let LockedVideo { id, is_tracked, .. } = locked;
     if is_tracked {
         return Err(Error::Conflict(format!("the video is already tracked individually, as video {id}")));
     }
@@ -156,7 +156,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &VideoChange) -> Result
 
 /// Stops tracking a video individually. It is deleted with its history unless it was also found on an account.
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
-    let Locked { internal_id, subject_id, account_id, .. } = lock(write, id).await?;
+    let LockedVideo { internal_id, subject_id, account_id, .. } = lock(write, id).await?;
     targets::remove(write, &[id]).await?;
     if account_id.is_none() {
         sqlx::query("delete from videos where organization_id = $1 and id = $2")
@@ -183,7 +183,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
 }
 
 /// Locks an individually tracked video.
-async fn lock(write: &mut Write, id: Uuid) -> Result<Locked, Error> {
+async fn lock(write: &mut Write, id: Uuid) -> Result<LockedVideo, Error> {
     let organization = write.organization();
     sqlx::query_as(
         "select id, internal_id, subject_id, account_id, is_tracked from videos
