@@ -48,7 +48,7 @@ impl<N: LockName> AdvisoryLock<N> {
 
 /// Whether any process holds the lock.
 pub async fn is_held<N: LockName>(connection: &mut PgConnection) -> Result<bool, Error> {
-    let is_held = sqlx::query_scalar(
+    Ok(sqlx::query_scalar(
         "select exists (
              select from pg_locks l join pg_database d on d.oid = l.database
              where d.datname = current_database() and l.locktype = 'advisory' and l.granted and l.objsubid = 1
@@ -57,6 +57,5 @@ pub async fn is_held<N: LockName>(connection: &mut PgConnection) -> Result<bool,
     )
     .bind(N::NAME)
     .fetch_one(connection)
-    .await?;
-    Ok(is_held)
+    .await?)
 }

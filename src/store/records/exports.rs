@@ -76,11 +76,10 @@ impl ExportedVideo {
 }
 
 pub async fn count_videos(pg: &PgPool, organization: Uuid) -> Result<i64, Error> {
-    let count = sqlx::query_scalar("select count(*) from videos where organization_id = $1")
+    Ok(sqlx::query_scalar("select count(*) from videos where organization_id = $1")
         .bind(organization)
         .fetch_one(pg)
-        .await?;
-    Ok(count)
+        .await?)
 }
 
 /// Returns the next accounts by username and id.
@@ -104,14 +103,13 @@ pub async fn fetch_accounts(
             exported_columns("a", &ProfileCounters::NAMES, AccountFields::LIST)
         )
     });
-    let accounts = sqlx::query_as(SELECT.as_str())
+    Ok(sqlx::query_as(SELECT.as_str())
         .bind(organization)
         .bind(after.0)
         .bind(after.1)
         .bind(limit)
         .fetch_all(pg)
-        .await?;
-    Ok(accounts)
+        .await?)
 }
 
 /// Returns the columns of counters, and of the fields that files have.
@@ -133,14 +131,13 @@ fn select_videos(condition_and_order: &str) -> String {
 /// Returns the internal ids of the videos of accounts, ascending. No index has this order within an account, so they are
 /// read at once instead of in pages.
 pub async fn fetch_video_ids(pg: &PgPool, organization: Uuid, accounts: &[Uuid]) -> Result<Vec<i64>, Error> {
-    let ids = sqlx::query_scalar(
+    Ok(sqlx::query_scalar(
         "select internal_id from videos where organization_id = $1 and account_id = any($2) order by internal_id",
     )
     .bind(organization)
     .bind(accounts)
     .fetch_all(pg)
-    .await?;
-    Ok(ids)
+    .await?)
 }
 
 /// Returns those of the given videos that are still on one of the accounts, by internal id.
@@ -155,9 +152,7 @@ pub async fn fetch_account_videos(
             "organization_id = $1 and account_id = any($2) and internal_id = any($3) order by internal_id",
         )
     });
-    let videos =
-        sqlx::query_as(SELECT.as_str()).bind(organization).bind(accounts).bind(ids).fetch_all(pg).await?;
-    Ok(videos)
+    Ok(sqlx::query_as(SELECT.as_str()).bind(organization).bind(accounts).bind(ids).fetch_all(pg).await?)
 }
 
 /// Returns the next individually tracked videos without an account, by the time when tracking started.
@@ -173,14 +168,13 @@ pub async fn fetch_individual_videos(
              order by tracked_at, id limit $4",
         )
     });
-    let videos = sqlx::query_as(SELECT.as_str())
+    Ok(sqlx::query_as(SELECT.as_str())
         .bind(organization)
         .bind(after.0)
         .bind(after.1)
         .bind(limit)
         .fetch_all(pg)
-        .await?;
-    Ok(videos)
+        .await?)
 }
 
 /// The counters of a video or a profile on a day.

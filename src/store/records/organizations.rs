@@ -157,8 +157,7 @@ pub async fn delete(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
 
 /// Counts the accounts of each organization that has any.
 pub async fn count_accounts(pg: &PgPool) -> Result<Vec<(Uuid, i64)>, Error> {
-    let counts = sqlx::query_as("select organization_id, count(*) from accounts group by organization_id")
+    Ok(sqlx::query_as("select organization_id, count(*) from accounts group by organization_id")
         .fetch_all(pg)
-        .await?;
-    Ok(counts)
+        .await?)
 }

@@ -53,14 +53,13 @@ pub struct AccountRecord {
 
 /// The ids of all subjects of an organization.
 pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
-    let subjects = sqlx::query_scalar(
+    Ok(sqlx::query_scalar(
         "select internal_id from accounts where organization_id = $1
          union select subject_id from videos where organization_id = $1",
     )
     .bind(organization)
     .fetch_all(pg)
-    .await?;
-    Ok(subjects)
+    .await?)
 }
 
 /// Splits subjects into those that exist and those that do not.
@@ -110,7 +109,7 @@ pub async fn list_record_ids(
 
 /// Reads subjects; those that do not exist are absent.
 pub async fn fetch(pg: &PgPool, organization: Uuid, subjects: &[i64]) -> Result<Vec<SubjectRecord>, Error> {
-    let subjects = sqlx::query_as(
+    Ok(sqlx::query_as(
         "select internal_id as subject_id, id as account_id, platform, username, tracked_since
          from accounts where organization_id = $1 and internal_id = any($2)
          union all
@@ -120,8 +119,7 @@ pub async fn fetch(pg: &PgPool, organization: Uuid, subjects: &[i64]) -> Result<
     .bind(organization)
     .bind(subjects)
     .fetch_all(pg)
-    .await?;
-    Ok(subjects)
+    .await?)
 }
 
 /// Reads the videos of subjects, ordered by internal id.
@@ -130,15 +128,14 @@ pub async fn fetch_videos(
     organization: Uuid,
     subjects: &[i64],
 ) -> Result<Vec<VideoRecord>, Error> {
-    let videos = sqlx::query_as(
+    Ok(sqlx::query_as(
         "select internal_id as video_id, id, subject_id, platform, create_time as posted_at, is_tracked
          from videos where organization_id = $1 and subject_id = any($2) order by internal_id",
     )
     .bind(organization)
     .bind(subjects)
     .fetch_all(pg)
-    .await?;
-    Ok(videos)
+    .await?)
 }
 
 /// Reads the accounts among subjects, ordered by internal id.
@@ -147,13 +144,12 @@ pub async fn fetch_accounts(
     organization: Uuid,
     subjects: &[i64],
 ) -> Result<Vec<AccountRecord>, Error> {
-    let accounts = sqlx::query_as(
+    Ok(sqlx::query_as(
         "select internal_id as subject_id, id, platform, username, creator_id, is_active
          from accounts where organization_id = $1 and internal_id = any($2) order by internal_id",
     )
     .bind(organization)
     .bind(subjects)
     .fetch_all(pg)
-    .await?;
-    Ok(accounts)
+    .await?)
 }

@@ -108,7 +108,7 @@ async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error
     let url = username.as_deref().and_then(|user| {
         video_url(new.platform, Some(user), platform_id.shortcode(), platform_id.external_id())
     });
-    let id = sqlx::query_scalar(
+    Ok(sqlx::query_scalar(
         "with ids as (select nextval('internal_ids') as internal_id)
          insert into videos
              (id, internal_id, subject_id, organization_id, platform, external_id, shortcode, url, is_tracked,
@@ -128,8 +128,7 @@ async fn insert(write: &mut Write, new: &NewVideo) -> Result<Option<Uuid>, Error
     .bind(new.tracking.scrape_interval_hours)
     .bind(Utc::now())
     .fetch_optional(write.connection())
-    .await?;
-    Ok(id)
+    .await?)
 }
 
 /// Updates how a video is tracked individually.
