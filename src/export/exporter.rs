@@ -173,9 +173,9 @@ impl<'a> Exporter<'a> {
             return Ok(());
         }
         self.summary.accounts += 1;
-        let latest = account.latest();
+        let latest = &account.latest;
         let has_description =
-            latest != AccountLatest::default() || account.category.is_some() || account.creator.is_some();
+            *latest != AccountLatest::default() || account.category.is_some() || account.creator.is_some();
         if !has_description && snapshots.is_empty() && videos_observed_at.is_some() {
             // The rows of its videos are enough to create it.
             return Ok(());
@@ -215,10 +215,11 @@ impl<'a> Exporter<'a> {
         }
         self.summary.videos += 1;
         let username = account.map_or(FieldValue::Null, |account| account.username.to_field());
+        let fields = video.latest.fields();
         let mut write = |username, at: DateTime<Utc>, counters: Counters, is_description: bool| {
             let described = |value| if is_description { value } else { FieldValue::Null };
             let first = [video.platform.to_field(), username, video.external_id.to_field(), at.to_field()];
-            let fields = file_values(video.fields.values()).map(described);
+            let fields = file_values(fields.values()).map(described);
             self.videos.add(first.into_iter().chain(fields).chain(counter_values(counters.to_array())))
         };
         let described_at = video.observed_at.unwrap_or(video.added_at);
@@ -227,7 +228,7 @@ impl<'a> Exporter<'a> {
             // A row without username: it is tracked individually as well.
             write(FieldValue::Null, described_at, Counters::default(), false)?;
         }
-        for (at, counters) in missing_in_snapshots(&video.latest().counters, snapshots) {
+        for (at, counters) in missing_in_snapshots(&video.latest.counters, snapshots) {
             write(username, at, Counters::from_array(counters), false)?;
         }
         for snapshot in snapshots {

@@ -5,6 +5,9 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sqlx::postgres::PgRow;
+use sqlx::types::Json;
+use sqlx::{FromRow, Row};
 
 use super::counters::{Counters, ProfileCounters};
 use super::field::{Field, FieldData, FieldReader, FieldType, FieldValue, ReadField};
@@ -103,7 +106,7 @@ macro_rules! observed_fields {
             }
 
             /// Restores a stored record.
-            pub fn restore(
+            pub(super) fn restore(
                 fields: $fields,
                 counters: $counters,
                 observed_at: Option<DateTime<Utc>>,
@@ -115,6 +118,14 @@ macro_rules! observed_fields {
                     counters: std::array::from_fn(|n| LatestValue::new(counters[n], at($counters::NAMES[n]))),
                     $($field: LatestValue::new(fields.$field, at(stringify!($field))),)*
                 }
+            }
+        }
+
+        impl<'r> FromRow<'r, PgRow> for $latest {
+            fn from_row(row: &'r PgRow) -> sqlx::Result<Self> {
+                let (fields, counters) = ($fields::from_row(row)?, $counters::from_row(row)?);
+                let known_at: Option<Json<KnownAt>> = row.try_get("known_at")?;
+                Ok($latest::restore(fields, counters, row.try_get("observed_at")?, known_at.as_deref()))
             }
         }
     };

@@ -11,7 +11,6 @@ use super::ObservedAccount;
 use super::row::{self, format_columns, observed_row};
 use crate::model::counters::ProfileCounters;
 use crate::model::field::{FieldData, FieldValue};
-use crate::model::latest::KnownAt;
 use crate::model::observed::{AccountFields, AccountLatest};
 use crate::model::snapshot::AccountSnapshot;
 use crate::store::{Error, Write};
@@ -20,11 +19,8 @@ use crate::store::{Error, Write};
 struct StoredAccount {
     id: Uuid,
     #[sqlx(flatten)]
-    counters: ProfileCounters,
-    #[sqlx(flatten)]
-    fields: AccountFields,
+    latest: AccountLatest,
     observed_at: Option<DateTime<Utc>>,
-    known_at: Option<Json<KnownAt>>,
     tracked_since: Option<NaiveDate>,
 }
 
@@ -84,9 +80,7 @@ pub async fn save_accounts(write: &mut Write, observed: Vec<ObservedAccount>) ->
 
 /// Records the changes and snapshots of an account, and returns its new row.
 fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -> AccountRow {
-    let known_at = stored.known_at.as_deref();
-    let mut latest =
-        AccountLatest::restore(stored.fields.clone(), stored.counters, stored.observed_at, known_at);
+    let mut latest = stored.latest.clone();
     latest.merge(observed.latest);
     let observed_at = stored.observed_at.max(latest.observed_at());
     let first_day = observed.observations.iter().map(|(at, _)| at.date_naive()).min();
@@ -94,7 +88,7 @@ fn apply(write: &mut Write, stored: &StoredAccount, observed: ObservedAccount) -
         let subject_id = observed.account.subject_id;
         write.record_account_snapshot(AccountSnapshot { subject_id, observed_at, counters });
     }
-    if stored.fields.name.as_ref() != latest.name.get() {
+    if stored.latest.name.get() != latest.name.get() {
         write.record_account_change(stored.id);
     }
     AccountRow {

@@ -41,7 +41,7 @@ impl VideoDraft {
             account_id: stored.account_id,
             subject_id: stored.subject_id,
             is_tracked: stored.is_tracked,
-            latest: stored.latest(),
+            latest: stored.latest.clone(),
             stored: Some(stored),
             ..draft
         }
@@ -163,10 +163,11 @@ impl VideoDraft {
         let stored = self.stored.as_ref();
         // Gains depend on the account and the day of posting.
         let gains_change = stored.is_none_or(|stored| {
-            stored.account_id != row.account_id || stored.fields.create_time != row.fields.create_time
+            stored.account_id != row.account_id
+                || stored.latest.create_time.get() != self.latest.create_time.get()
         });
         let description_changes = stored.is_none_or(|stored| {
-            stored.fields.description != row.fields.description
+            stored.latest.description.get() != self.latest.description.get()
                 || stored.external_id != row.external_id
                 || stored.shortcode != row.shortcode
                 || stored.is_tracked != row.is_tracked

@@ -10,7 +10,6 @@ use super::row::{self, format_columns, observed_row};
 use super::{ObservedVideo, ids_by_platform};
 use crate::model::counters::Counters;
 use crate::model::field::{FieldData, FieldValue};
-use crate::model::latest::KnownAt;
 use crate::model::observed::{VideoFields, VideoLatest};
 use crate::model::platform::Platform;
 use crate::store::outbox::event::SubjectVideo;
@@ -29,19 +28,12 @@ pub(super) struct StoredVideo {
     pub(super) subject_id: i64,
     pub(super) is_tracked: bool,
     #[sqlx(flatten)]
-    counters: Counters,
-    #[sqlx(flatten)]
-    pub(super) fields: VideoFields,
+    pub(super) latest: VideoLatest,
     pub(super) observed_at: Option<DateTime<Utc>>,
-    known_at: Option<Json<KnownAt>>,
     pub(super) tracked_since: Option<NaiveDate>,
 }
 
 impl StoredVideo {
-    pub(super) fn latest(&self) -> VideoLatest {
-        VideoLatest::restore(self.fields.clone(), self.counters, self.observed_at, self.known_at.as_deref())
-    }
-
     pub(super) const fn subject_video(&self) -> SubjectVideo {
         SubjectVideo { subject_id: self.subject_id, video_id: self.internal_id }
     }

@@ -8,12 +8,10 @@ use chrono::{DateTime, Utc};
 use clickhouse::{Client, Row};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
-use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::Field;
-use crate::model::latest::KnownAt;
 use crate::model::observed::{AccountFields, AccountLatest, VideoFields, VideoLatest};
 use crate::model::platform::Platform;
 use crate::store::Error;
@@ -36,17 +34,7 @@ pub struct ExportedAccount {
     /// Whether another account of the organization now has the username.
     pub username_is_reused: bool,
     #[sqlx(flatten)]
-    counters: ProfileCounters,
-    #[sqlx(flatten)]
-    fields: AccountFields,
-    observed_at: Option<DateTime<Utc>>,
-    known_at: Option<Json<KnownAt>>,
-}
-
-impl ExportedAccount {
-    pub fn latest(&self) -> AccountLatest {
-        AccountLatest::restore(self.fields.clone(), self.counters, self.observed_at, self.known_at.as_deref())
-    }
+    pub latest: AccountLatest,
 }
 
 /// A video with its latest values.
@@ -63,16 +51,7 @@ pub struct ExportedVideo {
     pub tracked_at: Option<DateTime<Utc>>,
     pub observed_at: Option<DateTime<Utc>>,
     #[sqlx(flatten)]
-    counters: Counters,
-    #[sqlx(flatten)]
-    pub fields: VideoFields,
-    known_at: Option<Json<KnownAt>>,
-}
-
-impl ExportedVideo {
-    pub fn latest(&self) -> VideoLatest {
-        VideoLatest::restore(self.fields.clone(), self.counters, self.observed_at, self.known_at.as_deref())
-    }
+    pub latest: VideoLatest,
 }
 
 pub async fn count_videos(pg: &PgPool, organization: Uuid) -> Result<i64, Error> {
