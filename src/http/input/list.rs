@@ -40,13 +40,14 @@ pub struct ListParams<S> {
 }
 
 impl<S: ListSort> ListParams<S> {
-    /// Reads all parameters except the filter, which is echoed in the response and bound to the cursor.
+    /// Reads all parameters except the filter, whose set fields are echoed in the response and bound to the cursor.
     pub fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>, filter: &impl Serialize) -> Self {
         let (sort, direction) = read_sort::<S>(query);
         let mut filters = match serde_json::to_value(filter) {
             Ok(Value::Object(filters)) => filters,
             _ => Map::new(),
         };
+        filters.retain(|_, value| !value.is_null());
         filters.insert("order_by".to_owned(), variant_name(sort).into());
         filters.insert("order_direction".to_owned(), direction.as_str().into());
         let organization = parts.caller.map(|caller| caller.organization).unwrap_or_default();

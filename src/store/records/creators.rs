@@ -19,9 +19,7 @@ use crate::store::{Error, Write};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CreatorFilter {
     /// A substring of the name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
 }
 

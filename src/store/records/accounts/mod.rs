@@ -23,16 +23,11 @@ use crate::store::records::creators;
 /// The filter of a list of accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AccountFilter {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
     /// A substring of the username.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub creator_id: Option<Uuid>,
 }
 

@@ -25,16 +25,11 @@ use crate::store::records::creators;
 /// Which videos a list holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VideoFilter {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub account_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub creator_id: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
     /// A part of the description.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
 }
 
