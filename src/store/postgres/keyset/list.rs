@@ -181,10 +181,9 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
                 if column.nulls != Nulls::None {
                     query.push(format_args!(" and {name} is not null"));
                 }
-                if let Some(KeysetPosition { key, id: last }) = after {
-                    query.push(format_args!(" and ({name}, {id}) {comparison} ("));
-                    key.push(query);
-                    query.push(", ").push_bind(*last).push(")");
+                if let Some(position) = after {
+                    query.push(format_args!(" and ({name}, {id}) {comparison} "));
+                    position.push(query);
                 }
             }
             RangePart::Null(after) => {
@@ -211,14 +210,14 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         blocks: &TextBlocks,
     ) {
         let (name, id, wanted) = (page.sort.column().name, self.id, page.rows_to_read());
-        let scanned = max_scanned_rows(page.limit);
+        let (scanned, direction) = (max_scanned_rows(page.limit), page.direction.as_str());
         self.push_range(query, page, "first_rows", scanned);
         query.push(", found as materialized (select id, sort_key from first_rows where strpos(text, ");
-        query.push_bind(text.text.clone()).push(format_args!(
-            ") > 0 order by sort_key {} nulls last, id {0} limit {wanted}), short as materialized (
+        query.push_bind(&text.text).push(format_args!(
+            ") > 0 order by sort_key {direction} nulls last, id {direction} limit {wanted}
+             ), short as materialized (
              select (select count(*) from found) < {wanted} and (select count(*) from first_rows) = {scanned} as short
-             ), page as (select id, sort_key from found where not (select short from short) union all (",
-            page.direction.as_str()
+             ), page as (select id, sort_key from found where not (select short from short) union all ("
         ));
         query.push(format_args!(
             "select {id}, {name} from {} where (select short from short) and ",
@@ -230,17 +229,16 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         }
         text.push(query);
         blocks.push_condition(query, &text.text);
-        if let Some(KeysetPosition { key, id: last }) = &page.after {
+        if let Some(position) = &page.after {
             let comparison = page.comparison();
-            if *key == SortKey::Null {
-                query.push(format_args!(" and {name} is null and {id} {comparison} ")).push_bind(*last);
+            if position.key == SortKey::Null {
+                query.push(format_args!(" and {name} is null and {id} {comparison} ")).push_bind(position.id);
             } else {
-                query.push(format_args!(" and (({name}, {id}) {comparison} ("));
-                key.push(query);
-                query.push(", ").push_bind(*last).push(format_args!(") or {name} is null)"));
+                query.push(format_args!(" and (({name}, {id}) {comparison} "));
+                position.push(query);
+                query.push(format_args!(" or {name} is null)"));
             }
         }
-        let direction = page.direction.as_str();
         query
             .push(format_args!(" order by {name} {direction} nulls last, {id} {direction} limit {wanted}))"));
     }
@@ -255,7 +253,7 @@ enum RangePart<'a> {
 
 impl TextFilter {
     fn push(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push(format_args!(" and strpos({}, ", self.column)).push_bind(self.text.clone()).push(") > 0");
+        query.push(format_args!(" and strpos({}, ", self.column)).push_bind(&self.text).push(") > 0");
     }
 }
 
@@ -283,21 +281,24 @@ impl TextBlocks {
             .push(" as entry(number, text) where block.organization_id = ")
             .push_bind(*organization)
             .push(format_args!(" and strpos(block.{texts}, "))
-            .push_bind(text.to_owned())
+            .push_bind(text)
             .push(") > 0 and strpos(entry.text, ")
-            .push_bind(text.to_owned())
+            .push_bind(text)
             .push(") > 0))");
     }
 }
 
-impl SortKey {
+impl KeysetPosition {
+    /// Pushes the row value `(key, id)`.
     fn push(&self, query: &mut QueryBuilder<Postgres>) {
-        match self {
+        query.push("(");
+        match &self.key {
             SortKey::Null => query.push("null"),
             SortKey::Int(value) => query.push_bind(*value),
             SortKey::Time(value) => query.push_bind(*value),
-            SortKey::Text(value) => query.push_bind(value.clone()),
+            SortKey::Text(value) => query.push_bind(value),
         };
+        query.push(", ").push_bind(self.id).push(")");
     }
 }
 
