@@ -19,13 +19,9 @@ impl<N: LockName> AdvisoryLock<N> {
     pub async fn try_acquire(database_url: &str) -> Result<Option<Self>, Error> {
         let mut connection = PgConnection::connect(database_url).await?;
         // Postgres detects a lock holder whose machine is gone within 30 s.
-        for setting in [
-            "set tcp_keepalives_idle = 10",
-            "set tcp_keepalives_interval = 5",
-            "set tcp_keepalives_count = 4",
-        ] {
-            sqlx::query(setting).execute(&mut connection).await?;
-        }
+        let keepalive =
+            "set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4";
+        sqlx::raw_sql(keepalive).execute(&mut connection).await?;
         let acquired: bool = sqlx::query_scalar("select pg_try_advisory_lock(hashtext($1))")
             .bind(N::NAME)
             .fetch_one(&mut connection)
