@@ -139,26 +139,8 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         query.push(")");
     }
 
-    /// Selects the first rows of one part of the range.
+    /// Selects the first rows of one part of the range, of all parents together.
     fn push_part<S: Sort>(
-        &self,
-        query: &mut QueryBuilder<Postgres>,
-        page: &PageRequest<S>,
-        part: RangePart<'_>,
-        count: impl Display,
-    ) {
-        let Some(parents) = &self.parents else {
-            return self.push_rows(query, page, part, count);
-        };
-        query.push(format_args!("select child.* from {} parent cross join lateral (", parents.table));
-        self.push_rows(query, page, part, &count);
-        query.push(") child where ");
-        parents.push_condition(query);
-        let order = page.order("child.sort_key", "child.id");
-        query.push(format_args!(" order by {order} limit {count}"));
-    }
-
-    fn push_rows<S: Sort>(
         &self,
         query: &mut QueryBuilder<Postgres>,
         page: &PageRequest<S>,
@@ -167,6 +149,9 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
     ) {
         let (column, id) = (page.sort.column(), self.id);
         let (name, comparison) = (column.name, page.comparison());
+        if let Some(ParentFilter { table, .. }) = &self.parents {
+            query.push(format_args!("select child.* from {table} parent cross join lateral ("));
+        }
         query.push(format_args!("select {id} as id, {name} as sort_key"));
         if let Some(TextFilter { column, blocks: Some(_), .. }) = &self.text {
             query.push(format_args!(", {column} as text"));
@@ -198,6 +183,12 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<F> {
         }
         // Even where all sort values are null: the planner knows this order of the index, but not that of ids alone.
         query.push(format_args!(" order by {} limit {count}", page.order(name, id)));
+        if let Some(parents) = &self.parents {
+            query.push(") child where ");
+            parents.push_condition(query);
+            let order = page.order("child.sort_key", "child.id");
+            query.push(format_args!(" order by {order} limit {count}"));
+        }
     }
 
     /// Defines `page` as the rows that contain the text: among the first rows of the range, or, if the range has more and
