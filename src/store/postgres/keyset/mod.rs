@@ -27,12 +27,6 @@ pub enum SortKey {
     Text(String),
 }
 
-impl From<Option<DateTime<Utc>>> for SortKey {
-    fn from(time: Option<DateTime<Utc>>) -> Self {
-        time.map_or(SortKey::Null, SortKey::Time)
-    }
-}
-
 /// The sort key and id of the last row of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeysetPosition {

@@ -61,7 +61,7 @@ impl Sort for AccountSort {
         let key = match self {
             AccountSort::AddedAt => SortKey::Time(account.added_at),
             AccountSort::Username => SortKey::Text(account.username.clone()),
-            AccountSort::LastScrapeTime => account.last_scrape_time.into(),
+            AccountSort::LastScrapeTime => account.last_scrape_time.map_or(SortKey::Null, SortKey::Time),
             AccountSort::FollowerCount => SortKey::Int(account.follower_count),
             AccountSort::ViewCount => SortKey::Int(account.counters.view_count),
             AccountSort::LikeCount => SortKey::Int(account.counters.like_count),

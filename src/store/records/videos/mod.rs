@@ -56,7 +56,7 @@ impl Sort for VideoSort {
 
     fn position(self, video: &Video) -> KeysetPosition {
         let key = match self {
-            VideoSort::CreateTime => video.create_time.into(),
+            VideoSort::CreateTime => video.create_time.map_or(SortKey::Null, SortKey::Time),
             VideoSort::ViewCount => SortKey::Int(video.counters.view_count),
             VideoSort::LikeCount => SortKey::Int(video.counters.like_count),
             VideoSort::PlayCount => SortKey::Int(video.counters.play_count),
