@@ -15,20 +15,17 @@ const LOCK: &str =
 const LOCK_NOWAIT: &str =
     "select from accounts where organization_id = $1 and id = any($2) order by id for no key update nowait";
 
-/// Locks the accounts of these videos, before anything locks the videos.
-pub(in crate::store) async fn lock_accounts_of_videos(
-    write: &mut Write,
-    videos: &[Uuid],
-) -> Result<(), Error> {
-    let accounts = sqlx::query_scalar(
-        "select distinct account_id from videos
-         where organization_id = $1 and id = any($2) and account_id is not null",
+/// Locks the account of a video, before anything locks the video.
+pub(in crate::store) async fn lock_account_of_video(write: &mut Write, video: Uuid) -> Result<(), Error> {
+    sqlx::query(
+        "select from accounts where organization_id = $1
+             and id = (select account_id from videos where organization_id = $1 and id = $2) for no key update",
     )
     .bind(write.organization())
-    .bind(videos)
-    .fetch_all(write.connection())
+    .bind(video)
+    .execute(write.connection())
     .await?;
-    lock(write, LOCK, accounts).await
+    Ok(())
 }
 
 /// Locks the accounts of observed videos: those on which they were found, and those that own individually tracked ones.

@@ -19,7 +19,7 @@ use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
 
 pub use accounts::save_accounts;
-pub(super) use locks::lock_accounts_of_videos;
+pub(super) use locks::lock_account_of_video;
 pub use videos::{MergedVideos, SavedVideos, save_videos};
 
 /// The ids of an account in Postgres and, as a subject, in ClickHouse.

@@ -300,7 +300,7 @@ pub async fn set_account_unavailable(
 
 /// Returns false if the video is no longer tracked. Locks its account first.
 pub async fn set_video_unavailable(write: &mut Write, video: Uuid, unavailable: bool) -> Result<bool, Error> {
-    observations::lock_accounts_of_videos(write, &[video]).await?;
+    observations::lock_account_of_video(write, video).await?;
     let updated = sqlx::query(
         "update videos set is_unavailable = $3 where organization_id = $1 and id = $2 and is_tracked",
     )
