@@ -187,7 +187,6 @@ impl VideoDraft {
 
 /// Merges the individual tracking of one row into another, and deletes it.
 async fn merge_rows(write: &mut Write, remaining: Uuid, deleted: Uuid) -> Result<(), Error> {
-    let organization = write.organization();
     sqlx::query(
         "update videos r set
             is_active = case when r.is_tracked then r.is_active else d.is_active end,
@@ -201,14 +200,14 @@ async fn merge_rows(write: &mut Write, remaining: Uuid, deleted: Uuid) -> Result
             last_scrape_time = greatest(r.last_scrape_time, d.last_scrape_time)
          from videos d where r.organization_id = $1 and d.organization_id = $1 and r.id = $2 and d.id = $3",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(remaining)
     .bind(deleted)
     .execute(write.connection())
     .await?;
     targets::merge(write, deleted, remaining).await?;
     sqlx::query("delete from videos where organization_id = $1 and id = $2")
-        .bind(organization)
+        .bind(write.organization())
         .bind(deleted)
         .execute(write.connection())
         .await?;

@@ -127,13 +127,13 @@ pub async fn require(pg: impl PgExecutor<'_>, organization: Uuid, id: Uuid) -> R
 
 /// Creates a creator and returns its id.
 pub async fn create(write: &mut Write, new: &NewCreator) -> Result<Uuid, Error> {
-    let (id, organization) = (Uuid::now_v7(), write.organization());
+    let id = Uuid::now_v7();
     sqlx::query(
         "insert into creators (id, organization_id, name, name_key, is_active, metadata, added_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $7)",
     )
     .bind(id)
-    .bind(organization)
+    .bind(write.organization())
     .bind(&new.name)
     .bind(fold_case(&new.name))
     .bind(new.is_active)
@@ -150,7 +150,6 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
     if *change == CreatorChange::default() {
         return Ok(());
     }
-    let organization = write.organization();
     sqlx::query(
         "update creators set
              name = coalesce($3, name),
@@ -161,7 +160,7 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
          where organization_id = $1 and id = $2
          returning id",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(id)
     .bind(&change.name)
     .bind(change.name.as_deref().map(fold_case))
@@ -186,9 +185,8 @@ pub async fn update(write: &mut Write, id: Uuid, change: &CreatorChange) -> Resu
 
 /// Deletes a creator and unlinks its accounts.
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
-    let organization = write.organization();
     sqlx::query("select from creators where organization_id = $1 and id = $2 for update")
-        .bind(organization)
+        .bind(write.organization())
         .bind(id)
         .fetch_optional(write.connection())
         .await?
@@ -197,7 +195,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
         "update accounts set creator_id = null, linked_at = null, updated_at = $3
          where organization_id = $1 and creator_id = $2 returning id",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(id)
     .bind(Utc::now())
     .fetch_all(write.connection())
@@ -207,7 +205,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
         write.record_account_change(account);
     }
     sqlx::query("delete from creators where organization_id = $1 and id = $2")
-        .bind(organization)
+        .bind(write.organization())
         .bind(id)
         .execute(write.connection())
         .await?;

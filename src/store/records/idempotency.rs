@@ -97,7 +97,6 @@ pub async fn store_response(
     request: &IdempotentRequest,
     response: &StoredResponse,
 ) -> Result<(), Error> {
-    let organization = write.organization();
     sqlx::query(
         "insert into idempotency_keys (organization_id, method, path, key, body_hash, status, location, body)
          values ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -105,7 +104,7 @@ pub async fn store_response(
              body_hash = excluded.body_hash, status = excluded.status, location = excluded.location,
              body = excluded.body, created_at = now()",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(request.method)
     .bind(&request.path)
     .bind(&request.key)

@@ -45,7 +45,6 @@ struct AccountState {
 /// Starts tracking an account; it is due at `now`. The organization stays locked until the commit, so that concurrent
 /// requests cannot exceed its cap.
 pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> Result<Uuid, Error> {
-    let organization = write.organization();
     let change = &new.change;
     let creator = change.creator_id.flatten();
     if let Some(creator) = creator {
@@ -54,14 +53,14 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
     // Weaker than `for update`, which would also block inserts that refer to the organization.
     let cap: Option<i32> =
         sqlx::query_scalar("select account_cap from organizations where id = $1 for no key update")
-            .bind(organization)
+            .bind(write.organization())
             .fetch_optional(write.connection())
             .await?
             .ok_or(Error::NotFound("organization"))?;
     reject_tracked(write, new.platform, new.username.as_str()).await?;
     if let Some(cap) = cap {
         let count: i64 = sqlx::query_scalar("select count(*) from accounts where organization_id = $1")
-            .bind(organization)
+            .bind(write.organization())
             .fetch_one(write.connection())
             .await?;
         if count >= i64::from(cap) {
@@ -79,7 +78,7 @@ pub async fn create(write: &mut Write, new: &NewAccount, now: DateTime<Utc>) -> 
          values ($1, $2, $3, $4, coalesce($5, true), $6, case when $6 is not null then $7 end, $8, $9, $7, $7, $10, $11, $12)",
     )
     .bind(id)
-    .bind(organization)
+    .bind(write.organization())
     .bind(new.platform)
     .bind(new.username.as_str())
     .bind(change.is_active)
@@ -184,7 +183,6 @@ pub async fn rename(write: &mut Write, id: Uuid, username: &str, now: DateTime<U
 /// Deletes an account with its discovered videos and their history. Individually tracked videos stay with theirs. Returns
 /// whether there are any: their history moves to new subjects in ClickHouse, and is not visible until then.
 pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
-    let organization = write.organization();
     let account = lock(write, id, None).await?;
     // A (subject, video) pair is never reused, so each gets a new subject.
     let detached: Vec<(Uuid, i64, i64)> = sqlx::query_as(
@@ -192,7 +190,7 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
          where organization_id = $1 and account_id = $2 and is_tracked
          returning id, internal_id, subject_id",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(id)
     .bind(Utc::now())
     .fetch_all(write.connection())
@@ -206,13 +204,13 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
     let removed: Vec<(Uuid, i64)> = sqlx::query_as(
         "delete from videos where organization_id = $1 and account_id = $2 returning id, internal_id",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(id)
     .fetch_all(write.connection())
     .await?;
     targets::remove(write, &[id]).await?;
     sqlx::query("delete from accounts where organization_id = $1 and id = $2")
-        .bind(organization)
+        .bind(write.organization())
         .bind(id)
         .execute(write.connection())
         .await?;
@@ -223,14 +221,13 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<bool, Error> {
 
 /// Locks an account, after its creator and its new creator.
 async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<AccountState, Error> {
-    let organization = write.organization();
     if let Some(creator) = new_creator {
         lock_creator(write, creator).await?;
     }
     loop {
         let creator: Option<Uuid> =
             sqlx::query_scalar("select creator_id from accounts where organization_id = $1 and id = $2")
-                .bind(organization)
+                .bind(write.organization())
                 .bind(id)
                 .fetch_optional(write.connection())
                 .await?
@@ -246,7 +243,7 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
             "select internal_id, platform, username, is_unavailable, first_scrape_time is null as never_scraped, creator_id
              from accounts where organization_id = $1 and id = $2 for update",
         )
-        .bind(organization)
+        .bind(write.organization())
         .bind(id)
         .fetch_optional(write.connection())
         .await?
@@ -261,9 +258,8 @@ async fn lock(write: &mut Write, id: Uuid, new_creator: Option<Uuid>) -> Result<
 
 /// Prevents a creator from being updated or deleted until the commit.
 async fn lock_creator(write: &mut Write, creator: Uuid) -> Result<(), Error> {
-    let organization = write.organization();
     sqlx::query("select from creators where organization_id = $1 and id = $2 for share")
-        .bind(organization)
+        .bind(write.organization())
         .bind(creator)
         .fetch_optional(write.connection())
         .await?
@@ -273,11 +269,10 @@ async fn lock_creator(write: &mut Write, creator: Uuid) -> Result<(), Error> {
 
 /// Fails if the organization already tracks the username.
 async fn reject_tracked(write: &mut Write, platform: Platform, username: &str) -> Result<(), Error> {
-    let organization = write.organization();
     let tracked: Option<Uuid> = sqlx::query_scalar(
         "select id from accounts where organization_id = $1 and platform = $2 and username = $3 and holds_username",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(platform)
     .bind(username)
     .fetch_optional(write.connection())

@@ -183,12 +183,11 @@ pub async fn delete(write: &mut Write, id: Uuid) -> Result<(), Error> {
 
 /// Locks an individually tracked video.
 async fn lock(write: &mut Write, id: Uuid) -> Result<LockedVideo, Error> {
-    let organization = write.organization();
     sqlx::query_as(
         "select id, internal_id, subject_id, account_id, is_tracked from videos
          where organization_id = $1 and id = $2 and is_tracked for update",
     )
-    .bind(organization)
+    .bind(write.organization())
     .bind(id)
     .fetch_optional(write.connection())
     .await?
