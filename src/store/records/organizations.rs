@@ -65,12 +65,7 @@ pub async fn list(pg: &PgPool) -> Result<Vec<Organization>, Error> {
 
 /// Fails if there is no such organization, or if it is deleted.
 pub async fn require(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    let exists =
-        sqlx::query_scalar("select exists (select from organizations where id = $1 and deleted_at is null)")
-            .bind(organization)
-            .fetch_one(pg)
-            .await?;
-    if exists { Ok(()) } else { Err(Error::NotFound("organization")) }
+    fetch_history_since(pg, organization).await.map(drop)
 }
 
 /// Updates an organization. Running processes apply it within seconds.
