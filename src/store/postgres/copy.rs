@@ -75,7 +75,7 @@ impl CopyRows {
         let statement = format!("copy {table} ({}) from stdin (format binary)", self.columns.join(", "));
         self.bytes.extend_from_slice(&TRAILER);
         match write.transaction().copy(&statement, &self.bytes).await {
-            Ok(_) => Ok(()),
+            Ok(()) => Ok(()),
             Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Err(Error::WriteConflict),
             Err(error) => Err(error.into()),
         }

@@ -50,19 +50,19 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sends rows in the format of `copy … from stdin` and returns their number.
-    pub(in crate::store) async fn copy(&mut self, statement: &str, rows: &[u8]) -> Result<u64, sqlx::Error> {
+    /// Sends rows in the format of `copy … from stdin`.
+    pub(in crate::store) async fn copy(&mut self, statement: &str, rows: &[u8]) -> Result<(), sqlx::Error> {
         self.state = TransactionState::Copying;
         let copied = async {
             let mut copy = self.connection.copy_in_raw(statement).await?;
             for chunk in rows.chunks(COPY_CHUNK_BYTES) {
                 copy.send(chunk).await?;
             }
-            copy.finish().await
+            copy.finish().await.map(drop)
         };
         let copied = copied.await;
         // After an error of the database its response is read completely, too.
-        if matches!(copied, Ok(_) | Err(sqlx::Error::Database(_))) {
+        if matches!(copied, Ok(()) | Err(sqlx::Error::Database(_))) {
             self.state = TransactionState::Open;
         }
         copied
