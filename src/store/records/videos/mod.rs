@@ -231,13 +231,8 @@ pub async fn get(
 ) -> Result<Video, Error> {
     let mut query =
         QueryBuilder::<Postgres>::new("with page as (select v.id from videos v where v.organization_id = ");
-    query
-        .push_bind(organization)
-        .push(" and v.id = ")
-        .push_bind(id)
-        .push(" and ")
-        .push(view_condition(view))
-        .push(") ");
+    query.push_bind(organization).push(" and v.id = ").push_bind(id);
+    query.push(" and ").push(view_condition(view)).push(") ");
     push_select(&mut query, view, readable);
     query.build_query_as().fetch_optional(pg).await?.ok_or(Error::NotFound("video"))
 }
