@@ -44,6 +44,12 @@ pub struct Committed {
 pub struct Write {
     organization: Uuid,
     transaction: Transaction,
+    changes: Changes,
+}
+
+/// The recorded changes of a unit of work.
+#[derive(Default)]
+struct Changes {
     accounts: BTreeSet<Uuid>,
     creators: BTreeSet<Uuid>,
     videos: BTreeSet<Uuid>,
@@ -52,27 +58,14 @@ pub struct Write {
     video_snapshots: Vec<VideoSnapshot>,
     other_events: Vec<Event>,
     /// The earliest day whose numbers change.
-    changed_since: Option<NaiveDate>,
+    since: Option<NaiveDate>,
     earliest_snapshot: Option<NaiveDate>,
     search_changes: BTreeSet<(Entity, Uuid)>,
 }
 
 impl Write {
     pub async fn begin(pg: &PgPool, organization: Uuid) -> Result<Self, Error> {
-        Ok(Write {
-            organization,
-            transaction: Transaction::begin(pg).await?,
-            accounts: BTreeSet::new(),
-            creators: BTreeSet::new(),
-            videos: BTreeSet::new(),
-            subjects: BTreeSet::new(),
-            account_snapshots: Vec::new(),
-            video_snapshots: Vec::new(),
-            other_events: Vec::new(),
-            changed_since: None,
-            earliest_snapshot: None,
-            search_changes: BTreeSet::new(),
-        })
+        Ok(Write { organization, transaction: Transaction::begin(pg).await?, changes: Changes::default() })
     }
 
     pub const fn organization(&self) -> Uuid {
@@ -90,66 +83,68 @@ impl Write {
 
     /// Records that an account is new, or that something other than its counters changed.
     pub fn record_account_change(&mut self, id: Uuid) {
-        self.accounts.insert(id);
-        self.search_changes.insert((Entity::Account, id));
+        self.changes.accounts.insert(id);
+        self.changes.search_changes.insert((Entity::Account, id));
     }
 
     /// Records that a creator is new or changed.
     pub fn record_creator_change(&mut self, id: Uuid) {
-        self.creators.insert(id);
-        self.search_changes.insert((Entity::Creator, id));
+        self.changes.creators.insert(id);
+        self.changes.search_changes.insert((Entity::Creator, id));
     }
 
     /// Records that a video is new, or that something other than its counters changed.
     pub fn record_video_change(&mut self, id: Uuid) {
-        self.videos.insert(id);
-        self.search_changes.insert((Entity::Video, id));
+        self.changes.videos.insert(id);
+        self.changes.search_changes.insert((Entity::Video, id));
     }
 
     /// Records that a subject's gains have to be recomputed since a day, without a new snapshot.
     pub fn record_subject_change(&mut self, subject_id: i64, since: Option<NaiveDate>) {
-        self.subjects.insert(subject_id);
-        self.changed_since = self.changed_since.into_iter().chain(since).min();
+        self.changes.subjects.insert(subject_id);
+        self.changes.since = self.changes.since.into_iter().chain(since).min();
     }
 
     pub fn record_account_snapshot(&mut self, snapshot: AccountSnapshot) {
         self.record_snapshot_day(snapshot.observed_at);
-        self.account_snapshots.push(snapshot);
+        self.changes.account_snapshots.push(snapshot);
     }
 
     pub fn record_video_snapshot(&mut self, snapshot: VideoSnapshot) {
         self.record_snapshot_day(snapshot.observed_at);
-        self.video_snapshots.push(snapshot);
+        self.changes.video_snapshots.push(snapshot);
     }
 
     fn record_snapshot_day(&mut self, observed_at: DateTime<Utc>) {
         let day = observed_at.date_naive();
-        self.changed_since = Some(self.changed_since.map_or(day, |since| since.min(day)));
-        self.earliest_snapshot = Some(self.earliest_snapshot.map_or(day, |earliest| earliest.min(day)));
+        self.changes.since = self.changes.since.into_iter().chain([day]).min();
+        self.changes.earliest_snapshot = self.changes.earliest_snapshot.into_iter().chain([day]).min();
     }
 
     /// Records that numbers of any day may change: 1970 is before all history.
     fn record_change_of_all_days(&mut self) {
-        self.changed_since = Some(NaiveDate::default());
+        self.changes.since = Some(NaiveDate::default());
     }
 
     /// Moves a video's history to another subject, or to the video that it was merged into.
     pub fn record_video_move(&mut self, from: SubjectVideo, to: SubjectVideo) {
         self.record_change_of_all_days();
-        self.other_events.push(Event::VideoMoved { from, to });
+        self.changes.other_events.push(Event::VideoMoved { from, to });
     }
 
-    /// Has the relay rewrite records and the rollup of subjects, although nothing changed.
+    /// Records that the relay has to rewrite records and the rollup of subjects, although nothing changed.
     pub fn record_rebuild(&mut self, subjects: Vec<i64>, accounts: Vec<Uuid>, videos: Vec<Uuid>) {
         self.record_change_of_all_days();
-        self.other_events.push(Event::AccountsChanged(accounts));
-        self.other_events.push(Event::VideosChanged(videos));
-        self.other_events.push(Event::SubjectsRebuilt(subjects));
+        self.changes.other_events.extend([
+            Event::AccountsChanged(accounts),
+            Event::VideosChanged(videos),
+            Event::SubjectsRebuilt(subjects),
+        ]);
     }
 
     pub fn record_creator_removal(&mut self, id: Uuid) {
-        self.other_events.push(Event::CreatorRemoved(id));
-        self.search_changes.insert((Entity::Creator, id));
+        self.changes.other_events.push(Event::CreatorRemoved(id));
+        self.changes.search_changes.insert((Entity::Creator, id));
     }
 
     /// Excludes a subject from all totals at once. The relay removes its history.
@@ -165,9 +160,9 @@ impl Write {
             .execute(&mut *self.transaction)
             .await?;
         self.record_change_of_all_days();
-        self.search_changes.extend(account.map(|id| (Entity::Account, id)));
-        self.search_changes.extend(videos.iter().map(|video| (Entity::Video, video.id)));
-        self.other_events.push(Event::SubjectRemoved { subject_id, account, videos });
+        self.changes.search_changes.extend(account.map(|id| (Entity::Account, id)));
+        self.changes.search_changes.extend(videos.iter().map(|video| (Entity::Video, video.id)));
+        self.changes.other_events.push(Event::SubjectRemoved { subject_id, account, videos });
         Ok(())
     }
 
@@ -183,7 +178,7 @@ impl Write {
 
     /// Commits the change together with its outbox row, its search changes and the new data version.
     pub async fn commit(mut self) -> Result<Committed, Error> {
-        let (accounts_changed, videos_changed) = self.changed_versions();
+        let (accounts_changed, videos_changed) = self.changes.changed_versions();
         let outbox_position = self.insert_outbox_row().await?;
         self.insert_search_changes().await?;
         // Last, because it locks the organization until the commit, even where no version changes: the organization can
@@ -195,7 +190,7 @@ impl Write {
     }
 
     async fn insert_outbox_row(&mut self) -> Result<Option<i64>, Error> {
-        let events = self.take_events();
+        let events = self.changes.take_events();
         if events.is_empty() {
             return Ok(None);
         }
@@ -205,18 +200,18 @@ impl Write {
         )
         .bind(self.organization)
         .bind(event::encode(&events)?)
-        .bind(self.changed_since)
+        .bind(self.changes.since)
         .fetch_one(&mut *self.transaction)
         .await?;
         Ok(Some(position))
     }
 
     async fn insert_search_changes(&mut self) -> Result<(), Error> {
-        if self.search_changes.is_empty() {
+        if self.changes.search_changes.is_empty() {
             return Ok(());
         }
         let (entities, ids): (Vec<_>, Vec<_>) =
-            self.search_changes.iter().map(|(entity, id)| (entity.as_str(), *id)).unzip();
+            self.changes.search_changes.iter().map(|(entity, id)| (entity.as_str(), *id)).unzip();
         sqlx::query(
             "insert into search_changes (organization_id, entity, entity_id)
              select $1, * from unnest($2::text[], $3::uuid[])",
@@ -246,14 +241,16 @@ impl Write {
         .bind(i32::from(videos_changed))
         .fetch_optional(&mut *self.transaction)
         .await?;
-        match history_since.ok_or(Error::NotFound("organization"))?.zip(self.earliest_snapshot) {
+        match history_since.ok_or(Error::NotFound("organization"))?.zip(self.changes.earliest_snapshot) {
             Some((since, day)) if day < since => Err(Error::Conflict(format!(
                 "an observation of {day} is before {since}, the first day of history: run the import again, or check the clock"
             ))),
             _ => Ok(()),
         }
     }
+}
 
+impl Changes {
     /// Whether the version of accounts, creators and links changes, and whether that of videos does.
     fn changed_versions(&self) -> (bool, bool) {
         let others = !self.other_events.is_empty();
