@@ -35,7 +35,7 @@ impl Entity {
 
 /// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Committed {
+pub struct Commit {
     /// `None` without events for ClickHouse.
     pub outbox_position: Option<i64>,
 }
@@ -135,11 +135,9 @@ impl Write {
     /// Records that the relay has to rewrite records and the rollup of subjects, although nothing changed.
     pub fn record_rebuild(&mut self, subjects: Vec<i64>, accounts: Vec<Uuid>, videos: Vec<Uuid>) {
         self.record_change_of_all_days();
-        self.changes.other_events.extend([
-            Event::AccountsChanged(accounts),
-            Event::VideosChanged(videos),
-            Event::SubjectsRebuilt(subjects),
-        ]);
+        self.changes.other_events.push(Event::AccountsChanged(accounts));
+        self.changes.other_events.push(Event::VideosChanged(videos));
+        self.changes.other_events.push(Event::SubjectsRebuilt(subjects));
     }
 
     pub fn record_creator_removal(&mut self, id: Uuid) {
@@ -177,7 +175,7 @@ impl Write {
     }
 
     /// Commits the change together with its outbox row, its search changes and the new data version.
-    pub async fn commit(mut self) -> Result<Committed, Error> {
+    pub async fn commit(mut self) -> Result<Commit, Error> {
         let (accounts_changed, videos_changed) = self.changes.changed_versions();
         let outbox_position = self.insert_outbox_row().await?;
         self.insert_search_changes().await?;
@@ -186,7 +184,7 @@ impl Write {
         self.update_organization(accounts_changed, videos_changed).await?;
         self.transaction.commit().await?;
         failpoint::reached("write-committed");
-        Ok(Committed { outbox_position })
+        Ok(Commit { outbox_position })
     }
 
     async fn insert_outbox_row(&mut self) -> Result<Option<i64>, Error> {
