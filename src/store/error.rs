@@ -19,7 +19,7 @@ pub enum Error {
     /// The unit of work has to be retried from its start.
     #[error("a concurrent change created the same record: retry")]
     WriteConflict,
-    /// The organization holds all the permits that it may.
+    /// The organization already holds as many permits as it may.
     #[error("the organization runs too many queries at once: retry later")]
     TooManyQueries,
     /// Postgres lacks this version's schema. The text names the remedy.
@@ -30,7 +30,7 @@ pub enum Error {
     /// The organization has no such record.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// The stored state rules the request out. The text names the remedy.
+    /// The stored state does not allow the request. The text names the remedy.
     #[error("{0}")]
     Conflict(String),
     /// A value that only the stored state makes invalid.

@@ -126,7 +126,7 @@ impl Write {
         self.changes.since = Some(NaiveDate::default());
     }
 
-    /// Moves a video's history to another subject, or to the video that it was merged into.
+    /// Records that a video's history moves to another subject, or to the video that it was merged into.
     pub fn record_video_move(&mut self, from: SubjectVideo, to: SubjectVideo) {
         self.record_change_of_all_days();
         self.changes.other_events.push(Event::VideoMoved { from, to });

@@ -1,6 +1,6 @@
 //! Lock order: accounts before their videos, by id.
 //!
-//! Every unit of work that changes both keeps it, so that a scrape of a video and the deletion of its account wait for
+//! Every unit of work that changes both follows it, so that a scrape of a video and the deletion of its account wait for
 //! each other instead of deadlocking.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ const LOCK: &str =
 const LOCK_NOWAIT: &str =
     "select from accounts where organization_id = $1 and id = any($2) order by id for no key update nowait";
 
-/// Locks the account of a video, before anything locks the video.
+/// Locks the account of a video. To be called before the video is locked.
 pub(in crate::store) async fn lock_account_of_video(write: &mut Write, video: Uuid) -> Result<(), Error> {
     sqlx::query(
         "select from accounts where organization_id = $1

@@ -1,7 +1,7 @@
 //! Saves observed videos: finds them by either id, then inserts, updates, attaches or merges them.
 //!
 //! An organization has one row per video of a platform. The first account on which it is found owns it; observations on
-//! other accounts are saved all the same.
+//! other accounts are saved, too.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;

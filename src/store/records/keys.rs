@@ -73,7 +73,7 @@ pub struct Grant {
     pub history_since: Option<NaiveDate>,
 }
 
-/// A statement that returns the columns of [`ApiKey`].
+/// A statement that returns the columns of [`ApiKeyRecord`].
 macro_rules! api_key_sql {
     ($before:literal, $after:literal) => {
         concat!(
@@ -84,7 +84,7 @@ macro_rules! api_key_sql {
     };
 }
 
-/// Creates a key of an organization.
+/// Creates a key for an organization.
 pub async fn create(pg: &PgPool, organization: Uuid, new: &NewKey) -> Result<CreatedKey, Error> {
     let mut scopes = new.scopes.clone();
     scopes.sort_unstable();

@@ -24,7 +24,7 @@ pub struct OrganizationChange {
     pub retention_days: Option<Option<i32>>,
 }
 
-/// What an organization stores.
+/// An organization and how many records it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
 pub struct OrganizationUsage {
     pub id: Uuid,
@@ -114,7 +114,7 @@ pub async fn fetch_history_since(pg: &PgPool, organization: Uuid) -> Result<Opti
         .ok_or(Error::NotFound("organization"))
 }
 
-/// Counts what an organization stores, even if it is deleted.
+/// Counts the records of an organization, even if it is deleted.
 pub async fn fetch_usage(pg: &PgPool, organization: Uuid) -> Result<OrganizationUsage, Error> {
     sqlx::query_as(
         "select id, name,

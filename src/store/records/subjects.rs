@@ -22,7 +22,7 @@ pub struct SubjectRecord {
     pub tracked_since: Option<NaiveDate>,
 }
 
-/// What both stores hold of a video.
+/// A video as both databases store it, for comparison.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow, Row, Deserialize)]
 pub struct VideoRecord {
     #[sqlx(try_from = "i64")]
@@ -37,7 +37,7 @@ pub struct VideoRecord {
     pub is_tracked: bool,
 }
 
-/// What both stores hold of an account.
+/// An account as both databases store it, for comparison.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow, Row, Deserialize)]
 pub struct AccountRecord {
     #[sqlx(try_from = "i64")]
@@ -51,7 +51,7 @@ pub struct AccountRecord {
     pub is_active: bool,
 }
 
-/// The ids of all subjects of an organization.
+/// Lists the ids of all subjects of an organization.
 pub async fn list(pg: &PgPool, organization: Uuid) -> Result<Vec<i64>, Error> {
     Ok(sqlx::query_scalar(
         "select internal_id from accounts where organization_id = $1
@@ -86,7 +86,7 @@ pub async fn partition_by_existence(
     Ok(subjects.into_iter().partition(|subject| existing.contains(subject)))
 }
 
-/// The ids in the API of the accounts and the videos of subjects.
+/// Lists the API ids of the accounts and the videos of subjects.
 pub async fn list_record_ids(
     pg: &PgPool,
     organization: Uuid,

@@ -71,7 +71,7 @@ pub trait Sort: Copy {
 
     fn column(self) -> SortColumn;
 
-    /// Returns the position of a record, with the value that the column has for it.
+    /// Returns the position of a record: its value of the column, and its id.
     fn position(self, record: &Self::Record) -> KeysetPosition;
 }
 

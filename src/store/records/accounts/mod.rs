@@ -79,7 +79,7 @@ pub enum AccountIdentifier {
     Username(String),
 }
 
-/// The columns of an account, up to the platforms that are readable.
+/// The columns of an account, up to the parameter of the last one, `tracking_supported`.
 static COLUMNS: LazyLock<String> = LazyLock::new(|| {
     let column = |field: &&str| match *field {
         "r#type" => None,
@@ -175,10 +175,10 @@ pub async fn get(
 pub async fn find(
     pg: impl PgExecutor<'_>,
     organization: Uuid,
-    name: &AccountIdentifier,
+    identifier: &AccountIdentifier,
     platform: Option<Platform>,
 ) -> Result<Uuid, Error> {
-    let found: Vec<Uuid> = match name {
+    let found: Vec<Uuid> = match identifier {
         AccountIdentifier::Id(id) => {
             let query = sqlx::query_scalar("select id from accounts where organization_id = $1 and id = $2");
             query.bind(organization).bind(id).fetch_all(pg).await?

@@ -1,5 +1,5 @@
-//! Videos as records: what the API shows of them. One row serves two views, found on a tracked account and added on
-//! its own. How videos are added, changed and deleted is in [`change`].
+//! Reads videos. [`change`] writes them. One row serves two views: videos found on tracked accounts, and videos tracked
+//! individually.
 
 pub mod change;
 
@@ -22,14 +22,14 @@ use crate::store::postgres::keyset::{
 use crate::store::records::accounts;
 use crate::store::records::creators;
 
-/// Which videos a list holds.
+/// The filter of a list of videos.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VideoFilter {
     pub platform: Option<Platform>,
     pub account_id: Option<Uuid>,
     pub creator_id: Option<Uuid>,
     pub is_active: Option<bool>,
-    /// A part of the description.
+    /// A substring of the description.
     pub q: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl Sort for TrackedVideoSort {
     }
 }
 
-/// The columns of a video, except its type and the last one of its tracking.
+/// The columns of a video, except its type and `tracking_supported`, which depend on parameters.
 static COLUMNS: LazyLock<String> = LazyLock::new(|| {
     let column = |field: &&str| match *field {
         "r#type" => None,
