@@ -82,23 +82,21 @@ pub enum AccountIdentifier {
 /// The columns of an account, up to the parameter of the last one, `tracking_supported`.
 static COLUMNS: LazyLock<String> = LazyLock::new(|| {
     let column = |field: &&str| match *field {
-        "r#type" => None,
-        "profile_pic_url" => {
-            Some("coalesce(a.profile_pic_url, a.profile_pic_url_original) as profile_pic_url".to_owned())
-        }
-        "creator_name" => Some("c.name as creator_name".to_owned()),
-        "counters" => Some(Counters::NAMES.map(|name| format!("a.{name}")).join(", ")),
-        "max_recent_posts_per_account" => Some(format!("a.max_recent_posts as {field}")),
+        "profile_pic_url" => format!("coalesce(a.{field}, a.{field}_original) as {field}"),
+        "creator_name" => format!("c.name as {field}"),
+        "counters" => Counters::NAMES.map(|name| format!("a.{name}")).join(", "),
+        "max_recent_posts_per_account" => format!("a.max_recent_posts as {field}"),
         "effective_max_recent_posts_per_account" => {
-            Some(format!("coalesce(a.max_recent_posts, o.default_max_recent_posts) as {field}"))
+            format!("coalesce(a.max_recent_posts, o.default_max_recent_posts) as {field}")
         }
         "effective_post_lookback_days" => {
-            Some(format!("coalesce(a.post_lookback_days, o.default_post_lookback_days) as {field}"))
+            format!("coalesce(a.post_lookback_days, o.default_post_lookback_days) as {field}")
         }
-        "tracking" => Some(TRACKING.to_owned()),
-        field => Some(format!("a.{field}")),
+        "tracking" => TRACKING.to_owned(),
+        field => format!("a.{field}"),
     };
-    Account::FIELDS.iter().filter_map(column).collect::<Vec<_>>().join(", ")
+    let fields = Account::FIELDS.iter().filter(|field| **field != "r#type");
+    fields.map(column).collect::<Vec<_>>().join(", ")
 });
 
 const TRACKING: &str = "

@@ -94,24 +94,20 @@ impl Sort for TrackedVideoSort {
 /// The columns of a video, except its type and `tracking_supported`, which depend on parameters.
 static COLUMNS: LazyLock<String> = LazyLock::new(|| {
     let column = |field: &&str| match *field {
-        "r#type" => None,
-        "url" => Some(URL.to_owned()),
-        "cover_image_url" | "video_url" => {
-            Some(format!("coalesce(v.{field}, v.{field}_original) as {field}"))
-        }
-        "added_at" => Some("coalesce(v.tracked_at, v.added_at) as added_at".to_owned()),
-        "account_username" => Some("a.username as account_username".to_owned()),
-        "account_name" => Some("a.name as account_name".to_owned()),
-        "platform_account_id" => {
-            Some("coalesce(v.platform_account_id, a.platform_id) as platform_account_id".to_owned())
-        }
-        "creator_id" => Some("a.creator_id".to_owned()),
-        "creator_name" => Some("c.name as creator_name".to_owned()),
-        "counters" => Some(Counters::NAMES.map(|name| format!("v.{name}")).join(", ")),
-        "tracking" => Some(TRACKING.to_owned()),
-        field => Some(format!("v.{field}")),
+        "url" => URL.to_owned(),
+        "cover_image_url" | "video_url" => format!("coalesce(v.{field}, v.{field}_original) as {field}"),
+        "added_at" => format!("coalesce(v.tracked_at, v.added_at) as {field}"),
+        "account_username" => format!("a.username as {field}"),
+        "account_name" => format!("a.name as {field}"),
+        "platform_account_id" => format!("coalesce(v.{field}, a.platform_id) as {field}"),
+        "creator_id" => format!("a.{field}"),
+        "creator_name" => format!("c.name as {field}"),
+        "counters" => Counters::NAMES.map(|name| format!("v.{name}")).join(", "),
+        "tracking" => TRACKING.to_owned(),
+        field => format!("v.{field}"),
     };
-    Video::FIELDS.iter().filter_map(column).collect::<Vec<_>>().join(", ")
+    let fields = Video::FIELDS.iter().filter(|field| **field != "r#type");
+    fields.map(column).collect::<Vec<_>>().join(", ")
 });
 
 const URL: &str = "
