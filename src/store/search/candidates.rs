@@ -47,9 +47,9 @@ impl Searcher {
     ) -> Result<Candidates, Error> {
         let scope = Term::from_field_bytes(self.fields.scope, &scope(entity, organization));
         let terms: Vec<_> = match tier {
-            Tier::Exact => grams::exact(query),
-            Tier::Prefix => grams::prefix(query),
-            Tier::Anywhere => grams::anywhere(query),
+            Tier::Exact => vec![grams::exact_term(query)],
+            Tier::Prefix => grams::prefix_terms(query),
+            Tier::Anywhere => grams::substring_terms(query),
         };
         let terms: Vec<_> = terms.iter().map(|term| Term::from_field_text(self.fields.text, term)).collect();
         let mut ids = Vec::new();

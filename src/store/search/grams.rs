@@ -3,16 +3,18 @@
 //! A query of up to three characters is a term. A longer one is the conjunction of its three-character runs, which finds
 //! candidates to verify against the text.
 
+use std::ops::Range;
+
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
 const MAX_GRAM_LENGTH: usize = 3;
 /// Runs that a query is looked up by; of a longer query evenly spread ones.
 const MAX_GRAMS_PER_QUERY: usize = 32;
 /// Precedes prefix terms, twice the exact term. Postgres cannot store it in a text.
-const MARK: char = '\0';
+const MARK: &str = "\0";
 
 /// Terms that every text containing the query has.
-pub(super) fn anywhere(query: &str) -> Vec<String> {
+pub(super) fn substring_terms(query: &str) -> Vec<String> {
     let offsets = offsets(query);
     let size = MAX_GRAM_LENGTH.min(offsets.len() - 1);
     let runs: Vec<_> = offsets.windows(size + 1).map(|window| &query[window[0]..window[size]]).collect();
@@ -29,17 +31,17 @@ pub(super) fn anywhere(query: &str) -> Vec<String> {
 }
 
 /// Terms that every text starting with the query has.
-pub(super) fn prefix(query: &str) -> Vec<String> {
+pub(super) fn prefix_terms(query: &str) -> Vec<String> {
     let offsets = offsets(query);
     let size = MAX_GRAM_LENGTH.min(offsets.len() - 1);
-    let mut grams = if offsets.len() - 1 > MAX_GRAM_LENGTH { anywhere(query) } else { Vec::new() };
+    let mut grams = if offsets.len() - 1 > MAX_GRAM_LENGTH { substring_terms(query) } else { Vec::new() };
     grams.push(format!("{MARK}{}", &query[..offsets[size]]));
     grams
 }
 
 /// The term of a text that equals the query; others rarely have it.
-pub(super) fn exact(query: &str) -> Vec<String> {
-    vec![format!("{MARK}{MARK}{:08x}", crc32fast::hash(query.as_bytes()))]
+pub(super) fn exact_term(query: &str) -> String {
+    format!("{MARK}{MARK}{:08x}", crc32fast::hash(query.as_bytes()))
 }
 
 /// The offsets of the characters, and the length of the text.
@@ -53,69 +55,43 @@ pub(super) struct GramTokenizer;
 
 pub(super) struct GramStream<'a> {
     text: &'a str,
-    offsets: Vec<usize>,
-    next: Next,
+    /// The first term; None afterwards.
+    exact: Option<String>,
+    /// The marks and ranges of the other terms.
+    ranges: Box<dyn Iterator<Item = (&'static str, Range<usize>)>>,
     token: Token,
-}
-
-/// The next term.
-#[derive(Clone, Copy)]
-enum Next {
-    Exact,
-    Prefix { length: usize },
-    Run { first: usize, length: usize },
 }
 
 impl Tokenizer for GramTokenizer {
     type TokenStream<'a> = GramStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> GramStream<'a> {
+        let offsets = offsets(text);
+        let length = offsets.len() - 1;
+        let longest_end = move |start: usize| length.min(start + MAX_GRAM_LENGTH);
+        let prefixes = (1..=longest_end(0)).map(|end| (MARK, 0, end));
+        let runs = (0..length)
+            .flat_map(move |start| (start + 1..=longest_end(start)).map(move |end| ("", start, end)));
+        let terms = prefixes.chain(runs);
         GramStream {
             text,
-            offsets: offsets(text),
-            next: Next::Exact,
+            exact: (length > 0).then(|| exact_term(text)),
+            ranges: Box::new(terms.map(move |(mark, start, end)| (mark, offsets[start]..offsets[end]))),
             token: Token { position: 0, ..Token::default() },
         }
     }
 }
 
-impl GramStream<'_> {
-    /// Sets the term to a range of characters after a mark.
-    fn set(&mut self, mark: &str, from: usize, to: usize) {
-        self.token.text.clear();
-        self.token.text.push_str(mark);
-        self.token.text.push_str(&self.text[self.offsets[from]..self.offsets[to]]);
-    }
-}
-
 impl TokenStream for GramStream<'_> {
     fn advance(&mut self) -> bool {
-        let characters = self.offsets.len() - 1;
-        match self.next {
-            _ if characters == 0 => return false,
-            Next::Exact => {
-                self.token.text = exact(self.text).swap_remove(0);
-                self.next = Next::Prefix { length: 1 };
-            }
-            Next::Prefix { length } => {
-                self.set("\0", 0, length);
-                self.next = if length == MAX_GRAM_LENGTH.min(characters) {
-                    Next::Run { first: 0, length: 1 }
-                } else {
-                    Next::Prefix { length: length + 1 }
-                };
-            }
-            Next::Run { first, .. } if first == characters => return false,
-            Next::Run { first, length } => {
-                self.set("", first, first + length);
-                let longest = MAX_GRAM_LENGTH.min(characters - first);
-                self.next = if length == longest {
-                    Next::Run { first: first + 1, length: 1 }
-                } else {
-                    Next::Run { first, length: length + 1 }
-                };
-            }
+        if let Some(exact) = self.exact.take() {
+            self.token.text = exact;
+            return true;
         }
+        let Some((mark, range)) = self.ranges.next() else { return false };
+        self.token.text.clear();
+        self.token.text.push_str(mark);
+        self.token.text.push_str(&self.text[range]);
         true
     }
 
@@ -141,13 +117,13 @@ mod tests {
     #[test]
     fn terms_are_the_hash_prefixes_and_runs_up_to_three() {
         let all = terms("añ\u{1F600}b");
-        assert_eq!(all[..1], exact("añ\u{1F600}b"));
+        assert_eq!(all[0], exact_term("añ\u{1F600}b"));
         assert_eq!(all[1..4], ["\0a", "\0añ", "\0añ\u{1F600}"]);
         assert_eq!(
             all[4..],
             ["a", "añ", "añ\u{1F600}", "ñ", "ñ\u{1F600}", "ñ\u{1F600}b", "\u{1F600}", "\u{1F600}b", "b"]
         );
-        assert_eq!(terms("é"), [exact("é").swap_remove(0), "\0é".to_owned(), "é".to_owned()]);
+        assert_eq!(terms("é"), [exact_term("é"), "\0é".to_owned(), "é".to_owned()]);
         assert!(terms("").is_empty());
     }
 
@@ -159,17 +135,17 @@ mod tests {
         for start in 0..characters.len() {
             for end in start + 1..=characters.len() {
                 let query: String = characters[start..end].iter().collect();
-                let grams = anywhere(&query);
+                let grams = substring_terms(&query);
                 assert!(!grams.is_empty() && grams.len() <= MAX_GRAMS_PER_QUERY);
                 for gram in grams {
                     assert!(all.contains(&gram), "{gram:?} of {query:?}");
                 }
                 if start == 0 {
-                    assert!(prefix(&query).iter().all(|gram| all.contains(gram)), "{query:?}");
+                    assert!(prefix_terms(&query).iter().all(|gram| all.contains(gram)), "{query:?}");
                 }
             }
         }
-        assert!(exact(&text).iter().all(|term| all.contains(term)));
-        assert!(!exact("other").iter().any(|term| all.contains(term)));
+        assert!(all.contains(&exact_term(&text)));
+        assert!(!all.contains(&exact_term("other")));
     }
 }
