@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::fields::{Fields, ID_COLUMNS, scope};
 use super::grams;
-use super::limits::{Candidates, Limits, Tier};
+use super::strategy::{Candidates, Limits, Tier};
 use crate::store::Error;
 use crate::store::write::Entity;
 

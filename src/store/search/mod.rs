@@ -10,9 +10,9 @@ mod fields;
 mod folder;
 mod grams;
 mod index;
-mod limits;
 mod ranking;
 mod sections;
+mod strategy;
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};

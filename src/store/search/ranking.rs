@@ -10,12 +10,10 @@ use uuid::Uuid;
 
 use super::disk_index::run_blocking;
 use super::index::Index;
-use super::limits::{Limits, Tier};
-use super::sections::{self, CreatorHit, RankedHit, Strategy};
+use super::sections::{self, CreatorHit, RankedHit};
+use super::strategy::{Limits, Strategy, Tier};
 use crate::store::Error;
 use crate::store::write::Entity;
-
-const TIERS: [Tier; 3] = [Tier::Exact, Tier::Prefix, Tier::Anywhere];
 
 /// A folded query of an organization.
 pub(super) struct Search<'a> {
@@ -38,7 +36,7 @@ impl Search<'_> {
             let mut query = sections::ranked_query::<H>(self.organization, self.query, &strategies, limit);
             let rows = query.build().fetch_all(self.pg).await?;
             let mut is_certain = true;
-            for (tier, strategy) in TIERS.into_iter().zip(&mut strategies) {
+            for (tier, strategy) in Tier::ALL.into_iter().zip(&mut strategies) {
                 let mut found = 0;
                 for row in &rows {
                     found += usize::from(row.try_get::<i32, _>("tier")? <= tier as i32);
@@ -103,7 +101,9 @@ impl Search<'_> {
         limit: usize,
     ) -> Result<Strategy, Error> {
         let max = match strategy {
-            Strategy::Scan { candidates, rows } => return Ok(Strategy::wider_scan(candidates, rows)),
+            Strategy::Scan { candidates, rows } => {
+                return Ok(Strategy::Scan { candidates, rows: rows.saturating_mul(16) });
+            }
             Strategy::Skip => limits.candidates,
             Strategy::Compare { .. } | Strategy::LookUp(_) => usize::MAX,
         };

@@ -9,7 +9,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::limits::{Candidates, Limits, Tier};
+use super::strategy::{Candidates, Strategy, Tier};
 use crate::model::platform::Platform;
 use crate::store::Error;
 use crate::store::write::Entity;
@@ -56,68 +56,6 @@ pub struct VideoHit {
     pub account_username: Option<String>,
 }
 
-/// How the records of one tier are found.
-#[derive(Debug)]
-pub(super) enum Strategy {
-    /// Not at all: a better tier has enough.
-    Skip,
-    LookUp(Vec<Uuid>),
-    /// The `rows` biggest candidates, in an ordered scan.
-    Scan {
-        candidates: Vec<Uuid>,
-        rows: usize,
-    },
-    /// Compares the texts of the `rows` biggest records, in an ordered scan.
-    Compare {
-        rows: usize,
-    },
-}
-
-impl Strategy {
-    pub(super) fn new(candidates: Candidates, limits: Limits, limit: usize) -> Self {
-        match candidates {
-            Some(ids) if ids.len() <= limits.lookups => Strategy::LookUp(ids),
-            Some(candidates) => Strategy::Scan { candidates, rows: oversampled(limit) },
-            None => Strategy::Compare { rows: limits.comparisons },
-        }
-    }
-
-    pub(super) fn wider_scan(candidates: Vec<Uuid>, rows: usize) -> Self {
-        Strategy::Scan { candidates, rows: rows.saturating_mul(16) }
-    }
-
-    /// Whether it finds all records of its tier.
-    pub(super) fn is_exhaustive(&self) -> bool {
-        match self {
-            Strategy::LookUp(_) => true,
-            Strategy::Scan { candidates, rows } => candidates.len() <= *rows,
-            Strategy::Skip | Strategy::Compare { .. } => false,
-        }
-    }
-
-    pub(super) fn finds_nothing(&self) -> bool {
-        match self {
-            Strategy::Skip => true,
-            Strategy::LookUp(ids) => ids.is_empty(),
-            Strategy::Scan { .. } | Strategy::Compare { .. } => false,
-        }
-    }
-
-    /// Whether it probably fills a section, although some candidates may not match.
-    pub(super) fn fills_section(&self, limit: usize) -> bool {
-        match self {
-            Strategy::LookUp(ids) => ids.len() >= oversampled(limit),
-            Strategy::Scan { .. } | Strategy::Compare { .. } => true,
-            Strategy::Skip => false,
-        }
-    }
-}
-
-/// More records than a section shows, because some may not match.
-const fn oversampled(limit: usize) -> usize {
-    2 * limit + 10
-}
-
 /// A hit whose records Postgres has in an index by size.
 pub(super) trait RankedHit: for<'r> FromRow<'r, PgRow> {
     const ENTITY: Entity;
@@ -162,7 +100,7 @@ pub(super) fn ranked_query<H: RankedHit>(
     let (table, column, size) = (H::TABLE, H::TEXT_COLUMN, H::SIZE_COLUMN);
     let mut lookups = Vec::new();
     let mut query = QueryBuilder::new("with candidate as (");
-    for (strategy, tier) in strategies.iter().zip([Tier::Exact, Tier::Prefix, Tier::Anywhere]) {
+    for (strategy, tier) in strategies.iter().zip(Tier::ALL) {
         match strategy {
             Strategy::Skip => {}
             Strategy::LookUp(ids) => lookups.extend_from_slice(ids),
