@@ -3,6 +3,7 @@
 //! It applies changes in batches. An index that cannot resume, because it is of another database or too old, is rebuilt.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
@@ -67,9 +68,9 @@ struct Indexer {
 
 /// The rebuild of an index, while the current one is in use and kept current.
 enum Rebuild {
-    Building(AbortOnDropHandle<Result<IndexPosition, Error>>, DiskIndex),
+    Building(AbortOnDropHandle<Result<IndexPosition, Error>>, Arc<DiskIndex>),
     /// Built, and applying the changes since then until it has those of the current index.
-    CatchingUp(DiskIndex, IndexPosition),
+    CatchingUp(Arc<DiskIndex>, IndexPosition),
 }
 
 impl Indexer {
@@ -200,7 +201,11 @@ async fn purge_deleted(index: SearchIndex, clock: Clock) {
 }
 
 /// Applies the next changes to an index.
-async fn apply_batch(pg: &PgPool, index: &DiskIndex, position: &IndexPosition) -> Result<ChangeBatch, Error> {
+async fn apply_batch(
+    pg: &PgPool,
+    index: &Arc<DiskIndex>,
+    position: &IndexPosition,
+) -> Result<ChangeBatch, Error> {
     let batch = changes::read_batch(pg, position).await?;
     if !batch.is_empty() {
         let documents = changes::read_documents(pg, &batch.records).await?;
@@ -216,7 +221,7 @@ async fn apply_batch(pg: &PgPool, index: &DiskIndex, position: &IndexPosition) -
 /// searchable before the index is complete.
 fn build(
     pg: &PgPool,
-    index: &DiskIndex,
+    index: &Arc<DiskIndex>,
     commit_partial: bool,
 ) -> AbortOnDropHandle<Result<IndexPosition, Error>> {
     let (pg, index) = (pg.clone(), index.clone());

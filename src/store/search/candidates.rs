@@ -5,7 +5,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, DocSet, InvertedIndexReader, SegmentReader, TERMINATED, Term};
 use uuid::Uuid;
 
-use super::fields::{Fields, ID_COLUMNS, scope};
+use super::fields::{Fields, ID_COLUMNS};
 use super::grams;
 use super::strategy::{Candidates, Limits, Tier};
 use crate::store::Error;
@@ -14,47 +14,43 @@ use crate::store::write::Entity;
 /// The rarest terms of a long query find nearly as few candidates as all of them.
 const MAX_TERMS_PER_QUERY: usize = 12;
 
-/// The index at one commit.
+/// Searches an organization's documents of one kind in one commit of the index.
 pub(super) struct Searcher {
     searcher: tantivy::Searcher,
     fields: Fields,
+    scope: Term,
+    query: String,
 }
 
 impl Searcher {
-    pub(super) fn new(searcher: tantivy::Searcher, fields: Fields) -> Self {
-        Searcher { searcher, fields }
-    }
-
-    pub(super) fn document_count(&self) -> u64 {
-        self.searcher.num_docs()
-    }
-
-    /// The limits for an organization's documents of one kind; None if it has none.
-    pub(super) fn limits(&self, organization: Uuid, entity: Entity) -> Result<Option<Limits>, Error> {
-        let scope = Term::from_field_bytes(self.fields.scope, &scope(entity, organization));
-        let records = self.searcher.doc_freq(&scope)?;
-        Ok((records > 0).then(|| Limits::for_records(records)))
-    }
-
-    /// Finds at most `max` documents of one kind that have the terms of the query. They include all that match.
-    pub(super) fn candidates(
-        &self,
+    pub(super) fn new(
+        searcher: tantivy::Searcher,
+        fields: Fields,
         organization: Uuid,
         entity: Entity,
         query: &str,
-        tier: Tier,
-        max: usize,
-    ) -> Result<Candidates, Error> {
-        let scope = Term::from_field_bytes(self.fields.scope, &scope(entity, organization));
+    ) -> Self {
+        let scope = fields.scope_term(entity, organization);
+        Searcher { searcher, fields, scope, query: query.to_owned() }
+    }
+
+    /// The limits for the number of documents; None if there are none.
+    pub(super) fn limits(&self) -> Result<Option<Limits>, Error> {
+        let records = self.searcher.doc_freq(&self.scope)?;
+        Ok((records > 0).then(|| Limits::for_records(records)))
+    }
+
+    /// Finds at most `max` documents that have the terms of the query. They include all that match.
+    pub(super) fn candidates(&self, tier: Tier, max: usize) -> Result<Candidates, Error> {
         let terms: Vec<_> = match tier {
-            Tier::Exact => vec![grams::exact_term(query)],
-            Tier::Prefix => grams::prefix_terms(query),
-            Tier::Anywhere => grams::substring_terms(query),
+            Tier::Exact => vec![grams::exact_term(&self.query)],
+            Tier::Prefix => grams::prefix_terms(&self.query),
+            Tier::Anywhere => grams::substring_terms(&self.query),
         };
         let terms: Vec<_> = terms.iter().map(|term| Term::from_field_text(self.fields.text, term)).collect();
         let mut ids = Vec::new();
         for segment in self.searcher.segment_readers() {
-            let found = self.intersect(segment, &scope, &terms, max - ids.len())?;
+            let found = self.intersect(segment, &terms, max - ids.len())?;
             let Some(found) = found else { return Ok(None) };
             if found.is_empty() {
                 continue;
@@ -70,11 +66,10 @@ impl Searcher {
     fn intersect(
         &self,
         segment: &SegmentReader,
-        scope: &Term,
         terms: &[Term],
         max: usize,
     ) -> tantivy::Result<Option<Vec<DocId>>> {
-        let Some(mut lists) = self.postings(segment, scope, terms)? else { return Ok(Some(Vec::new())) };
+        let Some(mut lists) = self.postings(segment, terms)? else { return Ok(Some(Vec::new())) };
         lists.sort_by_key(|list| list.size_hint());
         let mut found = Vec::new();
         let Some((shortest, others)) = lists.split_first_mut() else { return Ok(Some(found)) };
@@ -102,14 +97,13 @@ impl Searcher {
     fn postings(
         &self,
         segment: &SegmentReader,
-        scope: &Term,
         terms: &[Term],
     ) -> tantivy::Result<Option<Vec<SegmentPostings>>> {
         let read = |texts: &InvertedIndexReader, info| {
             texts.read_postings_from_terminfo(info, IndexRecordOption::Basic)
         };
         let scopes = segment.inverted_index(self.fields.scope)?;
-        let Some(scope) = scopes.get_term_info(scope)? else { return Ok(None) };
+        let Some(scope) = scopes.get_term_info(&self.scope)? else { return Ok(None) };
         let texts = segment.inverted_index(self.fields.text)?;
         let mut infos = Vec::with_capacity(terms.len());
         for term in terms {

@@ -1,5 +1,6 @@
 //! The fields of a document in the index.
 
+use tantivy::Term;
 use tantivy::schema::{BytesOptions, FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use uuid::Uuid;
 
@@ -12,9 +13,9 @@ pub(super) const ID_COLUMNS: [&str; 2] = ["id_high", "id_low"];
 
 #[derive(Clone, Copy)]
 pub(super) struct Fields {
-    /// Identifies the document, see [`key`].
+    /// Kind and id of the record, see [`tagged_id`].
     pub key: Field,
-    /// Its organization and section, see [`scope`].
+    /// Kind and organization of the record.
     pub scope: Field,
     pub id_high: Field,
     pub id_low: Field,
@@ -38,7 +39,20 @@ pub(super) fn schema() -> (Schema, Fields) {
     (schema.build(), fields)
 }
 
-fn tagged(entity: Entity, id: Uuid) -> [u8; 17] {
+impl Fields {
+    /// The term of the document of a record.
+    pub(super) fn key_term(self, entity: Entity, id: Uuid) -> Term {
+        Term::from_field_bytes(self.key, &tagged_id(entity, id))
+    }
+
+    /// The term of an organization's documents of one kind.
+    pub(super) fn scope_term(self, entity: Entity, organization: Uuid) -> Term {
+        Term::from_field_bytes(self.scope, &tagged_id(entity, organization))
+    }
+}
+
+/// An id after a byte for the kind of record.
+pub(super) fn tagged_id(entity: Entity, id: Uuid) -> [u8; 17] {
     let tag = match entity {
         Entity::Account => b'a',
         Entity::Creator => b'c',
@@ -47,12 +61,4 @@ fn tagged(entity: Entity, id: Uuid) -> [u8; 17] {
     let mut bytes = [tag; 17];
     bytes[1..].copy_from_slice(id.as_bytes());
     bytes
-}
-
-pub(super) fn key(entity: Entity, id: Uuid) -> [u8; 17] {
-    tagged(entity, id)
-}
-
-pub(super) fn scope(entity: Entity, organization: Uuid) -> [u8; 17] {
-    tagged(entity, organization)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::changes::IndexPosition;
-use super::index::Index;
+use super::index::{DiskIndex, OTHER_FORMAT};
 use crate::store::Error;
 
 const NAME: &str = "index-";
@@ -21,7 +21,7 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Locks the folder and opens its index. An unusable index is removed, logged, and replaced by an empty one.
-    pub(super) fn open(path: &Path) -> Result<(Self, Index), Error> {
+    pub(super) fn open(path: &Path) -> Result<(Self, DiskIndex), Error> {
         let failed = |error: std::io::Error| {
             Error::Search(format!("cannot use folder {}, set another one: {error}", path.display()))
         };
@@ -35,13 +35,11 @@ impl Folder {
             )),
         })?;
         let folder = Folder { path: path.to_owned(), lock: Arc::new(lock) };
-        let mut unusable = remove_older_layout(path)
-            .map_err(failed)?
-            .then(|| "it has the format of another version".to_owned());
+        let mut unusable = remove_older_layout(path).map_err(failed)?.then(|| OTHER_FORMAT.to_owned());
         let mut numbers = folder.numbers()?;
         let mut usable = None;
         while let Some(number) = numbers.pop() {
-            match Index::open(&folder.index_path(number), Arc::clone(&folder.lock)) {
+            match DiskIndex::open(&folder.index_path(number), Arc::clone(&folder.lock)) {
                 Ok(index) if index.position().is_some() => {
                     usable = Some(index);
                     break;
@@ -63,13 +61,13 @@ impl Folder {
     }
 
     /// Creates an empty index with the next number.
-    pub(super) fn create_next(&self) -> Result<Index, Error> {
+    pub(super) fn create_next(&self) -> Result<DiskIndex, Error> {
         let number = self.numbers()?.last().map_or(1, |last| last + 1);
-        Index::create(&self.index_path(number), Arc::clone(&self.lock))
+        DiskIndex::create(&self.index_path(number), Arc::clone(&self.lock))
     }
 
     /// Removes all indexes but one.
-    pub(super) fn remove_all_but(&self, index: &Index) -> Result<(), Error> {
+    pub(super) fn remove_all_but(&self, index: &DiskIndex) -> Result<(), Error> {
         for path in self.numbers()?.into_iter().map(|number| self.index_path(number)) {
             if path != index.path() {
                 fs::remove_dir_all(&path)
@@ -99,11 +97,12 @@ fn numbers(path: &Path) -> std::io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Reads the position of the index in a folder without locking it; fails with the reason why there is none.
-pub(super) fn read_position(path: &Path) -> Result<IndexPosition, String> {
+/// Reads the position of the index in a folder without locking it; fails with the reason why a process would build another
+/// one. Blocking.
+pub fn read_position(path: &Path) -> Result<IndexPosition, String> {
     let mut reason = "there is no index yet".to_owned();
     for number in numbers(path).map_err(|error| error.to_string())?.into_iter().rev() {
-        match Index::read_position(&path.join(format!("{NAME}{number}"))) {
+        match DiskIndex::read_position(&path.join(format!("{NAME}{number}"))) {
             Ok(Some(position)) => return Ok(position),
             Ok(None) => {}
             Err(error) => reason = error,

@@ -1,6 +1,7 @@
 //! One Tantivy index on disk: opened or created in its folder, written and committed.
 //!
-//! A commit records its position in the change sequence, from which a killed process resumes.
+//! A commit records its position in the change sequence, from which a killed process resumes. Asynchronous operations run on
+//! blocking threads.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::candidates::Searcher;
 use super::changes::{Document, ENTITIES, IndexPosition};
-use super::fields::{Fields, TOKENIZER, key, schema, scope};
+use super::fields::{Fields, TOKENIZER, schema, tagged_id};
 use super::grams::GramTokenizer;
 use crate::store::Error;
 use crate::store::write::Entity;
@@ -22,7 +23,8 @@ use crate::store::write::Entity;
 const WRITER_MEMORY_BYTES: usize = 48 << 20;
 /// A segment is merged once this share of its documents is deleted.
 const MAX_DELETED_RATIO: f32 = 0.3;
-const WRONG_VERSION: &str = "it has the format of another version";
+/// Why an index is unusable.
+pub(super) const OTHER_FORMAT: &str = "it has the format of another version";
 
 impl From<TantivyError> for Error {
     fn from(error: TantivyError) -> Self {
@@ -30,7 +32,8 @@ impl From<TantivyError> for Error {
     }
 }
 
-pub(super) struct Index {
+/// An index in a folder of its own.
+pub struct DiskIndex {
     path: PathBuf,
     index: tantivy::Index,
     fields: Fields,
@@ -42,44 +45,36 @@ pub(super) struct Index {
     _lock: Arc<File>,
 }
 
-impl Index {
-    /// Creates an empty index in a folder of its own.
+impl DiskIndex {
+    /// Creates an empty index.
     pub(super) fn create(path: &Path, lock: Arc<File>) -> Result<Self, Error> {
         fs::create_dir_all(path).map_err(|error| Error::Search(format!("{}: {error}", path.display())))?;
         let directory = MmapDirectory::open(path).map_err(TantivyError::from)?;
         let index = tantivy::Index::create(directory, schema().0, IndexSettings::default())?;
-        Ok(Index::new(path, lock, index)?)
+        Ok(DiskIndex::new(path, lock, index)?)
     }
 
-    /// Opens the index in a folder; fails with the reason why it is unusable.
+    /// Opens an index; fails with the reason why it is unusable.
     pub(super) fn open(path: &Path, lock: Arc<File>) -> Result<Self, String> {
-        let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
-        if index.schema() != schema().0 {
-            return Err(WRONG_VERSION.to_owned());
-        }
+        let index = open_tantivy(path)?;
         let damaged = index.validate_checksum().map_err(|error| error.to_string())?;
         if let Some(file) = damaged.iter().next() {
             return Err(format!("{} is damaged", file.display()));
         }
-        Index::new(path, lock, index).map_err(|error| error.to_string())
+        DiskIndex::new(path, lock, index).map_err(|error| error.to_string())
     }
 
     /// Reads the position of an index that another process may use; None while it is incomplete.
     pub(super) fn read_position(path: &Path) -> Result<Option<IndexPosition>, String> {
-        let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
-        if index.schema() != schema().0 {
-            return Err(WRONG_VERSION.to_owned());
-        }
-        let metas = index.load_metas().map_err(|error| error.to_string())?;
-        Ok(metas.payload.as_deref().and_then(IndexPosition::decode))
+        committed_position(&open_tantivy(path)?).map_err(|error| error.to_string())
     }
 
     fn new(path: &Path, lock: Arc<File>, index: tantivy::Index) -> tantivy::Result<Self> {
         index.tokenizers().register(TOKENIZER, GramTokenizer);
-        let index = Index {
+        let index = DiskIndex {
             path: path.to_owned(),
             reader: index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?,
-            position: RwLock::new(index.load_metas()?.payload.as_deref().and_then(IndexPosition::decode)),
+            position: RwLock::new(committed_position(&index)?),
             fields: schema().1,
             writer: Mutex::new(None),
             index,
@@ -93,90 +88,120 @@ impl Index {
         &self.path
     }
 
-    pub(super) fn position(&self) -> Option<IndexPosition> {
+    /// Its position in the change sequence; None while it is incomplete.
+    pub fn position(&self) -> Option<IndexPosition> {
         self.position.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn searcher(&self) -> Searcher {
-        Searcher::new(self.reader.searcher(), self.fields)
+    pub(super) fn document_count(&self) -> u64 {
+        self.reader.searcher().num_docs()
     }
 
-    /// Closes the writer and waits for merges in the background.
+    /// Searches an organization's documents of one kind at the last commit.
+    pub(super) fn searcher(&self, organization: Uuid, entity: Entity, query: &str) -> Searcher {
+        Searcher::new(self.reader.searcher(), self.fields, organization, entity, query)
+    }
+
+    /// Closes the writer and waits for merges in the background. Blocking.
     pub(super) fn close(&self) -> Result<(), Error> {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         writer.map_or(Ok(()), IndexWriter::wait_merging_threads)?;
         Ok(())
     }
 
-    pub(super) fn clear(&self) -> Result<(), Error> {
-        self.write(|writer| {
+    /// Removes all documents at the next commit.
+    pub async fn clear(self: &Arc<Self>) -> Result<(), Error> {
+        self.change(|_, writer| {
             writer.rollback()?;
             writer.delete_all_documents()?;
             Ok(())
-        })?;
-        Ok(())
+        })
+        .await
     }
 
-    pub(super) fn add(&self, documents: Vec<Document>) -> Result<(), Error> {
-        self.write(|writer| self.add_all(writer, documents))?;
-        Ok(())
+    /// Adds new documents at the next commit.
+    pub async fn add(self: &Arc<Self>, documents: Vec<Document>) -> Result<(), Error> {
+        self.change(|fields, writer| add_documents(fields, writer, documents)).await
     }
 
-    pub(super) fn replace(
-        &self,
+    /// Replaces the documents of records at the next commit.
+    pub async fn replace(
+        self: &Arc<Self>,
         records: Vec<(Entity, Uuid)>,
         documents: Vec<Document>,
     ) -> Result<(), Error> {
-        self.write(|writer| {
+        self.change(|fields, writer| {
             for (entity, id) in records {
-                writer.delete_term(Term::from_field_bytes(self.fields.key, &key(entity, id)));
+                writer.delete_term(fields.key_term(entity, id));
             }
-            self.add_all(writer, documents)
-        })?;
-        Ok(())
+            add_documents(fields, writer, documents)
+        })
+        .await
     }
 
-    /// Removes all documents of organizations.
-    pub(super) fn remove_organizations(&self, organizations: Vec<Uuid>) -> Result<(), Error> {
-        self.write(|writer| {
+    /// Removes all documents of organizations at the next commit.
+    pub async fn remove_organizations(self: &Arc<Self>, organizations: Vec<Uuid>) -> Result<(), Error> {
+        self.change(|fields, writer| {
             for organization in organizations {
                 for entity in ENTITIES {
-                    writer
-                        .delete_term(Term::from_field_bytes(self.fields.scope, &scope(entity, organization)));
+                    writer.delete_term(fields.scope_term(entity, organization));
                 }
             }
             Ok(())
-        })?;
-        Ok(())
+        })
+        .await
+    }
+
+    /// Makes all changes so far durable and searchable, with the position they correspond to; without one the index is
+    /// incomplete.
+    pub async fn commit(self: &Arc<Self>, position: Option<IndexPosition>) -> Result<(), Error> {
+        let index = Arc::clone(self);
+        run_blocking(move || {
+            index.write(|writer| {
+                let mut commit = writer.prepare_commit()?;
+                if let Some(position) = &position {
+                    commit.set_payload(&position.encode());
+                }
+                commit.commit()
+            })?;
+            index.reader.reload()?;
+            *index.position.write().unwrap_or_else(PoisonError::into_inner) = position;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The number of deleted documents that the files still contain.
+    pub async fn deleted_count(self: &Arc<Self>) -> Result<u64, Error> {
+        let index = Arc::clone(self);
+        run_blocking(move || {
+            let segments = index.index.searchable_segment_metas()?;
+            Ok(segments.iter().map(|segment| u64::from(segment.num_deleted_docs())).sum())
+        })
+        .await
     }
 
     /// Rewrites the segments that contain deleted documents, one by one, and returns the number of these documents.
     /// Searches and writes continue. If a segment fails, the others are rewritten before the error is returned.
-    pub(super) fn purge_deleted(&self) -> Result<u64, Error> {
+    pub async fn purge_deleted(self: &Arc<Self>) -> Result<u64, Error> {
+        let index = Arc::clone(self);
+        run_blocking(move || index.rewrite_segments()).await
+    }
+
+    fn rewrite_segments(&self) -> Result<u64, Error> {
         let (mut purged, mut failed) = (0, Vec::new());
-        for segment in self.index.searchable_segment_metas().map_err(Error::from)? {
+        for segment in self.index.searchable_segment_metas()? {
             if !segment.has_deletes() {
                 continue;
             }
-            let mut merge = None;
-            self.write(|writer| {
-                merge = Some(writer.merge(&[segment.id()]));
-                Ok(())
-            })?;
-            match merge.map(|merge| merge.wait()) {
-                Some(Err(error)) => failed.push((segment.id(), error)),
-                _ => purged += u64::from(segment.num_deleted_docs()),
+            let merge = self.write(|writer| Ok(writer.merge(&[segment.id()])))?;
+            match merge.wait() {
+                Err(error) => failed.push((segment.id(), error)),
+                Ok(_) => purged += u64::from(segment.num_deleted_docs()),
             }
         }
         self.reader.reload()?;
-        let mut collected = None;
-        self.write(|writer| {
-            collected = Some(writer.garbage_collect_files());
-            Ok(())
-        })?;
-        if let Some(collected) = collected {
-            collected.wait()?;
-        }
+        self.write(|writer| Ok(writer.garbage_collect_files()))?.wait()?;
         // A segment that no longer exists was rewritten by a merge that had started before.
         let remaining = self.index.searchable_segment_ids()?;
         match failed.into_iter().find(|(segment, _)| remaining.contains(segment)) {
@@ -187,52 +212,26 @@ impl Index {
         }
     }
 
-    /// The number of deleted documents that the files still contain.
-    pub(super) fn deleted_count(&self) -> Result<u64, Error> {
-        let segments = self.index.searchable_segment_metas().map_err(Error::from)?;
-        Ok(segments.iter().map(|segment| u64::from(segment.num_deleted_docs())).sum())
-    }
-
-    pub(super) fn commit(&self, position: Option<IndexPosition>) -> Result<(), Error> {
-        self.write(|writer| {
-            let mut commit = writer.prepare_commit()?;
-            if let Some(position) = &position {
-                commit.set_payload(&position.encode());
-            }
-            commit.commit()?;
-            Ok(())
-        })?;
-        self.reader.reload()?;
-        *self.position.write().unwrap_or_else(PoisonError::into_inner) = position;
-        Ok(())
-    }
-
-    fn add_all(&self, writer: &IndexWriter, documents: Vec<Document>) -> tantivy::Result<()> {
-        let fields = self.fields;
-        for Document { entity, id, organization, text } in documents {
-            let (id_high, id_low) = id.as_u64_pair();
-            let mut document = TantivyDocument::default();
-            document.add_bytes(fields.key, &key(entity, id));
-            document.add_bytes(fields.scope, &scope(entity, organization));
-            document.add_u64(fields.id_high, id_high);
-            document.add_u64(fields.id_low, id_low);
-            document.add_text(fields.text, text);
-            writer.add_document(document)?;
-        }
-        Ok(())
+    /// Changes the index on a blocking thread.
+    async fn change(
+        self: &Arc<Self>,
+        change: impl FnOnce(Fields, &mut IndexWriter) -> tantivy::Result<()> + Send + 'static,
+    ) -> Result<(), Error> {
+        let index = Arc::clone(self);
+        run_blocking(move || Ok(index.write(|writer| change(index.fields, writer))?)).await
     }
 
     /// Changes the index. A failure drops the writer, and with it everything since the last commit.
-    fn write(&self, change: impl FnOnce(&mut IndexWriter) -> tantivy::Result<()>) -> tantivy::Result<()> {
+    fn write<T>(&self, change: impl FnOnce(&mut IndexWriter) -> tantivy::Result<T>) -> tantivy::Result<T> {
         // A poisoned slot is empty, because the writer is taken out of it first.
         let mut slot = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut writer = match slot.take() {
             Some(writer) => writer,
             None => self.new_writer()?,
         };
-        change(&mut writer)?;
+        let result = change(&mut writer)?;
         *slot = Some(writer);
-        Ok(())
+        Ok(result)
     }
 
     fn new_writer(&self) -> tantivy::Result<IndexWriter> {
@@ -250,5 +249,39 @@ impl Index {
         // remain next to its successor. So that number goes to a deletion that matches nothing.
         writer.delete_term(Term::from_field_bytes(self.fields.key, &[]));
         Ok(writer)
+    }
+}
+
+/// Opens the index in a folder; fails with the reason if it cannot be read or has another format.
+fn open_tantivy(path: &Path) -> Result<tantivy::Index, String> {
+    let index = tantivy::Index::open_in_dir(path).map_err(|error| error.to_string())?;
+    if index.schema() == schema().0 { Ok(index) } else { Err(OTHER_FORMAT.to_owned()) }
+}
+
+fn committed_position(index: &tantivy::Index) -> tantivy::Result<Option<IndexPosition>> {
+    Ok(index.load_metas()?.payload.as_deref().and_then(IndexPosition::decode))
+}
+
+fn add_documents(fields: Fields, writer: &IndexWriter, documents: Vec<Document>) -> tantivy::Result<()> {
+    for Document { entity, id, organization, text } in documents {
+        let (id_high, id_low) = id.as_u64_pair();
+        let mut document = TantivyDocument::default();
+        document.add_bytes(fields.key, &tagged_id(entity, id));
+        document.add_bytes(fields.scope, &tagged_id(entity, organization));
+        document.add_u64(fields.id_high, id_high);
+        document.add_u64(fields.id_low, id_low);
+        document.add_text(fields.text, text);
+        writer.add_document(document)?;
+    }
+    Ok(())
+}
+
+/// Runs file access and computation on a blocking thread.
+pub(super) async fn run_blocking<T: Send + 'static>(
+    task: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(task).await {
+        Ok(result) => result,
+        Err(error) => Err(Error::Search(format!("task failed: {error}"))),
     }
 }

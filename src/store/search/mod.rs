@@ -5,7 +5,6 @@
 
 mod candidates;
 pub mod changes;
-mod disk_index;
 mod fields;
 mod folder;
 mod grams;
@@ -28,10 +27,11 @@ use crate::failpoint;
 use crate::model::text::fold_case;
 use crate::store::Error;
 use changes::IndexPosition;
-use disk_index::run_blocking;
 use folder::Folder;
+use index::run_blocking;
 
-pub use disk_index::DiskIndex;
+pub use folder::read_position;
+pub use index::DiskIndex;
 pub use sections::{AccountHit, CreatorHit, VideoHit};
 
 const MAX_MATCHES: usize = 25;
@@ -92,14 +92,8 @@ pub struct SearchIndex {
 
 struct Shared {
     folder: Folder,
-    current: RwLock<DiskIndex>,
+    current: RwLock<Arc<DiskIndex>>,
     progress: watch::Sender<Progress>,
-}
-
-/// Reads the position of the index in a folder, which another process may use; fails with the reason why a process would
-/// build another one. Blocking.
-pub fn read_position(folder: &Path) -> Result<IndexPosition, String> {
-    folder::read_position(folder)
 }
 
 impl SearchIndex {
@@ -107,7 +101,7 @@ impl SearchIndex {
     /// Blocking: verifies the checksums of all files.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (folder, index) = Folder::open(folder)?;
-        let current = RwLock::new(DiskIndex(Arc::new(index)));
+        let current = RwLock::new(Arc::new(index));
         let progress = watch::channel(Progress::default()).0;
         Ok(SearchIndex { shared: Arc::new(Shared { folder, current, progress }) })
     }
@@ -126,7 +120,7 @@ impl SearchIndex {
         if query.is_empty() || query.contains('\0') {
             return Ok(Sections { accounts: vec![], creators: vec![], videos: vec![], effective_caps: caps });
         }
-        let index = self.current().0;
+        let index = self.current();
         let search = ranking::Search { pg, index: &index, organization, query: &query };
         let (accounts, creators, videos) = tokio::try_join!(
             search.find_ranked(caps.accounts),
@@ -137,23 +131,23 @@ impl SearchIndex {
     }
 
     /// The index in use.
-    pub fn current(&self) -> DiskIndex {
+    pub fn current(&self) -> Arc<DiskIndex> {
         self.shared.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Creates an empty index, which replaces the one in use by [`SearchIndex::swap`].
-    pub async fn create_next(&self) -> Result<DiskIndex, Error> {
+    pub async fn create_next(&self) -> Result<Arc<DiskIndex>, Error> {
         let (shared, current) = (self.shared.clone(), self.current());
         run_blocking(move || {
             // Failed attempts may have left others.
-            shared.folder.remove_all_but(&current.0)?;
-            Ok(DiskIndex(Arc::new(shared.folder.create_next()?)))
+            shared.folder.remove_all_but(&current)?;
+            Ok(Arc::new(shared.folder.create_next()?))
         })
         .await
     }
 
     /// Switches to another index and removes the previous one. Running searches finish on that.
-    pub async fn swap(&self, next: DiskIndex) -> Result<(), Error> {
+    pub async fn swap(&self, next: Arc<DiskIndex>) -> Result<(), Error> {
         let previous = {
             let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, next.clone())
@@ -161,8 +155,8 @@ impl SearchIndex {
         failpoint::reached("index-swapped");
         let shared = self.shared.clone();
         run_blocking(move || {
-            previous.0.close()?;
-            shared.folder.remove_all_but(&next.0)
+            previous.close()?;
+            shared.folder.remove_all_but(&next)
         })
         .await
     }
@@ -185,7 +179,7 @@ impl SearchIndex {
 
     /// The number of searchable records of all organizations.
     pub fn document_count(&self) -> u64 {
-        self.current().0.searcher().document_count()
+        self.current().document_count()
     }
 
     /// The position of the index in the change sequence; None while it is incomplete.

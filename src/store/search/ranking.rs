@@ -3,13 +3,11 @@
 //! Few candidates are looked up by id. More are found in an ordered scan of the index by size in Postgres; if there are too
 //! many, the scan compares texts. Sizes are in Postgres only, so that a scrape updates the ranking without the index.
 
-use std::sync::Arc;
-
 use sqlx::{PgPool, Row};
 use uuid::Uuid;
 
-use super::disk_index::run_blocking;
-use super::index::Index;
+use super::candidates::Searcher;
+use super::index::{DiskIndex, run_blocking};
 use super::sections::{self, CreatorHit, RankedHit};
 use super::strategy::{Limits, Strategy, Tier};
 use crate::store::Error;
@@ -18,7 +16,7 @@ use crate::store::write::Entity;
 /// A folded query of an organization.
 pub(super) struct Search<'a> {
     pub(super) pg: &'a PgPool,
-    pub(super) index: &'a Arc<Index>,
+    pub(super) index: &'a DiskIndex,
     pub(super) organization: Uuid,
     pub(super) query: &'a str,
 }
@@ -55,17 +53,13 @@ impl Search<'_> {
 
     /// Finds the best creators. They are few and no index has their sizes: with many candidates all texts are compared.
     pub(super) async fn find_creators(&self, limit: usize) -> Result<Vec<CreatorHit>, Error> {
-        let (index, organization, query) = (self.index.clone(), self.organization, self.query.to_owned());
-        let candidates = run_blocking(move || {
-            let searcher = index.searcher();
-            let max = match searcher.limits(organization, Entity::Creator)? {
-                Some(limits) => limits.lookups,
-                None => return Ok(Some(Vec::new())),
-            };
-            searcher.candidates(organization, Entity::Creator, &query, Tier::Anywhere, max)
+        let searcher = self.searcher(Entity::Creator);
+        let candidates = run_blocking(move || match searcher.limits()? {
+            Some(limits) => searcher.candidates(Tier::Anywhere, limits.lookups),
+            None => Ok(Some(Vec::new())),
         })
         .await?;
-        sections::fetch_creators(self.pg, organization, candidates, self.query, limit).await
+        sections::fetch_creators(self.pg, self.organization, candidates, self.query, limit).await
     }
 
     /// The first strategy for each tier; None if the organization has no records of the kind.
@@ -74,13 +68,11 @@ impl Search<'_> {
         entity: Entity,
         limit: usize,
     ) -> Result<Option<(Limits, [Strategy; 3])>, Error> {
-        let (index, organization, query) = (self.index.clone(), self.organization, self.query.to_owned());
+        let searcher = self.searcher(entity);
         run_blocking(move || {
-            let searcher = index.searcher();
-            let Some(limits) = searcher.limits(organization, entity)? else { return Ok(None) };
+            let Some(limits) = searcher.limits()? else { return Ok(None) };
             let strategy = |tier| {
-                let candidates =
-                    searcher.candidates(organization, entity, &query, tier, limits.candidates)?;
+                let candidates = searcher.candidates(tier, limits.candidates)?;
                 Ok::<_, Error>(Strategy::new(candidates, limits, limit))
             };
             let (exact, prefix) = (strategy(Tier::Exact)?, strategy(Tier::Prefix)?);
@@ -107,10 +99,12 @@ impl Search<'_> {
             Strategy::Skip => limits.candidates,
             Strategy::Compare { .. } | Strategy::LookUp(_) => usize::MAX,
         };
-        let (index, organization, query) = (self.index.clone(), self.organization, self.query.to_owned());
-        let candidates =
-            run_blocking(move || index.searcher().candidates(organization, entity, &query, tier, max))
-                .await?;
+        let searcher = self.searcher(entity);
+        let candidates = run_blocking(move || searcher.candidates(tier, max)).await?;
         Ok(Strategy::new(candidates, limits, limit))
+    }
+
+    fn searcher(&self, entity: Entity) -> Searcher {
+        self.index.searcher(self.organization, entity, self.query)
     }
 }
