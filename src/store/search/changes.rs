@@ -4,6 +4,7 @@
 //! Readers stop at the oldest open transaction, so that a late commit is never skipped.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ const PAGE_ROWS: i64 = 5_000;
 /// Changes are deleted afterwards; an index that was offline for longer is rebuilt.
 const RETENTION_DAYS: i64 = 7;
 /// A follower without a heartbeat for this long is dead.
-pub const FOLLOWER_TIMEOUT: &str = "10 seconds";
+pub const FOLLOWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A position in the change sequence of one database; every change before it is applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,22 +145,21 @@ pub async fn read_batch(pg: &PgPool, after: &IndexPosition) -> Result<ChangeBatc
         rows.iter().filter(|(.., entity, _)| entity == ORGANIZATION).map(|(.., id)| *id).collect();
     let records: BTreeSet<_> =
         rows.into_iter().filter_map(|(.., entity, id)| Some((parse(&entity)?, id))).collect();
-    let next = IndexPosition { txid, position, ..after.clone() };
     Ok(ChangeBatch {
         records: records.into_iter().collect(),
         removed_organizations,
-        next,
+        next: IndexPosition { txid, position, ..after.clone() },
         is_last,
         generation,
     })
 }
 
-/// Counts changes, up to 100,000, that an index lacks which has applied all transactions below a number.
-pub async fn count_pending(pg: &PgPool, applied: i64) -> Result<i64, Error> {
+/// Counts changes, up to 100,000, that an index lacks if it has applied all transactions below `txid`.
+pub async fn count_pending(pg: &PgPool, txid: i64) -> Result<i64, Error> {
     let pending = sqlx::query_scalar(
         "select count(*) from (select from search_changes where txid >= $1::text::xid8 limit 100000) pending",
     )
-    .bind(applied.to_string())
+    .bind(txid.to_string())
     .fetch_one(pg)
     .await?;
     Ok(pending)
@@ -171,7 +171,7 @@ fn parse(entity: &str) -> Option<Entity> {
 
 /// Reads the documents of records in their current state; deleted ones, and those without text, are absent.
 pub async fn read_documents(pg: &PgPool, records: &[(Entity, Uuid)]) -> Result<Vec<Document>, Error> {
-    let mut documents = Vec::new();
+    let mut found = Vec::new();
     for entity in ENTITIES {
         let ids: Vec<_> = records.iter().filter(|(other, _)| *other == entity).map(|(_, id)| *id).collect();
         if ids.is_empty() {
@@ -184,9 +184,9 @@ pub async fn read_documents(pg: &PgPool, records: &[(Entity, Uuid)]) -> Result<V
                 "select id, organization_id, description_key from videos where id = any($1) and description_key <> ''"
             }
         };
-        documents.extend(texts(entity, sqlx::query_as(statement).bind(ids).fetch_all(pg).await?));
+        found.extend(documents(entity, sqlx::query_as(statement).bind(ids).fetch_all(pg).await?));
     }
-    Ok(documents)
+    Ok(found)
 }
 
 /// Reads the next documents of an entity in the order of their ids; none at the end.
@@ -203,10 +203,10 @@ pub async fn read_page(pg: &PgPool, entity: Entity, after: Uuid) -> Result<Vec<D
              where id > $1 and description_key <> '' order by id limit $2"
         }
     };
-    Ok(texts(entity, sqlx::query_as(statement).bind(after).bind(PAGE_ROWS).fetch_all(pg).await?))
+    Ok(documents(entity, sqlx::query_as(statement).bind(after).bind(PAGE_ROWS).fetch_all(pg).await?))
 }
 
-fn texts(entity: Entity, rows: Vec<(Uuid, Uuid, String)>) -> Vec<Document> {
+fn documents(entity: Entity, rows: Vec<(Uuid, Uuid, String)>) -> Vec<Document> {
     rows.into_iter().map(|(id, organization, text)| Document { entity, id, organization, text }).collect()
 }
 
