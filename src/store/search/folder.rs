@@ -3,6 +3,7 @@
 //! A rebuilt index has the next number. The complete index with the highest number is in use, so a process that is killed at
 //! any moment finds a complete one again.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +12,15 @@ use super::changes::IndexPosition;
 use super::index::{DiskIndex, OTHER_FORMAT};
 use crate::store::Error;
 
-const NAME: &str = "index-";
+const INDEX_PREFIX: &str = "index-";
 
 /// A folder that this process locks until the value and all of its indexes are dropped.
-pub(super) struct Folder {
+pub(super) struct IndexFolder {
     path: PathBuf,
     lock: Arc<File>,
 }
 
-impl Folder {
+impl IndexFolder {
     /// Locks the folder and opens its index. An unusable index is removed, logged, and replaced by an empty one.
     pub(super) fn open(path: &Path) -> Result<(Self, DiskIndex), Error> {
         let failed = |error: std::io::Error| {
@@ -34,12 +35,12 @@ impl Folder {
                 path.display()
             )),
         })?;
-        let folder = Folder { path: path.to_owned(), lock: Arc::new(lock) };
+        let folder = IndexFolder { path: path.to_owned(), lock: Arc::new(lock) };
         let mut unusable = remove_older_layout(path).map_err(failed)?.then(|| OTHER_FORMAT.to_owned());
-        let mut numbers = folder.numbers()?;
+        let mut indexes = folder.indexes()?;
         let mut usable = None;
-        while let Some(number) = numbers.pop() {
-            match DiskIndex::open(&folder.index_path(number), Arc::clone(&folder.lock)) {
+        while let Some((_, path)) = indexes.pop_last() {
+            match DiskIndex::open(&path, Arc::clone(&folder.lock)) {
                 Ok(index) if index.position().is_some() => {
                     usable = Some(index);
                     break;
@@ -62,13 +63,13 @@ impl Folder {
 
     /// Creates an empty index with the next number.
     pub(super) fn create_next(&self) -> Result<DiskIndex, Error> {
-        let number = self.numbers()?.last().map_or(1, |last| last + 1);
-        DiskIndex::create(&self.index_path(number), Arc::clone(&self.lock))
+        let number = self.indexes()?.last_key_value().map_or(1, |(last, _)| last + 1);
+        DiskIndex::create(&self.path.join(format!("{INDEX_PREFIX}{number}")), Arc::clone(&self.lock))
     }
 
     /// Removes all indexes but one.
     pub(super) fn remove_all_but(&self, index: &DiskIndex) -> Result<(), Error> {
-        for path in self.numbers()?.into_iter().map(|number| self.index_path(number)) {
+        for path in self.indexes()?.into_values() {
             if path != index.path() {
                 fs::remove_dir_all(&path)
                     .map_err(|error| Error::Search(format!("{}: {error}", path.display())))?;
@@ -77,32 +78,29 @@ impl Folder {
         Ok(())
     }
 
-    fn index_path(&self, number: u64) -> PathBuf {
-        self.path.join(format!("{NAME}{number}"))
-    }
-
-    /// The numbers of the indexes, ascending.
-    fn numbers(&self) -> Result<Vec<u64>, Error> {
-        numbers(&self.path).map_err(|error| Error::Search(format!("{}: {error}", self.path.display())))
+    fn indexes(&self) -> Result<BTreeMap<u64, PathBuf>, Error> {
+        indexes(&self.path).map_err(|error| Error::Search(format!("{}: {error}", self.path.display())))
     }
 }
 
-fn numbers(path: &Path) -> std::io::Result<Vec<u64>> {
-    let mut numbers = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let name = entry?.file_name();
-        numbers.extend(name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u64>().ok()));
+/// The indexes in a folder, by number.
+fn indexes(folder: &Path) -> std::io::Result<BTreeMap<u64, PathBuf>> {
+    let mut indexes = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(INDEX_PREFIX)?.parse().ok());
+        indexes.extend(number.map(|number| (number, entry.path())));
     }
-    numbers.sort_unstable();
-    Ok(numbers)
+    Ok(indexes)
 }
 
 /// Reads the position of the index in a folder without locking it; fails with the reason why a process would build another
 /// one. Blocking.
-pub fn read_position(path: &Path) -> Result<IndexPosition, String> {
+pub fn read_position(folder: &Path) -> Result<IndexPosition, String> {
     let mut reason = "there is no index yet".to_owned();
-    for number in numbers(path).map_err(|error| error.to_string())?.into_iter().rev() {
-        match DiskIndex::read_position(&path.join(format!("{NAME}{number}"))) {
+    for index in indexes(folder).map_err(|error| error.to_string())?.into_values().rev() {
+        match DiskIndex::read_position(&index) {
             Ok(Some(position)) => return Ok(position),
             Ok(None) => {}
             Err(error) => reason = error,

@@ -27,7 +27,7 @@ use crate::failpoint;
 use crate::model::text::fold_case;
 use crate::store::Error;
 use changes::IndexPosition;
-use folder::Folder;
+use folder::IndexFolder;
 use index::run_blocking;
 
 pub use folder::read_position;
@@ -91,7 +91,7 @@ pub struct SearchIndex {
 }
 
 struct Shared {
-    folder: Folder,
+    folder: IndexFolder,
     current: RwLock<Arc<DiskIndex>>,
     progress: watch::Sender<Progress>,
 }
@@ -100,7 +100,7 @@ impl SearchIndex {
     /// Opens the index in a folder and locks the folder; creates it if it is missing, damaged or of another format.
     /// Blocking: verifies the checksums of all files.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let (folder, index) = Folder::open(folder)?;
+        let (folder, index) = IndexFolder::open(folder)?;
         let current = RwLock::new(Arc::new(index));
         let progress = watch::channel(Progress::default()).0;
         Ok(SearchIndex { shared: Arc::new(Shared { folder, current, progress }) })
