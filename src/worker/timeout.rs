@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::store::Error;
+use crate::store::postgres::with_timeout;
 
 /// For statements about few rows.
 const SHORT: Duration = Duration::from_secs(10);
@@ -10,16 +11,9 @@ const SHORT: Duration = Duration::from_secs(10);
 pub(super) const LONG: Duration = Duration::from_secs(300);
 
 pub(super) async fn short<T>(statement: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    within(SHORT, statement).await
+    with_timeout(SHORT, statement).await
 }
 
 pub(super) async fn long<T>(statement: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    within(LONG, statement).await
-}
-
-async fn within<T>(limit: Duration, statement: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    match tokio::time::timeout(limit, statement).await {
-        Ok(result) => result,
-        Err(_) => Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
-    }
+    with_timeout(LONG, statement).await
 }

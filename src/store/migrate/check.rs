@@ -11,6 +11,7 @@ use super::error::Error;
 use super::state::SchemaState;
 use super::{clickhouse, postgres};
 use crate::store;
+use crate::store::postgres::with_timeout;
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -83,13 +84,12 @@ fn check_clickhouse(state: SchemaState) -> Result<(), Error> {
 /// Reads the state of Postgres. An error means that it is unreachable. A role that may not read the applied migrations is
 /// assumed to have the right schema, because a retry would not help.
 async fn fetch_postgres_state(pg: &PgPool) -> Result<SchemaState, store::Error> {
-    let state = async { Ok::<_, store::Error>(postgres::fetch_state(&mut *pg.acquire().await?).await?) };
-    match tokio::time::timeout(CHECK_TIMEOUT, state).await {
-        Ok(Err(error)) if !error.is_unavailable() && !error.is_canceled() => {
+    let state = async { postgres::fetch_state(&mut *pg.acquire().await?).await };
+    match with_timeout(CHECK_TIMEOUT, state).await {
+        Err(error) if !error.is_unavailable() && !error.is_canceled() => {
             tracing::warn!(%error, "cannot read the schema version of postgres, assuming this one's");
             Ok(SchemaState::Current)
         }
-        Ok(state) => state,
-        Err(_) => Err(store::Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
+        result => result,
     }
 }

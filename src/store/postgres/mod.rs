@@ -7,4 +7,22 @@ pub mod keyset;
 pub mod pool;
 pub(in crate::store) mod transaction;
 
+use std::time::Duration;
+
+use super::Error;
+
 pub(in crate::store) use transaction::Transaction;
+
+/// Fails as in an outage if a statement takes longer.
+pub async fn with_timeout<T, E>(
+    limit: Duration,
+    statement: impl Future<Output = Result<T, E>>,
+) -> Result<T, Error>
+where
+    Error: From<E>,
+{
+    match tokio::time::timeout(limit, statement).await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
+    }
+}
