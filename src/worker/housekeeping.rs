@@ -55,7 +55,7 @@ impl Housekeeping {
         while timeout::long(rate_limits::delete_expired(pg, BATCH_ROWS as i64)).await? == BATCH_ROWS {}
         while timeout::long(post_days::compact(pg, BATCH_ROWS as i64)).await? == BATCH_ROWS {}
         if self.unvacuumed > 0 && self.last_vacuum.is_none_or(|at| at.elapsed() >= VACUUM_INTERVAL) {
-            vacuum::vacuum_idempotency_keys(pg).await?;
+            vacuum::vacuum_table(pg, "idempotency_keys").await?;
             (self.unvacuumed, self.last_vacuum) = (0, Some(Instant::now()));
         }
         Ok(())

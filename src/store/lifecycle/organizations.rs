@@ -1,6 +1,6 @@
 //! Deletes a deleted organization's rows in Postgres, in batches with short locks, and the organization itself last.
 
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
 
 use crate::store::Error;
@@ -10,36 +10,18 @@ const RECORD_BATCH_ROWS: i64 = 2_000;
 /// Outbox rows that a statement scans, of all organizations.
 const OUTBOX_SCAN_ROWS: i64 = 20_000;
 
-macro_rules! delete_batch {
-    ($table:literal) => {
-        delete_batch!($table, "")
-    };
-    ($table:literal, $condition:literal) => {
-        concat!(
-            "delete from ",
-            $table,
-            " where ctid = any(array(select ctid from ",
-            $table,
-            " where organization_id = $1",
-            $condition,
-            " limit $2 for update skip locked))"
-        )
-    };
-}
-
-/// Deletes rows of each table, ordered so that few rows are left to cascades. Rows locked by another transaction are skipped:
-/// the cascade of the organization deletes them.
-const DELETE_STATEMENTS: [&str; 9] = [
-    delete_batch!("scrape_targets"),
-    delete_batch!("api_keys"),
-    delete_batch!("idempotency_keys"),
-    delete_batch!("videos"),
-    delete_batch!("caption_blocks"),
-    delete_batch!("post_days"),
-    delete_batch!("accounts"),
-    delete_batch!("creators"),
+/// Tables with the condition of the rows to delete, ordered so that few rows are left to cascades.
+const TABLES: [(&str, &str); 9] = [
+    ("scrape_targets", "true"),
+    ("api_keys", "true"),
+    ("idempotency_keys", "true"),
+    ("videos", "true"),
+    ("caption_blocks", "true"),
+    ("post_days", "true"),
+    ("accounts", "true"),
+    ("creators", "true"),
     // Search indexes need an oldest row to know whether they can catch up, so the newest row stays.
-    delete_batch!("search_changes", " and txid < (select max(txid) from search_changes)"),
+    ("search_changes", "txid < (select max(txid) from search_changes)"),
 ];
 
 /// Returns the organizations that are deleted and not erased yet.
@@ -51,10 +33,16 @@ pub async fn fetch_deleted(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
     Ok(deleted)
 }
 
-/// Deletes a batch of rows of a deleted organization. Returns false if there were none.
+/// Deletes a batch of rows of a deleted organization. Returns false if there were none. Rows locked by another transaction are
+/// skipped: the cascade of the organization deletes them.
 pub async fn delete_record_batch(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
-    for statement in DELETE_STATEMENTS {
-        let deleted = sqlx::query(statement)
+    for (table, condition) in TABLES {
+        let statement = format!(
+            "delete from {table} where ctid = any(array(
+                select ctid from {table} where organization_id = $1 and {condition} limit $2 for update skip locked
+             ))"
+        );
+        let deleted = sqlx::query(AssertSqlSafe(statement))
             .bind(organization)
             .bind(RECORD_BATCH_ROWS)
             .execute(pg)

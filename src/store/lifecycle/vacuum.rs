@@ -4,26 +4,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use sqlx::PgPool;
+use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::store::Error;
+use crate::store::postgres::with_timeout;
 
 const TABLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-macro_rules! vacuum {
-    ($table:literal) => {
-        concat!("vacuum (skip_locked, truncate false, index_cleanup on) ", $table)
-    };
-}
-
-/// Tables with data that an organization may delete, each with its statement.
-macro_rules! vacuum_all {
-    ($($table:literal),+ $(,)?) => {
-        [$(($table, vacuum!($table))),+]
-    };
-}
-
-const TABLES: [(&str, &str); 13] = vacuum_all![
+/// Tables with data that an organization may delete.
+const TABLES: [&str; 13] = [
     "accounts",
     "api_keys",
     "caption_blocks",
@@ -49,12 +38,12 @@ impl VacuumTracker {
     pub async fn vacuum_changed_tables(&mut self, pg: &PgPool) -> Result<usize, Error> {
         let counts = fetch_counts(pg).await?;
         let (mut vacuumed, mut result) = (0, Ok(()));
-        for (table, statement) in TABLES {
+        for table in TABLES {
             let Some(&(rows, vacuums)) = counts.get(table) else { continue };
             if rows == 0 || self.0.get(table) == Some(&rows) {
                 continue;
             }
-            if let Err(error) = run(pg, statement).await {
+            if let Err(error) = vacuum_table(pg, table).await {
                 result = result.and(Err(error));
                 continue;
             }
@@ -68,15 +57,10 @@ impl VacuumTracker {
     }
 }
 
-pub async fn vacuum_idempotency_keys(pg: &PgPool) -> Result<(), Error> {
-    run(pg, vacuum!("idempotency_keys")).await
-}
-
-async fn run(pg: &PgPool, statement: &'static str) -> Result<(), Error> {
-    match tokio::time::timeout(TABLE_TIMEOUT, sqlx::query(statement).execute(pg)).await {
-        Ok(result) => Ok(result.map(drop)?),
-        Err(_) => Err(Error::Postgres(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
-    }
+pub async fn vacuum_table(pg: &PgPool, table: &'static str) -> Result<(), Error> {
+    let statement = format!("vacuum (skip_locked, truncate false, index_cleanup on) {table}");
+    with_timeout(TABLE_TIMEOUT, sqlx::query(AssertSqlSafe(statement)).execute(pg)).await?;
+    Ok(())
 }
 
 /// Returns each table's numbers of deleted rows and of vacuums.
