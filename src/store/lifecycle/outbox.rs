@@ -6,14 +6,15 @@ use std::collections::{HashMap, HashSet};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::model::snapshot::VideoSnapshot;
 use crate::store::Error;
 use crate::store::outbox::event::{self, Event, SubjectVideo};
 
 /// Outbox rows that a statement scans, of all organizations.
 const SCAN_ROWS: i64 = 2_000;
 const MAX_SCAN_BYTES: i64 = 4 << 20;
-/// Organizations per scan. Their removed subjects are in memory.
-const MAX_ORGANIZATIONS: i64 = 1_000;
+/// The removed subjects of these organizations are in memory.
+const MAX_SCAN_ORGANIZATIONS: i64 = 1_000;
 const UPDATE_BATCH_ROWS: usize = 10_000;
 
 /// A scan of the outbox that removes snapshots of deleted subjects of some organizations. It runs backwards, so that the moves
@@ -44,7 +45,7 @@ impl SnapshotPurge {
         )
         .bind(after)
         .bind(only)
-        .bind(MAX_ORGANIZATIONS)
+        .bind(MAX_SCAN_ORGANIZATIONS)
         .fetch_all(pg)
         .await?;
         if removed.is_empty() {
@@ -127,20 +128,20 @@ impl SnapshotPurge {
 /// Decides which snapshots belong to removed subjects, given all later moves. Ids are unique across organizations.
 struct SnapshotFilter {
     removed: HashSet<i64>,
-    /// From (subject, video) to its next key.
-    moved: HashMap<(i64, i64), SubjectVideo>,
+    /// From the key of a history to its next one.
+    moves: HashMap<SubjectVideo, SubjectVideo>,
 }
 
 impl SnapshotFilter {
     fn new(removed: impl Iterator<Item = i64>) -> Self {
-        SnapshotFilter { removed: removed.collect(), moved: HashMap::new() }
+        SnapshotFilter { removed: removed.collect(), moves: HashMap::new() }
     }
 
     /// Removes snapshots that end up in a removed subject. Returns whether there were any.
     fn apply(&mut self, events: &mut [Event]) -> bool {
         for event in &*events {
             if let Event::VideoMoved { from, to } = event {
-                self.moved.insert((from.subject_id, from.video_id), *to);
+                self.moves.insert(*from, *to);
             }
         }
         let mut is_changed = false;
@@ -153,10 +154,9 @@ impl SnapshotFilter {
                 }
                 Event::VideoSnapshots(snapshots) => {
                     let count = snapshots.len();
-                    snapshots.retain(|snapshot| {
-                        let key =
-                            SubjectVideo { subject_id: snapshot.subject_id, video_id: snapshot.video_id };
-                        !self.removed.contains(&self.last_key(key).subject_id)
+                    snapshots.retain(|&VideoSnapshot { subject_id, video_id, .. }| {
+                        let last = self.last_key(SubjectVideo { subject_id, video_id });
+                        !self.removed.contains(&last.subject_id)
                     });
                     is_changed |= snapshots.len() < count;
                 }
@@ -168,8 +168,8 @@ impl SnapshotFilter {
 
     /// Follows the moves of a key. Stops after as many steps as there are moves, in case of a cycle.
     fn last_key(&self, from: SubjectVideo) -> SubjectVideo {
-        let next = |key: &SubjectVideo| self.moved.get(&(key.subject_id, key.video_id)).copied();
-        std::iter::successors(Some(from), next).take(self.moved.len() + 1).last().unwrap_or(from)
+        let next = |key: &SubjectVideo| self.moves.get(key).copied();
+        std::iter::successors(Some(from), next).take(self.moves.len() + 1).last().unwrap_or(from)
     }
 }
 
@@ -177,7 +177,7 @@ impl SnapshotFilter {
 mod tests {
     use super::*;
     use crate::model::counters::{Counters, ProfileCounters};
-    use crate::model::snapshot::{AccountSnapshot, VideoSnapshot};
+    use crate::model::snapshot::AccountSnapshot;
 
     fn key(subject_id: i64, video_id: i64) -> SubjectVideo {
         SubjectVideo { subject_id, video_id }

@@ -34,7 +34,7 @@ pub enum Event {
 }
 
 /// The key of a video's history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SubjectVideo {
     pub subject_id: i64,
     pub video_id: i64,
