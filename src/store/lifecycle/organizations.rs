@@ -33,13 +33,14 @@ pub async fn fetch_deleted(pg: &PgPool) -> Result<Vec<Uuid>, Error> {
     Ok(deleted)
 }
 
-/// Deletes a batch of rows of a deleted organization. Returns false if there were none. Rows locked by another transaction are
-/// skipped: the cascade of the organization deletes them.
+/// Deletes a batch of rows of a deleted organization. Returns false if there were none. Rows locked by
+/// another transaction are skipped: the cascade of the organization deletes them.
 pub async fn delete_record_batch(pg: &PgPool, organization: Uuid) -> Result<bool, Error> {
     for (table, condition) in TABLES {
         let statement = format!(
             "delete from {table} where ctid = any(array(
-                select ctid from {table} where organization_id = $1 and {condition} limit $2 for update skip locked
+                select ctid from {table} where organization_id = $1 and {condition} limit $2
+                for update skip locked
              ))"
         );
         let deleted = sqlx::query(AssertSqlSafe(statement))

@@ -5,21 +5,20 @@
 
 use std::time::Duration;
 
+use clickhouse::Client;
 use clickhouse::query::Query;
-use clickhouse::{Client, Row};
-use serde::Deserialize;
 use sqlx::AssertSqlSafe;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::sum_results;
 use crate::store::Error;
-use crate::store::clickhouse::client;
-use crate::store::clickhouse::cluster;
+use crate::store::clickhouse::{client, cluster};
 
 /// Of a query, or of the submission of a mutation, which runs on afterwards.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
-/// Ids per statement: they are a field of the HTTP request, which is limited to 128 KiB.
-const MAX_ORGANIZATIONS: usize = 300;
+/// Their ids are a field of the HTTP request, which is limited to 128 KiB.
+const MAX_STATEMENT_ORGANIZATIONS: usize = 300;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A table with tombstones.
@@ -44,7 +43,7 @@ const TABLES: [TombstoneTable; 6] = [
 
 impl TombstoneTable {
     /// The condition of rows that a tombstone hides.
-    fn hidden_rows(&self, scope: &str) -> String {
+    fn hidden_rows_condition(&self, scope: &str) -> String {
         let TombstoneTable { table, key, version } = self;
         match version {
             None => format!(
@@ -63,7 +62,7 @@ impl TombstoneTable {
     }
 
     /// The condition of tombstones that hide no row.
-    fn unused_tombstones(&self, scope: &str) -> String {
+    fn unused_tombstones_condition(&self, scope: &str) -> String {
         let TombstoneTable { table, key, .. } = self;
         format!(
             "{scope} AND is_deleted = 1 AND ({key}) NOT IN
@@ -81,7 +80,7 @@ impl TombstoneTable {
 pub async fn purge_removed_rows(
     client: &Client,
     organization: Option<Uuid>,
-    deadline: tokio::time::Instant,
+    deadline: Instant,
 ) -> Result<u64, Error> {
     let mut rows = Ok(0);
     for table in &TABLES {
@@ -94,7 +93,7 @@ async fn purge_table(
     client: &Client,
     table: &TombstoneTable,
     organization: Option<Uuid>,
-    deadline: tokio::time::Instant,
+    deadline: Instant,
 ) -> Result<u64, Error> {
     wait_for_mutations(client, table.table, deadline).await?;
     let scope = if organization.is_some() { "org_id = {org:UUID}" } else { "1" };
@@ -103,7 +102,7 @@ async fn purge_table(
         None => query,
     };
     let mut rows = 0;
-    for condition in [table.hidden_rows(scope), table.unused_tombstones(scope)] {
+    for condition in [table.hidden_rows_condition(scope), table.unused_tombstones_condition(scope)] {
         rows += delete_rows(client, table.table, &condition, bind, deadline).await?;
     }
     Ok(rows)
@@ -113,7 +112,7 @@ async fn purge_table(
 pub async fn purge_organization(
     client: &Client,
     organization: Uuid,
-    deadline: tokio::time::Instant,
+    deadline: Instant,
 ) -> Result<u64, Error> {
     let mut rows = Ok(0);
     for table in fetch_organization_tables(client).await? {
@@ -127,11 +126,11 @@ pub async fn purge_organizations(
     client: &Client,
     table: &str,
     organizations: &[Uuid],
-    deadline: tokio::time::Instant,
+    deadline: Instant,
 ) -> Result<u64, Error> {
     wait_for_mutations(client, table, deadline).await?;
     let mut rows = 0;
-    for batch in organizations.chunks(MAX_ORGANIZATIONS) {
+    for batch in organizations.chunks(MAX_STATEMENT_ORGANIZATIONS) {
         let condition = "org_id IN {orgs:Array(UUID)}";
         rows += delete_rows(client, table, condition, |query| query.param("orgs", batch), deadline).await?;
     }
@@ -158,7 +157,7 @@ pub(super) async fn delete_rows(
     table: &str,
     condition: &str,
     bind: impl Fn(Query) -> Query,
-    deadline: tokio::time::Instant,
+    deadline: Instant,
 ) -> Result<u64, Error> {
     let counts: Vec<u64> =
         fetch_all(client, &format!("SELECT count() FROM `{table}` WHERE {condition}"), &bind).await?;
@@ -177,20 +176,10 @@ pub(super) async fn delete_rows(
     Ok(rows)
 }
 
-#[derive(Row, Deserialize)]
-struct UnfinishedMutation {
-    mutation_id: String,
-    latest_fail_reason: String,
-}
-
 /// Waits until a table has no unfinished mutation.
-async fn wait_for_mutations(
-    client: &Client,
-    table: &str,
-    deadline: tokio::time::Instant,
-) -> Result<(), Error> {
+async fn wait_for_mutations(client: &Client, table: &str, deadline: Instant) -> Result<(), Error> {
     loop {
-        let unfinished: Vec<UnfinishedMutation> = fetch_all(
+        let unfinished: Vec<(String, String)> = fetch_all(
             client,
             "SELECT mutation_id, latest_fail_reason FROM system.mutations
              WHERE database = currentDatabase() AND table IN ({table:String}, concat({table:String}, '_local'))
@@ -201,12 +190,12 @@ async fn wait_for_mutations(
         if unfinished.is_empty() {
             return Ok(());
         }
-        if tokio::time::Instant::now() >= deadline {
-            for UnfinishedMutation { mutation_id, latest_fail_reason } in unfinished {
+        if Instant::now() >= deadline {
+            for (mutation_id, reason) in unfinished {
                 tracing::warn!(
                     table,
                     mutation_id,
-                    reason = latest_fail_reason,
+                    reason,
                     "deletion from a clickhouse table is not finished in time, it continues"
                 );
             }

@@ -12,6 +12,7 @@ use chrono::NaiveDate;
 use clickhouse::Client;
 use clickhouse::query::Query;
 use sqlx::PgPool;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::purge::{delete_rows, execute, fetch_all};
@@ -45,6 +46,10 @@ impl Cutoff {
     /// How long requests may still use an earlier cutoff.
     pub fn remaining_grace(&self) -> Duration {
         Duration::try_from_secs_f64(self.remaining_grace).unwrap_or_default()
+    }
+
+    fn bind(&self, query: Query) -> Query {
+        query.param("org", self.organization).param("since", self.since)
     }
 }
 
@@ -156,20 +161,21 @@ impl SnapshotTable {
         self.counters.iter().map(|counter| condition(counter)).collect::<Vec<_>>().join(" OR ")
     }
 
-    /// Whether the last day lacks a counter that an earlier day has. `toDate(0)`, the result without rows, is not a day of history.
-    fn last_lacks(&self) -> String {
+    /// The condition that the last day lacks a counter that an earlier day has. `toDate(0)`, the result
+    /// without rows, is not a day of history.
+    fn last_day_lacks_counter(&self) -> String {
         self.any_counter(|counter| {
             format!("maxIf(date, {counter} IS NOT NULL) NOT IN (toDate(0), max(date))")
         })
     }
 
-    /// Whether the first day has any counter.
-    fn first_has_counter(&self) -> String {
+    /// The condition that the first day has any counter.
+    fn first_day_has_counter(&self) -> String {
         format!("argMin({}, date)", self.any_counter(|counter| format!("{counter} IS NOT NULL")))
     }
 
-    /// Selects subjects with more snapshots than later days need.
-    fn uncompacted_subjects(&self, scope: &str) -> String {
+    /// The query for subjects with more snapshots than later days need.
+    fn uncompacted_subjects_query(&self, scope: &str) -> String {
         let SnapshotTable { table, key, .. } = self;
         format!(
             "SELECT DISTINCT subject_id FROM
@@ -178,7 +184,7 @@ impl SnapshotTable {
                  GROUP BY {key}
                  HAVING count() > 2 OR (count() = 2 AND {})
              )",
-            self.first_has_counter()
+            self.first_day_has_counter()
         )
     }
 
@@ -188,8 +194,8 @@ impl SnapshotTable {
         format!("least(addMicroseconds({at}, 1), subtractMicroseconds(toDateTime64({day} + 1, 6, 'UTC'), 1))")
     }
 
-    /// Completes the last day with the latest value of each counter.
-    fn complete_last(&self, scope: &str) -> String {
+    /// The statement that completes the last day with the latest value of each counter.
+    fn complete_last_day_statement(&self, scope: &str) -> String {
         let SnapshotTable { table, key, counters } = self;
         let names = counters.join(", ");
         let latest: Vec<_> =
@@ -202,13 +208,14 @@ impl SnapshotTable {
              HAVING {}",
             Self::next_observed_at("max(date)", "argMax(observed_at, date)"),
             latest.join(", "),
-            self.last_lacks()
+            self.last_day_lacks_counter()
         )
     }
 
-    /// Clears the counters of the first day, if the last day is complete: a merge of records may have added a later last day
-    /// meanwhile. Gains of the first day itself are before the cutoff.
-    fn clear_first(&self, scope: &str) -> String {
+    /// The statement that clears the counters of the first day, if the last day is complete: a merge of
+    /// records may have added a later last day meanwhile. Gains of the first day itself are before the
+    /// cutoff.
+    fn clear_first_day_statement(&self, scope: &str) -> String {
         let SnapshotTable { table, key, counters } = self;
         let names = counters.join(", ");
         // On a cluster every column of a shard's result needs its own name.
@@ -221,13 +228,13 @@ impl SnapshotTable {
              HAVING count() > 1 AND {} AND NOT ({})",
             Self::next_observed_at("min(date)", "argMin(observed_at, date)"),
             nulls.join(", "),
-            self.first_has_counter(),
-            self.last_lacks()
+            self.first_day_has_counter(),
+            self.last_day_lacks_counter()
         )
     }
 
     /// The condition of rows that no later day needs: neither the first nor the last day, if the last day is complete.
-    fn redundant_rows(&self, scope: &str) -> String {
+    fn redundant_rows_condition(&self, scope: &str) -> String {
         let SnapshotTable { table, key, .. } = self;
         format!(
             "{scope} AND is_deleted = 0
@@ -242,7 +249,7 @@ impl SnapshotTable {
                      GROUP BY {key}
                  )
              )",
-            self.last_lacks()
+            self.last_day_lacks_counter()
         )
     }
 }
@@ -253,7 +260,7 @@ const BEFORE_CUTOFF: &str = "org_id = {org:UUID} AND date < {since:Date}";
 pub async fn find_uncompacted_subjects(client: &Client, cutoff: &Cutoff) -> Result<Vec<i64>, Error> {
     let mut found = BTreeSet::new();
     for table in &SNAPSHOT_TABLES {
-        found.extend(fetch_subjects(client, cutoff, &table.uncompacted_subjects(BEFORE_CUTOFF)).await?);
+        found.extend(fetch_subjects(client, cutoff, &table.uncompacted_subjects_query(BEFORE_CUTOFF)).await?);
     }
     Ok(found.into_iter().collect())
 }
@@ -261,9 +268,7 @@ pub async fn find_uncompacted_subjects(client: &Client, cutoff: &Cutoff) -> Resu
 /// Counts an organization's videos with snapshots before the cutoff.
 pub async fn count_videos(client: &Client, cutoff: &Cutoff) -> Result<u64, Error> {
     let sql = format!("SELECT uniq(subject_id, video_id) FROM video_snapshots WHERE {BEFORE_CUTOFF}");
-    let counts: Vec<u64> =
-        fetch_all(client, &sql, |query| query.param("org", cutoff.organization).param("since", cutoff.since))
-            .await?;
+    let counts: Vec<u64> = fetch_all(client, &sql, |query| cutoff.bind(query)).await?;
     Ok(counts.into_iter().sum())
 }
 
@@ -276,9 +281,7 @@ pub async fn find_rolled_up_subjects(client: &Client, cutoff: &Cutoff) -> Result
 }
 
 async fn fetch_subjects(client: &Client, cutoff: &Cutoff, sql: &str) -> Result<Vec<i64>, Error> {
-    let ids: Vec<u64> =
-        fetch_all(client, sql, |query| query.param("org", cutoff.organization).param("since", cutoff.since))
-            .await?;
+    let ids: Vec<u64> = fetch_all(client, sql, |query| cutoff.bind(query)).await?;
     Ok(ids.into_iter().map(u64::cast_signed).collect())
 }
 
@@ -287,15 +290,9 @@ async fn fetch_subjects(client: &Client, cutoff: &Cutoff, sql: &str) -> Result<V
 pub async fn compact(client: &Client, cutoff: &Cutoff, subjects: &[i64]) -> Result<(), Error> {
     let scope = "org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} AND date < {since:Date}";
     for table in &SNAPSHOT_TABLES {
-        for sql in [table.complete_last(scope), table.clear_first(scope)] {
+        for sql in [table.complete_last_day_statement(scope), table.clear_first_day_statement(scope)] {
             let sql = cluster::insert_on_each_shard(client, &sql)?;
-            execute(client, &sql, |query| {
-                query
-                    .param("org", cutoff.organization)
-                    .param("subjects", subjects)
-                    .param("since", cutoff.since)
-            })
-            .await?;
+            execute(client, &sql, |query| cutoff.bind(query).param("subjects", subjects)).await?;
         }
     }
     Ok(())
@@ -306,12 +303,13 @@ pub async fn purge_redundant_rows(
     client: &Client,
     organizations: &[Uuid],
     since: NaiveDate,
-    deadline: tokio::time::Instant,
+    deadline: Instant,
 ) -> Result<u64, Error> {
     let mut rows = 0;
     let bind = |query: Query| query.param("orgs", organizations).param("since", since);
     for table in &SNAPSHOT_TABLES {
-        let redundant = table.redundant_rows("org_id IN {orgs:Array(UUID)} AND date < {since:Date}");
+        let redundant =
+            table.redundant_rows_condition("org_id IN {orgs:Array(UUID)} AND date < {since:Date}");
         rows += delete_rows(client, table.table, &redundant, bind, deadline).await?;
     }
     Ok(rows)
