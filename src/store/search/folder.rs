@@ -95,8 +95,8 @@ fn indexes(folder: &Path) -> std::io::Result<BTreeMap<u64, PathBuf>> {
     Ok(indexes)
 }
 
-/// Reads the position of the index in a folder without locking it; fails with the reason why a process would build another
-/// one. Blocking.
+/// Reads the position of the index in a folder without locking it; fails with the reason why a process would
+/// build another one. Blocking.
 pub fn read_position(folder: &Path) -> Result<IndexPosition, String> {
     let mut reason = "there is no index yet".to_owned();
     for index in indexes(folder).map_err(|error| error.to_string())?.into_values().rev() {

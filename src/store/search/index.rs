@@ -1,7 +1,7 @@
 //! One Tantivy index on disk: opened or created in its folder, written and committed.
 //!
-//! A commit records its position in the change sequence, from which a killed process resumes. Asynchronous operations run on
-//! blocking threads.
+//! A commit records its position in the change sequence, from which a killed process resumes. Asynchronous
+//! operations run on blocking threads.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -152,8 +152,8 @@ impl DiskIndex {
         .await
     }
 
-    /// Makes all changes so far durable and searchable, with the position they correspond to; without one the index is
-    /// incomplete.
+    /// Makes all changes so far durable and searchable, with the position they correspond to; without one the
+    /// index is incomplete.
     pub async fn commit(self: &Arc<Self>, position: Option<IndexPosition>) -> Result<(), Error> {
         let index = Arc::clone(self);
         run_blocking(move || {
