@@ -45,7 +45,7 @@ async fn add_findings(
 
 async fn check_outbox(pg: &PgPool) -> Result<Report, Error> {
     let (mut report, check) = (Report::default(), "outbox");
-    let has_relay = outbox::is_relay_running(&mut *pg.acquire().await?).await?;
+    let has_relay = outbox::RelayLock::is_held(&mut *pg.acquire().await?).await?;
     let backlog = outbox::fetch_backlog(pg).await?;
     let rows = match backlog.rows {
         outbox::MAX_COUNTED_ROWS.. => "100,000 or more".to_owned(),

@@ -207,7 +207,7 @@ async fn relay_empties_the_outbox_and_releases_its_lock() {
     assert_eq!(track.wait().await, Some(0), "{}", track.log());
     assert_eq!(outbox::fetch_backlog(pg).await.unwrap().rows, 0, "{}", track.log());
     wait_until("the relay lock is free", async || {
-        (!outbox::is_relay_running(&mut pg.acquire().await.unwrap()).await.unwrap()).then_some(())
+        (!outbox::RelayLock::is_held(&mut pg.acquire().await.unwrap()).await.unwrap()).then_some(())
     })
     .await;
     let clickhouse = databases.clickhouse();

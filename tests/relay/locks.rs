@@ -2,7 +2,7 @@
 
 use sqlx::{ConnectOptions, PgPool};
 use tidemark::store::lifecycle::ErasureLock;
-use tidemark::store::outbox::{RelayLock, is_relay_running};
+use tidemark::store::outbox::RelayLock;
 use tidemark::worker::erasure;
 
 use crate::harness::{IsolatedStores, api_database, wait_until};
@@ -32,7 +32,7 @@ async fn released_lock_is_free_at_once() {
             .unwrap()
             .expect("the lock was released");
         relay_lock.release().await.unwrap();
-        assert!(!is_relay_running(&mut connection).await.unwrap());
+        assert!(!RelayLock::is_held(&mut connection).await.unwrap());
     }
     let erased = erasure::run_once(&stores.databases, &stores.connection.database_url, None).await.unwrap();
     assert!(erased.is_some());

@@ -177,7 +177,7 @@ impl Plan {
     pub(super) async fn tracker_ready(&self) -> Result<(), CommandError> {
         let url = self.stores.postgres.database_url.reveal();
         let mut connection = <PgConnection as sqlx::Connection>::connect(url).await?;
-        while !store::outbox::is_relay_running(&mut connection).await? {
+        while !store::outbox::RelayLock::is_held(&mut connection).await? {
             tokio::time::sleep(READY_POLL_INTERVAL).await;
         }
         Ok(())

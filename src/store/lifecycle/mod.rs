@@ -11,14 +11,14 @@ pub mod vacuum;
 use super::Error;
 use super::postgres::advisory_lock::{AdvisoryLock, LockName};
 
-pub enum Erasure {}
+pub enum ErasureLockName {}
 
-impl LockName for Erasure {
+impl LockName for ErasureLockName {
     const NAME: &'static str = "tidemark.erasure";
 }
 
 /// The lock of the process that erases.
-pub type ErasureLock = AdvisoryLock<Erasure>;
+pub type ErasureLock = AdvisoryLock<ErasureLockName>;
 
 /// Adds the rows of two independent steps, or returns the first error.
 pub fn sum_results(first: Result<u64, Error>, second: Result<u64, Error>) -> Result<u64, Error> {

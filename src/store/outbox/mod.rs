@@ -6,7 +6,6 @@
 pub mod data_version;
 pub mod event;
 mod recovery;
-mod relay_lock;
 pub mod visibility;
 
 use std::collections::BTreeMap;
@@ -17,12 +16,21 @@ use uuid::Uuid;
 use self::event::{DecodeError, Event};
 use crate::store::Error;
 use crate::store::postgres::Transaction;
+use crate::store::postgres::advisory_lock::{AdvisoryLock, LockName};
 
 pub use recovery::{
-    MissingHistory, Resumed, detect_missing_history, fetch_missing_history, last_applied_delivery,
+    MissingHistory, Recovery, detect_missing_history, fetch_missing_history, last_applied_delivery,
     last_delivery_number, prune_delivered, raise_id_sequence, resume,
 };
-pub use relay_lock::{RelayLock, is_relay_running};
+
+pub enum RelayLockName {}
+
+impl LockName for RelayLockName {
+    const NAME: &'static str = "tidemark.relay";
+}
+
+/// The lock of the relay: one process delivers at a time.
+pub type RelayLock = AdvisoryLock<RelayLockName>;
 
 /// Outbox rows that reach ClickHouse together.
 #[derive(Debug)]
@@ -66,10 +74,6 @@ impl BlockedOrganizations {
 
     fn contains(&self, row: &EncodedRow) -> bool {
         self.0.get(&row.organization_id).is_some_and(|position| *position <= row.position)
-    }
-
-    fn columns(&self) -> (Vec<Uuid>, Vec<i64>) {
-        self.0.iter().map(|(organization, position)| (*organization, *position)).unzip()
     }
 
     /// Unblocks organizations whose row was deleted.
@@ -155,7 +159,7 @@ async fn assign_number(
     max_bytes: i64,
     blocked: &BlockedOrganizations,
 ) -> Result<Vec<EncodedRow>, Error> {
-    let (organizations, positions) = blocked.columns();
+    let (organizations, positions): (Vec<Uuid>, Vec<i64>) = blocked.0.iter().unzip();
     let mut numbered: Vec<EncodedRow> = sqlx::query_as(
         "with pending as (
             select position, length(events) as size from outbox o

@@ -13,9 +13,9 @@ use crate::store::postgres::Transaction;
 
 const BATCH_ROWS: i64 = 20_000;
 
-/// The state from which the relay resumes.
+/// What the stores had lost when the relay resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resumed {
+pub struct Recovery {
     /// How many delivered rows ClickHouse lacks; they are pending again.
     pub reopened: u64,
     /// The last position of an unfinished attempt, 0 without any.
@@ -70,7 +70,7 @@ pub async fn last_applied_delivery(pg: impl PgExecutor<'_>) -> Result<i64, Error
 
 /// Resumes after the last delivery that ClickHouse recorded: later rows are pending again, removed subjects that it may still
 /// show are excluded again, and the next delivery number is above all that either store knows.
-pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Resumed, Error> {
+pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery, Error> {
     let last_number = last_delivery_number(pg).await?;
     sqlx::query("select setval('deliveries', greatest($1, $2))")
         .bind(last_number)
@@ -97,7 +97,7 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Resumed, 
     )
     .fetch_one(pg)
     .await?;
-    Ok(Resumed { reopened, abandoned_position, postgres_is_older: recorded.number > last_number })
+    Ok(Recovery { reopened, abandoned_position, postgres_is_older: recorded.number > last_number })
 }
 
 /// Makes rows that were applied after `recorded` pending again.

@@ -36,22 +36,23 @@ impl<N: LockName> AdvisoryLock<N> {
         Ok(self.0.close().await?)
     }
 
+    /// Whether any process holds the lock.
+    pub async fn is_held(connection: &mut PgConnection) -> Result<bool, Error> {
+        let is_held = sqlx::query_scalar(
+            "select exists (
+                 select from pg_locks l join pg_database d on d.oid = l.database
+                 where d.datname = current_database() and l.locktype = 'advisory' and l.granted and l.objsubid = 1
+                     and l.objid::bigint = hashtext($1)::bigint & 4294967295
+             )",
+        )
+        .bind(N::NAME)
+        .fetch_one(connection)
+        .await?;
+        Ok(is_held)
+    }
+
     /// Fails if the lock was lost with its connection.
     pub async fn ensure_held(&mut self) -> Result<(), Error> {
         Ok(self.0.ping().await?)
     }
-}
-
-/// Whether any process holds the lock.
-pub async fn is_held<N: LockName>(connection: &mut PgConnection) -> Result<bool, Error> {
-    Ok(sqlx::query_scalar(
-        "select exists (
-             select from pg_locks l join pg_database d on d.oid = l.database
-             where d.datname = current_database() and l.locktype = 'advisory' and l.granted and l.objsubid = 1
-                 and l.objid::bigint = hashtext($1)::bigint & 4294967295
-         )",
-    )
-    .bind(N::NAME)
-    .fetch_one(connection)
-    .await?)
 }
