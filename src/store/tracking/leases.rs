@@ -2,16 +2,17 @@
 //!
 //! Leases use the database's clock; due times use the service clock.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
-use sqlx::postgres::types::PgInterval;
 use uuid::Uuid;
 
 use crate::model::platform::Platform;
 use crate::store::Error;
 
 /// Without renewal a lease ends after 45 s: the targets of a killed tracker are leased again within a minute.
-const LEASE_DURATION: PgInterval = PgInterval { months: 0, days: 0, microseconds: 45_000_000 };
+const LEASE_DURATION: Duration = Duration::from_secs(45);
 
 /// How many other accounts may share a response. They are recorded one after the other.
 const MAX_SHARED_ACCOUNTS: i64 = 100;
