@@ -38,12 +38,12 @@ pub async fn estimate(
     let mut budgets = BTreeMap::new();
     for platform in Platform::ALL {
         if let Some(source) = sources.account_source(platform) {
-            let accounts = queues::fetch_account_facts(pg, platform, now).await?;
+            let loads = queues::fetch_scrape_loads(pg, platform, now).await?;
             let paging = source.paging();
             let budget = entry(&mut budgets, platform, source);
-            budget.accounts = accounts.len();
+            budget.accounts = loads.len();
             budget.requests_per_day +=
-                accounts.into_iter().map(|facts| cost::daily_requests(paging, facts)).sum::<f64>();
+                loads.into_iter().map(|load| cost::daily_requests(paging, load)).sum::<f64>();
         }
         if let Some(source) = sources.post_source(platform) {
             let intervals = queues::fetch_video_intervals(pg, platform).await?;
