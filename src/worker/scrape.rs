@@ -13,7 +13,7 @@ use crate::store::observations::{AccountRef, VideoOrigin, save_accounts, save_vi
 use crate::store::tracking::leases::{self, LeasedTarget, TargetKind};
 use crate::store::tracking::scrapes::{self, IdentityCheck, ObservedIdentity, ScrapeAccount};
 use crate::store::tracking::source_pauses::{PauseCause, SourcePause};
-use crate::store::tracking::targets::{self, Attempt, DeepReads};
+use crate::store::tracking::targets::{self, AttemptResult, DeepReads};
 use crate::store::{Error, Write, retry_on_conflict};
 
 /// After so many attempts in a row that did not find it, a target is unavailable.
@@ -264,7 +264,7 @@ impl Scrape<'_> {
     async fn record_failure(&self, error: &SourceError, username: Option<&str>) -> Result<(), Error> {
         let mut write = self.begin().await?;
         if let Some(username) = username
-            && !scrapes::has_username(&mut write, self.target.id, username).await?
+            && !scrapes::lock_and_compare_username(&mut write, self.target.id, username).await?
         {
             return self.release(write).await;
         }
@@ -308,8 +308,8 @@ impl Scrape<'_> {
         timeout::short(async { self.finish(self.begin().await?, self.target.id, attempt).await }).await
     }
 
-    fn succeeded(&self, deep_reads: DeepReads) -> Attempt {
-        Attempt {
+    fn succeeded(&self, deep_reads: DeepReads) -> AttemptResult {
+        AttemptResult {
             at: self.now,
             next: self.now + with_jitter(self.interval()),
             error: None,
@@ -319,9 +319,9 @@ impl Scrape<'_> {
         }
     }
 
-    fn failed(&self, error: String, not_found_runs: i32) -> Attempt {
+    fn failed(&self, error: String, not_found_runs: i32) -> AttemptResult {
         let delay = FIRST_RETRY_DELAY * (1 << self.target.failures.clamp(0, 20));
-        Attempt {
+        AttemptResult {
             at: self.now,
             next: self.now + with_jitter(delay.min(self.interval())),
             error: Some(error),
@@ -336,7 +336,7 @@ impl Scrape<'_> {
     }
 
     /// Commits the attempt if this process still holds the lease.
-    async fn finish(&self, mut write: Write, target: Uuid, attempt: Attempt) -> Result<(), Error> {
+    async fn finish(&self, mut write: Write, target: Uuid, attempt: AttemptResult) -> Result<(), Error> {
         if targets::finish_attempt(&mut write, self.tracker.owner, target, attempt).await? {
             write.commit().await?;
         } else {

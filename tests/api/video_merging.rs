@@ -10,7 +10,7 @@ use tidemark::model::observed::{VideoFields, VideoLatest};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
 use tidemark::store::observations::{AccountRef, MergedVideos, ObservedVideo, VideoOrigin, save_videos};
-use tidemark::store::tracking::targets::{self, Attempt, DeepReads};
+use tidemark::store::tracking::targets::{self, AttemptResult, DeepReads};
 use uuid::Uuid;
 
 use super::accounts::{is_enabled, parse_id};
@@ -161,7 +161,7 @@ async fn scrape(api: &TestApi, owner: Uuid, target: Uuid, video: ObservedVideo) 
     let merged = save_videos(&mut write, Utc::now(), vec![video]).await.unwrap().merged;
     let target = merged.get(&target).copied().unwrap_or(target);
     let at: DateTime<Utc> = Utc::now();
-    let attempt = Attempt {
+    let attempt = AttemptResult {
         at,
         next: at,
         error: None,

@@ -5,7 +5,7 @@ use chrono::{DateTime, Days, NaiveDate, Utc};
 use tidemark::model::platform::Platform;
 use tidemark::store::Write;
 use tidemark::store::tracking::scrapes;
-use tidemark::store::tracking::targets::{self, Attempt};
+use tidemark::store::tracking::targets::{self, AttemptResult};
 use uuid::Uuid;
 
 use crate::test_tracker::TestTracker;
@@ -29,7 +29,7 @@ impl Account<'_> {
             .await
             .unwrap();
         let mut write = Write::begin(pg, self.organization).await.unwrap();
-        let attempt = Attempt {
+        let attempt = AttemptResult {
             at: now,
             next: now,
             error: None,

@@ -1,4 +1,4 @@
-//! What a scrape reads before its request, and the check that the response is about the right account.
+//! Reads what a scrape requests, and checks that the response is about the requested account.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::PgPool;
@@ -135,8 +135,12 @@ async fn lock(write: &mut Write, account: Uuid) -> Result<Option<LockedAccount>,
     Ok(account)
 }
 
-/// Whether an account has a username. Locks it, so that this holds until the commit.
-pub async fn has_username(write: &mut Write, account: Uuid, username: &str) -> Result<bool, Error> {
+/// Locks an account until the commit, and returns whether it has a username.
+pub async fn lock_and_compare_username(
+    write: &mut Write,
+    account: Uuid,
+    username: &str,
+) -> Result<bool, Error> {
     Ok(lock(write, account).await?.is_some_and(|locked| locked.username == username))
 }
 

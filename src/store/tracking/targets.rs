@@ -125,7 +125,7 @@ pub async fn remove(write: &mut Write, ids: &[Uuid]) -> Result<(), Error> {
 
 /// The result of an attempt.
 #[derive(Debug, Clone)]
-pub struct Attempt {
+pub struct AttemptResult {
     pub at: DateTime<Utc>,
     pub next: DateTime<Utc>,
     pub error: Option<String>,
@@ -147,7 +147,7 @@ pub async fn finish_attempt(
     write: &mut Write,
     owner: Uuid,
     target: Uuid,
-    attempt: Attempt,
+    attempt: AttemptResult,
 ) -> Result<bool, Error> {
     let finished = sqlx::query(
         "update scrape_targets set last_attempt_at = $4, next_attempt_at = $5, last_error = $6, failures = $7,
