@@ -36,16 +36,6 @@ pub struct IndexPosition {
     pub generation: i64,
 }
 
-impl IndexPosition {
-    pub(super) fn encode(&self) -> String {
-        serde_json::json!(self).to_string()
-    }
-
-    pub(super) fn decode(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
-    }
-}
-
 /// The changes after a position.
 #[derive(Debug)]
 pub struct ChangeBatch {

@@ -160,7 +160,7 @@ impl DiskIndex {
             index.write(|writer| {
                 let mut commit = writer.prepare_commit()?;
                 if let Some(position) = &position {
-                    commit.set_payload(&position.encode());
+                    commit.set_payload(&serde_json::json!(position).to_string());
                 }
                 commit.commit()
             })?;
@@ -259,7 +259,7 @@ fn open_tantivy(path: &Path) -> Result<tantivy::Index, String> {
 }
 
 fn committed_position(index: &tantivy::Index) -> tantivy::Result<Option<IndexPosition>> {
-    Ok(index.load_metas()?.payload.as_deref().and_then(IndexPosition::decode))
+    Ok(index.load_metas()?.payload.and_then(|position| serde_json::from_str(&position).ok()))
 }
 
 fn add_documents(fields: Fields, writer: &IndexWriter, documents: Vec<Document>) -> tantivy::Result<()> {

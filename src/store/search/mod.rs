@@ -80,19 +80,15 @@ impl EffectiveCaps {
 /// How far the index follows Postgres.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
-    applied: i64,
+    applied_txid: i64,
     caught_up: Option<Instant>,
 }
 
 /// The search index of this process. Cheap to clone.
 #[derive(Clone)]
 pub struct SearchIndex {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    folder: IndexFolder,
-    current: RwLock<Arc<DiskIndex>>,
+    folder: Arc<IndexFolder>,
+    current: Arc<RwLock<Arc<DiskIndex>>>,
     progress: watch::Sender<Progress>,
 }
 
@@ -101,9 +97,11 @@ impl SearchIndex {
     /// Blocking: verifies the checksums of all files.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (folder, index) = IndexFolder::open(folder)?;
-        let current = RwLock::new(Arc::new(index));
-        let progress = watch::channel(Progress::default()).0;
-        Ok(SearchIndex { shared: Arc::new(Shared { folder, current, progress }) })
+        Ok(SearchIndex {
+            folder: Arc::new(folder),
+            current: Arc::new(RwLock::new(Arc::new(index))),
+            progress: watch::Sender::default(),
+        })
     }
 
     /// Finds the records of an organization whose text contains the trimmed query, ignoring case.
@@ -132,16 +130,16 @@ impl SearchIndex {
 
     /// The index in use.
     pub fn current(&self) -> Arc<DiskIndex> {
-        self.shared.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Creates an empty index, which replaces the one in use by [`SearchIndex::swap`].
     pub async fn create_next(&self) -> Result<Arc<DiskIndex>, Error> {
-        let (shared, current) = (self.shared.clone(), self.current());
+        let (folder, current) = (Arc::clone(&self.folder), self.current());
         run_blocking(move || {
             // Failed attempts may have left others.
-            shared.folder.remove_all_but(&current)?;
-            Ok(Arc::new(shared.folder.create_next()?))
+            folder.remove_all_but(&current)?;
+            Ok(Arc::new(folder.create_next()?))
         })
         .await
     }
@@ -149,32 +147,32 @@ impl SearchIndex {
     /// Switches to another index and removes the previous one. Running searches finish on that.
     pub async fn swap(&self, next: Arc<DiskIndex>) -> Result<(), Error> {
         let previous = {
-            let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *current, next.clone())
         };
         failpoint::reached("index-swapped");
-        let shared = self.shared.clone();
+        let folder = Arc::clone(&self.folder);
         run_blocking(move || {
             previous.close()?;
-            shared.folder.remove_all_but(&next)
+            folder.remove_all_but(&next)
         })
         .await
     }
 
     /// All transactions with a lower id are applied; 0 until the index is complete.
     pub fn applied_txid(&self) -> i64 {
-        self.shared.progress.borrow().applied
+        self.progress.borrow().applied_txid
     }
 
     /// Waits until a transaction and all before it are searchable.
     pub async fn wait_applied(&self, txid: i64) {
         // Cannot fail, because the sender is in self.
-        let _ = self.shared.progress.subscribe().wait_for(|progress| progress.applied > txid).await;
+        let _ = self.progress.subscribe().wait_for(|progress| progress.applied_txid > txid).await;
     }
 
     /// The time since the index had everything that was committed; None while it is first built.
     pub fn lag(&self) -> Option<Duration> {
-        self.shared.progress.borrow().caught_up.map(|at| at.elapsed())
+        self.progress.borrow().caught_up.map(|at| at.elapsed())
     }
 
     /// The number of searchable records of all organizations.
@@ -189,8 +187,8 @@ impl SearchIndex {
 
     /// Records that all transactions below an id are applied, and whether nothing is pending.
     pub fn record_progress(&self, txid: i64, caught_up: bool) {
-        self.shared.progress.send_modify(|progress| {
-            progress.applied = progress.applied.max(txid);
+        self.progress.send_modify(|progress| {
+            progress.applied_txid = progress.applied_txid.max(txid);
             if caught_up {
                 progress.caught_up = Some(Instant::now());
             }
@@ -199,6 +197,6 @@ impl SearchIndex {
 
     /// Records that the index in use cannot follow Postgres and is rebuilt.
     pub fn reset_progress(&self) {
-        self.shared.progress.send_replace(Progress::default());
+        self.progress.send_replace(Progress::default());
     }
 }
