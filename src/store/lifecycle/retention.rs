@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::purge::{delete_rows, execute, fetch_all};
-use crate::model::counters::Counters;
+use crate::model::counters::{Counters, ProfileCounters};
 use crate::store::clickhouse::cluster;
 use crate::store::{Error, Write};
 
@@ -151,7 +151,7 @@ const SNAPSHOT_TABLES: [SnapshotTable; 2] = [
     SnapshotTable {
         table: "account_snapshots",
         key: "org_id, subject_id",
-        counters: &["follower_count", "following_count", "profile_post_count"],
+        counters: &ProfileCounters::NAMES,
     },
 ];
 
