@@ -21,18 +21,18 @@ pub use state::SchemaState;
 
 /// How many migrations were applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedCounts {
     pub postgres: usize,
     pub clickhouse: usize,
 }
 
 /// Migrates both stores, and creates their databases where they are missing.
-pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result<Applied, Error> {
+pub async fn run(postgres: &PostgresArgs, clickhouse: &ClickhouseArgs) -> Result<AppliedCounts, Error> {
     let url = postgres.database_url.reveal();
     postgres::create_database(url).await?;
     let mut connection = PgConnection::connect(url).await?;
     postgres::lock(&mut connection).await?;
-    let applied = Applied {
+    let applied = AppliedCounts {
         postgres: postgres::migrate(&mut connection, &postgres::MIGRATIONS).await?,
         clickhouse: clickhouse::migrate(clickhouse).await?,
     };
