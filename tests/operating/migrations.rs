@@ -210,7 +210,8 @@ async fn process_started_without_postgres_waits_for_its_schema() {
     let waits = |process: &Process| process.log().contains("waiting for the schema of this version");
     wait_until("both processes wait for the schema", async || (waits(&api) && waits(&track)).then_some(()))
         .await;
-    let is_relay_running = async || outbox::RelayLock::is_held(&mut pg.acquire().await.unwrap()).await.unwrap();
+    let is_relay_running =
+        async || outbox::RelayLock::is_held(&mut pg.acquire().await.unwrap()).await.unwrap();
     assert!(!is_relay_running().await, "the tracker runs on an older schema");
 
     let (status, log) = run(&databases, &["migrate"]);

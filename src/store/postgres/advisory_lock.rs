@@ -41,8 +41,8 @@ impl<N: LockName> AdvisoryLock<N> {
         let is_held = sqlx::query_scalar(
             "select exists (
                  select from pg_locks l join pg_database d on d.oid = l.database
-                 where d.datname = current_database() and l.locktype = 'advisory' and l.granted and l.objsubid = 1
-                     and l.objid::bigint = hashtext($1)::bigint & 4294967295
+                 where d.datname = current_database() and l.locktype = 'advisory' and l.granted
+                     and l.objsubid = 1 and l.objid::bigint = hashtext($1)::bigint & 4294967295
              )",
         )
         .bind(N::NAME)
