@@ -102,11 +102,3 @@ pub(in crate::store) async fn record_delivery(
     .await?;
     Ok(())
 }
-
-/// Invalidates all cached responses, because ClickHouse's data was replaced.
-pub(in crate::store) async fn increment_clickhouse_generation(
-    transaction: &mut PgConnection,
-) -> Result<(), Error> {
-    sqlx::query("update clickhouse_generation set generation = generation + 1").execute(transaction).await?;
-    Ok(())
-}

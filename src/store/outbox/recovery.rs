@@ -8,7 +8,6 @@ use sqlx::{PgExecutor, PgPool};
 
 use crate::store::Error;
 use crate::store::clickhouse::history_writer::RecordedDelivery;
-use crate::store::outbox::data_version;
 use crate::store::postgres::Transaction;
 
 const BATCH_ROWS: i64 = 20_000;
@@ -84,7 +83,10 @@ pub async fn resume(pg: &PgPool, recorded: RecordedDelivery) -> Result<Recovery,
         .execute(&mut *transaction)
         .await?;
     if last_applied_delivery(&mut *transaction).await? != recorded.number {
-        data_version::increment_clickhouse_generation(&mut transaction).await?;
+        // ClickHouse's data was replaced: no cached response is current.
+        sqlx::query("update clickhouse_generation set generation = generation + 1")
+            .execute(&mut *transaction)
+            .await?;
     }
     transaction.commit().await?;
     let reopened = reopen_rows(pg, recorded).await?;

@@ -18,22 +18,19 @@ pub async fn wait_for_all(pg: &PgPool, organization: Uuid) -> Result<(), Error> 
 
 /// Waits until all committed changes of an organization are in ClickHouse.
 pub async fn wait_for_history(pg: &PgPool, organization: Uuid) -> Result<(), Error> {
-    let position: Option<i64> = sqlx::query_scalar(
-        "select max(position) from outbox where organization_id = $1 and applied_at is null",
+    let position = sqlx::query_scalar(
+        "select coalesce(max(position), 0) from outbox where organization_id = $1 and applied_at is null",
     )
     .bind(organization)
     .fetch_one(pg)
     .await?;
-    match position {
-        Some(position) => wait_for_position(pg, organization, position).await,
-        None => Ok(()),
-    }
+    wait_for_position(pg, organization, position).await
 }
 
 /// Waits until the relay has applied an organization's outbox rows up to a position.
 pub async fn wait_for_position(pg: &PgPool, organization: Uuid, position: i64) -> Result<(), Error> {
-    loop {
-        let pending: bool = sqlx::query_scalar(
+    let is_pending = || {
+        sqlx::query_scalar(
             "select exists (
                 select from outbox where organization_id = $1 and applied_at is null and position <= $2
              )",
@@ -41,12 +38,11 @@ pub async fn wait_for_position(pg: &PgPool, organization: Uuid, position: i64) -
         .bind(organization)
         .bind(position)
         .fetch_one(pg)
-        .await?;
-        if !pending {
-            return Ok(());
-        }
+    };
+    while is_pending().await? {
         tokio::time::sleep(POLL_INTERVAL).await;
     }
+    Ok(())
 }
 
 /// Waits until all live search indexes contain an organization's latest change.
@@ -57,8 +53,8 @@ pub async fn wait_for_search(pg: &PgPool, organization: Uuid) -> Result<(), Erro
             .fetch_one(pg)
             .await?;
     let Some(latest) = latest else { return Ok(()) };
-    loop {
-        let behind: bool = sqlx::query_scalar(
+    let is_behind = || {
+        sqlx::query_scalar(
             "select exists (
                 select from search_followers where horizon <= $1 and seen_at > now() - $2::interval
              )",
@@ -66,10 +62,9 @@ pub async fn wait_for_search(pg: &PgPool, organization: Uuid) -> Result<(), Erro
         .bind(latest)
         .bind(FOLLOWER_TIMEOUT)
         .fetch_one(pg)
-        .await?;
-        if !behind {
-            return Ok(());
-        }
+    };
+    while is_behind().await? {
         tokio::time::sleep(POLL_INTERVAL).await;
     }
+    Ok(())
 }
