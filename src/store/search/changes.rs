@@ -159,6 +159,24 @@ fn parse(entity: &str) -> Option<Entity> {
     ENTITIES.into_iter().find(|known| known.as_str() == entity)
 }
 
+/// The statement for the ids, organizations and texts of an entity's records that match a condition.
+macro_rules! select_documents {
+    ($entity:expr, $condition:literal) => {
+        match $entity {
+            Entity::Account => {
+                concat!("select id, organization_id, username from accounts where ", $condition)
+            }
+            Entity::Creator => {
+                concat!("select id, organization_id, name_key from creators where ", $condition)
+            }
+            Entity::Video => concat!(
+                "select id, organization_id, description_key from videos where description_key <> '' and ",
+                $condition
+            ),
+        }
+    };
+}
+
 /// Reads the documents of records in their current state; deleted ones, and those without text, are absent.
 pub async fn read_documents(pg: &PgPool, records: &[(Entity, Uuid)]) -> Result<Vec<Document>, Error> {
     let mut found = Vec::new();
@@ -167,13 +185,7 @@ pub async fn read_documents(pg: &PgPool, records: &[(Entity, Uuid)]) -> Result<V
         if ids.is_empty() {
             continue;
         }
-        let statement = match entity {
-            Entity::Account => "select id, organization_id, username from accounts where id = any($1)",
-            Entity::Creator => "select id, organization_id, name_key from creators where id = any($1)",
-            Entity::Video => {
-                "select id, organization_id, description_key from videos where id = any($1) and description_key <> ''"
-            }
-        };
+        let statement = select_documents!(entity, "id = any($1)");
         found.extend(documents(entity, sqlx::query_as(statement).bind(ids).fetch_all(pg).await?));
     }
     Ok(found)
@@ -181,18 +193,7 @@ pub async fn read_documents(pg: &PgPool, records: &[(Entity, Uuid)]) -> Result<V
 
 /// Reads the next documents of an entity in the order of their ids; none at the end.
 pub async fn read_page(pg: &PgPool, entity: Entity, after: Uuid) -> Result<Vec<Document>, Error> {
-    let statement = match entity {
-        Entity::Account => {
-            "select id, organization_id, username from accounts where id > $1 order by id limit $2"
-        }
-        Entity::Creator => {
-            "select id, organization_id, name_key from creators where id > $1 order by id limit $2"
-        }
-        Entity::Video => {
-            "select id, organization_id, description_key from videos
-             where id > $1 and description_key <> '' order by id limit $2"
-        }
-    };
+    let statement = select_documents!(entity, "id > $1 order by id limit $2");
     Ok(documents(entity, sqlx::query_as(statement).bind(after).bind(PAGE_ROWS).fetch_all(pg).await?))
 }
 
