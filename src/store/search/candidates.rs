@@ -16,24 +16,13 @@ const MAX_TERMS_PER_QUERY: usize = 12;
 
 /// Searches an organization's documents of one kind in one commit of the index.
 pub(super) struct Searcher {
-    searcher: tantivy::Searcher,
-    fields: Fields,
-    scope: Term,
-    query: String,
+    pub(super) searcher: tantivy::Searcher,
+    pub(super) fields: Fields,
+    pub(super) scope: Term,
+    pub(super) query: String,
 }
 
 impl Searcher {
-    pub(super) fn new(
-        searcher: tantivy::Searcher,
-        fields: Fields,
-        organization: Uuid,
-        entity: Entity,
-        query: &str,
-    ) -> Self {
-        let scope = fields.scope_term(entity, organization);
-        Searcher { searcher, fields, scope, query: query.to_owned() }
-    }
-
     /// The limits for the number of documents; None if there are none.
     pub(super) fn limits(&self) -> Result<Option<Limits>, Error> {
         let records = self.searcher.doc_freq(&self.scope)?;

@@ -99,7 +99,12 @@ impl DiskIndex {
 
     /// Searches an organization's documents of one kind at the last commit.
     pub(super) fn searcher(&self, organization: Uuid, entity: Entity, query: &str) -> Searcher {
-        Searcher::new(self.reader.searcher(), self.fields, organization, entity, query)
+        Searcher {
+            searcher: self.reader.searcher(),
+            fields: self.fields,
+            scope: self.fields.scope_term(entity, organization),
+            query: query.to_owned(),
+        }
     }
 
     /// Closes the writer and waits for merges in the background. Blocking.
