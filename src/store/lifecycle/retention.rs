@@ -188,48 +188,44 @@ impl SnapshotTable {
         )
     }
 
-    /// The `observed_at` of a rewritten snapshot: a microsecond later on the same day, so that it replaces the original in any
-    /// insertion order.
-    fn next_observed_at(day: &str, at: &str) -> String {
-        format!("least(addMicroseconds({at}, 1), subtractMicroseconds(toDateTime64({day} + 1, 6, 'UTC'), 1))")
-    }
-
     /// The statement that completes the last day with the latest value of each counter.
     fn complete_last_day_statement(&self, scope: &str) -> String {
-        let SnapshotTable { table, key, counters } = self;
-        let names = counters.join(", ");
-        let latest: Vec<_> =
-            counters.iter().map(|counter| format!("argMax({counter}, date) AS latest_{counter}")).collect();
-        format!(
-            "INSERT INTO {table} ({key}, date, observed_at, {names})
-             SELECT {key}, max(date), {}, {}
-             FROM {table} FINAL WHERE {scope}
-             GROUP BY {key}
-             HAVING {}",
-            Self::next_observed_at("max(date)", "argMax(observed_at, date)"),
-            latest.join(", "),
-            self.last_day_lacks_counter()
-        )
+        let latest = |counter: &&str| format!("argMax({counter}, date) AS latest_{counter}");
+        let day = ["max(date)", "argMax(observed_at, date)"];
+        self.rewrite_statement(scope, day, latest, &self.last_day_lacks_counter())
     }
 
-    /// The statement that clears the counters of the first day, if the last day is complete: a merge of
-    /// records may have added a later last day meanwhile. Gains of the first day itself are before the
-    /// cutoff.
+    /// The statement that clears the counters of the first day, if the last day is complete: a merge of records
+    /// may have added a later last day meanwhile. Gains of the first day itself are before the cutoff.
     fn clear_first_day_statement(&self, scope: &str) -> String {
+        // On a cluster every column of a shard's result needs its own name.
+        let null = |counter: &&str| format!("NULL AS no_{counter}");
+        let day = ["min(date)", "argMin(observed_at, date)"];
+        let (has_counter, is_incomplete) = (self.first_day_has_counter(), self.last_day_lacks_counter());
+        let condition = format!("count() > 1 AND {has_counter} AND NOT ({is_incomplete})");
+        self.rewrite_statement(scope, day, null, &condition)
+    }
+
+    /// The statement that rewrites a day's snapshots with other counters. `observed_at` is a microsecond later on
+    /// the same day, so that a new row replaces the original in any insertion order.
+    fn rewrite_statement(
+        &self,
+        scope: &str,
+        [date, observed_at]: [&str; 2],
+        value: impl Fn(&&str) -> String,
+        condition: &str,
+    ) -> String {
         let SnapshotTable { table, key, counters } = self;
         let names = counters.join(", ");
-        // On a cluster every column of a shard's result needs its own name.
-        let nulls: Vec<_> = counters.iter().map(|counter| format!("NULL AS no_{counter}")).collect();
+        let values = counters.iter().map(value).collect::<Vec<_>>().join(", ");
         format!(
             "INSERT INTO {table} ({key}, date, observed_at, {names})
-             SELECT {key}, min(date), {}, {}
+             SELECT {key}, {date}, least(
+                 addMicroseconds({observed_at}, 1), subtractMicroseconds(toDateTime64({date} + 1, 6, 'UTC'), 1)
+             ), {values}
              FROM {table} FINAL WHERE {scope}
              GROUP BY {key}
-             HAVING count() > 1 AND {} AND NOT ({})",
-            Self::next_observed_at("min(date)", "argMin(observed_at, date)"),
-            nulls.join(", "),
-            self.first_day_has_counter(),
-            self.last_day_lacks_counter()
+             HAVING {condition}"
         )
     }
 
