@@ -30,7 +30,7 @@ const TABLES: [&str; 13] = [
 
 /// The number of deleted rows of each table at its last vacuum. For the outbox, whose rows are rewritten, it includes updates.
 #[derive(Debug, Default)]
-pub struct VacuumTracker(HashMap<String, i64>);
+pub struct VacuumTracker(HashMap<&'static str, i64>);
 
 impl VacuumTracker {
     /// Vacuums tables with rows deleted since the last vacuum, at first all with any deleted rows. Returns their number, or the
@@ -49,7 +49,7 @@ impl VacuumTracker {
             }
             // Postgres skips a locked table, or one without permission, without an error.
             if fetch_counts(pg).await?.get(table).is_some_and(|(_, now)| *now > vacuums) {
-                self.0.insert(table.to_owned(), rows);
+                self.0.insert(table, rows);
                 vacuumed += 1;
             }
         }
