@@ -57,6 +57,7 @@ impl VacuumTracker {
     }
 }
 
+/// Vacuums a table, unless it is locked.
 pub async fn vacuum_table(pg: &PgPool, table: &'static str) -> Result<(), Error> {
     let statement = format!("vacuum (skip_locked, truncate false, index_cleanup on) {table}");
     with_timeout(TABLE_TIMEOUT, sqlx::query(AssertSqlSafe(statement)).execute(pg)).await?;

@@ -9,7 +9,6 @@ use super::fields::{Fields, ID_COLUMNS};
 use super::grams;
 use super::strategy::{Candidates, Limits, Tier};
 use crate::store::Error;
-use crate::store::write::Entity;
 
 /// The rarest terms of a long query find nearly as few candidates as all of them.
 const MAX_TERMS_PER_QUERY: usize = 12;
