@@ -3,11 +3,9 @@
 use clickhouse::Client;
 use clickhouse::error::Error;
 
-use super::report::{Report, Status, format_bytes};
-use super::timeout::{TIMEOUT, with_timeout};
+use super::report::{Report, Status, TIMEOUT, format_bytes, with_timeout};
 use crate::config::ClickhouseArgs;
-use crate::store::clickhouse::client;
-use crate::store::clickhouse::diagnosis;
+use crate::store::clickhouse::{client, diagnosis};
 use crate::store::clickhouse_error_code;
 use crate::store::migrate::{self, SchemaState};
 
@@ -25,21 +23,12 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
     let client = client::connect(args);
     let server = client.clone().with_database("default");
     match with_timeout(diagnosis::version(&server)).await {
-        Some(Ok((version, now))) => {
+        Ok((version, now)) => {
             check_version(report, &address, &version);
             report.compare_clock("clickhouse-clock", "ClickHouse", now);
         }
-        Some(Err(error)) => {
-            let (state, action) = error_finding(&address, args, &error);
-            report.fail("clickhouse", state, action);
-            return None;
-        }
-        None => {
-            report.fail(
-                "clickhouse",
-                format!("ClickHouse at {address} does not respond within {} s", TIMEOUT.as_secs()),
-                "check that it runs and that this machine reaches it",
-            );
+        Err(error) => {
+            report_error(report, "clickhouse", &address, args, error);
             return None;
         }
     }
@@ -49,7 +38,7 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
         return None;
     }
     check_privileges(report, args, &client).await;
-    if let Some(Ok(parts)) = with_timeout(diagnosis::max_parts_per_partition(&client)).await {
+    if let Ok(parts) = with_timeout(diagnosis::max_parts_per_partition(&client)).await {
         let (check, state) = ("clickhouse-parts", format!("at most {parts} parts in a partition"));
         if parts > MAX_PARTS {
             report.warn(check, format!("{state}, merges are too slow"), "add processors or a faster disk");
@@ -76,43 +65,40 @@ fn check_version(report: &mut Report, address: &str, version: &str) {
 /// Returns whether the schema is usable.
 async fn check_schema(report: &mut Report, args: &ClickhouseArgs, address: &str, client: &Client) -> bool {
     let check = "clickhouse-schema";
-    match with_timeout(migrate::fetch_clickhouse_state(client)).await {
-        Some(Ok(schema)) => {
-            if let Err(error) = schema.check_usable("clickhouse") {
-                report.add(Status::Fail, check, error.to_string());
-                return false;
-            }
-            report.ok(
-                check,
-                match schema {
-                    SchemaState::Newer => "ClickHouse was migrated by a newer, compatible version",
-                    _ => "ClickHouse has all tables of this version",
-                },
-            );
-            return true;
+    let schema = match with_timeout(migrate::fetch_clickhouse_state(client)).await {
+        Ok(schema) => schema,
+        Err(error) => {
+            report_error(report, check, address, args, error);
+            return false;
         }
-        Some(Err(error)) => {
-            let (state, action) = error_finding(address, args, &error);
-            report.fail(check, state, action);
-        }
-        None => report.fail(check, format!("ClickHouse at {address} stopped responding"), "read its log"),
+    };
+    if let Err(error) = schema.check_usable("clickhouse") {
+        report.add(Status::Fail, check, error.to_string());
+        return false;
     }
-    false
+    report.ok(
+        check,
+        match schema {
+            SchemaState::Newer => "ClickHouse was migrated by a newer, compatible version",
+            _ => "ClickHouse has all tables of this version",
+        },
+    );
+    true
 }
 
 async fn check_disks(report: &mut Report, server: &Client) {
     match with_timeout(diagnosis::disks(server)).await {
-        Some(Ok(disks)) => {
+        Ok(disks) => {
             for (name, free, total) in disks {
                 check_disk(report, &name, free, total);
             }
         }
-        Some(Err(error)) => report.warn(
+        Err(Some(error)) => report.warn(
             "clickhouse-disk",
             format!("free space is unknown ({error})"),
             "grant the user select on system.disks",
         ),
-        None => {}
+        Err(None) => {}
     }
 }
 
@@ -132,12 +118,11 @@ async fn check_privileges(report: &mut Report, args: &ClickhouseArgs, client: &C
     let (check, user) = ("clickhouse-rights", &args.clickhouse_user);
     let mut denied = Vec::new();
     for table in diagnosis::WRITTEN_TABLES {
-        if !matches!(with_timeout(diagnosis::check_insert_privilege(client, table)).await, Some(Ok(()))) {
+        if with_timeout(diagnosis::check_insert_privilege(client, table)).await.is_err() {
             denied.push(table);
         }
     }
-    let sees_processes =
-        matches!(with_timeout(diagnosis::check_processes_privilege(client)).await, Some(Ok(())));
+    let sees_processes = with_timeout(diagnosis::check_processes_privilege(client)).await.is_ok();
     if denied.is_empty() && sees_processes {
         report.ok(check, format!("the user {user} may read and write all tables"));
     }
@@ -168,10 +153,16 @@ fn address(url: &str) -> String {
     }
 }
 
-/// Returns why ClickHouse failed and what to do.
-fn error_finding(address: &str, args: &ClickhouseArgs, error: &Error) -> (String, String) {
+/// Reports why ClickHouse failed and what to do; no error is a timeout.
+fn report_error(
+    report: &mut Report,
+    check: &'static str,
+    address: &str,
+    args: &ClickhouseArgs,
+    error: Option<Error>,
+) {
     let ClickhouseArgs { clickhouse_user: user, clickhouse_database: database, .. } = args;
-    match (clickhouse_error_code(error), error) {
+    let (state, action) = match (error.as_ref().and_then(clickhouse_error_code), error) {
         (Some(516 | 192 | 193 | 194), _) => (
             format!("ClickHouse at {address} rejects the user {user}"),
             "correct TIDEMARK_CLICKHOUSE_USER and TIDEMARK_CLICKHOUSE_PASSWORD".to_owned(),
@@ -184,15 +175,20 @@ fn error_finding(address: &str, args: &ClickhouseArgs, error: &Error) -> (String
             format!("the user {user} lacks privileges"),
             format!("grant it select, insert and alter delete on {database}.*"),
         ),
-        (_, Error::BadResponse(text)) => {
+        (_, Some(Error::BadResponse(text))) => {
             let reason = args.clickhouse_password.scrub(text.lines().next().unwrap_or_default());
             (format!("ClickHouse at {address} rejects statements ({reason})"), "read its log".to_owned())
         }
-        _ => (
+        (_, Some(_)) => (
             format!("ClickHouse at {address} cannot be reached"),
             "start it or correct TIDEMARK_CLICKHOUSE_URL".to_owned(),
         ),
-    }
+        (_, None) => (
+            format!("ClickHouse at {address} does not respond within {} s", TIMEOUT.as_secs()),
+            "check that it runs and that this machine reaches it".to_owned(),
+        ),
+    };
+    report.fail(check, state, action);
 }
 
 #[cfg(test)]

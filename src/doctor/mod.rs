@@ -8,7 +8,6 @@ mod report;
 mod search;
 mod sources;
 mod telemetry;
-mod timeout;
 
 use std::collections::BTreeSet;
 

@@ -5,8 +5,7 @@ use std::str::FromStr;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use super::report::{Report, Status};
-use super::timeout::{TIMEOUT, with_timeout};
+use super::report::{Report, Status, TIMEOUT, with_timeout};
 use crate::config::PostgresArgs;
 use crate::store::migrate::{self, SchemaState};
 use crate::store::postgres::diagnosis::{self, OpenTransaction, PostgresServer};
@@ -28,36 +27,26 @@ pub(super) async fn check(report: &mut Report, args: &PostgresArgs) -> Option<Pg
     };
     let address = format!("{}:{}", options.get_host(), options.get_port());
     let mut connection = match with_timeout(PgConnection::connect_with(&options)).await {
-        Some(Ok(connection)) => connection,
-        Some(Err(error)) => {
-            let (state, action) = connect_error(&address, &options, &error);
+        Ok(connection) => connection,
+        Err(error) => {
+            let (state, action) = describe_connect_error(&address, &options, error);
             report.fail("postgres", state, action);
-            return None;
-        }
-        None => {
-            report.fail(
-                "postgres",
-                format!("Postgres at {address} does not respond within {} s", TIMEOUT.as_secs()),
-                "check that it runs and that this machine reaches it",
-            );
             return None;
         }
     };
     let is_usable = with_timeout(check_database(report, args, &address, &mut connection)).await;
     drop(connection.close().await);
-    match is_usable {
-        Some(Ok(true)) => {}
-        Some(Ok(false)) => return None,
-        Some(Err(error)) => {
-            report.fail("postgres", format!("Postgres at {address} fails ({error})"), "read its log");
-            return None;
+    let state = match is_usable {
+        Ok(true) => {
+            let pool = PgPoolOptions::new().max_connections(2).acquire_timeout(TIMEOUT);
+            return Some(pool.connect_lazy_with(options));
         }
-        None => {
-            report.fail("postgres", format!("Postgres at {address} stopped responding"), "read its log");
-            return None;
-        }
-    }
-    Some(PgPoolOptions::new().max_connections(2).acquire_timeout(TIMEOUT).connect_lazy_with(options))
+        Ok(false) => return None,
+        Err(Some(error)) => format!("Postgres at {address} fails ({error})"),
+        Err(None) => format!("Postgres at {address} stopped responding"),
+    };
+    report.fail("postgres", state, "read its log");
+    None
 }
 
 /// Runs the checks that need a connection. Returns whether the schema is usable.
@@ -201,8 +190,16 @@ fn check_transactions(report: &mut Report, server: &PostgresServer, open: Option
     }
 }
 
-/// Returns why connecting failed and what to do, without the secrets of the URL.
-fn connect_error(address: &str, options: &PgConnectOptions, error: &sqlx::Error) -> (String, &'static str) {
+/// Returns why connecting failed and what to do, without secrets of the URL; no error is a timeout.
+fn describe_connect_error(
+    address: &str,
+    options: &PgConnectOptions,
+    error: Option<sqlx::Error>,
+) -> (String, &'static str) {
+    let Some(error) = error else {
+        let state = format!("Postgres at {address} does not respond within {} s", TIMEOUT.as_secs());
+        return (state, "check that it runs and that this machine reaches it");
+    };
     let code = error.as_database_error().and_then(|error| error.code());
     let user = options.get_username();
     match code.as_deref() {

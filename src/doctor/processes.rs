@@ -4,8 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use clickhouse::Client;
 use sqlx::PgPool;
 
-use super::report::{Report, Status};
-use super::timeout::with_timeout;
+use super::report::{Report, Status, with_timeout};
 use crate::store::clickhouse::history_writer;
 use crate::store::search::changes;
 use crate::store::tracking::source_pauses::{self, PauseCause};
@@ -37,9 +36,9 @@ async fn add_findings(
     findings: impl Future<Output = Result<Report, Error>>,
 ) {
     match with_timeout(findings).await {
-        Some(Ok(findings)) => report.0.extend(findings.0),
-        Some(Err(error)) => report.fail(check, format!("cannot be checked ({error})"), "check both stores"),
-        None => report.fail(check, "cannot be checked, a store does not respond", "check both stores"),
+        Ok(findings) => report.0.extend(findings.0),
+        Err(Some(error)) => report.fail(check, format!("cannot be checked ({error})"), "check both stores"),
+        Err(None) => report.fail(check, "cannot be checked, a store does not respond", "check both stores"),
     }
 }
 

@@ -1,8 +1,12 @@
-//! The findings of `tidemark doctor`.
+//! The findings of `tidemark doctor`, and the timeout of its checks.
+
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
+/// How long a check waits for a store or a collector.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// The processes compare timestamps of different clocks.
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::seconds(2);
 
@@ -56,6 +60,14 @@ impl Report {
         } else {
             self.warn(check, state, "synchronize both by NTP");
         }
+    }
+}
+
+/// Awaits a response; `Err(None)` is a timeout.
+pub(super) async fn with_timeout<T, E>(response: impl Future<Output = Result<T, E>>) -> Result<T, Option<E>> {
+    match tokio::time::timeout(TIMEOUT, response).await {
+        Ok(response) => response.map_err(Some),
+        Err(_) => Err(None),
     }
 }
 

@@ -7,8 +7,7 @@ use std::path::Path;
 use nix::sys::statvfs::statvfs;
 use sqlx::PgPool;
 
-use super::report::{Report, format_bytes};
-use super::timeout::with_timeout;
+use super::report::{Report, format_bytes, with_timeout};
 use crate::store::search::{self, changes};
 
 /// A rebuild needs space next to the index in use.
@@ -50,24 +49,17 @@ pub(super) async fn check(report: &mut Report, folder: &Path, pg: Option<&PgPool
 async fn check_position(report: &mut Report, pg: &PgPool, position: &changes::IndexPosition) {
     let check = "search-index";
     match with_timeout(changes::can_resume(pg, position)).await {
-        Some(Ok(true)) => report.ok(check, "the index is of this version and database"),
-        Some(Ok(false)) => report.warn(
+        Ok(true) => report.ok(check, "the index is of this version and database"),
+        Ok(false) => report.warn(
             check,
             "the index is of another database or too old",
             "`tidemark serve` rebuilds it when it starts",
         ),
-        Some(Err(error)) => {
-            report.warn(
-                check,
-                format!("the index cannot be compared with Postgres ({error})"),
-                "check Postgres",
-            );
+        Err(error) => {
+            let reason = error.map_or_else(|| "no response".to_owned(), |error| error.to_string());
+            let state = format!("the index cannot be compared with Postgres ({reason})");
+            report.warn(check, state, "check Postgres");
         }
-        None => report.warn(
-            check,
-            "the index cannot be compared with Postgres, which does not respond",
-            "check Postgres",
-        ),
     }
 }
 

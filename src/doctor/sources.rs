@@ -3,8 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
-use super::report::{Report, Status};
-use super::timeout::with_timeout;
+use super::report::{Report, Status, with_timeout};
 use crate::model::platform::Platform;
 use crate::platforms::source::{AccountKey, Depth, SourceError};
 use crate::platforms::{RequestBudget, SourceArgs, Sources};
@@ -23,7 +22,7 @@ pub(super) async fn check(
         Err(error) => return report.add(Status::Fail, "sources", error.to_string()),
     };
     let target_counts = match pg {
-        Some(pg) => with_timeout(queues::count_targets(pg)).await.and_then(Result::ok).unwrap_or_default(),
+        Some(pg) => with_timeout(queues::count_targets(pg)).await.unwrap_or_default(),
         None => Vec::new(),
     };
     for platform in Platform::ALL {

@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpStream;
 
-use super::report::{Report, Status};
-use super::timeout::with_timeout;
+use super::report::{Report, Status, with_timeout};
 use crate::telemetry;
 
 const CHECK: &str = "telemetry";
@@ -28,13 +27,13 @@ pub(super) async fn check(report: &mut Report, metrics_listen: Option<SocketAddr
     for (host, port) in collectors {
         let collector = format!("the collector at {host}:{port}");
         match with_timeout(TcpStream::connect((host.as_str(), port))).await {
-            Some(Ok(_)) => report.ok(CHECK, format!("{collector} accepts connections")),
-            Some(Err(error)) => report.fail(
+            Ok(_) => report.ok(CHECK, format!("{collector} accepts connections")),
+            Err(Some(error)) => report.fail(
                 CHECK,
                 format!("{collector} cannot be reached ({error})"),
                 "start it or correct OTEL_EXPORTER_OTLP_ENDPOINT",
             ),
-            None => report.fail(
+            Err(None) => report.fail(
                 CHECK,
                 format!("{collector} does not respond"),
                 "check the network between this machine and it",
