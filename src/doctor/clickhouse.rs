@@ -10,12 +10,12 @@ use crate::store::clickhouse_error_code;
 use crate::store::migrate::{self, SchemaState};
 
 /// The oldest major version that is tested.
-const TESTED_VERSION: u32 = 26;
+const MIN_TESTED_VERSION: u32 = 26;
 /// Merges write a second copy before they remove the first.
 const LOW_DISK_SHARE: f64 = 0.2;
 const CRITICAL_DISK_SHARE: f64 = 0.05;
 /// Inserts become slow at three times as many parts per partition.
-const MAX_PARTS: u64 = 300;
+const MAX_PARTS_PER_PARTITION: u64 = 300;
 
 /// Returns a client for other checks if the schema is usable.
 pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<Client> {
@@ -40,7 +40,7 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
     check_privileges(report, args, &client).await;
     if let Ok(parts) = with_timeout(diagnosis::max_parts_per_partition(&client)).await {
         let (check, state) = ("clickhouse-parts", format!("at most {parts} parts in a partition"));
-        if parts > MAX_PARTS {
+        if parts > MAX_PARTS_PER_PARTITION {
             report.warn(check, format!("{state}, merges are too slow"), "add processors or a faster disk");
         } else {
             report.ok(check, state);
@@ -51,11 +51,11 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
 
 fn check_version(report: &mut Report, address: &str, version: &str) {
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    if major.is_some_and(|major| major < TESTED_VERSION) {
+    if major.is_some_and(|major| major < MIN_TESTED_VERSION) {
         report.warn(
             "clickhouse",
             format!("ClickHouse {version} at {address} is not tested"),
-            format!("upgrade it to {TESTED_VERSION} or newer"),
+            format!("upgrade it to {MIN_TESTED_VERSION} or newer"),
         );
     } else {
         report.ok("clickhouse", format!("ClickHouse {version} responds at {address}"));
@@ -142,7 +142,7 @@ async fn check_privileges(report: &mut Report, args: &ClickhouseArgs, client: &C
     }
 }
 
-/// Returns the host and port of a URL, without what else it contains.
+/// Returns the host and port of a URL, without its credentials and path.
 fn address(url: &str) -> String {
     match url::Url::parse(url) {
         Ok(url) => {

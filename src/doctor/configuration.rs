@@ -47,7 +47,7 @@ impl Configuration {
     pub(super) fn read(report: &mut Report, known_variables: &BTreeSet<String>) -> Self {
         let check = "configuration";
         let mut errors = BTreeSet::new();
-        // All options of a process for their errors; parts of them for what is valid nevertheless.
+        // All options of a process are parsed for their errors; then parts of them, which may be valid nevertheless.
         let _ =
             (parse::<ServeArgs>(&mut errors), parse::<TrackArgs>(&mut errors), parse::<LogArgs>(&mut errors));
         let configuration = Configuration {

@@ -12,7 +12,7 @@ use crate::store::postgres::diagnosis::{self, OpenTransaction, PostgresServer};
 
 /// The oldest `server_version_num` that works, and the oldest that is tested.
 const MIN_VERSION: i32 = 140_000;
-const TESTED_VERSION: i32 = 150_000;
+const MIN_TESTED_VERSION: i32 = 150_000;
 const LONG_TRANSACTION_SECONDS: i64 = 300;
 
 /// Returns a pool for other checks if the schema is usable.
@@ -95,14 +95,14 @@ async fn check_database(
 }
 
 fn check_version(report: &mut Report, address: &str, server: &PostgresServer) {
-    let (version, tested) = (&server.version, TESTED_VERSION / 10_000);
+    let (version, tested) = (&server.version, MIN_TESTED_VERSION / 10_000);
     match server.version_number {
         ..MIN_VERSION => report.fail(
             "postgres",
             format!("Postgres {version} at {address} is too old"),
             format!("upgrade it to {tested} or newer"),
         ),
-        MIN_VERSION..TESTED_VERSION => report.warn(
+        MIN_VERSION..MIN_TESTED_VERSION => report.warn(
             "postgres",
             format!("Postgres {version} at {address} is not tested"),
             format!("upgrade it to {tested} or newer"),

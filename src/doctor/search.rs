@@ -15,7 +15,7 @@ const MIN_FREE_BYTES: u64 = 1_000_000_000;
 
 pub(super) async fn check(report: &mut Report, folder: &Path, pg: Option<&PgPool>) {
     let (inspected, path) = (folder.to_owned(), folder.display().to_string());
-    let Ok(folder) = tokio::task::spawn_blocking(move || inspect(&inspected)).await else { return };
+    let Ok(folder) = tokio::task::spawn_blocking(move || inspect_folder(&inspected)).await else { return };
     match folder.writable {
         Ok(()) if folder.exists => report.ok("search-folder", format!("{path} is writable")),
         Ok(()) => report.ok("search-folder", format!("{path} will be created at the first start")),
@@ -63,21 +63,21 @@ async fn check_position(report: &mut Report, pg: &PgPool, position: &changes::In
     }
 }
 
-struct Folder {
+struct FolderState {
     exists: bool,
     writable: io::Result<()>,
     free_bytes: Option<u64>,
     index: Option<Result<changes::IndexPosition, String>>,
 }
 
-fn inspect(folder: &Path) -> Folder {
+fn inspect_folder(folder: &Path) -> FolderState {
     let exists = folder.is_dir();
     // A missing folder is created in its nearest existing ancestor.
     let mut ancestors = folder.ancestors().filter(|path| path.as_os_str().is_empty() || path.exists());
     let nearest = ancestors.next().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let free_bytes = statvfs(nearest).ok().map(|disk| disk.blocks_available() * disk.fragment_size());
     let index = exists.then(|| search::read_position(folder));
-    Folder { exists, writable: try_write(nearest), free_bytes, index }
+    FolderState { exists, writable: try_write(nearest), free_bytes, index }
 }
 
 fn try_write(folder: &Path) -> io::Result<()> {
