@@ -2,10 +2,36 @@
 //! it with an independent computation.
 
 mod compare;
-mod error;
 mod expected;
-mod progress;
 pub mod rebuild;
 pub mod verify;
 
-pub use error::Error;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::store;
+
+/// Why the rollup cannot be verified or rebuilt.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "commits are not in clickhouse after {0} seconds: check that `tidemark track` is running, and its log"
+    )]
+    RelayTimeout(u64),
+    #[error("{0}")]
+    Store(#[from] store::Error),
+}
+
+/// A progress bar of subjects on standard error, or a hidden one.
+fn progress_bar(is_shown: bool, subjects: usize) -> ProgressBar {
+    if !is_shown {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(subjects as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} subjects {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

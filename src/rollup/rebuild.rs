@@ -5,18 +5,17 @@
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::error::Error;
-use super::progress::progress_bar;
+use super::{Error, progress_bar};
 use crate::app::Databases;
 use crate::store::clickhouse::rollup;
 use crate::store::outbox::visibility;
-use crate::store::records::organizations;
-use crate::store::records::subjects;
+use crate::store::records::{organizations, subjects};
 use crate::store::{Write, retry_on_conflict};
 
 /// Subjects per unit of work; few, so that other changes are not delayed.
 const BATCH_SUBJECTS: usize = 50;
 
+/// The numbers of rebuilt organizations and subjects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RebuildSummary {
     pub organizations: u64,

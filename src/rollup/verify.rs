@@ -10,9 +10,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::compare::{Difference, SubjectLabel};
-use super::error::Error;
 use super::expected::ExpectedDays;
-use super::progress::progress_bar;
+use super::{Error, progress_bar};
 use crate::app::Databases;
 use crate::store::clickhouse::rollup::{self, StoredDay};
 use crate::store::outbox::visibility;
