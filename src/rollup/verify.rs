@@ -3,17 +3,19 @@
 //! Works through the subjects in batches. Differences are checked again, because data may change meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::time::Duration;
 
 use chrono::NaiveDate;
 use serde::Serialize;
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::compare::{Difference, SubjectLabel};
 use super::expected::ExpectedDays;
 use super::{Error, progress_bar};
 use crate::app::Databases;
-use crate::store::clickhouse::rollup::{self, StoredDay};
+use crate::store::clickhouse::rollup::{self, StoredDay, StoredSnapshot, SubjectReader};
 use crate::store::outbox::visibility;
 use crate::store::records::organizations;
 use crate::store::records::subjects::{self, SubjectRecord, VideoRecord};
@@ -24,7 +26,8 @@ const RELAY_TIMEOUT: Duration = Duration::from_secs(120);
 /// How often differing subjects that keep changing are compared again.
 const MAX_RECHECKS: usize = 20;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The numbers of compared rows, and their differences.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
     pub organization_id: Uuid,
     pub subjects: u64,
@@ -43,15 +46,9 @@ pub async fn verify(
     wait_for_relay(databases, organization).await?;
     let subjects = rollup::list_subjects(&databases.pg, &databases.clickhouse, organization).await?;
     let bar = progress_bar(progress, subjects.len());
-    let mut report = VerifyReport {
-        organization_id: organization,
-        subjects: 0,
-        snapshots: 0,
-        days: 0,
-        differences: Vec::new(),
-    };
+    let mut report = VerifyReport { organization_id: organization, ..VerifyReport::default() };
     for subjects in subjects.chunks(BATCH_SUBJECTS) {
-        let mut batch = Batch::compare(databases, organization, subjects.to_vec()).await?;
+        let mut batch = BatchComparison::run(databases, organization, subjects.to_vec()).await?;
         report.snapshots += batch.snapshots;
         report.days += batch.days;
         for _ in 0..MAX_RECHECKS {
@@ -62,7 +59,7 @@ pub async fn verify(
             wait_for_relay(databases, organization).await?;
             let found: BTreeSet<_> = batch.differences.iter().map(|found| found.text.clone()).collect();
             let differing: BTreeSet<_> = batch.differences.iter().map(|found| found.subject_id).collect();
-            batch = Batch::compare(databases, organization, Vec::from_iter(differing)).await?;
+            batch = BatchComparison::run(databases, organization, Vec::from_iter(differing)).await?;
             if batch.differences.iter().all(|difference| found.contains(&difference.text)) {
                 break;
             }
@@ -84,29 +81,21 @@ async fn wait_for_relay(databases: &Databases, organization: Uuid) -> Result<(),
     }
 }
 
-/// Some subjects, compared.
-struct Batch<'a> {
-    databases: &'a Databases,
-    organization: Uuid,
-    subjects: Vec<i64>,
+/// Compares some subjects, and collects the differences.
+struct BatchComparison<'a> {
+    pg: &'a PgPool,
+    reader: SubjectReader<'a>,
     labels: BTreeMap<i64, SubjectLabel>,
     snapshots: u64,
     days: u64,
     differences: Vec<Difference>,
 }
 
-impl<'a> Batch<'a> {
-    async fn compare(
-        databases: &'a Databases,
-        organization: Uuid,
-        subjects: Vec<i64>,
-    ) -> Result<Self, Error> {
-        let pg = &databases.pg;
-        let records: HashMap<i64, SubjectRecord> = subjects::fetch(pg, organization, &subjects)
-            .await?
-            .into_iter()
-            .map(|subject| (subject.subject_id, subject))
-            .collect();
+impl<'a> BatchComparison<'a> {
+    async fn run(databases: &'a Databases, organization: Uuid, subjects: Vec<i64>) -> Result<Self, Error> {
+        let Databases { pg, clickhouse, .. } = databases;
+        let records = subjects::fetch(pg, organization, &subjects).await?;
+        let records = index_by(records, |record| record.subject_id);
         let videos = subjects::fetch_videos(pg, organization, &subjects).await?;
         let ids: HashMap<u64, Uuid> = videos.iter().map(|video| (video.subject_id, video.id)).collect();
         let label = |subject: &i64| {
@@ -114,15 +103,9 @@ impl<'a> Batch<'a> {
             (*subject, SubjectLabel::new(*subject, records.get(subject), video))
         };
         let labels = subjects.iter().map(label).collect();
-        let mut batch = Batch {
-            databases,
-            organization,
-            subjects,
-            labels,
-            snapshots: 0,
-            days: 0,
-            differences: Vec::new(),
-        };
+        let reader = SubjectReader { client: clickhouse, organization, subjects };
+        let mut batch =
+            BatchComparison { pg, reader, labels, snapshots: 0, days: 0, differences: Vec::new() };
         batch.compare_records(&videos).await?;
         batch.compare_rollup(&records, &videos).await?;
         Ok(batch)
@@ -130,26 +113,18 @@ impl<'a> Batch<'a> {
 
     /// Compares ClickHouse's accounts and videos with Postgres.
     async fn compare_records(&mut self, videos: &[VideoRecord]) -> Result<(), Error> {
-        let Databases { pg, clickhouse, .. } = self.databases;
+        let SubjectReader { organization, subjects, .. } = &self.reader;
         let label = |subject: u64| self.labels.get(&subject.cast_signed());
-        let mut accounts = HashMap::new();
-        let mut rows = rollup::stream_accounts(clickhouse, self.organization, &self.subjects)?;
-        while let Some(row) = rollup::next_row(&mut rows).await? {
-            accounts.insert(row.subject_id, row);
-        }
-        for account in subjects::fetch_accounts(pg, self.organization, &self.subjects).await? {
+        let stored_accounts = index_by(self.reader.fetch_accounts().await?, |account| account.subject_id);
+        for account in subjects::fetch_accounts(self.pg, *organization, subjects).await? {
             let difference = label(account.subject_id)
-                .and_then(|label| label.compare_account(accounts.get(&account.subject_id), &account));
+                .and_then(|label| label.compare_account(stored_accounts.get(&account.subject_id), &account));
             self.differences.extend(difference);
         }
-        let mut clickhouse_videos = HashMap::new();
-        let mut rows = rollup::stream_videos(clickhouse, self.organization, &self.subjects)?;
-        while let Some(row) = rollup::next_row(&mut rows).await? {
-            clickhouse_videos.insert(row.video_id, row);
-        }
+        let stored_videos = index_by(self.reader.fetch_videos().await?, |video| video.video_id);
         for video in videos {
             let difference = label(video.subject_id)
-                .and_then(|label| label.compare_video(clickhouse_videos.get(&video.video_id), video));
+                .and_then(|label| label.compare_video(stored_videos.get(&video.video_id), video));
             self.differences.extend(difference);
         }
         Ok(())
@@ -161,12 +136,7 @@ impl<'a> Batch<'a> {
         records: &HashMap<i64, SubjectRecord>,
         videos: &[VideoRecord],
     ) -> Result<(), Error> {
-        let clickhouse = &self.databases.clickhouse;
-        let starts: HashMap<u64, NaiveDate> =
-            rollup::fetch_tracking_starts(clickhouse, self.organization, &self.subjects)
-                .await?
-                .into_iter()
-                .collect();
+        let starts = self.reader.fetch_tracking_starts().await?;
         let mut expected = starts
             .iter()
             .filter(|(subject, _)| records.contains_key(&subject.cast_signed()))
@@ -174,12 +144,10 @@ impl<'a> Batch<'a> {
             .collect();
         self.add_snapshots(&mut expected, videos).await?;
 
-        let mut stored: BTreeMap<(u64, NaiveDate), StoredDay> = BTreeMap::new();
-        let mut rows = rollup::stream_days(clickhouse, self.organization, &self.subjects)?;
-        while let Some(row) = rollup::next_row(&mut rows).await? {
-            self.days += 1;
-            stored.insert((row.subject_id, row.date), row);
-        }
+        let rows = self.reader.fetch_days().await?.into_iter();
+        let stored: BTreeMap<(u64, NaiveDate), StoredDay> =
+            rows.map(|day| ((day.subject_id, day.date), day)).collect();
+        self.days = stored.len() as u64;
         for (subject, label) in &self.labels {
             let record = records.get(subject);
             let subject = subject.cast_unsigned();
@@ -206,33 +174,37 @@ impl<'a> Batch<'a> {
         expected: &mut HashMap<u64, ExpectedDays>,
         videos: &[VideoRecord],
     ) -> Result<(), Error> {
-        let clickhouse = &self.databases.clickhouse;
-        let mut rows = rollup::stream_account_snapshots(clickhouse, self.organization, &self.subjects)?;
-        while let Some(row) = rollup::next_row(&mut rows).await? {
+        let add_profile = |snapshot: StoredSnapshot| {
             self.snapshots += 1;
-            if let Some(days) = expected.get_mut(&row.subject_id) {
-                days.add_profile(&row);
+            if let Some(days) = expected.get_mut(&snapshot.subject_id) {
+                days.add_profile(&snapshot);
             }
-        }
+        };
+        self.reader.for_each_account_snapshot(add_profile).await?;
         let videos: HashMap<(u64, u64), &VideoRecord> =
             videos.iter().map(|video| ((video.subject_id, video.video_id), video)).collect();
         let mut strays: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-        let mut rows = rollup::stream_video_snapshots(clickhouse, self.organization, &self.subjects)?;
-        while let Some(row) = rollup::next_row(&mut rows).await? {
+        let add_video = |snapshot: StoredSnapshot| {
             self.snapshots += 1;
-            let video = videos.get(&(row.subject_id, row.video_id));
+            let key = (snapshot.subject_id, snapshot.video_id);
+            let video = videos.get(&key);
             if video.is_none() {
-                *strays.entry((row.subject_id, row.video_id)).or_default() += 1;
+                *strays.entry(key).or_default() += 1;
             }
-            if let Some(days) = expected.get_mut(&row.subject_id) {
+            if let Some(days) = expected.get_mut(&snapshot.subject_id) {
                 let posted_on = video.and_then(|video| video.posted_at).map(|at| at.date_naive());
-                days.add_video(&row, posted_on);
+                days.add_video(&snapshot, posted_on);
             }
-        }
+        };
+        self.reader.for_each_video_snapshot(add_video).await?;
         for ((subject, video), snapshots) in strays {
             let label = self.labels.get(&subject.cast_signed());
             self.differences.extend(label.map(|label| label.stray_snapshots(video, snapshots)));
         }
         Ok(())
     }
+}
+
+fn index_by<K: Eq + Hash, T>(rows: Vec<T>, key: impl Fn(&T) -> K) -> HashMap<K, T> {
+    rows.into_iter().map(|row| (key(&row), row)).collect()
 }

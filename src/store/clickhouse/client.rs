@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use clickhouse::error::Error as ClickhouseError;
-use clickhouse::query::{Query, RowCursor};
+use clickhouse::query::Query;
 use clickhouse::{Client, RowOwned, RowRead, RowWrite};
 use sqlx::SqlSafeStr;
 use tracing::Instrument;
@@ -76,22 +76,23 @@ pub(in crate::store) async fn fetch_one<T: RowOwned + RowRead>(
     finish(statement, timeout, bind(query).fetch_one()).await
 }
 
-/// Runs a query whose rows are read one by one with [`next_row`]; not recorded.
-pub(in crate::store) fn stream<T: RowOwned + RowRead>(
+/// Runs a query and calls `each` with its rows, one by one; fails if the next does not arrive within the timeout. Not
+/// recorded.
+pub(in crate::store) async fn for_each<T: RowOwned + RowRead>(
     client: &Client,
     sql: &'static str,
     timeout: Duration,
     bind: impl FnOnce(Query) -> Query,
-) -> Result<RowCursor<T>, Error> {
-    Ok(bind(limited(client.query_raw(sql), timeout)).fetch()?)
-}
-
-/// The next row of a stream; fails if none arrives within the timeout.
-pub(in crate::store) async fn next_row<T: RowOwned + RowRead>(
-    rows: &mut RowCursor<T>,
-    timeout: Duration,
-) -> Result<Option<T>, Error> {
-    Ok(tokio::time::timeout(timeout, rows.next()).await.unwrap_or(Err(ClickhouseError::TimedOut))?)
+    mut each: impl FnMut(T),
+) -> Result<(), Error> {
+    let mut rows = bind(limited(client.query_raw(sql), timeout)).fetch::<T>()?;
+    loop {
+        let row = tokio::time::timeout(timeout, rows.next()).await;
+        match row.unwrap_or(Err(ClickhouseError::TimedOut))? {
+            Some(row) => each(row),
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Inserts rows, if there are any.

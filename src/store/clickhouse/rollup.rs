@@ -1,12 +1,12 @@
 //! Reads for `tidemark rebuild` and `tidemark verify`, some subjects at a time: the rollup, its snapshots and the dimensions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use clickhouse::query::RowCursor;
-use clickhouse::{Client, Row, RowOwned, RowRead};
+use clickhouse::query::Query;
+use clickhouse::{Client, Row};
 use serde::Deserialize;
 use sqlx::{AssertSqlSafe, PgPool};
 use uuid::Uuid;
@@ -64,114 +64,94 @@ pub async fn list_subjects(pg: &PgPool, client: &Client, organization: Uuid) -> 
     Ok(ids.into_iter().collect())
 }
 
-/// Streams the videos of subjects, ordered by internal id.
-pub fn stream_videos(
-    client: &Client,
-    organization: Uuid,
-    subjects: &[i64],
-) -> Result<RowCursor<VideoRecord>, Error> {
-    let sql = "
-        SELECT video_id, id, subject_id, toString(platform) AS platform, posted_at, is_tracked FROM videos FINAL
-        WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} ORDER BY video_id";
-    stream(client, sql, organization, subjects)
+/// Reads the rows of some subjects of an organization.
+pub struct SubjectReader<'a> {
+    pub client: &'a Client,
+    pub organization: Uuid,
+    pub subjects: Vec<i64>,
 }
 
-/// Streams the accounts among subjects, ordered by subject.
-pub fn stream_accounts(
-    client: &Client,
-    organization: Uuid,
-    subjects: &[i64],
-) -> Result<RowCursor<AccountRecord>, Error> {
-    let sql = "
-        SELECT subject_id, id, toString(platform) AS platform, username, creator_id, is_active FROM accounts FINAL
-        WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} ORDER BY subject_id";
-    stream(client, sql, organization, subjects)
-}
-
-/// Streams the rollup of subjects, ordered by subject and day.
-pub fn stream_days(
-    client: &Client,
-    organization: Uuid,
-    subjects: &[i64],
-) -> Result<RowCursor<StoredDay>, Error> {
-    static SELECT: LazyLock<String> = LazyLock::new(|| {
-        format!(
-            "SELECT
-                subject_id, date, toString(platform) AS platform, [{}] AS gains, [{}] AS bases, observed_at
-            FROM account_daily FINAL
-            WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}
-            ORDER BY subject_id, date",
-            ROLLUP_COUNTERS.map(gain_column).join(", "),
-            ROLLUP_COUNTERS.map(base_column).join(", ")
-        )
-    });
-    stream(client, &SELECT, organization, subjects)
-}
-
-/// Streams profile snapshots, ordered by subject and day.
-pub fn stream_account_snapshots(
-    client: &Client,
-    organization: Uuid,
-    subjects: &[i64],
-) -> Result<RowCursor<StoredSnapshot>, Error> {
-    let sql = "
-        SELECT subject_id, toUInt64(0) AS video_id, date, observed_at, [follower_count] AS counters
-        FROM account_snapshots FINAL
-        WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
-        ORDER BY subject_id, date";
-    stream(client, sql, organization, subjects)
-}
-
-/// Streams video snapshots, ordered by subject, video and day.
-pub fn stream_video_snapshots(
-    client: &Client,
-    organization: Uuid,
-    subjects: &[i64],
-) -> Result<RowCursor<StoredSnapshot>, Error> {
-    static SELECT: LazyLock<String> = LazyLock::new(|| {
-        format!(
-            "SELECT subject_id, video_id, date, observed_at, [{}] AS counters
-            FROM video_snapshots FINAL
-            WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}
-            ORDER BY subject_id, video_id, date",
-            Counters::NAMES.join(", ")
-        )
-    });
-    stream(client, &SELECT, organization, subjects)
-}
-
-/// The first day with an observation of each subject or one of its videos.
-pub async fn fetch_tracking_starts(
-    client: &Client,
-    organization: Uuid,
-    subjects: &[i64],
-) -> Result<Vec<(u64, NaiveDate)>, Error> {
-    #[derive(Row, Deserialize)]
-    struct Start {
-        subject_id: u64,
-        #[serde(with = "clickhouse::serde::chrono::date")]
-        date: NaiveDate,
+impl SubjectReader<'_> {
+    /// The videos of the subjects.
+    pub async fn fetch_videos(&self) -> Result<Vec<VideoRecord>, Error> {
+        let sql = "
+            SELECT video_id, id, subject_id, toString(platform) AS platform, posted_at, is_tracked FROM videos FINAL
+            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
+        client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await
     }
-    let sql = "
-        SELECT subject_id, min(day) AS date FROM
-        (
-            SELECT subject_id, date AS day FROM video_snapshots FINAL
-            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
-            UNION ALL
-            SELECT subject_id, date AS day FROM account_snapshots FINAL
-            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
-        )
-        GROUP BY subject_id";
-    let starts: Vec<Start> = client::fetch_all(client, sql, TIMEOUT, |query| {
-        query.param("org", organization).param("subjects", subjects)
-    })
-    .await?;
-    Ok(starts.into_iter().map(|Start { subject_id, date }| (subject_id, date)).collect())
-}
 
-/// The next row of a stream.
-pub async fn next_row<T: RowOwned + RowRead>(rows: &mut RowCursor<T>) -> Result<Option<T>, Error> {
-    client::next_row(rows, TIMEOUT).await
+    /// The accounts among the subjects.
+    pub async fn fetch_accounts(&self) -> Result<Vec<AccountRecord>, Error> {
+        let sql = "
+            SELECT subject_id, id, toString(platform) AS platform, username, creator_id, is_active FROM accounts FINAL
+            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}";
+        client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await
+    }
+
+    /// The days of the rollup.
+    pub async fn fetch_days(&self) -> Result<Vec<StoredDay>, Error> {
+        static SELECT: LazyLock<String> = LazyLock::new(|| {
+            format!(
+                "SELECT
+                    subject_id, date, toString(platform) AS platform, [{}] AS gains, [{}] AS bases, observed_at
+                FROM account_daily FINAL
+                WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}",
+                ROLLUP_COUNTERS.map(gain_column).join(", "),
+                ROLLUP_COUNTERS.map(base_column).join(", ")
+            )
+        });
+        client::fetch_all(self.client, SELECT.as_str(), TIMEOUT, |query| self.bind(query)).await
+    }
+
+    /// Calls `each` with the profile snapshots, ordered by subject and day.
+    pub async fn for_each_account_snapshot(&self, each: impl FnMut(StoredSnapshot)) -> Result<(), Error> {
+        let sql = "
+            SELECT subject_id, toUInt64(0) AS video_id, date, observed_at, [follower_count] AS counters
+            FROM account_snapshots FINAL
+            WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+            ORDER BY subject_id, date";
+        client::for_each(self.client, sql, TIMEOUT, |query| self.bind(query), each).await
+    }
+
+    /// Calls `each` with the video snapshots, ordered by subject, video and day.
+    pub async fn for_each_video_snapshot(&self, each: impl FnMut(StoredSnapshot)) -> Result<(), Error> {
+        static SELECT: LazyLock<String> = LazyLock::new(|| {
+            format!(
+                "SELECT subject_id, video_id, date, observed_at, [{}] AS counters
+                FROM video_snapshots FINAL
+                WHERE org_id = {{org:UUID}} AND subject_id IN {{subjects:Array(UInt64)}}
+                ORDER BY subject_id, video_id, date",
+                Counters::NAMES.join(", ")
+            )
+        });
+        client::for_each(self.client, &SELECT, TIMEOUT, |query| self.bind(query), each).await
+    }
+
+    /// The first day with an observation of each subject or one of its videos.
+    pub async fn fetch_tracking_starts(&self) -> Result<HashMap<u64, NaiveDate>, Error> {
+        #[derive(Row, Deserialize)]
+        struct Start {
+            subject_id: u64,
+            #[serde(with = "clickhouse::serde::chrono::date")]
+            date: NaiveDate,
+        }
+        let sql = "
+            SELECT subject_id, min(day) AS date FROM
+            (
+                SELECT subject_id, date AS day FROM video_snapshots FINAL
+                WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+                UNION ALL
+                SELECT subject_id, date AS day FROM account_snapshots FINAL
+                WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
+            )
+            GROUP BY subject_id";
+        let starts = client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await?;
+        Ok(starts.into_iter().map(|Start { subject_id, date }| (subject_id, date)).collect())
+    }
+
+    fn bind(&self, query: Query) -> Query {
+        query.param("org", self.organization).param("subjects", &self.subjects)
+    }
 }
 
 /// Raises the next delivery number above every version in an organization's rollup, including rows that no delivery wrote.
@@ -196,14 +176,4 @@ pub async fn outrank_stored_versions(pg: &PgPool, client: &Client, organization:
         .execute(pg)
         .await?;
     Ok(())
-}
-
-/// Streams the rows of a query over some subjects of an organization.
-fn stream<T: RowOwned + RowRead>(
-    client: &Client,
-    sql: &'static str,
-    organization: Uuid,
-    subjects: &[i64],
-) -> Result<RowCursor<T>, Error> {
-    client::stream(client, sql, TIMEOUT, |query| query.param("org", organization).param("subjects", subjects))
 }
