@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::expected::{COUNTERS, ExpectedDay};
+use super::expected::ExpectedDay;
 use crate::model::counters::{ROLLUP_COUNTERS, base_column, gain_column};
 use crate::store::clickhouse::rollup::StoredDay;
 use crate::store::records::subjects::{AccountRecord, SubjectRecord, VideoRecord};
@@ -104,31 +104,22 @@ impl SubjectLabel {
         stored: Option<&StoredDay>,
         expected: Option<&ExpectedDay>,
     ) -> Option<Difference> {
-        let (gains, bases) = stored.map_or(([None; COUNTERS], [0; COUNTERS]), |stored| {
-            (to_array(&stored.gains, None), to_array(&stored.bases, 0))
-        });
-        let (expected_gains, expected_bases) =
-            expected.map_or(([None; COUNTERS], [0; COUNTERS]), |expected| (expected.gains, expected.bases));
-        let mut values = counter_differences(&gains, &bases, &expected_gains, &expected_bases);
+        let mut values = counter_differences(stored, expected);
         match (stored, expected) {
             (None, None) => None,
             (Some(stored), Some(expected)) => {
-                add(&mut values, "platform", stored.platform.clone(), platform.to_owned());
-                add(
-                    &mut values,
-                    "observed_at",
-                    format_time(stored.observed_at),
-                    format_time(expected.observed_at),
-                );
-                self.differing(DifferenceKind::Day, Some(date), values, "in the rollup", "by the snapshots")
+                add_if_different(&mut values, "platform", stored.platform.as_str(), platform);
+                let [is, should_be] = [stored.observed_at, expected.observed_at].map(format_time);
+                add_if_different(&mut values, "observed_at", is, should_be);
+                self.diff_values(DifferenceKind::Day, Some(date), values, "in the rollup", "by the snapshots")
             }
             (None, Some(_)) => {
-                let expected = list(&values, |value| &value.should_be);
+                let expected = list_values(&values, |value| &value.should_be);
                 let text = format!("the rollup lacks the day, by the snapshots {expected}");
                 Some(self.difference(DifferenceKind::MissingDay, Some(date), values, &text))
             }
             (Some(_), None) => {
-                let stored = list(&values, |value| &value.is);
+                let stored = list_values(&values, |value| &value.is);
                 let text = format!("the rollup has the day, on which nothing was observed: {stored}");
                 Some(self.difference(DifferenceKind::ExtraDay, Some(date), values, &text))
             }
@@ -143,12 +134,12 @@ impl SubjectLabel {
     ) -> Option<Difference> {
         let text = |day: Option<NaiveDate>| day.map_or_else(|| "never".to_owned(), |day| day.to_string());
         let mut values = Values::new();
-        add(&mut values, "tracked_since", text(postgres), text(snapshots));
-        self.differing(DifferenceKind::Start, None, values, "in Postgres", "by the snapshots")
+        add_if_different(&mut values, "tracked_since", text(postgres), text(snapshots));
+        self.diff_values(DifferenceKind::Start, None, values, "in Postgres", "by the snapshots")
     }
 
     /// Reports snapshots of a video that does not belong to the subject.
-    pub fn stray_snapshots(&self, video_id: u64, snapshots: u64) -> Difference {
+    pub fn report_stray_snapshots(&self, video_id: u64, snapshots: u64) -> Difference {
         let text =
             format!("has {snapshots} snapshots of video number {video_id}, which does not belong to it");
         self.difference(DifferenceKind::StraySnapshots, None, Values::new(), &text)
@@ -167,13 +158,13 @@ impl SubjectLabel {
         let mut values = Values::new();
         let creator =
             |record: &AccountRecord| record.creator_id.map_or_else(|| "none".to_owned(), |id| id.to_string());
-        add(&mut values, "id", clickhouse.id.to_string(), postgres.id.to_string());
-        add(&mut values, "platform", clickhouse.platform.clone(), postgres.platform.clone());
-        add(&mut values, "username", clickhouse.username.clone(), postgres.username.clone());
-        add(&mut values, "creator_id", creator(clickhouse), creator(postgres));
-        add(&mut values, "is_active", clickhouse.is_active.to_string(), postgres.is_active.to_string());
-        let place = "in the table accounts of ClickHouse";
-        self.differing(DifferenceKind::Record, None, values, place, "in Postgres")
+        add_if_different(&mut values, "id", clickhouse.id, postgres.id);
+        add_if_different(&mut values, "platform", &clickhouse.platform, &postgres.platform);
+        add_if_different(&mut values, "username", &clickhouse.username, &postgres.username);
+        add_if_different(&mut values, "creator_id", creator(clickhouse), creator(postgres));
+        add_if_different(&mut values, "is_active", clickhouse.is_active, postgres.is_active);
+        let stored_in = "in the table accounts of ClickHouse";
+        self.diff_values(DifferenceKind::Record, None, values, stored_in, "in Postgres")
     }
 
     /// Compares a video of the subject in ClickHouse with Postgres.
@@ -191,16 +182,16 @@ impl SubjectLabel {
         let mut values = Values::new();
         let posted =
             |record: &VideoRecord| record.posted_at.map_or_else(|| "unknown".to_owned(), format_time);
-        add(&mut values, "id", clickhouse.id.to_string(), id.to_string());
-        add(&mut values, "platform", clickhouse.platform.clone(), postgres.platform.clone());
-        add(&mut values, "posted_at", posted(clickhouse), posted(postgres));
-        add(&mut values, "is_tracked", clickhouse.is_tracked.to_string(), postgres.is_tracked.to_string());
-        let place = "in the table videos of ClickHouse";
-        label.differing(DifferenceKind::Record, None, values, place, "in Postgres")
+        add_if_different(&mut values, "id", clickhouse.id, id);
+        add_if_different(&mut values, "platform", &clickhouse.platform, &postgres.platform);
+        add_if_different(&mut values, "posted_at", posted(clickhouse), posted(postgres));
+        add_if_different(&mut values, "is_tracked", clickhouse.is_tracked, postgres.is_tracked);
+        let stored_in = "in the table videos of ClickHouse";
+        label.diff_values(DifferenceKind::Record, None, values, stored_in, "in Postgres")
     }
 
-    /// Returns a difference unless there are no differing values.
-    fn differing(
+    /// Returns a difference with these values, if there are any.
+    fn diff_values(
         &self,
         kind: DifferenceKind,
         date: Option<NaiveDate>,
@@ -220,36 +211,32 @@ impl SubjectLabel {
     }
 }
 
-fn to_array<T: Copy>(values: &[T], default: T) -> [T; COUNTERS] {
-    std::array::from_fn(|n| values.get(n).copied().unwrap_or(default))
-}
-
-fn counter_differences(
-    gains: &[Option<i64>; COUNTERS],
-    bases: &[i64; COUNTERS],
-    expected_gains: &[Option<i64>; COUNTERS],
-    expected_bases: &[i64; COUNTERS],
-) -> Values {
+/// The gains and bases that differ. A missing day has unknown gains and bases of 0.
+fn counter_differences(stored: Option<&StoredDay>, expected: Option<&ExpectedDay>) -> Values {
     let mut values = Values::new();
     for (n, counter) in ROLLUP_COUNTERS.into_iter().enumerate() {
-        if gains[n] != expected_gains[n] {
-            let [is, should_be] = [gains[n], expected_gains[n]].map(|gain| gain.map(|gain| gain.to_string()));
+        let gain = stored.and_then(|day| day.gains.get(n).copied().flatten());
+        let expected_gain = expected.and_then(|day| day.gains[n]);
+        if gain != expected_gain {
+            let [is, should_be] = [gain, expected_gain].map(|gain| gain.map(|gain| gain.to_string()));
             values.insert(gain_column(counter), ValueDifference { is, should_be });
         }
-        add(&mut values, &base_column(counter), bases[n].to_string(), expected_bases[n].to_string());
+        let base = stored.and_then(|day| day.bases.get(n).copied()).unwrap_or_default();
+        let expected_base = expected.map_or(0, |day| day.bases[n]);
+        add_if_different(&mut values, &base_column(counter), base, expected_base);
     }
     values
 }
 
-/// Adds a value if it differs.
-fn add(values: &mut Values, column: &str, is: String, should_be: String) {
+fn add_if_different<T: PartialEq + ToString>(values: &mut Values, column: &str, is: T, should_be: T) {
     if is != should_be {
-        values.insert(column.to_owned(), ValueDifference { is: Some(is), should_be: Some(should_be) });
+        let [is, should_be] = [is, should_be].map(|value| Some(value.to_string()));
+        values.insert(column.to_owned(), ValueDifference { is, should_be });
     }
 }
 
 /// Lists the stored or the expected values.
-fn list(values: &Values, side: fn(&ValueDifference) -> &Option<String>) -> String {
+fn list_values(values: &Values, side: fn(&ValueDifference) -> &Option<String>) -> String {
     if values.is_empty() {
         return "it has no counters".to_owned();
     }

@@ -10,13 +10,13 @@ use crate::model::counters::ROLLUP_COUNTERS;
 use crate::store::clickhouse::rollup::StoredSnapshot;
 
 /// The number of [`ROLLUP_COUNTERS`], of which the last one counts followers.
-pub const COUNTERS: usize = ROLLUP_COUNTERS.len();
+const COUNTER_COUNT: usize = ROLLUP_COUNTERS.len();
 
 /// A day as it has to be in the rollup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedDay {
-    pub gains: [Option<i64>; COUNTERS],
-    pub bases: [i64; COUNTERS],
+    pub gains: [Option<i64>; COUNTER_COUNT],
+    pub bases: [i64; COUNTER_COUNT],
     pub observed_at: DateTime<Utc>,
 }
 
@@ -26,7 +26,7 @@ pub struct ExpectedDays {
     tracking_start: NaiveDate,
     days: BTreeMap<NaiveDate, ExpectedDay>,
     /// The current video, and the last known values of its counters.
-    current: Option<(u64, [Option<i64>; COUNTERS])>,
+    current: Option<(u64, [Option<i64>; COUNTER_COUNT])>,
 }
 
 impl ExpectedDays {
@@ -42,26 +42,27 @@ impl ExpectedDays {
 
     /// Adds a snapshot of the profile.
     pub fn add_profile(&mut self, snapshot: &StoredSnapshot) {
-        let mut counts = [None; COUNTERS];
-        counts[COUNTERS - 1] = snapshot.counters.first().copied().flatten();
+        let mut counts = [None; COUNTER_COUNT];
+        counts[COUNTER_COUNT - 1] = snapshot.counters.first().copied().flatten();
         self.add(snapshot, counts, false);
     }
 
-    fn add(&mut self, snapshot: &StoredSnapshot, counts: [Option<i64>; COUNTERS], posted_since_start: bool) {
+    /// Adds a snapshot; with `from_zero`, its counters are gains if it is the first.
+    fn add(&mut self, snapshot: &StoredSnapshot, counts: [Option<i64>; COUNTER_COUNT], from_zero: bool) {
         let is_first = self.current.is_none_or(|(video, _)| video != snapshot.video_id);
         let (_, mut known) =
-            self.current.filter(|_| !is_first).unwrap_or((snapshot.video_id, [None; COUNTERS]));
+            self.current.filter(|_| !is_first).unwrap_or((snapshot.video_id, [None; COUNTER_COUNT]));
         let day = self.days.entry(snapshot.date).or_insert(ExpectedDay {
-            gains: [None; COUNTERS],
-            bases: [0; COUNTERS],
+            gains: [None; COUNTER_COUNT],
+            bases: [0; COUNTER_COUNT],
             observed_at: snapshot.observed_at,
         });
         day.observed_at = day.observed_at.max(snapshot.observed_at);
-        for n in 0..COUNTERS {
+        for n in 0..COUNTER_COUNT {
             let Some(now) = counts[n] else { continue };
             let gain = match known[n] {
                 Some(before) => now - before,
-                None if is_first && posted_since_start => now,
+                None if is_first && from_zero => now,
                 None => {
                     day.bases[n] += now;
                     0
@@ -75,7 +76,7 @@ impl ExpectedDays {
 
     /// Returns the days. A counter is unknown until the first day on which a video reported it.
     pub fn finish(mut self) -> BTreeMap<NaiveDate, ExpectedDay> {
-        let mut is_known = [false; COUNTERS];
+        let mut is_known = [false; COUNTER_COUNT];
         for day in self.days.values_mut() {
             for (is_known, gain) in is_known.iter_mut().zip(&mut day.gains) {
                 *is_known |= gain.is_some();

@@ -199,7 +199,7 @@ impl<'a> BatchComparison<'a> {
         self.reader.for_each_video_snapshot(add_video).await?;
         for ((subject, video), snapshots) in strays {
             let label = self.labels.get(&subject.cast_signed());
-            self.differences.extend(label.map(|label| label.stray_snapshots(video, snapshots)));
+            self.differences.extend(label.map(|label| label.report_stray_snapshots(video, snapshots)));
         }
         Ok(())
     }
