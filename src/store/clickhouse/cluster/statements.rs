@@ -8,15 +8,29 @@ use super::settings::Cluster;
 use super::tables::{BY_SUBJECT, find_table};
 use super::tokens::{Tokens, UnsupportedStatement, rename_tables};
 
-/// Adapts an `INSERT INTO table (columns) SELECT` so that each shard computes from its own rows only.
+/// Adapts an `INSERT INTO table (columns) SELECT` so that each shard computes from its own rows only. Tables that are not
+/// sharded by subject are read from all shards, once for all rows that a shard looks up.
 pub fn insert_on_each_shard<'s>(
     client: &Client,
     insert: &'s str,
 ) -> Result<Cow<'s, str>, UnsupportedStatement> {
-    match Cluster::from_client(client) {
-        None => Ok(insert.into()),
-        Some(cluster) => cluster.insert_on_each_shard(insert).map(Cow::Owned),
+    let Some(cluster) = Cluster::from_client(client) else { return Ok(insert.into()) };
+    let tokens = Tokens::parse(insert);
+    let columns_end = (0..tokens.code.len()).find(|n| tokens.get(*n) == ")").unwrap_or_default();
+    let is_supported = tokens.matches(0, "INSERT INTO")
+        && find_table(tokens.get(2)).is_some()
+        && tokens.get(3) == "("
+        && ["SELECT", "WITH"].iter().any(|word| tokens.matches(columns_end + 1, word));
+    if !is_supported {
+        return Err(UnsupportedStatement::new(insert));
     }
+    let (into, select) = tokens.split_after(columns_end);
+    let select = rename_tables(&select, true, |table| match table.sharding_key {
+        BY_SUBJECT => cluster.local(table.name),
+        _ => cluster.distributed(table.name),
+    })
+    .map_err(|_| UnsupportedStatement::new(insert))?;
+    Ok(format!("{into}\nSELECT * FROM cluster('{}', view(\n{}\n))", cluster.name, select.trim()).into())
 }
 
 /// Adapts a statement that changes rows or parts in place (ALTER, DELETE, OPTIMIZE, TRUNCATE) to run on every shard.
@@ -29,35 +43,28 @@ pub fn on_every_shard<'s>(client: &Client, change: &'s str) -> Result<Cow<'s, st
 
 /// The query that counts running inserts, `single` on a single server; on a cluster it also counts replicas that lag.
 pub fn pending_writes<'s>(client: &Client, single: &'s str) -> Cow<'s, str> {
-    Cluster::from_client(client).map_or(single.into(), |cluster| cluster.pending_writes().into())
+    let Some(cluster) = Cluster::from_client(client) else { return single.into() };
+    let Cluster { name, database } = cluster;
+    format!(
+        "select sum(waiting) from (
+             {}
+             union all
+             select count() as waiting from clusterAllReplicas('{name}', system.replicas)
+             where database = '{database}'
+                 and (is_readonly or inserts_in_queue > 0 or (log_max_index > 0 and log_pointer <= log_max_index))
+         )",
+        cluster.running_inserts()
+    )
+    .into()
 }
 
 /// The query that counts running inserts with the log comment `{comment:String}`, `single` on a single server.
 pub fn inserts_with_comment<'s>(client: &Client, single: &'s str) -> Cow<'s, str> {
-    Cluster::from_client(client).map_or(single.into(), |cluster| cluster.inserts_with_comment().into())
+    let Some(cluster) = Cluster::from_client(client) else { return single.into() };
+    format!("{} and Settings['log_comment'] = {{comment:String}}", cluster.running_inserts()).into()
 }
 
 impl Cluster<'_> {
-    /// Tables that are not sharded by subject are read from all shards, once for all rows that a shard looks up.
-    fn insert_on_each_shard(&self, insert: &str) -> Result<String, UnsupportedStatement> {
-        let tokens = Tokens::parse(insert);
-        let columns_end = (0..tokens.code.len()).find(|n| tokens.get(*n) == ")").unwrap_or_default();
-        let is_supported = tokens.matches(0, "INSERT INTO")
-            && find_table(tokens.get(2)).is_some()
-            && tokens.get(3) == "("
-            && ["SELECT", "WITH"].iter().any(|word| tokens.matches(columns_end + 1, word));
-        if !is_supported {
-            return Err(UnsupportedStatement::new(insert));
-        }
-        let (into, select) = tokens.split_after(columns_end);
-        let select = rename_tables(&select, true, |table| match table.sharding_key {
-            BY_SUBJECT => self.local(table.name),
-            _ => self.distributed(table.name),
-        })
-        .map_err(|_| UnsupportedStatement::new(insert))?;
-        Ok(format!("{into}\nSELECT * FROM cluster('{}', view(\n{}\n))", self.name, select.trim()))
-    }
-
     pub(super) fn on_every_shard(&self, change: &str) -> Result<String, UnsupportedStatement> {
         let tokens = Tokens::parse(change);
         let is_supported = ["ALTER TABLE", "DELETE FROM", "OPTIMIZE TABLE", "TRUNCATE TABLE"]
@@ -70,24 +77,6 @@ impl Cluster<'_> {
         // Only the first table is changed; others are read.
         let mut on_cluster = Some(format!(" {}", self.on_cluster()));
         rename_tables(change, false, |table| self.local(table.name) + &on_cluster.take().unwrap_or_default())
-    }
-
-    fn pending_writes(&self) -> String {
-        let Cluster { name, database } = self;
-        format!(
-            "select sum(waiting) from (
-                 {}
-                 union all
-                 select count() as waiting from clusterAllReplicas('{name}', system.replicas)
-                 where database = '{database}'
-                     and (is_readonly or inserts_in_queue > 0 or (log_max_index > 0 and log_pointer <= log_max_index))
-             )",
-            self.running_inserts()
-        )
-    }
-
-    fn inserts_with_comment(&self) -> String {
-        format!("{} and Settings['log_comment'] = {{comment:String}}", self.running_inserts())
     }
 
     fn running_inserts(&self) -> String {
