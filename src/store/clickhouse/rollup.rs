@@ -162,7 +162,7 @@ pub async fn outrank_stored_versions(pg: &PgPool, client: &Client, organization:
     if highest >= IMPOSSIBLE_VERSION {
         // No delivery wrote these rows, and none could replace them.
         let sql = "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}";
-        let delete = AssertSqlSafe(cluster::on_every_shard(client, sql)?);
+        let delete = AssertSqlSafe(cluster::adapt_change(client, sql)?);
         client::execute(client, delete, TIMEOUT, |query| {
             let query = query.with_setting("mutations_sync", "2");
             query.param("org", organization).param("first", IMPOSSIBLE_VERSION)

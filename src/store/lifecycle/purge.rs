@@ -164,7 +164,7 @@ pub(super) async fn delete_rows(
     let rows = counts.into_iter().sum();
     if rows > 0 {
         let delete = format!("ALTER TABLE `{table}` DELETE WHERE {condition}");
-        execute(client, &cluster::on_every_shard(client, &delete)?, |query| {
+        execute(client, &cluster::adapt_change(client, &delete)?, |query| {
             bind(query)
                 .with_setting("mutations_sync", "0")
                 // Required for conditions with subqueries on replicated tables.

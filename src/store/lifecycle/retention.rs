@@ -115,7 +115,7 @@ pub async fn wait_for_compactions(client: &Client) -> Result<(), Error> {
     let sql = "SELECT count() FROM system.processes
                WHERE query_kind = 'Insert' AND current_database = currentDatabase() AND user = currentUser()
                    AND Settings['log_comment'] = {comment:String}";
-    let sql = cluster::inserts_with_comment(client, sql);
+    let sql = cluster::commented_inserts_query(client, sql);
     loop {
         let running: Vec<u64> = fetch_all(client, &sql, |query| query.param("comment", LOG_COMMENT)).await?;
         if running.iter().all(|running| *running == 0) {
@@ -287,7 +287,7 @@ pub async fn compact(client: &Client, cutoff: &Cutoff, subjects: &[i64]) -> Resu
     let scope = "org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)} AND date < {since:Date}";
     for table in &SNAPSHOT_TABLES {
         for sql in [table.complete_last_day_statement(scope), table.clear_first_day_statement(scope)] {
-            let sql = cluster::insert_on_each_shard(client, &sql)?;
+            let sql = cluster::adapt_insert_select(client, &sql)?;
             execute(client, &sql, |query| cutoff.bind(query).param("subjects", subjects)).await?;
         }
     }

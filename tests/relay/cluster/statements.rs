@@ -97,22 +97,22 @@ async fn statements_adapted_for_a_cluster_parse() {
     let client = &Stack::shared().databases.clickhouse;
     let cluster_client = cluster::configure(Client::default().with_database("tidemark"), "main");
     let recompute = include_str!("../../../src/store/clickhouse/history_writer/recompute.sql");
-    assert_parses(client, &cluster::insert_on_each_shard(&cluster_client, recompute).unwrap()).await;
-    assert_parses(client, &cluster::pending_writes(&cluster_client, "")).await;
-    assert_parses(client, &cluster::inserts_with_comment(&cluster_client, "")).await;
+    assert_parses(client, &cluster::adapt_insert_select(&cluster_client, recompute).unwrap()).await;
+    assert_parses(client, &cluster::pending_writes_query(&cluster_client, "")).await;
+    assert_parses(client, &cluster::commented_inserts_query(&cluster_client, "")).await;
     for change in [
         "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}",
         "DELETE FROM video_snapshots WHERE org_id = {org:UUID}",
         "OPTIMIZE TABLE video_snapshots FINAL",
         "TRUNCATE TABLE relay_position",
     ] {
-        let change = cluster::on_every_shard(&cluster_client, change).unwrap();
+        let change = cluster::adapt_change(&cluster_client, change).unwrap();
         assert!(change.contains("_local` ON CLUSTER `main`"), "{change}");
         assert_parses(client, &change).await;
     }
 }
 
-/// Statements that a Distributed table does not support (mutations, OPTIMIZE) have to use `cluster::on_every_shard`.
+/// Statements that a Distributed table does not support (mutations, OPTIMIZE) have to use `cluster::adapt_change`.
 #[test]
 fn sql_files_contain_only_reads_and_inserts() {
     let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/store"))];

@@ -12,6 +12,6 @@ mod tokens;
 
 pub use schema::{Error, Layout};
 pub use settings::configure;
-pub use statements::{insert_on_each_shard, inserts_with_comment, on_every_shard, pending_writes};
+pub use statements::{adapt_change, adapt_insert_select, commented_inserts_query, pending_writes_query};
 pub use tables::{TABLES, Table};
 pub use tokens::UnsupportedStatement;

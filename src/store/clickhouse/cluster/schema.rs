@@ -141,7 +141,7 @@ impl Cluster<'_> {
     }
 
     fn render_alter(&self, sql: &str, tokens: &Tokens<'_>) -> Result<Vec<String>, UnsupportedStatement> {
-        let local = self.on_every_shard(sql)?;
+        let local = self.adapt_change(sql)?;
         let table = find_table(tokens.get(2)).ok_or_else(|| UnsupportedStatement::new(sql))?;
         // Both tables have the columns; everything else concerns the stored rows.
         if tokens.matches(4, "COLUMN") || tokens.matches(3, "MODIFY COMMENT") {

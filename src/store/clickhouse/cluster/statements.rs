@@ -10,7 +10,7 @@ use super::tokens::{Tokens, UnsupportedStatement, rename_tables};
 
 /// Adapts an `INSERT INTO table (columns) SELECT` so that each shard computes from its own rows only. Tables that are not
 /// sharded by subject are read from all shards, once for all rows that a shard looks up.
-pub fn insert_on_each_shard<'s>(
+pub fn adapt_insert_select<'s>(
     client: &Client,
     insert: &'s str,
 ) -> Result<Cow<'s, str>, UnsupportedStatement> {
@@ -34,15 +34,15 @@ pub fn insert_on_each_shard<'s>(
 }
 
 /// Adapts a statement that changes rows or parts in place (ALTER, DELETE, OPTIMIZE, TRUNCATE) to run on every shard.
-pub fn on_every_shard<'s>(client: &Client, change: &'s str) -> Result<Cow<'s, str>, UnsupportedStatement> {
+pub fn adapt_change<'s>(client: &Client, change: &'s str) -> Result<Cow<'s, str>, UnsupportedStatement> {
     match Cluster::from_client(client) {
         None => Ok(change.into()),
-        Some(cluster) => cluster.on_every_shard(change).map(Cow::Owned),
+        Some(cluster) => cluster.adapt_change(change).map(Cow::Owned),
     }
 }
 
 /// The query that counts running inserts, `single` on a single server; on a cluster it also counts replicas that lag.
-pub fn pending_writes<'s>(client: &Client, single: &'s str) -> Cow<'s, str> {
+pub fn pending_writes_query<'s>(client: &Client, single: &'s str) -> Cow<'s, str> {
     let Some(cluster) = Cluster::from_client(client) else { return single.into() };
     let Cluster { name, database } = cluster;
     format!(
@@ -59,13 +59,13 @@ pub fn pending_writes<'s>(client: &Client, single: &'s str) -> Cow<'s, str> {
 }
 
 /// The query that counts running inserts with the log comment `{comment:String}`, `single` on a single server.
-pub fn inserts_with_comment<'s>(client: &Client, single: &'s str) -> Cow<'s, str> {
+pub fn commented_inserts_query<'s>(client: &Client, single: &'s str) -> Cow<'s, str> {
     let Some(cluster) = Cluster::from_client(client) else { return single.into() };
     format!("{} and Settings['log_comment'] = {{comment:String}}", cluster.running_inserts()).into()
 }
 
 impl Cluster<'_> {
-    pub(super) fn on_every_shard(&self, change: &str) -> Result<String, UnsupportedStatement> {
+    pub(super) fn adapt_change(&self, change: &str) -> Result<String, UnsupportedStatement> {
         let tokens = Tokens::parse(change);
         let is_supported = ["ALTER TABLE", "DELETE FROM", "OPTIMIZE TABLE", "TRUNCATE TABLE"]
             .iter()
@@ -105,10 +105,10 @@ mod tests {
     #[test]
     fn single_server_gets_every_statement_unchanged() {
         let single = configure(Client::default().with_database("tidemark"), "");
-        assert_eq!(insert_on_each_shard(&single, RECOMPUTE).unwrap(), RECOMPUTE);
-        assert_eq!(on_every_shard(&single, "OPTIMIZE TABLE videos").unwrap(), "OPTIMIZE TABLE videos");
-        assert_eq!(pending_writes(&single, "select 0"), "select 0");
-        assert_eq!(inserts_with_comment(&single, "select 0"), "select 0");
+        assert_eq!(adapt_insert_select(&single, RECOMPUTE).unwrap(), RECOMPUTE);
+        assert_eq!(adapt_change(&single, "OPTIMIZE TABLE videos").unwrap(), "OPTIMIZE TABLE videos");
+        assert_eq!(pending_writes_query(&single, "select 0"), "select 0");
+        assert_eq!(commented_inserts_query(&single, "select 0"), "select 0");
     }
 
     #[test]
@@ -133,13 +133,13 @@ mod tests {
             ),
             ("TRUNCATE TABLE creators", "TRUNCATE TABLE `tidemark`.`creators_local` ON CLUSTER `main`"),
         ] {
-            assert_eq!(on_every_shard(&client(), single).unwrap(), adapted);
+            assert_eq!(adapt_change(&client(), single).unwrap(), adapted);
         }
     }
 
     #[test]
     fn rollup_is_computed_from_each_shards_own_rows() {
-        let adapted = insert_on_each_shard(&client(), RECOMPUTE).unwrap();
+        let adapted = adapt_insert_select(&client(), RECOMPUTE).unwrap();
         let (into, select) = adapted.split_once("SELECT * FROM cluster('main', view(").unwrap();
         assert!(into.contains("INSERT INTO account_daily\n(") && into.trim_end().ends_with(')'), "{into}");
         let select = select.strip_suffix("\n))").unwrap();
@@ -170,13 +170,13 @@ mod tests {
             "INSERT INTO videos (id) SELECT id FROM accounts, videos",
             "INSERT INTO videos (id) SELECT id FROM videos WHERE id NOT IN (SELECT id FROM videos)",
         ] {
-            let error = insert_on_each_shard(&client(), insert).unwrap_err().to_string();
+            let error = adapt_insert_select(&client(), insert).unwrap_err().to_string();
             assert!(error.contains(insert), "{error}");
         }
         for change in
             ["INSERT INTO videos VALUES (1)", "ALTER TABLE others DELETE WHERE 1", "DROP TABLE videos"]
         {
-            assert!(on_every_shard(&client(), change).is_err(), "{change}");
+            assert!(adapt_change(&client(), change).is_err(), "{change}");
         }
     }
 }

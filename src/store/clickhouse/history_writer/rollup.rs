@@ -24,7 +24,7 @@ pub async fn recompute_rollup(
     delivery: i64,
     mode: RecomputeMode,
 ) -> Result<(), Error> {
-    let sql = cluster::insert_on_each_shard(client, include_str!("recompute.sql"))?;
+    let sql = cluster::adapt_insert_select(client, include_str!("recompute.sql"))?;
     client::execute(client, AssertSqlSafe(sql), STATEMENT_TIMEOUT, |query| {
         query
             .param("subjects", subjects)

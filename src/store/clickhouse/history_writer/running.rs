@@ -38,7 +38,7 @@ pub async fn wait_for_inserts(client: &Client, warn_after: Duration) -> Result<(
     let sql = "select count() from system.processes
                where current_database = currentDatabase() and user = currentUser() and query_kind = 'Insert'";
     loop {
-        let pending = AssertSqlSafe(cluster::pending_writes(client, sql));
+        let pending = AssertSqlSafe(cluster::pending_writes_query(client, sql));
         if client::fetch_one::<u64>(client, pending, TIMEOUT, |query| query).await? == 0 {
             return Ok(());
         }
