@@ -97,7 +97,6 @@ impl Layout {
         Ok(Layout::Sharded { cluster, database: database.to_owned(), shards })
     }
 
-    /// A cluster may have gained nodes, which lack statements that were applied before.
     pub fn is_sharded(&self) -> bool {
         matches!(self, Layout::Sharded { .. })
     }
@@ -135,7 +134,7 @@ impl Cluster<'_> {
             ["CREATE DATABASE IF NOT EXISTS", "CREATE OR REPLACE VIEW", "CREATE VIEW IF NOT EXISTS"]
                 .into_iter()
                 .find(|start| tokens.matches(0, start))
-                .and_then(|start| self.on_every_node(&tokens, start.split(' ').count()))
+                .and_then(|start| self.add_on_cluster(&tokens, start.split(' ').count()))
         };
         rendered.ok_or_else(|| UnsupportedStatement::new(sql))
     }
@@ -152,7 +151,7 @@ impl Cluster<'_> {
     }
 
     /// Adds ON CLUSTER after the name that starts at a token and may have several parts.
-    fn on_every_node(&self, tokens: &Tokens<'_>, name: usize) -> Option<Vec<String>> {
+    fn add_on_cluster(&self, tokens: &Tokens<'_>, name: usize) -> Option<Vec<String>> {
         let start = *tokens.code.get(name)?;
         let is_end = |token: &&str| token.starts_with(char::is_whitespace) || *token == "(" || *token == ";";
         let end = tokens.all[start..].iter().position(is_end).map_or(tokens.all.len(), |end| start + end);

@@ -1,11 +1,11 @@
-//! Marks a client as connected to a cluster, and sets what makes its statements correct on sharded, replicated tables.
+//! The settings of a client for a cluster: its name, and those that statements on sharded, replicated tables need.
 
 use clickhouse::Client;
 
-/// The setting that carries the cluster's name: the one in which ClickHouse itself takes it.
-const CLUSTER_NAME: &str = "cluster_for_parallel_replicas";
+/// ClickHouse's own setting for the name of a cluster.
+const CLUSTER_NAME_SETTING: &str = "cluster_for_parallel_replicas";
 
-const SETTINGS: [(&str, &str); 9] = [
+const CLUSTER_SETTINGS: [(&str, &str); 9] = [
     // An insert returns when every replica of every shard has its rows, because any of them may serve the next query.
     ("distributed_foreground_insert", "1"),
     ("insert_quorum", "auto"),
@@ -28,8 +28,8 @@ pub fn configure(client: Client, cluster: &str) -> Client {
     if cluster.is_empty() {
         return client;
     }
-    let client = client.with_setting(CLUSTER_NAME, cluster);
-    SETTINGS.iter().fold(client, |client, (name, value)| client.with_setting(*name, *value))
+    let client = client.with_setting(CLUSTER_NAME_SETTING, cluster);
+    CLUSTER_SETTINGS.iter().fold(client, |client, (name, value)| client.with_setting(*name, *value))
 }
 
 /// The cluster and database of a client.
@@ -42,7 +42,7 @@ pub(super) struct Cluster<'c> {
 impl<'c> Cluster<'c> {
     /// None for a client of a single server.
     pub fn from_client(client: &'c Client) -> Option<Self> {
-        let name = client.get_setting(CLUSTER_NAME)?;
+        let name = client.get_setting(CLUSTER_NAME_SETTING)?;
         Some(Cluster { name, database: client.database().unwrap_or("default") })
     }
 
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn single_server_gets_no_cluster_settings() {
         let client = configure(Client::default(), "");
-        for (name, _) in SETTINGS.iter().chain(&[(CLUSTER_NAME, "")]) {
+        for (name, _) in CLUSTER_SETTINGS.iter().chain(&[(CLUSTER_NAME_SETTING, "")]) {
             assert_eq!(client.get_setting(name), None, "{name}");
         }
         assert!(Cluster::from_client(&client).is_none());

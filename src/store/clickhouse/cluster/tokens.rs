@@ -80,7 +80,7 @@ impl<'s> Tokens<'s> {
     }
 
     /// The names of common table expressions.
-    fn expressions(&self) -> HashSet<&'s str> {
+    fn cte_names(&self) -> HashSet<&'s str> {
         (0..self.code.len()).filter(|n| self.matches(n + 1, "AS (")).map(|n| self.get(n)).collect()
     }
 }
@@ -122,7 +122,7 @@ pub(super) fn rename_tables(
     mut name: impl FnMut(&'static Table) -> String,
 ) -> Result<String, UnsupportedStatement> {
     let tokens = Tokens::parse(sql);
-    let (mut texts, expressions) = (tokens.to_texts(), tokens.expressions());
+    let (mut texts, cte_names) = (tokens.to_texts(), tokens.cte_names());
     for n in 0..tokens.code.len() {
         let token = tokens.get(n);
         let previous = n.checked_sub(1).map_or("", |previous| tokens.get(previous));
@@ -130,7 +130,7 @@ pub(super) fn rename_tables(
         match find_table(token) {
             Some(table) if follows(&["TABLE", "FROM", "JOIN"]) => tokens.replace(&mut texts, n, name(table)),
             Some(_) => return Err(UnsupportedStatement::new(sql)),
-            None if follows(&["FROM", "JOIN"]) && token != "(" && !expressions.contains(token) => {
+            None if follows(&["FROM", "JOIN"]) && token != "(" && !cte_names.contains(token) => {
                 return Err(UnsupportedStatement::new(sql));
             }
             None if global && tokens.matches(n, "IN ( SELECT") => {
