@@ -9,9 +9,9 @@ use uuid::Uuid;
 use crate::store::Error;
 use crate::store::clickhouse::client;
 
-/// Far more than a statement of the size that the relay runs needs.
+/// Far longer than any statement of the relay takes.
 pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(300);
-/// They travel in a field of the request, which may hold 128 KiB.
+/// Keys are sent in a field of the HTTP request, which is limited to 128 KiB.
 const MAX_KEYS_PER_STATEMENT: usize = 300;
 
 /// Organization and subject id.

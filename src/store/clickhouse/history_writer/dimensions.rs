@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use clickhouse::{Client, Row};
+use clickhouse::{Client, Row, RowOwned, RowWrite};
 use serde::Serialize;
+use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
@@ -37,8 +38,8 @@ pub struct RemovedRecords {
 /// Records per query to Postgres and per insert.
 const MAX_BATCH_ROWS: usize = 5_000;
 
-#[derive(Row, Serialize, sqlx::FromRow)]
-struct Account {
+#[derive(Row, Serialize, FromRow)]
+struct AccountRow {
     #[serde(with = "clickhouse::serde::uuid")]
     org_id: Uuid,
     #[sqlx(try_from = "i64")]
@@ -58,8 +59,8 @@ struct Account {
     version: u64,
 }
 
-#[derive(Row, Serialize, sqlx::FromRow)]
-struct Creator {
+#[derive(Row, Serialize, FromRow)]
+struct CreatorRow {
     #[serde(with = "clickhouse::serde::uuid")]
     org_id: Uuid,
     #[serde(with = "clickhouse::serde::uuid")]
@@ -72,8 +73,8 @@ struct Creator {
     version: u64,
 }
 
-#[derive(Row, Serialize, sqlx::FromRow)]
-struct Video {
+#[derive(Row, Serialize, FromRow)]
+struct VideoRow {
     #[serde(with = "clickhouse::serde::uuid")]
     org_id: Uuid,
     #[sqlx(try_from = "i64")]
@@ -105,7 +106,7 @@ pub async fn write_changed(
     delivery: i64,
 ) -> Result<(), Error> {
     tokio::try_join!(
-        write_all::<Creator>(
+        write_table::<CreatorRow>(
             pg,
             client,
             "creators",
@@ -115,7 +116,7 @@ pub async fn write_changed(
             &changed.creators,
             delivery,
         ),
-        write_all::<Account>(
+        write_table::<AccountRow>(
             pg,
             client,
             "accounts",
@@ -126,7 +127,7 @@ pub async fn write_changed(
             &changed.accounts,
             delivery,
         ),
-        write_all::<Video>(
+        write_table::<VideoRow>(
             pg,
             client,
             "videos",
@@ -142,7 +143,7 @@ pub async fn write_changed(
     Ok(())
 }
 
-async fn write_all<T>(
+async fn write_table<T>(
     pg: &PgPool,
     client: &Client,
     table: &str,
@@ -151,11 +152,7 @@ async fn write_all<T>(
     delivery: i64,
 ) -> Result<(), Error>
 where
-    T: for<'r> FromRow<'r, sqlx::postgres::PgRow>
-        + clickhouse::RowOwned
-        + clickhouse::RowWrite
-        + Send
-        + Unpin,
+    T: for<'r> FromRow<'r, PgRow> + RowOwned + RowWrite + Send + Unpin,
 {
     let records: Vec<_> = records.iter().copied().collect();
     for batch in records.chunks(MAX_BATCH_ROWS) {
