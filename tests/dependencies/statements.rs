@@ -36,7 +36,7 @@ fn statements_contain_no_outside_text() {
         ("src/store/migrate/clickhouse.rs".to_owned(), "query_raw(&"),
         // Constants adapted to a cluster.
         ("src/store/clickhouse/history_writer/rollup.rs".to_owned(), "AssertSqlSafe("),
-        ("src/store/clickhouse/history_writer/running.rs".to_owned(), "AssertSqlSafe("),
+        ("src/store/clickhouse/history_writer/running_inserts.rs".to_owned(), "AssertSqlSafe("),
         ("src/store/clickhouse/rollup.rs".to_owned(), "AssertSqlSafe("),
         // Constants.
         ("src/store/clickhouse/client.rs".to_owned(), "query_raw(sql)"),

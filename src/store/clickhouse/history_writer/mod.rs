@@ -7,14 +7,14 @@ mod batch;
 mod delivery;
 pub mod dimensions;
 mod rollup;
-mod running;
+mod running_inserts;
 mod snapshots;
 
 pub use batch::Subject;
 pub use delivery::{RecordedDelivery, last_delivery, record_delivery};
 pub use dimensions::highest_id;
 pub use rollup::{RecomputeMode, clear_rollup, recompute_rollup};
-pub use running::{RunningInsert, SLOW_INSERT, longest_insert, wait_for_inserts};
+pub use running_inserts::{RunningInsert, SLOW_INSERT, longest_insert, wait_for_inserts};
 pub use snapshots::{
     VideoMove, copy_moved_snapshots, insert_account_snapshots, insert_video_snapshots,
     remove_moved_snapshots, remove_snapshots,
