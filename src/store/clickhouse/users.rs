@@ -16,13 +16,13 @@ use crate::model::secret::Secret;
 use crate::store::{Error, clickhouse_error_code};
 
 /// The tables that the views read.
-const TABLES: [&str; 6] =
+const VIEW_TABLES: [&str; 6] =
     ["video_snapshots", "account_snapshots", "account_daily", "accounts", "creators", "videos"];
 
 /// The permissive row policy for all users.
 const PERMISSIVE_POLICY: &str = "tidemark_everybody";
 
-/// Upper bounds of settings, which a user may lower, as many drivers do.
+/// Maxima of settings, which a user may lower, as many drivers do.
 const LIMITS: [(&str, u64); 9] = [
     // Seconds.
     ("max_execution_time", 60),
@@ -38,8 +38,8 @@ const LIMITS: [(&str, u64); 9] = [
     ("max_concurrent_queries_for_user", 4),
 ];
 
-/// Settings that a user must not change: they would truncate results, evade a limit, or affect other users.
-const FIXED: [(&str, &str); 10] = [
+/// Settings that a user must not change: other values would truncate results, evade a limit, or affect other users.
+const CONSTANT_SETTINGS: [(&str, &str); 10] = [
     ("timeout_overflow_mode", "'throw'"),
     ("read_overflow_mode", "'throw'"),
     ("result_overflow_mode", "'throw'"),
@@ -56,16 +56,16 @@ const FIXED: [(&str, &str); 10] = [
     ("use_query_condition_cache", "0"),
 ];
 
-/// Queries, and seconds of execution, per hour.
-const HOURLY_QUOTA: (u64, u64) = (10_000, 3_600);
+const MAX_QUERIES_PER_HOUR: u64 = 10_000;
+const MAX_EXECUTION_SECONDS_PER_HOUR: u64 = 3_600;
 
 /// The first patch of each release in which mergeTreeIndex respects row policies. Later releases do; those between and
 /// before do not.
-const KEYS_HIDDEN: [[u32; 4]; 4] = [[26, 3, 22, 6], [26, 5, 8, 18], [26, 6, 4, 10], [26, 7, 6, 5]];
+const PATCHED_VERSIONS: [[u32; 4]; 4] = [[26, 3, 22, 6], [26, 5, 8, 18], [26, 6, 4, 10], [26, 7, 6, 5]];
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A user for data teams.
+/// A ClickHouse user of a data team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClickhouseUser {
     /// The login name.
@@ -108,14 +108,14 @@ impl NewUser {
     }
 }
 
-fn create_statements(tables: &str, public: &str, user: &ClickhouseUser, password: &str) -> Vec<String> {
+fn create_statements(database: &str, public: &str, user: &ClickhouseUser, password: &str) -> Vec<String> {
     let hash: String = Sha256::digest(password).iter().map(|byte| format!("{byte:02x}")).collect();
     let mut settings = vec!["readonly = 2".to_owned()];
     settings.extend(LIMITS.iter().map(|(name, limit)| format!("{name} = {limit} MIN 1 MAX {limit}")));
-    settings.extend(FIXED.iter().map(|(name, value)| format!("{name} = {value} CONST")));
+    settings.extend(CONSTANT_SETTINGS.iter().map(|(name, value)| format!("{name} = {value} CONST")));
     let settings = settings.join(", ");
-    let (queries, seconds) = HOURLY_QUOTA;
-    let (name, views, all) = (quoted(&user.user), quoted(public), all_tables(tables));
+    let (name, views, tables) = (quoted(&user.user), quoted(public), quoted_tables(database));
+    let all = tables.join(", ");
     let organization = user.organization_id;
     let mut statements = vec![
         format!(
@@ -132,11 +132,11 @@ fn create_statements(tables: &str, public: &str, user: &ClickhouseUser, password
         ),
         format!(
             "CREATE QUOTA OR REPLACE {name} KEYED BY user_name FOR INTERVAL 1 hour \
-             MAX queries = {queries}, execution_time = {seconds} TO {name}"
+             MAX queries = {MAX_QUERIES_PER_HOUR}, execution_time = {MAX_EXECUTION_SECONDS_PER_HOUR} TO {name}"
         ),
     ];
     // Grants last: until here the user can read nothing.
-    statements.extend(TABLES.map(|table| format!("GRANT SELECT ON {}.{table} TO {name}", quoted(tables))));
+    statements.extend(tables.map(|table| format!("GRANT SELECT ON {table} TO {name}")));
     statements.push(format!("GRANT SELECT ON {views}.* TO {name}"));
     statements
 }
@@ -146,13 +146,13 @@ pub fn drop_statements(database: &str, user: &ClickhouseUser) -> Vec<String> {
     let name = quoted(&user.user);
     vec![
         format!("DROP USER IF EXISTS {name}"),
-        format!("DROP ROW POLICY IF EXISTS {name} ON {}", all_tables(database)),
+        format!("DROP ROW POLICY IF EXISTS {name} ON {}", quoted_tables(database).join(", ")),
         format!("DROP QUOTA IF EXISTS {name}"),
     ]
 }
 
-fn all_tables(database: &str) -> String {
-    TABLES.map(|table| format!("{}.{table}", quoted(database))).join(", ")
+fn quoted_tables(database: &str) -> [String; VIEW_TABLES.len()] {
+    VIEW_TABLES.map(|table| format!("{}.{table}", quoted(database)))
 }
 
 fn quoted(name: &str) -> String {
@@ -164,7 +164,7 @@ pub async fn execute_all(client: &Client, database: &str, statements: &[String])
     require_local_tables(client, database).await?;
     require_users(client).await?;
     for statement in statements {
-        run(client.query_raw(statement).execute()).await?;
+        with_timeout(client.query_raw(statement).execute()).await?;
     }
     Ok(())
 }
@@ -176,7 +176,7 @@ async fn require_local_tables(client: &Client, database: &str) -> Result<(), Err
             "SELECT count() FROM system.tables WHERE database = {database:String} AND engine = 'Distributed'",
         )
         .param("database", database);
-    if run(distributed.fetch_one::<u64>()).await? == 0 {
+    if with_timeout(distributed.fetch_one::<u64>()).await? == 0 {
         return Ok(());
     }
     Err(Error::Conflict(
@@ -187,8 +187,8 @@ async fn require_local_tables(client: &Client, database: &str) -> Result<(), Err
 
 /// A warning about a server version that shows users more than their rows.
 pub async fn security_warning(client: &Client) -> Result<Option<String>, Error> {
-    let version: String = run(client.query_raw("SELECT version()").fetch_one()).await?;
-    Ok((!hides_keys(&version)).then(|| {
+    let version: String = with_timeout(client.query_raw("SELECT version()").fetch_one()).await?;
+    Ok((!is_patched(&version)).then(|| {
         format!(
             "ClickHouse {version} reveals keys of hidden rows through mergeTreeIndex (ids and days of other organizations, \
              no counters): update to 26.7.6.5, 26.3.22.6 or later patches"
@@ -196,11 +196,11 @@ pub async fn security_warning(client: &Client) -> Result<Option<String>, Error> 
     }))
 }
 
-fn hides_keys(version: &str) -> bool {
+fn is_patched(version: &str) -> bool {
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     let version: [u32; 4] = std::array::from_fn(|_| parts.next().unwrap_or(0));
-    let latest = KEYS_HIDDEN[KEYS_HIDDEN.len() - 1];
-    version >= latest || KEYS_HIDDEN.iter().any(|fixed| version[..2] == fixed[..2] && version >= *fixed)
+    let latest = PATCHED_VERSIONS[PATCHED_VERSIONS.len() - 1];
+    version >= latest || PATCHED_VERSIONS.iter().any(|fixed| version[..2] == fixed[..2] && version >= *fixed)
 }
 
 /// Lists the users of an organization, by name.
@@ -209,7 +209,7 @@ pub async fn list(client: &Client, organization: Uuid) -> Result<Vec<ClickhouseU
     let users = client
         .query_raw("SELECT name FROM system.users WHERE endsWith(name, {suffix:String}) ORDER BY name")
         .param("suffix", suffix(organization));
-    let users: Vec<String> = run(users.fetch_all()).await?;
+    let users: Vec<String> = with_timeout(users.fetch_all()).await?;
     let name = |user: &String| user.strip_suffix(&suffix(organization)).map(str::to_owned);
     Ok(users.iter().filter_map(name).map(|name| ClickhouseUser::new(organization, &name)).collect())
 }
@@ -224,14 +224,14 @@ pub async fn exists(client: &Client, user: &ClickhouseUser) -> Result<bool, Erro
                 + (SELECT count() FROM system.quotas WHERE name = {name:String})",
         )
         .param("name", &user.user);
-    Ok(run(parts.fetch_one::<u64>()).await? > 0)
+    Ok(with_timeout(parts.fetch_one::<u64>()).await? > 0)
 }
 
 /// Fails where users cannot be created: the embedded engine has no writable user directory.
 async fn require_users(client: &Client) -> Result<(), Error> {
     let directories = client
         .query_raw("SELECT count() FROM system.user_directories WHERE type NOT IN ('users_xml', 'ldap')");
-    if run(directories.fetch_one::<u64>()).await? > 0 {
+    if with_timeout(directories.fetch_one::<u64>()).await? > 0 {
         return Ok(());
     }
     Err(Error::Conflict(
@@ -241,7 +241,8 @@ async fn require_users(client: &Client) -> Result<(), Error> {
     ))
 }
 
-async fn run<T>(response: impl Future<Output = clickhouse::error::Result<T>>) -> Result<T, Error> {
+/// Awaits a response; a missing privilege becomes a conflict.
+async fn with_timeout<T>(response: impl Future<Output = clickhouse::error::Result<T>>) -> Result<T, Error> {
     let response = tokio::time::timeout(TIMEOUT, response).await;
     response.unwrap_or(Err(clickhouse::error::Error::TimedOut)).map_err(|error| {
         match clickhouse_error_code(&error) {
@@ -277,13 +278,13 @@ mod tests {
             })
             .map(|words| words[1])
             .collect();
-        assert_eq!(read, TABLES.into_iter().collect());
+        assert_eq!(read, VIEW_TABLES.into_iter().collect());
 
         let new = reports(Uuid::nil());
         let user = "`reports_00000000000000000000000000000000`";
         let grants: BTreeSet<_> =
             new.statements.iter().filter_map(|statement| statement.strip_prefix("GRANT ")).collect();
-        let expected = TABLES.map(|table| format!("SELECT ON `tidemark`.{table} TO {user}"));
+        let expected = VIEW_TABLES.map(|table| format!("SELECT ON `tidemark`.{table} TO {user}"));
         let mut expected: BTreeSet<_> = expected.iter().map(String::as_str).collect();
         let views = format!("SELECT ON `tidemark_public`.* TO {user}");
         expected.insert(&views);
@@ -308,10 +309,10 @@ mod tests {
     #[test]
     fn key_leak_is_known_by_version() {
         for fixed in ["26.7.6.5", "26.7.10.1", "26.8.1.1", "27.1.2.3", "26.3.22.6", "26.5.9.1"] {
-            assert!(hides_keys(fixed), "{fixed}");
+            assert!(is_patched(fixed), "{fixed}");
         }
         for leaking in ["26.7.2.1", "26.4.30.1", "26.3.22.5", "25.8.30.1", "", "unknown"] {
-            assert!(!hides_keys(leaking), "{leaking}");
+            assert!(!is_patched(leaking), "{leaking}");
         }
     }
 
