@@ -22,7 +22,7 @@ pub(super) async fn check(report: &mut Report, args: &ClickhouseArgs) -> Option<
     let address = address(&args.clickhouse_url);
     let client = client::connect(args);
     let server = client.clone().with_database("default");
-    match with_timeout(diagnosis::version(&server)).await {
+    match with_timeout(diagnosis::fetch_version_and_time(&server)).await {
         Ok((version, now)) => {
             check_version(report, &address, &version);
             report.compare_clock("clickhouse-clock", "ClickHouse", now);
@@ -87,7 +87,7 @@ async fn check_schema(report: &mut Report, args: &ClickhouseArgs, address: &str,
 }
 
 async fn check_disks(report: &mut Report, server: &Client) {
-    match with_timeout(diagnosis::disks(server)).await {
+    match with_timeout(diagnosis::list_disks(server)).await {
         Ok(disks) => {
             for (name, free, total) in disks {
                 check_disk(report, &name, free, total);

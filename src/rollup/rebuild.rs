@@ -32,7 +32,7 @@ pub async fn rebuild(
     let mut summary = RebuildSummary::default();
     for &organization in organizations {
         organizations::require(pg, organization).await?;
-        rollup::outrank_stored_versions(pg, clickhouse, organization).await?;
+        rollup::advance_delivery_number(pg, clickhouse, organization).await?;
         let subjects = rollup::list_subjects(pg, clickhouse, organization).await?;
         let bar = progress_bar(progress, subjects.len());
         bar.set_message(organization.to_string());

@@ -85,7 +85,7 @@ pub(in crate::store) async fn for_each<T: RowOwned + RowRead>(
     bind: impl FnOnce(Query) -> Query,
     mut each: impl FnMut(T),
 ) -> Result<(), Error> {
-    let mut rows = bind(limited(client.query_raw(sql), timeout)).fetch::<T>()?;
+    let mut rows = bind(with_execution_limit(client.query_raw(sql), timeout)).fetch::<T>()?;
     loop {
         let row = tokio::time::timeout(timeout, rows.next()).await;
         match row.unwrap_or(Err(ClickhouseError::TimedOut))? {
@@ -121,10 +121,10 @@ fn prepare(client: &Client, sql: impl SqlSafeStr, timeout: Timeout) -> (Statemen
     let sql = sql.into_sql_str();
     let statement = StatementTelemetry::begin(&sql.as_str());
     let query = with_trace_headers(client, &statement).query_raw(sql.as_str());
-    (statement, limited(query, timeout.execution))
+    (statement, with_execution_limit(query, timeout.execution))
 }
 
-fn limited(query: Query, timeout: Duration) -> Query {
+fn with_execution_limit(query: Query, timeout: Duration) -> Query {
     query.with_setting("max_execution_time", timeout.as_secs().to_string())
 }
 

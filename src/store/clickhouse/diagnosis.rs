@@ -16,14 +16,14 @@ pub const WRITTEN_TABLES: [&str; 7] = [
 ];
 
 /// The version, and the time of the server's clock.
-pub async fn version(client: &Client) -> Result<(String, DateTime<Utc>)> {
+pub async fn fetch_version_and_time(client: &Client) -> Result<(String, DateTime<Utc>)> {
     let sql = "select version(), toUnixTimestamp64Micro(now64(6))";
     let (version, micros): (String, i64) = client.query_raw(sql).fetch_one().await?;
     Ok((version, DateTime::from_timestamp_micros(micros).unwrap_or_default()))
 }
 
 /// Name, free bytes and total bytes of each disk.
-pub async fn disks(client: &Client) -> Result<Vec<(String, u64, u64)>> {
+pub async fn list_disks(client: &Client) -> Result<Vec<(String, u64, u64)>> {
     let sql = "select name, free_space, total_space from system.disks where total_space > 0 order by name";
     client.query_raw(sql).fetch_all().await
 }

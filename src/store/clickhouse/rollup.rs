@@ -17,9 +17,9 @@ use crate::store::clickhouse::{client, cluster};
 use crate::store::records::subjects::{self, AccountRecord, VideoRecord};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// No delivery number is this high.
-const IMPOSSIBLE_VERSION: u64 = 1 << 62;
-/// More deliveries than relays can number while the next number is raised.
+/// Delivery numbers, which are the versions of rows, stay below this.
+const FIRST_INVALID_VERSION: u64 = 1 << 62;
+/// More deliveries than relays number while the sequence is advanced.
 const DELIVERY_MARGIN: i64 = 1_000;
 
 /// One day of one subject in the rollup.
@@ -154,18 +154,19 @@ impl SubjectReader<'_> {
     }
 }
 
-/// Raises the next delivery number above every version in an organization's rollup, including rows that no delivery wrote.
-pub async fn outrank_stored_versions(pg: &PgPool, client: &Client, organization: Uuid) -> Result<(), Error> {
+/// Advances the sequence of delivery numbers past every version in an organization's rollup, including rows that no delivery
+/// wrote, so that the next delivery replaces them.
+pub async fn advance_delivery_number(pg: &PgPool, client: &Client, organization: Uuid) -> Result<(), Error> {
     let sql = "SELECT max(version) FROM account_daily WHERE org_id = {org:UUID}";
     let fetch_highest = || client::fetch_one(client, sql, TIMEOUT, |query| query.param("org", organization));
     let mut highest: u64 = fetch_highest().await?;
-    if highest >= IMPOSSIBLE_VERSION {
+    if highest >= FIRST_INVALID_VERSION {
         // No delivery wrote these rows, and none could replace them.
         let sql = "ALTER TABLE account_daily DELETE WHERE org_id = {org:UUID} AND version >= {first:UInt64}";
         let delete = AssertSqlSafe(cluster::adapt_change(client, sql)?);
         client::execute(client, delete, TIMEOUT, |query| {
             let query = query.with_setting("mutations_sync", "2");
-            query.param("org", organization).param("first", IMPOSSIBLE_VERSION)
+            query.param("org", organization).param("first", FIRST_INVALID_VERSION)
         })
         .await?;
         highest = fetch_highest().await?;
