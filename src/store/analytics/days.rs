@@ -16,13 +16,13 @@ use crate::model::counters::Counters;
 use crate::model::period::{Window, clamp_day};
 use crate::store::Error;
 
-const COUNTERS: usize = Counters::NAMES.len();
+const COUNTER_COUNT: usize = Counters::NAMES.len();
 
 /// One day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryDay {
     pub date: NaiveDate,
-    pub gains: [i64; COUNTERS],
+    pub gains: [i64; COUNTER_COUNT],
     /// At the end of the day; unknown before the first observation.
     pub counts: Counters,
     /// At the end of the day; unknown before the first observation, and for a video.
@@ -38,13 +38,13 @@ pub struct DailyHistory {
 
 impl HistoryDay {
     fn empty(date: NaiveDate) -> Self {
-        HistoryDay { date, gains: [0; COUNTERS], counts: Counters::default(), followers: None }
+        HistoryDay { date, gains: [0; COUNTER_COUNT], counts: Counters::default(), followers: None }
     }
 }
 
 impl DailyHistory {
     /// The gains over the window.
-    pub fn totals(&self) -> [i64; COUNTERS] {
+    pub fn totals(&self) -> [i64; COUNTER_COUNT] {
         std::array::from_fn(|n| self.days.iter().map(|day| day.gains[n]).sum())
     }
 }
@@ -96,7 +96,7 @@ fn video_days(video: VideoSnapshots<'_>, window: Window) -> Vec<HistoryDay> {
 }
 
 #[derive(Row, Deserialize)]
-struct DayRow {
+struct SubjectDayRow {
     #[serde(with = "clickhouse::serde::chrono::date")]
     day: NaiveDate,
     /// Followers, then the order of [`Counters::NAMES`]. A newer schema may have more, an older one fewer.
@@ -114,13 +114,13 @@ pub async fn fetch_subjects(
     window: Window,
 ) -> Result<DailyHistory, Error> {
     let parts = subject_parts(include_str!("subject_daily.sql"), subjects);
-    let rows: Vec<DayRow> = history.fetch_parts(organization, parts, window).await?;
+    let rows: Vec<SubjectDayRow> = history.fetch_parts(organization, parts, window).await?;
     let as_of = rows.iter().map(|row| row.as_of).filter(|at| *at > DateTime::UNIX_EPOCH).max();
     Ok(DailyHistory { days: sum_days(rows, window), as_of: history.clip_observation(as_of) })
 }
 
 /// Sums rows of the same day. Days that ClickHouse cannot store take the values of the nearest that it can.
-fn sum_days(rows: Vec<DayRow>, window: Window) -> Vec<HistoryDay> {
+fn sum_days(rows: Vec<SubjectDayRow>, window: Window) -> Vec<HistoryDay> {
     let mut sums: BTreeMap<NaiveDate, HistoryDay> = BTreeMap::new();
     for row in rows {
         let gain = |n: usize| row.gains.get(n + 1).copied();

@@ -15,10 +15,11 @@ use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::Error;
 
-const DAILY: ScopedSql =
+const DAILY_SQL: ScopedSql =
     ScopedSql { organization: organization_sql!("daily"), subjects: include_str!("daily/subjects.sql") };
-const LEVELS: ScopedSql =
+const LEVELS_SQL: ScopedSql =
     ScopedSql { organization: organization_sql!("levels"), subjects: include_str!("levels/subjects.sql") };
+const ENGAGEMENT_SQL: OrganizationSql = organization_sql!("engagement");
 
 /// Gains of one subject over a window.
 #[derive(Debug, Clone, Row, Deserialize)]
@@ -107,8 +108,7 @@ pub async fn fetch_engagement(
     scope: &OrganizationScope,
     window: Window,
 ) -> Result<Vec<SubjectEngagement>, Error> {
-    const SQL: OrganizationSql = organization_sql!("engagement");
-    history.fetch_parts(scope.organization, scope.parts(&SQL), window).await
+    history.fetch_parts(scope.organization, scope.parts(&ENGAGEMENT_SQL), window).await
 }
 
 /// Gains per day; days without an observation are absent.
@@ -117,7 +117,7 @@ pub async fn fetch_daily(
     scope: &SubjectScope,
     window: Window,
 ) -> Result<BTreeMap<NaiveDate, DayGains>, Error> {
-    Ok(sum_days(history.fetch_parts(scope.organization(), scope.parts(&DAILY), window).await?))
+    Ok(sum_by_day(history.fetch_parts(scope.organization(), scope.parts(&DAILY_SQL), window).await?))
 }
 
 /// Gains per day without plays; days without an observation are absent.
@@ -128,11 +128,11 @@ pub async fn fetch_daily_engagement(
     window: Window,
 ) -> Result<BTreeMap<NaiveDate, DayGains>, Error> {
     let parts = subject_parts(include_str!("daily/subjects_engagement.sql"), subjects);
-    Ok(sum_days(history.fetch_parts(organization, parts, window).await?))
+    Ok(sum_by_day(history.fetch_parts(organization, parts, window).await?))
 }
 
 #[derive(Row, Deserialize)]
-struct DayRow {
+struct DayGainsRow {
     #[serde(with = "clickhouse::serde::chrono::date")]
     date: NaiveDate,
     views: Option<i64>,
@@ -144,7 +144,7 @@ struct DayRow {
     as_of: DateTime<Utc>,
 }
 
-fn sum_days(rows: Vec<DayRow>) -> BTreeMap<NaiveDate, DayGains> {
+fn sum_by_day(rows: Vec<DayGainsRow>) -> BTreeMap<NaiveDate, DayGains> {
     let mut days: BTreeMap<NaiveDate, DayGains> = BTreeMap::new();
     for row in rows {
         let day = days.entry(row.date).or_default();
@@ -167,7 +167,7 @@ pub async fn fetch_levels(
     window: Window,
 ) -> Result<FollowerLevels, Error> {
     let parts: Vec<FollowerLevels> =
-        history.fetch_parts(scope.organization(), scope.parts(&LEVELS), window).await?;
+        history.fetch_parts(scope.organization(), scope.parts(&LEVELS_SQL), window).await?;
     let levels = parts.into_iter().fold(FollowerLevels::default(), |sum, part| FollowerLevels {
         followers: sum_known(sum.followers, part.followers),
         previous_followers: sum_known(sum.previous_followers, part.previous_followers),
