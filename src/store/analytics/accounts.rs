@@ -5,8 +5,7 @@ use uuid::Uuid;
 
 use crate::model::platform::Platform;
 use crate::store::Error;
-use crate::store::records::accounts;
-use crate::store::records::creators;
+use crate::store::records::{accounts, creators};
 
 /// An account, and the subject of its history.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]

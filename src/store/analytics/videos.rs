@@ -67,16 +67,10 @@ pub async fn get(pg: &PgPool, organization: Uuid, id: Uuid) -> Result<VideoRef, 
 }
 
 /// Gains of videos, and the latest observation by the end.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct VideoGains<T> {
     by_internal_id: HashMap<i64, T>,
     pub as_of: Option<DateTime<Utc>>,
-}
-
-impl<T> Default for VideoGains<T> {
-    fn default() -> Self {
-        VideoGains { by_internal_id: HashMap::new(), as_of: None }
-    }
 }
 
 impl<T> VideoGains<T> {
@@ -138,7 +132,7 @@ struct SnapshotRange {
 ///
 /// First reads snapshots since shortly before the windows, which costs the same however long the history is; then the
 /// whole history of the videos whose gains these do not decide.
-async fn fetch_gains<T>(
+async fn fetch_gains<T: Default>(
     history: &HistoryReader,
     organization: Uuid,
     videos: &[VideoRef],
