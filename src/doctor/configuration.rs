@@ -186,14 +186,12 @@ fn variable_errors(command: &clap::Command, error: &clap::Error) -> Vec<String> 
     }
 }
 
-/// Returns set variables with our prefix that nothing reads.
-fn unknown_variables(known_variables: &BTreeSet<String>) -> Vec<String> {
+/// Returns the variables with the prefix of the service that no command reads.
+fn unknown_variables(known_variables: &BTreeSet<String>) -> BTreeSet<String> {
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let mut unknown: Vec<_> = names
+    names
         .filter(|name| name.starts_with("TIDEMARK_"))
         .filter(|name| !known_variables.contains(name) && !EXTERNAL_VARIABLES.contains(&name.as_str()))
         .filter(|name| !TEST_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
-        .collect();
-    unknown.sort_unstable();
-    unknown
+        .collect()
 }

@@ -262,24 +262,19 @@ mod tests {
         let expected = |version, settings, connections| {
             [(version, "postgres"), (settings, "postgres-settings"), (connections, "postgres-connections")]
         };
-        assert_eq!(statuses(&healthy()), expected(Ok, Ok, Ok));
-        assert_eq!(
-            statuses(&PostgresServer { version_number: 120_011, ..healthy() }),
-            expected(Fail, Ok, Ok)
-        );
-        assert_eq!(
-            statuses(&PostgresServer { version_number: 140_000, ..healthy() }),
-            expected(Warn, Ok, Ok)
-        );
-        assert_eq!(
-            statuses(&PostgresServer { encoding: "SQL_ASCII".to_owned(), ..healthy() }),
-            expected(Ok, Fail, Ok)
-        );
-        assert_eq!(statuses(&PostgresServer { is_replica: true, ..healthy() }), expected(Ok, Fail, Ok));
-        assert_eq!(statuses(&PostgresServer { is_read_only: true, ..healthy() }), expected(Ok, Fail, Ok));
-        assert_eq!(statuses(&PostgresServer { is_durable: false, ..healthy() }), expected(Ok, Warn, Ok));
-        assert_eq!(statuses(&PostgresServer { used_connections: 90, ..healthy() }), expected(Ok, Ok, Warn));
-        assert_eq!(statuses(&PostgresServer { used_connections: 97, ..healthy() }), expected(Ok, Ok, Fail));
+        for (server, findings) in [
+            (healthy(), expected(Ok, Ok, Ok)),
+            (PostgresServer { version_number: 120_011, ..healthy() }, expected(Fail, Ok, Ok)),
+            (PostgresServer { version_number: 140_000, ..healthy() }, expected(Warn, Ok, Ok)),
+            (PostgresServer { encoding: "SQL_ASCII".to_owned(), ..healthy() }, expected(Ok, Fail, Ok)),
+            (PostgresServer { is_replica: true, ..healthy() }, expected(Ok, Fail, Ok)),
+            (PostgresServer { is_read_only: true, ..healthy() }, expected(Ok, Fail, Ok)),
+            (PostgresServer { is_durable: false, ..healthy() }, expected(Ok, Warn, Ok)),
+            (PostgresServer { used_connections: 90, ..healthy() }, expected(Ok, Ok, Warn)),
+            (PostgresServer { used_connections: 97, ..healthy() }, expected(Ok, Ok, Fail)),
+        ] {
+            assert_eq!(statuses(&server), findings, "{server:?}");
+        }
     }
 
     #[test]
