@@ -1,5 +1,5 @@
-//! Commands for operators: `rebuild` recomputes the rollup through the relay while everything is served, `verify` compares
-//! it with an independent computation.
+//! Commands for operators: `rebuild` recomputes the rollup through the relay while the API serves requests, `verify`
+//! compares it with an independent computation.
 
 mod compare;
 mod expected;

@@ -21,7 +21,7 @@ use crate::store::records::organizations;
 use crate::store::records::subjects::{self, SubjectRecord, VideoRecord};
 
 const BATCH_SUBJECTS: usize = 100;
-/// How long the relay may take to apply what is committed.
+/// How long the relay may take to apply committed changes.
 const RELAY_TIMEOUT: Duration = Duration::from_secs(120);
 /// How often differing subjects that keep changing are compared again.
 const MAX_RECHECKS: usize = 20;
@@ -36,7 +36,7 @@ pub struct VerifyReport {
     pub differences: Vec<Difference>,
 }
 
-/// Compares everything of an organization.
+/// Compares all subjects of an organization.
 pub async fn verify(
     databases: &Databases,
     organization: Uuid,
@@ -72,7 +72,7 @@ pub async fn verify(
     Ok(report)
 }
 
-/// Waits until everything that the organization has committed is in ClickHouse.
+/// Waits until all committed changes of the organization are in ClickHouse.
 async fn wait_for_relay(databases: &Databases, organization: Uuid) -> Result<(), Error> {
     let applied = visibility::wait_for_history(&databases.pg, organization);
     match tokio::time::timeout(RELAY_TIMEOUT, applied).await {

@@ -1,4 +1,4 @@
-//! The accounts of a query, with the ids that history knows them by.
+//! The accounts of a query, with the subject ids of their history.
 
 use sqlx::PgPool;
 use uuid::Uuid;

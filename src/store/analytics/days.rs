@@ -18,14 +18,14 @@ use crate::store::Error;
 
 const COUNTER_COUNT: usize = Counters::NAMES.len();
 
-/// One day.
+/// The gains of one day, and the counters at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryDay {
     pub date: NaiveDate,
     pub gains: [i64; COUNTER_COUNT],
-    /// At the end of the day; unknown before the first observation.
+    /// Unknown before the first observation.
     pub counts: Counters,
-    /// At the end of the day; unknown before the first observation, and for a video.
+    /// Unknown before the first observation, and for a video.
     pub followers: Option<i64>,
 }
 

@@ -101,7 +101,7 @@ pub async fn fetch_totals(
     fetch_gains(history, organization, videos, range, compute).await
 }
 
-/// Reads the gains in views over windows of so many days, all ending on `end`; in the order of `windows`.
+/// Reads the gains in views over windows with these lengths in days, all ending on `end`; in the order of `windows`.
 pub async fn fetch_view_deltas(
     history: &HistoryReader,
     organization: Uuid,

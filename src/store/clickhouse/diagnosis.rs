@@ -28,7 +28,7 @@ pub async fn list_disks(client: &Client) -> Result<Vec<(String, u64, u64)>> {
     client.query_raw(sql).fetch_all().await
 }
 
-/// The number of parts of the partition that has most.
+/// The largest number of active parts in a partition.
 pub async fn max_parts_per_partition(client: &Client) -> Result<u64> {
     let sql = "select max(parts) from (
         select count() as parts from system.parts where active and database = currentDatabase() group by table, partition_id

@@ -81,8 +81,8 @@ impl Cluster<'_> {
 
     fn running_inserts(&self) -> String {
         let Cluster { name, database } = self;
-        // Every node knows a statement's initial user. The node where it started has the database in its session; what
-        // that sends to the shards names the database in its text.
+        // Every node knows a statement's initial user. Only the initiator has the database in its session; the statements
+        // that it sends to the shards name the database in their text.
         format!(
             "select count() as waiting from clusterAllReplicas('{name}', system.processes)
                  where query_kind = 'Insert' and initial_user = (select currentUser())

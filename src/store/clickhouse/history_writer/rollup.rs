@@ -12,8 +12,8 @@ use crate::store::clickhouse::{client, cluster};
 pub enum RecomputeMode {
     /// Days whose numbers changed.
     ChangedDays,
-    /// All days, and those that have lost their snapshots: replaces whatever attempts with a lower number wrote, or still
-    /// write.
+    /// All days, and those that have lost their snapshots: replaces all rows of attempts with a lower number, even of one
+    /// that is still running.
     AllDays,
 }
 
@@ -34,7 +34,7 @@ pub async fn recompute_rollup(
     .await
 }
 
-/// Removes the rollup of subjects, whatever snapshots they have.
+/// Removes the rollup of subjects, even if they have snapshots.
 pub async fn clear_rollup(client: &Client, subjects: &[Subject], delivery: i64) -> Result<(), Error> {
     execute_in_batches(client, include_str!("clear_rollup.sql"), "subjects", subjects, Some(delivery)).await
 }

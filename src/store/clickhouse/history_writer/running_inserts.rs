@@ -31,8 +31,8 @@ pub async fn longest_insert(client: &Client) -> Result<Option<RunningInsert>, Er
     Ok(client::fetch_all(client, sql, TIMEOUT, |query| query).await?.pop())
 }
 
-/// Waits until no insert is running, because what it still writes could duplicate what the next relay moves or removes.
-/// Logs one warning after `warn_after`.
+/// Waits until no insert is running: its rows could bring back history that the next relay moves or removes. Logs one
+/// warning after `warn_after`.
 pub async fn wait_for_inserts(client: &Client, warn_after: Duration) -> Result<(), Error> {
     let (started, mut warned) = (Instant::now(), false);
     let sql = "select count() from system.processes
