@@ -64,20 +64,19 @@ impl FairLimiter {
     /// Waits for a permit; fails with `Error::TooManyQueries` after a timeout.
     pub async fn acquire(&self, organization: Uuid) -> Result<Permit, Error> {
         let started = Instant::now();
-        let permit = self.wait(organization).await;
-        match &permit {
-            Ok(_) => {
-                if let Some(metrics) = metrics::instruments() {
-                    let labels = [KeyValue::new(labels::POOL, labels::ANALYTICS_POOL)];
-                    metrics::record_duration(&metrics.connection_wait, started.elapsed(), &labels);
-                }
-            }
-            Err(_) => metrics::count_pool_timeout(labels::ANALYTICS_POOL),
+        let Some(permit) = self.wait(organization).await else {
+            metrics::count_pool_timeout(labels::ANALYTICS_POOL);
+            return Err(Error::TooManyQueries);
+        };
+        if let Some(metrics) = metrics::instruments() {
+            let labels = [KeyValue::new(labels::POOL, labels::ANALYTICS_POOL)];
+            metrics::record_duration(&metrics.connection_wait, started.elapsed(), &labels);
         }
-        permit
+        Ok(permit)
     }
 
-    async fn wait(&self, id: Uuid) -> Result<Permit, Error> {
+    /// Waits for a permit; None after the timeout.
+    async fn wait(&self, id: Uuid) -> Option<Permit> {
         let (sender, receiver) = oneshot::channel();
         {
             let mut state = self.lock();
@@ -87,14 +86,11 @@ impl FairLimiter {
             organization.drop_abandoned();
             let is_first = organization.waiting.is_empty();
             if is_available && is_first && organization.permits < self.max_per_organization {
-                return Ok(self.issue(&mut state, id));
+                return Some(self.issue(&mut state, id));
             }
             organization.waiting.push_back((now, sender));
         }
-        match tokio::time::timeout(self.acquire_timeout, receiver).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Error::TooManyQueries),
-        }
+        tokio::time::timeout(self.acquire_timeout, receiver).await.ok()?.ok()
     }
 
     /// The number of permits in all.
