@@ -5,13 +5,11 @@
 //! differ. An adaptation fails on a statement that it does not understand. **Never run on more than one node.**
 
 mod schema;
-mod settings;
 mod statements;
-mod tables;
 mod tokens;
+mod topology;
 
 pub use schema::{Error, Layout};
-pub use settings::configure;
 pub use statements::{adapt_change, adapt_insert_select, commented_inserts_query, pending_writes_query};
-pub use tables::{TABLES, Table};
 pub use tokens::UnsupportedStatement;
+pub use topology::{TABLES, Table, configure};

@@ -3,9 +3,8 @@
 use clickhouse::{Client, Row};
 use serde::Deserialize;
 
-use super::settings::Cluster;
-use super::tables::{Table, find_table};
 use super::tokens::{Tokens, UnsupportedStatement};
+use super::topology::{Cluster, Table, find_table};
 
 /// Why a cluster cannot have the schema.
 #[derive(Debug, thiserror::Error)]

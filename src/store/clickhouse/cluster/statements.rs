@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use clickhouse::Client;
 
-use super::settings::Cluster;
-use super::tables::{BY_SUBJECT, find_table};
 use super::tokens::{Tokens, UnsupportedStatement, rename_tables};
+use super::topology::{BY_SUBJECT, Cluster, find_table};
 
 /// Adapts an `INSERT INTO table (columns) SELECT` so that each shard computes from its own rows only. Tables that are not
 /// sharded by subject are read from all shards, once for all rows that a shard looks up.

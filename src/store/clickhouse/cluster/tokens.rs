@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::tables::{Table, find_table};
+use super::topology::{Table, find_table};
 
 /// A statement that cannot be adapted to a cluster.
 #[derive(Debug, thiserror::Error)]
