@@ -95,19 +95,16 @@ async fn check_database(
 }
 
 fn check_version(report: &mut Report, address: &str, server: &PostgresServer) {
-    let (version, tested) = (&server.version, MIN_TESTED_VERSION / 10_000);
+    let (check, version) = ("postgres", &server.version);
+    let action = format!("upgrade it to {} or newer", MIN_TESTED_VERSION / 10_000);
     match server.version_number {
-        ..MIN_VERSION => report.fail(
-            "postgres",
-            format!("Postgres {version} at {address} is too old"),
-            format!("upgrade it to {tested} or newer"),
-        ),
-        MIN_VERSION..MIN_TESTED_VERSION => report.warn(
-            "postgres",
-            format!("Postgres {version} at {address} is not tested"),
-            format!("upgrade it to {tested} or newer"),
-        ),
-        _ => report.ok("postgres", format!("Postgres {version} responds at {address}")),
+        ..MIN_VERSION => {
+            report.fail(check, format!("Postgres {version} at {address} is too old"), action);
+        }
+        MIN_VERSION..MIN_TESTED_VERSION => {
+            report.warn(check, format!("Postgres {version} at {address} is not tested"), action);
+        }
+        _ => report.ok(check, format!("Postgres {version} responds at {address}")),
     }
 }
 
@@ -161,20 +158,16 @@ fn check_connections(report: &mut Report, args: &PostgresArgs, server: &Postgres
 fn check_transactions(report: &mut Report, server: &PostgresServer, open: Option<&OpenTransaction>) {
     let (check, role, minutes) = ("postgres-transactions", &server.role, LONG_TRANSACTION_SECONDS / 60);
     match open {
-        Some(open) => {
-            let effect = if open.has_written {
+        Some(OpenTransaction { pid, application_name, seconds, has_written }) => {
+            let effect = if *has_written {
                 "search does not find changes since then"
             } else {
                 "migrations may wait for it, and data deleted since then stays in the files"
             };
             report.warn(
                 check,
-                format!(
-                    "a transaction of {} is open for {} minutes: {effect}",
-                    open.application_name,
-                    open.seconds / 60
-                ),
-                format!("unless it is a backup, end it with `select pg_terminate_backend({})`", open.pid),
+                format!("a transaction of {application_name} is open for {} minutes: {effect}", seconds / 60),
+                format!("unless it is a backup, end it with `select pg_terminate_backend({pid})`"),
             );
         }
         None if server.sees_all_sessions => {

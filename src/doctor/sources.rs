@@ -67,32 +67,26 @@ async fn probe(
 }
 
 fn add_result(report: &mut Report, check: &'static str, name: &str, result: Result<(), SourceError>) {
-    match result {
+    let (state, action) = match result {
         Ok(()) | Err(SourceError::NotFound(_) | SourceError::Unsupported) => {
-            report.ok(check, format!("{name} accepts the credentials"));
+            return report.ok(check, format!("{name} accepts the credentials"));
         }
         Err(SourceError::RateLimited { until }) => {
-            report.warn(check, format!("{name} is rate limited"), format!("scrapes continue at {until}"));
+            let action = format!("scrapes continue at {until}");
+            return report.warn(check, format!("{name} is rate limited"), action);
         }
         Err(SourceError::Credentials(reason)) => {
-            report.fail(check, format!("{name} rejects the credentials ({reason})"), "replace them");
+            (format!("{name} rejects the credentials ({reason})"), "replace them")
         }
         Err(SourceError::Transient(reason)) => {
-            report.fail(
-                check,
-                format!("{name} fails ({reason})"),
-                "check the network between this machine and it",
-            );
+            (format!("{name} fails ({reason})"), "check the network between this machine and it")
         }
-        Err(SourceError::BudgetUnavailable(reason)) => report.fail(
-            check,
-            format!("{name} was not requested, the request cannot be counted ({reason})"),
-            "check Postgres",
-        ),
-        Err(SourceError::Malformed(reason)) => report.fail(
-            check,
-            format!("{name} responds in an undocumented format ({reason})"),
-            "correct its URL",
-        ),
-    }
+        Err(SourceError::BudgetUnavailable(reason)) => {
+            (format!("{name} was not requested, the request cannot be counted ({reason})"), "check Postgres")
+        }
+        Err(SourceError::Malformed(reason)) => {
+            (format!("{name} responds in an undocumented format ({reason})"), "correct its URL")
+        }
+    };
+    report.fail(check, state, action);
 }
