@@ -168,17 +168,16 @@ pub async fn fetch_levels(
 ) -> Result<FollowerLevels, Error> {
     let parts: Vec<FollowerLevels> =
         history.fetch_parts(scope.organization(), scope.parts(&LEVELS_SQL), window).await?;
-    let levels = parts.into_iter().fold(FollowerLevels::default(), |sum, part| FollowerLevels {
+    let mut levels = parts.into_iter().fold(FollowerLevels::default(), |sum, part| FollowerLevels {
         followers: sum_known(sum.followers, part.followers),
         previous_followers: sum_known(sum.previous_followers, part.previous_followers),
         as_of: sum.as_of.max(part.as_of),
     });
-    let retains_previous = history.retains(window.start - Days::new(1));
-    Ok(FollowerLevels {
-        previous_followers: levels.previous_followers.filter(|_| retains_previous),
-        as_of: history.clip_observation(levels.as_of),
-        ..levels
-    })
+    if !history.retains(window.start - Days::new(1)) {
+        levels.previous_followers = None;
+    }
+    levels.as_of = history.clip_observation(levels.as_of);
+    Ok(levels)
 }
 
 /// The latest observation by the end of a window: `latest`, that of the window itself, or an earlier one.
@@ -188,10 +187,10 @@ pub async fn resolve_as_of(
     window: Window,
     latest: Option<DateTime<Utc>>,
 ) -> Result<Option<DateTime<Utc>>, Error> {
-    match latest {
-        Some(latest) => Ok(Some(latest)),
-        None => Ok(fetch_levels(history, scope, window).await?.as_of),
+    if latest.is_some() {
+        return Ok(latest);
     }
+    Ok(fetch_levels(history, scope, window).await?.as_of)
 }
 
 /// A sum that is unknown only if both values are.

@@ -145,7 +145,8 @@ impl SubjectReader<'_> {
                 WHERE org_id = {org:UUID} AND subject_id IN {subjects:Array(UInt64)}
             )
             GROUP BY subject_id";
-        let starts = client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await?;
+        let starts: Vec<Start> =
+            client::fetch_all(self.client, sql, TIMEOUT, |query| self.bind(query)).await?;
         Ok(starts.into_iter().map(|Start { subject_id, date }| (subject_id, date)).collect())
     }
 
