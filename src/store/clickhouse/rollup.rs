@@ -1,4 +1,4 @@
-//! Reads for `tidemark rebuild` and `tidemark verify`, some subjects at a time: the rollup, its snapshots and the dimensions.
+//! Statements of `tidemark rebuild` and `tidemark verify` over the rollup, its snapshots and the dimensions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
