@@ -1,4 +1,4 @@
-//! Ranges of network addresses, as operators write them, and which addresses are this machine or the public internet.
+//! Networks as operators configure them (CIDR), and whether an address is loopback or public.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use ipnet::IpNet;
 use url::Url;
 
-/// The text is no address and no range.
+/// The text is neither an address nor a network.
 #[derive(Debug, thiserror::Error)]
 #[error("expected an address or a range, such as 10.0.0.0/8")]
 pub struct InvalidNetwork;
 
-/// Parses an address or a range of addresses.
+/// Parses an address or a network in CIDR notation.
 pub fn parse_network(text: &str) -> Result<IpNet, InvalidNetwork> {
     text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| InvalidNetwork)
 }
@@ -22,10 +22,10 @@ pub fn contains(networks: &[IpNet], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(&address))
 }
 
-/// Whether an address leads to this machine, where no proxy is to be asked.
-pub fn is_loopback(base: &Url) -> bool {
-    match base.host() {
-        // Of a scheme that no browser knows, as postgres, an address is a name.
+/// Whether the host of a URL is this machine, which is reached without a proxy.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        // In URLs of schemes such as postgres, an address is parsed as a name.
         Some(url::Host::Domain(name)) => {
             name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
         }
@@ -35,40 +35,39 @@ pub fn is_loopback(base: &Url) -> bool {
     }
 }
 
-/// What is not the public internet, of IPv4 and of the one range of IPv6 from which public addresses are given out (IANA's
-/// registries of special-purpose addresses).
-static SPECIAL: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
+/// Special-purpose networks (IANA's registries): all of IPv4, and those of IPv6 within 2000::/3.
+static SPECIAL_PURPOSE_NETWORKS: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
     let ranges = [
         "0.0.0.0/8",       // this network
         "10.0.0.0/8",      // private
-        "100.64.0.0/10",   // shared by the customers of a provider
-        "127.0.0.0/8",     // this machine
-        "169.254.0.0/16",  // link-local, the metadata of clouds among them
+        "100.64.0.0/10",   // shared by the customers of a provider (CGNAT)
+        "127.0.0.0/8",     // loopback
+        "169.254.0.0/16",  // link-local, such as the metadata services of clouds
         "172.16.0.0/12",   // private
         "192.0.0.0/24",    // assigned to protocols
         "192.0.2.0/24",    // documentation
-        "192.88.99.0/24",  // relays to IPv6
+        "192.88.99.0/24",  // 6to4 relays
         "192.168.0.0/16",  // private
         "198.18.0.0/15",   // benchmarks
         "198.51.100.0/24", // documentation
         "203.0.113.0/24",  // documentation
         "224.0.0.0/4",     // multicast
         "240.0.0.0/4",     // reserved, and broadcast
-        "2001::/23",       // assigned to protocols, tunnels among them
+        "2001::/23",       // assigned to protocols, such as Teredo
         "2001:db8::/32",   // documentation
-        "2002::/16",       // tunnels to any IPv4 address
+        "2002::/16",       // 6to4, which contains an IPv4 address
         "3fff::/20",       // documentation
     ];
     ranges.iter().filter_map(|range| range.parse().ok()).collect()
 });
 
-/// Whether an address is one of the public internet: none of a machine, a private network or a cloud's inside.
+/// Whether an address belongs to the public internet, not to this machine or a private network.
 pub fn is_public(address: IpAddr) -> bool {
     let address = address.to_canonical();
-    let given_out = match address {
+    let in_global_range = match address {
         IpAddr::V4(_) => true,
         IpAddr::V6(address) => match address.segments() {
-            // An IPv4 address, where a network that has only IPv6 translates.
+            // NAT64: contains an IPv4 address.
             [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
                 let inner = Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
                 return is_public(inner.into());
@@ -76,7 +75,7 @@ pub fn is_public(address: IpAddr) -> bool {
             [first, ..] => first & 0xe000 == 0x2000,
         },
     };
-    given_out && !contains(&SPECIAL, address)
+    in_global_range && !contains(&SPECIAL_PURPOSE_NETWORKS, address)
 }
 
 #[cfg(test)]
@@ -84,19 +83,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_is_known_in_every_scheme() {
-        for near in
+    fn loopback_urls_are_recognized_in_every_scheme() {
+        for url in
             ["http://localhost/", "http://127.0.0.1:1", "http://[::1]/", "postgres://u:p@127.0.0.1:5432/x"]
         {
-            assert!(is_loopback(&near.parse().unwrap()), "{near}");
+            assert!(is_loopback(&url.parse().unwrap()), "{url}");
         }
-        for far in ["http://10.0.0.1/", "postgres://db.example/x", "postgres://10.0.0.1/x"] {
-            assert!(!is_loopback(&far.parse().unwrap()), "{far}");
+        for url in ["http://10.0.0.1/", "postgres://db.example/x", "postgres://10.0.0.1/x"] {
+            assert!(!is_loopback(&url.parse().unwrap()), "{url}");
         }
     }
 
     #[test]
-    fn addresses_are_matched_with_ranges() {
+    fn addresses_are_matched_with_networks() {
         let is_in = |network: &str, address: &str| {
             contains(&[parse_network(network).unwrap()], address.parse().unwrap())
         };
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_anybody_can_reach_is_public() {
+    fn special_purpose_addresses_are_not_public() {
         for address in
             ["1.1.1.1", "8.8.8.8", "172.15.0.1", "172.32.0.1", "100.63.0.1", "198.20.0.1", "223.1.1.1"]
         {
@@ -156,6 +155,6 @@ mod tests {
         ] {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
-        assert_eq!(SPECIAL.len(), 19, "every range is one");
+        assert_eq!(SPECIAL_PURPOSE_NETWORKS.len(), 19, "every network parses");
     }
 }
