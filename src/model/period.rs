@@ -46,17 +46,6 @@ pub enum Period {
 }
 
 impl Period {
-    pub const NAMES: [&'static str; 4] = ["7d", "30d", "90d", "custom"];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Period::Week => "7d",
-            Period::Month => "30d",
-            Period::Quarter => "90d",
-            Period::Custom => "custom",
-        }
-    }
-
     const fn days(self) -> Option<u64> {
         match self {
             Period::Week => Some(7),
@@ -117,21 +106,22 @@ impl Window {
     /// Resolves a request on the given day, or returns all violations.
     pub fn resolve(request: WindowRequest, today: NaiveDate) -> Result<Self, Vec<InvalidWindow>> {
         let violation = |field, message| InvalidWindow { field, message };
-        let dates = request.start_date.is_some() || request.end_date.is_some();
+        // Violations of the dates that are set, or of those that are not.
+        let violations = |is_set: bool, message| {
+            let dates = [("start_date", request.start_date), ("end_date", request.end_date)];
+            let invalid = dates.into_iter().filter(|(_, date)| date.is_some() == is_set);
+            invalid.map(|(field, _)| violation(field, message)).collect()
+        };
+        let has_dates = request.start_date.is_some() || request.end_date.is_some();
         let period = match (request.period, request.rules) {
             (Some(period), _) => period,
-            (None, DateRules::Query | DateRules::Daily) if dates => Period::Custom,
+            (None, DateRules::Query | DateRules::Daily) if has_dates => Period::Custom,
             (None, DateRules::Daily) => Period::Week,
             (None, DateRules::Body | DateRules::Query) => Period::Month,
         };
         if let Some(days) = period.days() {
-            let violations: Vec<_> = [("start_date", request.start_date), ("end_date", request.end_date)]
-                .into_iter()
-                .filter(|(_, date)| date.is_some())
-                .map(|(field, _)| violation(field, "is only allowed with period=custom"))
-                .collect();
-            if !violations.is_empty() {
-                return Err(violations);
+            if has_dates {
+                return Err(violations(true, "is only allowed with period=custom"));
             }
             let end = if request.include_today { today } else { today - Days::new(1) };
             return Ok(Window { period, start: end - Days::new(days - 1), end });
@@ -141,13 +131,7 @@ impl Window {
             (Some(start), Some(end)) => (start, end),
             (Some(start), None) if daily => (start, today),
             (None, Some(end)) if daily => (end - Days::new(6), end),
-            (start, end) => {
-                return Err([("start_date", start), ("end_date", end)]
-                    .into_iter()
-                    .filter(|(_, date)| date.is_none())
-                    .map(|(field, _)| violation(field, "is required with period=custom"))
-                    .collect());
-            }
+            _ => return Err(violations(false, "is required with period=custom")),
         };
         let ends_today = request.end_date.is_none();
         match (end - start).num_days() {
