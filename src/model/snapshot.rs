@@ -2,7 +2,7 @@
 //!
 //! The latest observation of a day replaces the whole snapshot of that day.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::counters::{Counters, ProfileCounters};
@@ -25,16 +25,4 @@ pub struct AccountSnapshot {
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub observed_at: DateTime<Utc>,
     pub counters: ProfileCounters,
-}
-
-impl VideoSnapshot {
-    pub fn date(&self) -> NaiveDate {
-        self.observed_at.date_naive()
-    }
-}
-
-impl AccountSnapshot {
-    pub fn date(&self) -> NaiveDate {
-        self.observed_at.date_naive()
-    }
 }

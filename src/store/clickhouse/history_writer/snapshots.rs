@@ -34,7 +34,7 @@ macro_rules! video_snapshot_row {
                     org_id,
                     subject_id: snapshot.subject_id.cast_unsigned(),
                     video_id: snapshot.video_id.cast_unsigned(),
-                    date: snapshot.date(),
+                    date: snapshot.observed_at.date_naive(),
                     observed_at: snapshot.observed_at,
                     $($counter: snapshot.counters.$counter,)*
                 }
@@ -80,7 +80,7 @@ pub async fn insert_video_snapshots(
     client: &Client,
     snapshots: &[(Uuid, VideoSnapshot)],
 ) -> Result<(), Error> {
-    let storable = snapshots.iter().filter(|(_, snapshot)| is_storable(snapshot.date()));
+    let storable = snapshots.iter().filter(|(_, snapshot)| is_storable(snapshot.observed_at.date_naive()));
     let rows = storable.map(|(org_id, snapshot)| VideoSnapshotRow::new(*org_id, snapshot));
     client::insert(client, "video_snapshots", &rows.collect::<Vec<_>>(), STATEMENT_TIMEOUT).await
 }
@@ -90,11 +90,11 @@ pub async fn insert_account_snapshots(
     client: &Client,
     snapshots: &[(Uuid, AccountSnapshot)],
 ) -> Result<(), Error> {
-    let storable = snapshots.iter().filter(|(_, snapshot)| is_storable(snapshot.date()));
+    let storable = snapshots.iter().filter(|(_, snapshot)| is_storable(snapshot.observed_at.date_naive()));
     let rows = storable.map(|(org_id, snapshot)| AccountSnapshotRow {
         org_id: *org_id,
         subject_id: snapshot.subject_id.cast_unsigned(),
-        date: snapshot.date(),
+        date: snapshot.observed_at.date_naive(),
         observed_at: snapshot.observed_at,
         follower_count: snapshot.counters.follower_count,
         following_count: snapshot.counters.following_count,
