@@ -1,18 +1,25 @@
 //! A tracked social media account as the API shows it.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, NaiveDate, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::counters::CounterSums;
-use super::example;
 use super::platform::Platform;
 use super::record::record;
 use super::tracking::Tracking;
 
 /// Key/value tags of an account, a creator or a video.
-pub type Metadata = std::collections::BTreeMap<String, String>;
+pub type Metadata = BTreeMap<String, String>;
+
+/// The example of tags in the API document.
+pub(super) fn example_metadata() -> Value {
+    json!({"team": "north", "campaign": "spring"})
+}
 
 record! {
     /// An account, with the latest counters of its discovered videos summed up.
@@ -61,7 +68,7 @@ record! {
         #[schemars(example = &"surf")]
         pub category: Option<String>,
         /// Your own tags.
-        #[schemars(example = example::metadata())]
+        #[schemars(example = example_metadata())]
         #[sqlx(json)]
         pub metadata: Metadata,
         /// Time at which the account was added.

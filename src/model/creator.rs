@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::account::Metadata;
-use super::example;
+use super::account::{Metadata, example_metadata};
 
 /// A creator, with a summary of the accounts that are linked now.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema, sqlx::FromRow)]
@@ -23,7 +22,7 @@ pub struct Creator {
     #[schemars(example = true)]
     pub is_active: bool,
     /// Your own tags.
-    #[schemars(example = example::metadata())]
+    #[schemars(example = example_metadata())]
     #[sqlx(json)]
     pub metadata: Metadata,
     /// Linked accounts.

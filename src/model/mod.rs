@@ -5,7 +5,6 @@ pub mod change;
 pub mod cost;
 pub mod counters;
 pub mod creator;
-mod example;
 pub mod field;
 pub mod gains;
 pub mod identifier;

@@ -3,12 +3,11 @@
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::account::Metadata;
+use super::account::{Metadata, example_metadata};
 use super::counters::LatestCounters;
-use super::example;
 use super::platform::Platform;
 use super::record::record;
 use super::tracking::Tracking;
@@ -75,7 +74,7 @@ record! {
         #[schemars(example = 24)]
         pub scrape_interval_hours: i32,
         /// Your own tags.
-        #[schemars(example = example::metadata())]
+        #[schemars(example = example_metadata())]
         #[sqlx(json)]
         pub metadata: Metadata,
         /// Tracked account on which the video was discovered; null if none.
@@ -102,7 +101,7 @@ record! {
         #[sqlx(flatten)]
         pub counters: LatestCounters,
         /// Other data that the platform reported.
-        #[schemars(example = example::platform_data())]
+        #[schemars(example = json!({"media_product_type": "REELS"}))]
         #[schemars(with = "serde_json::Map<String, Value>")]
         pub platform_data: Value,
         /// Tracking status.
