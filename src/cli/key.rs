@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::error::CommandError;
 use super::output::OutputArgs;
-use super::parsers::{one_of, parse_name};
+use super::parsers::parse_name;
 use crate::config::PostgresArgs;
 use crate::model::organization::{KeyStatus, Scope};
 use crate::store::postgres::pool;
@@ -31,8 +31,7 @@ enum KeyCommand {
         #[arg(long, value_name = "NAME", value_parser = parse_name)]
         name: String,
         /// Scopes, comma-separated: read, write, admin
-        #[arg(long, value_name = "SCOPES", value_delimiter = ',', default_value = "read,write,admin",
-              value_parser = one_of::<Scope>(["read", "write", "admin"]))]
+        #[arg(long, value_name = "SCOPES", value_delimiter = ',', default_value = "read,write,admin")]
         scopes: Vec<Scope>,
         /// Requests per minute; default: the organization's limit
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
@@ -57,8 +56,7 @@ enum KeyCommand {
         #[arg(value_name = "KEY_ID")]
         id: Uuid,
         /// active, inactive or disabled
-        #[arg(long, value_name = "STATUS",
-              value_parser = one_of::<KeyStatus>(["active", "inactive", "disabled"]))]
+        #[arg(long, value_name = "STATUS")]
         status: KeyStatus,
         #[command(flatten)]
         shared: Shared,

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::error::CommandError;
 use super::output::OutputArgs;
-use super::parsers::{one_of, parse_name};
+use super::parsers::parse_name;
 use crate::app::Databases;
 use crate::config::{PostgresArgs, StoreArgs};
 use crate::model::organization::{Organization, Subscription};
@@ -53,7 +53,7 @@ enum OrgCommand {
         #[arg(long, value_name = "NAME", value_parser = parse_name)]
         name: Option<String>,
         /// active or inactive; keys work while it is active
-        #[arg(long, value_name = "STATE", value_parser = one_of::<Subscription>(["active", "inactive"]))]
+        #[arg(long, value_name = "STATE")]
         subscription: Option<Subscription>,
         #[command(flatten)]
         options: OrgOptions,

@@ -8,7 +8,6 @@ use url::Url;
 
 use super::error::CommandError;
 use super::output::OutputArgs;
-use super::parsers::one_of;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 use crate::platforms::args::parse_source_url;
@@ -37,7 +36,7 @@ struct CheckArgs {
     #[arg(value_name = "URL")]
     url: String,
     /// Platform; default: both
-    #[arg(long, value_parser = one_of::<Platform>(Platform::ALL.map(Platform::as_str)))]
+    #[arg(long)]
     platform: Option<Platform>,
     /// Username of an account that it has, with some posts
     #[arg(long, value_name = "NAME", requires = "platform")]

@@ -24,7 +24,8 @@ pub struct Caller {
 
 impl Caller {
     pub fn new(grant: &Grant) -> Self {
-        let highest = grant.scopes.iter().filter_map(|scope| scope.parse::<Scope>().ok()).max();
+        let is_granted = |scope: &Scope| grant.scopes.iter().any(|name| name == scope.as_str());
+        let highest = Scope::ALL.into_iter().rfind(is_granted);
         Caller {
             organization: grant.organization_id,
             key: grant.id,

@@ -1,15 +1,15 @@
 //! Organizations and the records of their API keys, both managed by command line only.
 
 use std::fmt;
-use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// Whether an organization's keys are accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum Subscription {
@@ -18,7 +18,7 @@ pub enum Subscription {
 }
 
 /// Whether a key is accepted; inactive and disabled keys are rejected with different errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::Type, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum KeyStatus {
@@ -29,7 +29,7 @@ pub enum KeyStatus {
 
 /// What a key permits; each scope implies the lower ones.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize, sqlx::Type,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, sqlx::Type, ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -59,46 +59,6 @@ impl Scope {
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("expected one of {0}")]
-pub struct UnknownVariant(&'static str);
-
-impl FromStr for Scope {
-    type Err = UnknownVariant;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Scope::ALL
-            .into_iter()
-            .find(|scope| scope.as_str() == text)
-            .ok_or(UnknownVariant("read, write, admin"))
-    }
-}
-
-impl FromStr for Subscription {
-    type Err = UnknownVariant;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "active" => Ok(Subscription::Active),
-            "inactive" => Ok(Subscription::Inactive),
-            _ => Err(UnknownVariant("active, inactive")),
-        }
-    }
-}
-
-impl FromStr for KeyStatus {
-    type Err = UnknownVariant;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "active" => Ok(KeyStatus::Active),
-            "inactive" => Ok(KeyStatus::Inactive),
-            "disabled" => Ok(KeyStatus::Disabled),
-            _ => Err(UnknownVariant("active, inactive, disabled")),
-        }
     }
 }
 
