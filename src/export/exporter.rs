@@ -13,7 +13,7 @@ use super::error::Error;
 use super::table::HistoryFile;
 use crate::app::Databases;
 use crate::model::counters::{Counters, ProfileCounters};
-use crate::model::field::{Field, FieldData, FieldType, FieldValue};
+use crate::model::field::{Field, FieldType, FieldValue, ToField};
 use crate::model::latest::LatestValue;
 use crate::model::observed::{AccountFields, AccountLatest, VideoFields};
 use crate::store::records::exports::{self, ExportedAccount, ExportedSnapshot, ExportedVideo, Snapshots};

@@ -60,7 +60,7 @@ pub trait FieldReader {
     fn time(&mut self, field: usize) -> Result<Option<DateTime<Utc>>, Self::Error>;
 }
 
-/// A type of observed fields.
+/// A type of observed fields, which a file may contain.
 pub trait ReadField: Sized {
     fn read<R: FieldReader>(reader: &mut R, field: usize) -> Result<Option<Self>, R::Error>;
 }
@@ -84,14 +84,14 @@ read_field! {
     Value, |_reader, _field| Ok(None);
 }
 
-/// A Rust type that a field can have.
-pub trait FieldData {
+/// A Rust type of a field.
+pub trait ToField {
     const TYPE: FieldType;
 
     fn to_field(&self) -> FieldValue<'_>;
 }
 
-impl<T: FieldData> FieldData for Option<T> {
+impl<T: ToField> ToField for Option<T> {
     const TYPE: FieldType = T::TYPE;
 
     fn to_field(&self) -> FieldValue<'_> {
@@ -99,9 +99,9 @@ impl<T: FieldData> FieldData for Option<T> {
     }
 }
 
-macro_rules! field_data {
+macro_rules! to_field {
     ($($type:ty: $variant:ident, |$value:ident| $content:expr;)*) => {
-        $(impl FieldData for $type {
+        $(impl ToField for $type {
             const TYPE: FieldType = FieldType::$variant;
 
             fn to_field(&self) -> FieldValue<'_> {
@@ -112,7 +112,7 @@ macro_rules! field_data {
     };
 }
 
-field_data! {
+to_field! {
     &str: Text, |text| text;
     String: Text, |text| text;
     Platform: Text, |platform| platform.as_str();

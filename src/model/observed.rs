@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, Row};
 
 use super::counters::{Counters, ProfileCounters};
-use super::field::{Field, FieldData, FieldReader, FieldType, FieldValue, ReadField};
+use super::field::{Field, FieldReader, FieldType, FieldValue, ReadField, ToField};
 use super::latest::{FieldTime, KnownAt, LatestValue};
 
 /// Defines a struct of observed fields, and one of their latest values.
@@ -31,7 +31,7 @@ macro_rules! observed_fields {
             pub const LIST: &[Field] = &[$(Field {
                 name: stringify!($field),
                 column: $column,
-                field_type: <$type as FieldData>::TYPE,
+                field_type: <$type as ToField>::TYPE,
                 in_files: $in_files,
             }),*];
 

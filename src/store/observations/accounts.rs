@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::ObservedAccount;
 use super::row::{self, format_columns, observed_row};
 use crate::model::counters::ProfileCounters;
-use crate::model::field::{FieldData, FieldValue};
+use crate::model::field::{FieldValue, ToField};
 use crate::model::observed::{AccountFields, AccountLatest};
 use crate::model::snapshot::AccountSnapshot;
 use crate::store::{Error, Write};

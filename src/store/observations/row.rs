@@ -27,7 +27,7 @@ macro_rules! observed_row {
 
             /// Returns the names and SQL types of the JSON form, for `jsonb_to_recordset`.
             pub(super) fn column_definitions() -> String {
-                let own = [$((stringify!($column), <$type as FieldData>::TYPE)),*];
+                let own = [$((stringify!($column), <$type as ToField>::TYPE)),*];
                 row::column_definitions(&own, &$counters::NAMES, $fields::LIST)
             }
         }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::row::{self, format_columns, observed_row};
 use super::{ObservedVideo, ids_by_platform};
 use crate::model::counters::Counters;
-use crate::model::field::{FieldData, FieldValue};
+use crate::model::field::{FieldValue, ToField};
 use crate::model::observed::{VideoFields, VideoLatest};
 use crate::model::platform::Platform;
 use crate::store::outbox::event::SubjectVideo;
