@@ -9,55 +9,51 @@ use crate::model::observed::{AccountFields, VideoFields};
 pub struct Column(usize);
 
 /// Columns besides counters and observed fields.
-const OWN: [&str; 6] = ["platform", "username", "external_id", "observed_at", "category", "creator"];
+const BASE_NAMES: [&str; 6] = ["platform", "username", "external_id", "observed_at", "category", "creator"];
+
+const VIDEO_FIELD_NAMES: [&str; VideoFields::LIST.len()] = field_names(VideoFields::LIST);
+const ACCOUNT_FIELD_NAMES: [&str; AccountFields::LIST.len()] = field_names(AccountFields::LIST);
 
 /// The number of columns that a row can have.
-pub const COLUMN_COUNT: usize = OWN.len()
+pub const COLUMN_COUNT: usize = BASE_NAMES.len()
     + Counters::NAMES.len()
     + ProfileCounters::NAMES.len()
-    + VideoFields::LIST.len()
-    + AccountFields::LIST.len();
+    + VIDEO_FIELD_NAMES.len()
+    + ACCOUNT_FIELD_NAMES.len();
 
 /// All columns. A name that is listed twice means its first position; fields that are not in files have no name.
 const NAMES: [&str; COLUMN_COUNT] = {
     let mut names = [""; COLUMN_COUNT];
-    let (own, rest) = names.split_at_mut(OWN.len());
+    let (base, rest) = names.split_at_mut(BASE_NAMES.len());
     let (counters, rest) = rest.split_at_mut(Counters::NAMES.len());
     let (profile_counters, rest) = rest.split_at_mut(ProfileCounters::NAMES.len());
-    let (video_fields, account_fields) = rest.split_at_mut(VideoFields::LIST.len());
-    own.copy_from_slice(&OWN);
+    let (video_fields, account_fields) = rest.split_at_mut(VIDEO_FIELD_NAMES.len());
+    base.copy_from_slice(&BASE_NAMES);
     counters.copy_from_slice(&Counters::NAMES);
     profile_counters.copy_from_slice(&ProfileCounters::NAMES);
-    copy_names(video_fields, VideoFields::LIST);
-    copy_names(account_fields, AccountFields::LIST);
+    video_fields.copy_from_slice(&VIDEO_FIELD_NAMES);
+    account_fields.copy_from_slice(&ACCOUNT_FIELD_NAMES);
     names
 };
 
-const fn copy_names(names: &mut [&'static str], fields: &[Field]) {
+/// Returns the names of observed fields; empty for fields that are not in files.
+const fn field_names<const N: usize>(fields: &[Field]) -> [&'static str; N] {
+    let mut names = [""; N];
     let mut n = 0;
-    while n < fields.len() {
+    while n < N {
         if fields[n].in_files {
             names[n] = fields[n].name;
         }
         n += 1;
     }
+    names
 }
 
-const fn columns<const N: usize>(names: &[&str]) -> [Column; N] {
+const fn columns<const N: usize>(names: &[&str; N]) -> [Column; N] {
     let mut columns = [Column(0); N];
     let mut n = 0;
     while n < N {
         columns[n] = Column::new(names[n]);
-        n += 1;
-    }
-    columns
-}
-
-const fn field_columns<const N: usize>(fields: &[Field]) -> [Column; N] {
-    let mut columns = [Column(0); N];
-    let mut n = 0;
-    while n < N {
-        columns[n] = Column::new(if fields[n].in_files { fields[n].name } else { "" });
         n += 1;
     }
     columns
@@ -72,13 +68,13 @@ impl Column {
     pub const CREATOR: Column = Column::new("creator");
     pub const COUNTERS: [Column; Counters::NAMES.len()] = columns(&Counters::NAMES);
     pub const PROFILE_COUNTERS: [Column; ProfileCounters::NAMES.len()] = columns(&ProfileCounters::NAMES);
-    pub const VIDEO_FIELDS: [Column; VideoFields::LIST.len()] = field_columns(VideoFields::LIST);
-    pub const ACCOUNT_FIELDS: [Column; AccountFields::LIST.len()] = field_columns(AccountFields::LIST);
+    pub const VIDEO_FIELDS: [Column; VIDEO_FIELD_NAMES.len()] = columns(&VIDEO_FIELD_NAMES);
+    pub const ACCOUNT_FIELDS: [Column; ACCOUNT_FIELD_NAMES.len()] = columns(&ACCOUNT_FIELD_NAMES);
 
     const fn new(name: &str) -> Self {
         let mut n = 0;
         while n < NAMES.len() {
-            if equal(NAMES[n].as_bytes(), name.as_bytes()) {
+            if NAMES[n].eq_ignore_ascii_case(name) {
                 return Column(n);
             }
             n += 1;
@@ -103,12 +99,4 @@ impl Column {
     pub const fn index(self) -> usize {
         self.0
     }
-}
-
-const fn equal(one: &[u8], other: &[u8]) -> bool {
-    let mut n = 0;
-    while n < one.len() && n < other.len() && one[n] == other[n] {
-        n += 1;
-    }
-    n == one.len() && n == other.len()
 }
