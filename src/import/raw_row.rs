@@ -76,26 +76,9 @@ impl<'a> RawRow<'a> {
     }
 }
 
-/// The column of a JSON field.
-struct JsonField(Option<Column>);
-
-impl<'de> Deserialize<'de> for JsonField {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
-        impl Visitor<'_> for NameVisitor {
-            type Value = JsonField;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a field name")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<JsonField, E> {
-                Ok(JsonField(Column::from_name(name)))
-            }
-        }
-        deserializer.deserialize_str(NameVisitor)
-    }
-}
+/// The name of a JSON field, copied only if it contains escapes.
+#[derive(Deserialize)]
+struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Value<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -151,8 +134,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawRow<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
                 let mut row = RawRow::default();
-                while let Some(JsonField(column)) = fields.next_key()? {
-                    match column {
+                while let Some(FieldName(name)) = fields.next_key()? {
+                    match Column::from_name(&name) {
                         Some(column) => {
                             let value = fields
                                 .next_value()
