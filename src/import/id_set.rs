@@ -1,31 +1,26 @@
-//! A set of internal ids as bitmaps: ids are consecutive, so ten million of them take a megabyte or two.
+//! A set of internal ids as bitmaps: ids are nearly consecutive, so ten million of them take a few megabytes.
 
 use std::collections::BTreeMap;
 
-const WORDS: i64 = 64;
-const BITS: i64 = 64;
+const BITS_PER_WORD: i64 = 64;
 
 #[derive(Debug, Default)]
 pub struct IdSet {
-    blocks: BTreeMap<i64, [u64; WORDS as usize]>,
-    len: u64,
+    words: BTreeMap<i64, u64>,
 }
 
 impl IdSet {
     /// Returns the number of distinct ids.
-    pub const fn len(&self) -> u64 {
-        self.len
+    pub fn len(&self) -> u64 {
+        self.words.values().map(|word| u64::from(word.count_ones())).sum()
     }
 }
 
 impl Extend<i64> for IdSet {
     fn extend<T: IntoIterator<Item = i64>>(&mut self, ids: T) {
         for id in ids {
-            let (index, bit) = (id.div_euclid(BITS), id.rem_euclid(BITS));
-            let (block, index) = (index.div_euclid(WORDS), index.rem_euclid(WORDS));
-            let word = &mut self.blocks.entry(block).or_insert([0; WORDS as usize])[index as usize];
-            self.len += u64::from(*word & (1 << bit) == 0);
-            *word |= 1 << bit;
+            let bit = 1_u64 << id.rem_euclid(BITS_PER_WORD);
+            *self.words.entry(id.div_euclid(BITS_PER_WORD)).or_default() |= bit;
         }
     }
 }
