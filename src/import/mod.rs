@@ -19,8 +19,6 @@ mod row;
 mod row_buffer;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -38,9 +36,6 @@ use crate::store::outbox::visibility;
 use crate::store::records::organizations;
 
 pub use self::error::Error;
-
-/// Rows between updates of the progress bar.
-const PROGRESS_ROWS: u64 = 4_096;
 
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
@@ -130,15 +125,11 @@ fn read_files(
     mut report: RejectionReport,
     bar: &ProgressBar,
 ) -> Result<Input, Error> {
-    let bytes = Arc::new(AtomicU64::new(0));
     let (mut rows, mut rows_read) = (RowBuffer::new(size.rows), 0_u64);
     for path in files {
         let mut failure = None;
-        reader::read_lines(path, &bytes, |line| {
+        reader::read_lines(path, bar, |line| {
             rows_read += 1;
-            if rows_read.is_multiple_of(PROGRESS_ROWS) {
-                bar.set_position(bytes.load(Ordering::Relaxed));
-            }
             let row = line.row.and_then(|raw| Row::parse(raw, times).map_err(|invalid| invalid.to_string()));
             let added = match row {
                 Ok(row) => rows.add(row).map_err(Error::TemporaryFile),

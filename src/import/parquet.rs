@@ -5,9 +5,9 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::{DateTime, Utc};
+use indicatif::ProgressBar;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
@@ -42,7 +42,7 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>, Error> {
 /// Passes each row of a file to `consume`, until it returns false. The line number is the number of the row.
 pub fn read_rows(
     path: &Path,
-    bytes: &AtomicU64,
+    bar: &ProgressBar,
     consume: &mut dyn FnMut(Line<'_>) -> bool,
 ) -> Result<(), Error> {
     let reader = open(path)?;
@@ -79,7 +79,7 @@ pub fn read_rows(
                 }
             }
             done += some;
-            bytes.fetch_add(size * some as u64 / rows as u64, Ordering::Relaxed);
+            bar.inc(size * some as u64 / rows as u64);
         }
     }
     Ok(())

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use indicatif::ProgressBar;
 
 use super::column::Column;
 use super::error::Error;
@@ -25,20 +25,6 @@ pub struct InputSize {
     pub bytes: u64,
     /// An upper bound, unless rows are unusually short.
     pub rows: u64,
-}
-
-/// Counts the bytes read, for the progress bar.
-struct CountingReader<R> {
-    inner: R,
-    bytes: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for CountingReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
 }
 
 /// Fails when a record is too long, because a quote is never closed.
@@ -113,15 +99,15 @@ pub fn check_files(files: &[PathBuf]) -> Result<InputSize, Error> {
 /// Passes each line of a file to `consume`, until it returns false.
 pub fn read_lines(
     path: &Path,
-    bytes: &Arc<AtomicU64>,
+    bar: &ProgressBar,
     mut consume: impl FnMut(Line<'_>) -> bool,
 ) -> Result<(), Error> {
     let format = detect_format(path)?;
     if format == InputFormat::Parquet {
-        return parquet::read_rows(path, bytes, &mut consume);
+        return parquet::read_rows(path, bar, &mut consume);
     }
     let file = File::open(path).map_err(|error| Error::file(path, error))?;
-    let file = BufReader::with_capacity(1 << 18, CountingReader { inner: file, bytes: bytes.clone() });
+    let file = BufReader::with_capacity(1 << 18, bar.wrap_read(file));
     match format {
         InputFormat::Csv => read_csv(path, file, &mut consume),
         _ => read_json_lines(path, file, &mut consume),
