@@ -38,7 +38,7 @@ impl PartitionedSpill {
         Ok(PartitionedSpill { file: create_unlinked_file()?, length: 0, partitions })
     }
 
-    pub fn partitions(&self) -> usize {
+    pub fn partition_count(&self) -> usize {
         self.partitions.len()
     }
 
@@ -53,8 +53,8 @@ impl PartitionedSpill {
         Ok(())
     }
 
-    /// Passes the rows of a partition to `consume`, until it returns false.
-    pub fn read(&mut self, partition: usize, mut consume: impl FnMut(Row) -> bool) -> io::Result<()> {
+    /// Passes the rows of a partition to `consume`, until it returns false; returns what it returned last.
+    pub fn read(&mut self, partition: usize, mut consume: impl FnMut(Row) -> bool) -> io::Result<bool> {
         let Partition { buffer, blocks } = std::mem::take(&mut self.partitions[partition]);
         let mut compressed = Vec::new();
         let mut consume_all = |mut rows: &[u8]| -> io::Result<bool> {
@@ -72,11 +72,10 @@ impl PartitionedSpill {
             self.file.read_exact_at(&mut compressed, start)?;
             let rows = lz4_flex::decompress_size_prepended(&compressed).map_err(invalid_data)?;
             if !consume_all(&rows)? {
-                return Ok(());
+                return Ok(false);
             }
         }
-        consume_all(&buffer)?;
-        Ok(())
+        consume_all(&buffer)
     }
 }
 
@@ -138,14 +137,14 @@ mod tests {
             })
         };
         let mut spill = PartitionedSpill::new(20_000, 2_000).unwrap();
-        assert_eq!(spill.partitions(), 10);
+        assert_eq!(spill.partition_count(), 10);
         for n in 0..20_000 {
             spill.add(&row(n)).unwrap();
         }
         assert!(spill.length > 0, "the rows are on disk");
         let mut seen = vec![false; 20_000];
         let mut partitions = vec![None; 100];
-        for partition in 0..spill.partitions() {
+        for partition in 0..spill.partition_count() {
             spill
                 .read(partition, |read| {
                     let Row::Video(video) = &read else { panic!() };

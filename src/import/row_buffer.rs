@@ -6,7 +6,7 @@ use super::batch::RowBatch;
 use super::partitioned_spill::PartitionedSpill;
 use super::row::Row;
 
-/// Rows per unit of work: few round trips, yet little memory and short locks.
+/// Rows per transaction: few round trips, yet little memory and short locks.
 const BATCH_ROWS: usize = 20_000;
 
 pub struct RowBuffer {
@@ -45,19 +45,15 @@ impl RowBuffer {
             batch.add(row);
         }
         if let Some(mut spill) = self.spill {
-            for partition in 0..spill.partitions() {
-                let mut go_on = true;
-                spill.read(partition, |row| {
+            for partition in 0..spill.partition_count() {
+                let mut wants_more = spill.read(partition, |row| {
                     batch.add(row);
-                    if batch.len() >= 2 * BATCH_ROWS {
-                        go_on = consume(std::mem::take(&mut batch));
-                    }
-                    go_on
+                    batch.len() < 2 * BATCH_ROWS || consume(std::mem::take(&mut batch))
                 })?;
-                if go_on && batch.len() >= BATCH_ROWS {
-                    go_on = consume(std::mem::take(&mut batch));
+                if wants_more && batch.len() >= BATCH_ROWS {
+                    wants_more = consume(std::mem::take(&mut batch));
                 }
-                if !go_on {
+                if !wants_more {
                     return Ok(());
                 }
             }
