@@ -11,7 +11,6 @@ mod id_set;
 mod loader;
 mod parquet;
 mod partitioned_spill;
-mod progress;
 mod raw_row;
 mod reader;
 mod report;
@@ -19,14 +18,14 @@ mod row;
 mod row_buffer;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use self::loader::Loader;
-use self::progress::{progress_bar, show_rows};
 use self::reader::InputSize;
 use self::report::RejectionReport;
 use self::row::{ObservationTimes, Row};
@@ -143,4 +142,30 @@ fn read_files(
         }
     }
     Ok(Input { rows, rows_read, report })
+}
+
+/// Creates a bar that shows bytes while files are read.
+fn progress_bar(is_shown: bool, bytes: u64) -> ProgressBar {
+    if !is_shown {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(bytes);
+    style(&bar, "{bar:40} {bytes}/{total_bytes} {elapsed} {msg}");
+    bar.set_message("reading");
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// Switches the bar from bytes to rows, while they are saved.
+fn show_rows(bar: &ProgressBar, rows: u64) {
+    style(bar, "{bar:40} {human_pos}/{human_len} rows {elapsed} {msg}");
+    bar.set_length(rows);
+    bar.set_position(0);
+    bar.set_message("saving");
+}
+
+fn style(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
 }
