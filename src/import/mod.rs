@@ -126,20 +126,14 @@ fn read_files(
 ) -> Result<Input, Error> {
     let (mut rows, mut rows_read) = (RowBuffer::new(size.rows), 0_u64);
     for path in files {
-        let mut failure = None;
-        reader::read_lines(path, bar, |line| {
+        reader::read_rows(path, bar, &mut |input| {
             rows_read += 1;
-            let row = line.row.and_then(|raw| Row::parse(raw, times).map_err(|invalid| invalid.to_string()));
-            let added = match row {
+            let row = input.row.and_then(|raw| Row::parse(raw, times).map_err(|invalid| invalid.to_string()));
+            match row {
                 Ok(row) => rows.add(row).map_err(Error::TemporaryFile),
-                Err(reason) => report.add(path, line.number, &reason),
-            };
-            failure = added.err();
-            failure.is_none()
+                Err(reason) => report.add(path, input.line, &reason),
+            }
         })?;
-        if let Some(error) = failure {
-            return Err(error);
-        }
     }
     Ok(Input { rows, rows_read, report })
 }

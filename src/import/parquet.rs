@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::column::Column;
 use super::error::Error;
-use super::raw_row::{Line, RawRow, Value};
+use super::raw_row::{InputRow, RawRow, RowSink, Value};
 
 /// Rows that are decoded at a time.
 const CHUNK_ROWS: usize = 4_096;
@@ -39,16 +39,12 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>, Error> {
     SerializedFileReader::new(file).map_err(|error| Error::parquet(path, error))
 }
 
-/// Passes each row of a file to `consume`, until it returns false. The line number is the number of the row.
-pub fn read_rows(
-    path: &Path,
-    bar: &ProgressBar,
-    consume: &mut dyn FnMut(Line<'_>) -> bool,
-) -> Result<(), Error> {
+/// Passes each row of a file to `consume`. The line number is the number of the row.
+pub fn read_rows(path: &Path, bar: &ProgressBar, consume: &mut RowSink<'_>) -> Result<(), Error> {
     let reader = open(path)?;
     let columns = find_columns(path, &reader)?;
     let failed = |error| Error::parquet(path, error);
-    let mut number = 0;
+    let mut line = 0;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(failed)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or_default();
@@ -60,26 +56,24 @@ pub fn read_rows(
         }
         let mut done = 0;
         while done < rows {
-            let some = CHUNK_ROWS.min(rows - done);
+            let chunk_rows = CHUNK_ROWS.min(rows - done);
             for (column, decoder) in &mut decoders {
-                let read = decoder.fill(some).map_err(failed)?;
-                if read != some {
+                let read = decoder.fill(chunk_rows).map_err(failed)?;
+                if read != chunk_rows {
                     let text = format!("the column {} ends before its row group", column.name());
                     return Err(failed(ParquetError::General(text)));
                 }
             }
-            for row in 0..some {
-                number += 1;
+            for row in 0..chunk_rows {
+                line += 1;
                 let mut raw = RawRow::default();
                 for (column, decoder) in &decoders {
                     raw.set(*column, decoder.value(row));
                 }
-                if !consume(Line { number, row: Ok(raw) }) {
-                    return Ok(());
-                }
+                consume(InputRow { line, row: Ok(raw) })?;
             }
-            done += some;
-            bar.inc(size * some as u64 / rows as u64);
+            done += chunk_rows;
+            bar.inc(size * chunk_rows as u64 / rows as u64);
         }
     }
     Ok(())

@@ -8,12 +8,16 @@ use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::column::{COLUMN_COUNT, Column};
+use super::error::Error;
 
-/// A row with its line number, or why a line is not a row.
-pub struct Line<'a> {
-    pub number: u64,
+/// A row of a file with its line number, or why the line is not a row.
+pub struct InputRow<'a> {
+    pub line: u64,
     pub row: Result<RawRow<'a>, String>,
 }
+
+/// Receives the rows of a file; an error ends the import.
+pub type RowSink<'s> = dyn FnMut(InputRow<'_>) -> Result<(), Error> + 's;
 
 /// A value of a file.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use super::column::Column;
 use super::error::Error;
 use super::parquet;
-use super::raw_row::{Line, RawRow, Value};
+use super::raw_row::{InputRow, RawRow, RowSink, Value};
 
 /// Bytes of a row: more than any valid row has, yet little memory if a quote is left open.
 const MAX_ROW_BYTES: usize = 128 << 10;
@@ -96,29 +96,21 @@ pub fn check_files(files: &[PathBuf]) -> Result<InputSize, Error> {
     Ok(size)
 }
 
-/// Passes each line of a file to `consume`, until it returns false.
-pub fn read_lines(
-    path: &Path,
-    bar: &ProgressBar,
-    mut consume: impl FnMut(Line<'_>) -> bool,
-) -> Result<(), Error> {
+/// Passes each row of a file to `consume`.
+pub fn read_rows(path: &Path, bar: &ProgressBar, consume: &mut RowSink<'_>) -> Result<(), Error> {
     let format = detect_format(path)?;
     if format == InputFormat::Parquet {
-        return parquet::read_rows(path, bar, &mut consume);
+        return parquet::read_rows(path, bar, consume);
     }
     let file = File::open(path).map_err(|error| Error::file(path, error))?;
     let file = BufReader::with_capacity(1 << 18, bar.wrap_read(file));
     match format {
-        InputFormat::Csv => read_csv(path, file, &mut consume),
-        _ => read_json_lines(path, file, &mut consume),
+        InputFormat::Csv => read_csv(path, file, consume),
+        _ => read_json_lines(path, file, consume),
     }
 }
 
-fn read_csv(
-    path: &Path,
-    mut file: impl BufRead,
-    consume: &mut dyn FnMut(Line<'_>) -> bool,
-) -> Result<(), Error> {
+fn read_csv(path: &Path, mut file: impl BufRead, consume: &mut RowSink<'_>) -> Result<(), Error> {
     let start = file.fill_buf().map_err(|error| Error::file(path, error))?;
     // With CRLF, the reader's position of a record is before the line feed, so line numbers are one too low.
     let first_end = start.iter().position(|byte| *byte == b'\n');
@@ -137,18 +129,16 @@ fn read_csv(
         return Err(Error::Header(path.to_owned()));
     }
     let mut record = csv::ByteRecord::new();
-    let mut number = 1;
+    let mut line = 1;
     loop {
         record_bytes.set(0);
         match reader.read_byte_record(&mut record) {
             Ok(false) => return Ok(()),
             Ok(true) => {
-                number = record.position().map_or(0, csv::Position::line) + line_offset;
-                if !consume(Line { number, row: parse_csv_row(&columns, &record) }) {
-                    return Ok(());
-                }
+                line = record.position().map_or(0, csv::Position::line) + line_offset;
+                consume(InputRow { line, row: parse_csv_row(&columns, &record) })?;
             }
-            Err(error) => return Err(csv_error(error, number)),
+            Err(error) => return Err(csv_error(error, line)),
         }
     }
 }
@@ -169,30 +159,24 @@ fn parse_csv_row<'a>(columns: &[Option<Column>], record: &'a csv::ByteRecord) ->
     Ok(row)
 }
 
-fn read_json_lines(
-    path: &Path,
-    mut file: impl BufRead,
-    consume: &mut dyn FnMut(Line<'_>) -> bool,
-) -> Result<(), Error> {
+fn read_json_lines(path: &Path, mut file: impl BufRead, consume: &mut RowSink<'_>) -> Result<(), Error> {
     let failed = |error| Error::file(path, error);
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if file.by_ref().take(MAX_ROW_BYTES as u64 + 1).read_until(b'\n', &mut line).map_err(failed)? == 0 {
+    let mut text = Vec::new();
+    for line in 1.. {
+        text.clear();
+        if file.by_ref().take(MAX_ROW_BYTES as u64 + 1).read_until(b'\n', &mut text).map_err(failed)? == 0 {
             break;
         }
-        let text = if number == 1 { without_byte_order_mark(&line) } else { &line };
-        let row = if line.len() > MAX_ROW_BYTES && !line.ends_with(b"\n") {
+        let json = if line == 1 { without_byte_order_mark(&text) } else { &text };
+        let row = if text.len() > MAX_ROW_BYTES && !text.ends_with(b"\n") {
             file.skip_until(b'\n').map_err(failed)?;
             Err(format!("has more than {MAX_ROW_BYTES} bytes"))
-        } else if text.trim_ascii().is_empty() {
+        } else if json.trim_ascii().is_empty() {
             continue;
         } else {
-            serde_json::from_slice(text).map_err(|error| format!("is not a JSON object: {error}"))
+            serde_json::from_slice(json).map_err(|error| format!("is not a JSON object: {error}"))
         };
-        if !consume(Line { number, row }) {
-            break;
-        }
+        consume(InputRow { line, row })?;
     }
     Ok(())
 }
