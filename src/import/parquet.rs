@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::column::Column;
 use super::error::Error;
-use super::raw_row::{InputRow, RawRow, RowSink, Value};
+use super::raw_row::{InputRow, RawRow, RawValue, RowSink};
 
 /// Rows that are decoded at a time.
 const CHUNK_ROWS: usize = 4_096;
@@ -153,7 +153,7 @@ trait Decoder {
     /// Decodes the next rows, and returns their number.
     fn fill(&mut self, rows: usize) -> Result<usize, ParquetError>;
     /// Returns the value of one of the decoded rows.
-    fn value(&self, row: usize) -> Value<'_>;
+    fn value(&self, row: usize) -> RawValue<'_>;
 }
 
 struct TypedDecoder<T: DataType> {
@@ -165,7 +165,7 @@ struct TypedDecoder<T: DataType> {
     /// The position of each row's value.
     positions: Vec<Option<u32>>,
     interpretation: Interpretation,
-    convert: for<'a> fn(&'a T::T, Interpretation) -> Value<'a>,
+    convert: for<'a> fn(&'a T::T, Interpretation) -> RawValue<'a>,
 }
 
 impl<T: DataType> Decoder for TypedDecoder<T> {
@@ -183,11 +183,11 @@ impl<T: DataType> Decoder for TypedDecoder<T> {
         Ok(read)
     }
 
-    fn value(&self, row: usize) -> Value<'_> {
+    fn value(&self, row: usize) -> RawValue<'_> {
         let position = self.positions.get(row).copied().flatten();
         match position.and_then(|position| self.values.get(position as usize)) {
-            None => Value::Unknown,
-            Some(_) if self.interpretation == Interpretation::Unsupported => Value::Invalid(UNSUPPORTED),
+            None => RawValue::Unknown,
+            Some(_) if self.interpretation == Interpretation::Unsupported => RawValue::Invalid(UNSUPPORTED),
             Some(value) => (self.convert)(value, self.interpretation),
         }
     }
@@ -197,7 +197,7 @@ fn decoder(reader: ColumnReader, described: &ColumnDescriptor) -> Box<dyn Decode
     fn boxed<T: DataType>(
         reader: ColumnReaderImpl<T>,
         described: &ColumnDescriptor,
-        convert: for<'a> fn(&'a T::T, Interpretation) -> Value<'a>,
+        convert: for<'a> fn(&'a T::T, Interpretation) -> RawValue<'a>,
     ) -> Box<dyn Decoder> {
         Box::new(TypedDecoder {
             reader,
@@ -210,16 +210,18 @@ fn decoder(reader: ColumnReader, described: &ColumnDescriptor) -> Box<dyn Decode
         })
     }
     match reader {
-        ColumnReader::BoolColumnReader(reader) => boxed(reader, described, |flag, _| Value::Boolean(*flag)),
+        ColumnReader::BoolColumnReader(reader) => {
+            boxed(reader, described, |flag, _| RawValue::Boolean(*flag))
+        }
         ColumnReader::Int32ColumnReader(reader) => {
             boxed(reader, described, |number, interpretation| match interpretation {
-                Interpretation::Unsigned => Value::Integer(i64::from(number.cast_unsigned())),
+                Interpretation::Unsigned => RawValue::Integer(i64::from(number.cast_unsigned())),
                 interpretation => convert_integer(i64::from(*number), interpretation),
             })
         }
         ColumnReader::Int64ColumnReader(reader) => {
             boxed(reader, described, |number, interpretation| match interpretation {
-                Interpretation::Unsigned => Value::Unsigned(number.cast_unsigned()),
+                Interpretation::Unsigned => RawValue::Unsigned(number.cast_unsigned()),
                 interpretation => convert_integer(*number, interpretation),
             })
         }
@@ -246,45 +248,45 @@ fn decoder(reader: ColumnReader, described: &ColumnDescriptor) -> Box<dyn Decode
     }
 }
 
-fn convert_integer(number: i64, interpretation: Interpretation) -> Value<'static> {
+fn convert_integer(number: i64, interpretation: Interpretation) -> RawValue<'static> {
     match interpretation {
         Interpretation::Day => match number.checked_mul(SECONDS_PER_DAY) {
             Some(seconds) => convert_time(seconds, 1),
-            None => Value::Invalid(INVALID_TIME),
+            None => RawValue::Invalid(INVALID_TIME),
         },
         Interpretation::Time(units) => convert_time(number, units),
         Interpretation::Decimal(places) => convert_decimal(i128::from(number), places),
         Interpretation::Plain | Interpretation::Unsigned | Interpretation::Unsupported => {
-            Value::Integer(number)
+            RawValue::Integer(number)
         }
     }
 }
 
 const INVALID_TIME: &str = "is not a valid time";
 
-fn convert_time(number: i64, units: i64) -> Value<'static> {
+fn convert_time(number: i64, units: i64) -> RawValue<'static> {
     let nanoseconds = number.rem_euclid(units) * (1_000_000_000 / units);
     let time: Option<DateTime<Utc>> = u32::try_from(nanoseconds)
         .ok()
         .and_then(|nanoseconds| DateTime::from_timestamp(number.div_euclid(units), nanoseconds));
-    time.map_or(Value::Invalid(INVALID_TIME), Value::Time)
+    time.map_or(RawValue::Invalid(INVALID_TIME), RawValue::Time)
 }
 
 /// Some programs write NaN for unknown.
-fn convert_float(number: f64) -> Value<'static> {
-    if number.is_nan() { Value::Unknown } else { Value::Decimal(number) }
+fn convert_float(number: f64) -> RawValue<'static> {
+    if number.is_nan() { RawValue::Unknown } else { RawValue::Decimal(number) }
 }
 
 /// Converts a scaled integer, exactly if it is an integer.
-fn convert_decimal(number: i128, places: u32) -> Value<'static> {
-    let Some(unit) = 10_i128.checked_pow(places) else { return Value::Invalid(UNSUPPORTED) };
+fn convert_decimal(number: i128, places: u32) -> RawValue<'static> {
+    let Some(unit) = 10_i128.checked_pow(places) else { return RawValue::Invalid(UNSUPPORTED) };
     if number % unit != 0 {
-        return Value::Decimal(number as f64 / unit as f64);
+        return RawValue::Decimal(number as f64 / unit as f64);
     }
-    i64::try_from(number / unit).map_or(Value::Invalid("is too large"), Value::Integer)
+    i64::try_from(number / unit).map_or(RawValue::Invalid("is too large"), RawValue::Integer)
 }
 
-fn convert_bytes(bytes: &[u8], interpretation: Interpretation) -> Value<'_> {
+fn convert_bytes(bytes: &[u8], interpretation: Interpretation) -> RawValue<'_> {
     match interpretation {
         Interpretation::Decimal(places) if bytes.len() <= 16 => {
             let negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
@@ -293,9 +295,9 @@ fn convert_bytes(bytes: &[u8], interpretation: Interpretation) -> Value<'_> {
             convert_decimal(i128::from_be_bytes(number), places)
         }
         Interpretation::Plain => {
-            std::str::from_utf8(bytes).map_or(Value::Invalid("is not UTF-8"), Value::text)
+            std::str::from_utf8(bytes).map_or(RawValue::Invalid("is not UTF-8"), RawValue::text)
         }
-        _ => Value::Invalid(UNSUPPORTED),
+        _ => RawValue::Invalid(UNSUPPORTED),
     }
 }
 
@@ -305,17 +307,17 @@ mod tests {
 
     #[test]
     fn values_are_converted_by_column_type() {
-        let time = |text: &str| Value::Time(text.parse().unwrap());
+        let time = |text: &str| RawValue::Time(text.parse().unwrap());
         assert_eq!(convert_integer(20_454, Interpretation::Day), time("2026-01-01T00:00:00Z"));
         assert_eq!(convert_integer(-1, Interpretation::Time(1_000)), time("1969-12-31T23:59:59.999Z"));
-        assert_eq!(convert_integer(i64::MAX, Interpretation::Time(1_000)), Value::Invalid(INVALID_TIME));
-        assert_eq!(convert_integer(i64::MAX, Interpretation::Day), Value::Invalid(INVALID_TIME));
-        assert_eq!(convert_integer(1_200, Interpretation::Decimal(2)), Value::Integer(12));
-        assert_eq!(convert_integer(1_250, Interpretation::Decimal(2)), Value::Decimal(12.5));
-        assert_eq!(convert_bytes(&[0xff, 0x38], Interpretation::Decimal(0)), Value::Integer(-200));
-        assert_eq!(convert_bytes(&[1; 17], Interpretation::Decimal(0)), Value::Invalid(UNSUPPORTED));
-        assert_eq!(convert_bytes(b"\xff", Interpretation::Plain), Value::Invalid("is not UTF-8"));
-        assert_eq!(convert_decimal(i128::MAX, 0), Value::Invalid("is too large"));
-        assert_eq!(convert_float(f64::NAN), Value::Unknown);
+        assert_eq!(convert_integer(i64::MAX, Interpretation::Time(1_000)), RawValue::Invalid(INVALID_TIME));
+        assert_eq!(convert_integer(i64::MAX, Interpretation::Day), RawValue::Invalid(INVALID_TIME));
+        assert_eq!(convert_integer(1_200, Interpretation::Decimal(2)), RawValue::Integer(12));
+        assert_eq!(convert_integer(1_250, Interpretation::Decimal(2)), RawValue::Decimal(12.5));
+        assert_eq!(convert_bytes(&[0xff, 0x38], Interpretation::Decimal(0)), RawValue::Integer(-200));
+        assert_eq!(convert_bytes(&[1; 17], Interpretation::Decimal(0)), RawValue::Invalid(UNSUPPORTED));
+        assert_eq!(convert_bytes(b"\xff", Interpretation::Plain), RawValue::Invalid("is not UTF-8"));
+        assert_eq!(convert_decimal(i128::MAX, 0), RawValue::Invalid("is too large"));
+        assert_eq!(convert_float(f64::NAN), RawValue::Unknown);
     }
 }

@@ -19,9 +19,9 @@ pub struct InputRow<'a> {
 /// Receives the rows of a file; an error ends the import.
 pub type RowSink<'s> = dyn FnMut(InputRow<'_>) -> Result<(), Error> + 's;
 
-/// A value of a file.
+/// A value of a file, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Value<'a> {
+pub enum RawValue<'a> {
     /// Null, absent or an empty text.
     #[default]
     Unknown,
@@ -35,47 +35,47 @@ pub enum Value<'a> {
     Invalid(&'static str),
 }
 
-impl<'a> Value<'a> {
+impl<'a> RawValue<'a> {
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         let text = text.into();
-        if text.is_empty() { Value::Unknown } else { Value::Text(text) }
+        if text.is_empty() { RawValue::Unknown } else { RawValue::Text(text) }
     }
 
     /// Returns the value as text, whatever its type.
     pub fn into_text(self) -> Result<Option<Cow<'a, str>>, &'static str> {
         Ok(Some(match self {
-            Value::Unknown => return Ok(None),
-            Value::Invalid(reason) => return Err(reason),
-            Value::Text(text) => text,
-            Value::Integer(number) => number.to_string().into(),
-            Value::Unsigned(number) => number.to_string().into(),
-            Value::Decimal(number) => number.to_string().into(),
-            Value::Boolean(flag) => flag.to_string().into(),
-            Value::Time(time) => time.to_rfc3339_opts(SecondsFormat::AutoSi, true).into(),
+            RawValue::Unknown => return Ok(None),
+            RawValue::Invalid(reason) => return Err(reason),
+            RawValue::Text(text) => text,
+            RawValue::Integer(number) => number.to_string().into(),
+            RawValue::Unsigned(number) => number.to_string().into(),
+            RawValue::Decimal(number) => number.to_string().into(),
+            RawValue::Boolean(flag) => flag.to_string().into(),
+            RawValue::Time(time) => time.to_rfc3339_opts(SecondsFormat::AutoSi, true).into(),
         }))
     }
 }
 
 /// The values of a row by column.
 #[derive(Debug)]
-pub struct RawRow<'a>([Value<'a>; COLUMN_COUNT]);
+pub struct RawRow<'a>([RawValue<'a>; COLUMN_COUNT]);
 
 impl Default for RawRow<'_> {
     fn default() -> Self {
-        RawRow([const { Value::Unknown }; COLUMN_COUNT])
+        RawRow([const { RawValue::Unknown }; COLUMN_COUNT])
     }
 }
 
 impl<'a> RawRow<'a> {
-    pub fn set(&mut self, column: Column, value: Value<'a>) {
+    pub fn set(&mut self, column: Column, value: RawValue<'a>) {
         self.0[column.index()] = value;
     }
 
-    pub const fn get(&self, column: Column) -> &Value<'a> {
+    pub const fn get(&self, column: Column) -> &RawValue<'a> {
         &self.0[column.index()]
     }
 
-    pub fn take(&mut self, column: Column) -> Value<'a> {
+    pub fn take(&mut self, column: Column) -> RawValue<'a> {
         std::mem::take(&mut self.0[column.index()])
     }
 }
@@ -84,42 +84,42 @@ impl<'a> RawRow<'a> {
 #[derive(Deserialize)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Value<'de> {
+impl<'de> Deserialize<'de> for RawValue<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ValueVisitor;
         impl<'de> Visitor<'de> for ValueVisitor {
-            type Value = Value<'de>;
+            type Value = RawValue<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string, a number, true, false or null")
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Value::text(text))
+                Ok(RawValue::text(text))
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Value::text(text.to_owned()))
+                Ok(RawValue::text(text.to_owned()))
             }
 
             fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-                Ok(Value::Integer(number))
+                Ok(RawValue::Integer(number))
             }
 
             fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-                Ok(Value::Unsigned(number))
+                Ok(RawValue::Unsigned(number))
             }
 
             fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-                Ok(Value::Decimal(number))
+                Ok(RawValue::Decimal(number))
             }
 
             fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
-                Ok(Value::Boolean(flag))
+                Ok(RawValue::Boolean(flag))
             }
 
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Value::Unknown)
+                Ok(RawValue::Unknown)
             }
         }
         deserializer.deserialize_any(ValueVisitor)

@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use super::column::Column;
 use super::error::Error;
 use super::parquet;
-use super::raw_row::{InputRow, RawRow, RowSink, Value};
+use super::raw_row::{InputRow, RawRow, RawValue, RowSink};
 
 /// Bytes of a row: more than any valid row has, yet little memory if a quote is left open.
 const MAX_ROW_BYTES: usize = 128 << 10;
@@ -153,7 +153,7 @@ fn parse_csv_row<'a>(columns: &[Option<Column>], record: &'a csv::ByteRecord) ->
             && !field.is_empty()
         {
             let text = std::str::from_utf8(field).map_err(|_| format!("{}: is not UTF-8", column.name()))?;
-            row.set(*column, Value::text(text));
+            row.set(*column, RawValue::text(text));
         }
     }
     Ok(row)

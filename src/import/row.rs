@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::column::Column;
-use super::raw_row::{RawRow, Value};
+use super::raw_row::{RawRow, RawValue};
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::FieldReader;
 use crate::model::identifier::Username;
@@ -95,7 +95,7 @@ impl Row {
             .map(|name| Username::parse(platform, &name).map(Username::into_string))
             .transpose()
             .map_err(|error| invalid(Column::USERNAME, error.to_string()))?;
-        if *raw.get(Column::EXTERNAL_ID) != Value::Unknown {
+        if *raw.get(Column::EXTERNAL_ID) != RawValue::Unknown {
             return Ok(Row::Video(VideoRow {
                 platform,
                 username,
@@ -151,7 +151,7 @@ const MAX_EXTERNAL_ID_CHARS: usize = 64;
 impl RawRow<'_> {
     fn external_id(&mut self) -> Result<String, InvalidValue> {
         let column = Column::EXTERNAL_ID;
-        if let Value::Decimal(number) = self.get(column)
+        if let RawValue::Decimal(number) = self.get(column)
             && number.abs() >= MAX_EXACT_INTEGER
         {
             return Err(invalid(column, "is a decimal number, which has lost digits of the id"));
@@ -209,10 +209,10 @@ impl RawRow<'_> {
     /// Reads a time, or a date, which means its start.
     fn time(&self, column: Column) -> Result<Option<DateTime<Utc>>, InvalidValue> {
         let time = match self.get(column) {
-            Value::Unknown => return Ok(None),
-            Value::Invalid(reason) => return Err(invalid(column, *reason)),
-            Value::Time(time) => Some(*time),
-            Value::Text(text) => match text.trim() {
+            RawValue::Unknown => return Ok(None),
+            RawValue::Invalid(reason) => return Err(invalid(column, *reason)),
+            RawValue::Time(time) => Some(*time),
+            RawValue::Text(text) => match text.trim() {
                 "" if column == Column::OBSERVED_AT => return Ok(None),
                 text => match parse_day(text) {
                     Some(day) => Some(day.and_time(NaiveTime::MIN).and_utc()),
@@ -231,18 +231,18 @@ impl RawRow<'_> {
 
     fn count(&self, column: Column) -> Result<Option<i64>, InvalidValue> {
         let number = match self.get(column) {
-            Value::Unknown => return Ok(None),
-            Value::Invalid(reason) => return Err(invalid(column, *reason)),
-            Value::Integer(number) => Some(*number),
-            Value::Unsigned(number) => i64::try_from(*number).ok(),
-            Value::Decimal(number) => {
+            RawValue::Unknown => return Ok(None),
+            RawValue::Invalid(reason) => return Err(invalid(column, *reason)),
+            RawValue::Integer(number) => Some(*number),
+            RawValue::Unsigned(number) => i64::try_from(*number).ok(),
+            RawValue::Decimal(number) => {
                 (number.fract() == 0.0 && number.abs() <= MAX_EXACT_INTEGER).then_some(*number as i64)
             }
-            Value::Text(text) => match text.trim() {
+            RawValue::Text(text) => match text.trim() {
                 "" => return Ok(None),
                 text => text.parse().ok().or_else(|| parse_decimal_integer(text)),
             },
-            Value::Boolean(_) | Value::Time(_) => None,
+            RawValue::Boolean(_) | RawValue::Time(_) => None,
         };
         match number {
             Some(number) if (0..=Counters::MAX_VALUE).contains(&number) => Ok(Some(number)),
@@ -253,13 +253,13 @@ impl RawRow<'_> {
 
     fn seconds(&self, column: Column) -> Result<Option<f64>, InvalidValue> {
         let seconds = match self.get(column) {
-            Value::Unknown => return Ok(None),
-            Value::Invalid(reason) => return Err(invalid(column, *reason)),
-            Value::Integer(number) => Some(*number as f64),
-            Value::Unsigned(number) => Some(*number as f64),
-            Value::Decimal(number) => Some(*number),
-            Value::Text(text) => text.trim().parse::<f64>().ok(),
-            Value::Boolean(_) | Value::Time(_) => None,
+            RawValue::Unknown => return Ok(None),
+            RawValue::Invalid(reason) => return Err(invalid(column, *reason)),
+            RawValue::Integer(number) => Some(*number as f64),
+            RawValue::Unsigned(number) => Some(*number as f64),
+            RawValue::Decimal(number) => Some(*number),
+            RawValue::Text(text) => text.trim().parse::<f64>().ok(),
+            RawValue::Boolean(_) | RawValue::Time(_) => None,
         };
         match seconds {
             Some(seconds) if seconds.is_finite() && seconds >= 0.0 => Ok(Some(seconds)),
@@ -295,7 +295,7 @@ mod tests {
     fn row(columns: &[(&str, &str)]) -> Result<Row, String> {
         let mut raw = RawRow::default();
         for (column, text) in columns {
-            raw.set(Column::from_name(column).unwrap(), Value::text(*text));
+            raw.set(Column::from_name(column).unwrap(), RawValue::text(*text));
         }
         Row::parse(raw, times()).map_err(|error| error.to_string())
     }
