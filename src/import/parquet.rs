@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use indicatif::ProgressBar;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
+use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
@@ -52,7 +52,7 @@ pub fn read_rows(path: &Path, bar: &ProgressBar, consume: &mut RowSink<'_>) -> R
         let mut decoders = Vec::with_capacity(columns.len());
         for &(leaf, column) in &columns {
             let reader = group.get_column_reader(leaf).map_err(failed)?;
-            decoders.push((column, decoder(reader, &group.metadata().schema_descr().column(leaf))));
+            decoders.push((column, create_decoder(reader, &group.metadata().schema_descr().column(leaf))));
         }
         let mut done = 0;
         while done < rows {
@@ -83,9 +83,9 @@ pub fn read_rows(path: &Path, bar: &ProgressBar, consume: &mut RowSink<'_>) -> R
 fn find_columns(path: &Path, reader: &SerializedFileReader<File>) -> Result<Vec<(usize, Column)>, Error> {
     let schema = reader.metadata().file_metadata().schema_descr();
     let mut columns = Vec::new();
-    for (leaf, described) in schema.columns().iter().enumerate() {
+    for (leaf, descriptor) in schema.columns().iter().enumerate() {
         let Some(column) = Column::from_header(schema.get_column_root(leaf).name()) else { continue };
-        if described.path().parts().len() > 1 || described.max_rep_level() > 0 {
+        if descriptor.path().parts().len() > 1 || descriptor.max_rep_level() > 0 {
             let nested = format!("the column {} is nested: it must have single values", column.name());
             return Err(Error::parquet(path, ParquetError::General(nested)));
         }
@@ -113,38 +113,38 @@ enum Interpretation {
 
 const UNSUPPORTED: &str = "has an unsupported type";
 
-fn interpretation(described: &ColumnDescriptor) -> Interpretation {
-    let places =
-        |scale: i32| u32::try_from(scale).map_or(Interpretation::Unsupported, Interpretation::Decimal);
-    match described.logical_type_ref() {
-        Some(LogicalType::Date) => Interpretation::Day,
-        Some(LogicalType::Timestamp(time)) => Interpretation::Time(match time.unit {
-            TimeUnit::MILLIS => 1_000,
-            TimeUnit::MICROS => 1_000_000,
-            TimeUnit::NANOS => 1_000_000_000,
-        }),
-        Some(LogicalType::Integer(integer)) if !integer.is_signed => Interpretation::Unsigned,
-        Some(LogicalType::Decimal(decimal)) => places(decimal.scale),
-        Some(LogicalType::String | LogicalType::Enum | LogicalType::Json | LogicalType::Integer(_)) => {
-            Interpretation::Plain
+impl Interpretation {
+    fn from_descriptor(descriptor: &ColumnDescriptor) -> Self {
+        let places =
+            |scale: i32| u32::try_from(scale).map_or(Interpretation::Unsupported, Interpretation::Decimal);
+        match descriptor.logical_type_ref() {
+            Some(LogicalType::Date) => Interpretation::Day,
+            Some(LogicalType::Timestamp(time)) => Interpretation::Time(match time.unit {
+                TimeUnit::MILLIS => 1_000,
+                TimeUnit::MICROS => 1_000_000,
+                TimeUnit::NANOS => 1_000_000_000,
+            }),
+            Some(LogicalType::Integer(integer)) if !integer.is_signed => Interpretation::Unsigned,
+            Some(LogicalType::Decimal(decimal)) => places(decimal.scale),
+            Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => Interpretation::Plain,
+            Some(LogicalType::Integer(_) | LogicalType::Unknown) => Interpretation::Plain,
+            Some(_) => Interpretation::Unsupported,
+            None => match descriptor.converted_type() {
+                ConvertedType::DATE => Interpretation::Day,
+                ConvertedType::TIMESTAMP_MILLIS => Interpretation::Time(1_000),
+                ConvertedType::TIMESTAMP_MICROS => Interpretation::Time(1_000_000),
+                ConvertedType::UINT_8
+                | ConvertedType::UINT_16
+                | ConvertedType::UINT_32
+                | ConvertedType::UINT_64 => Interpretation::Unsigned,
+                ConvertedType::DECIMAL => places(descriptor.type_scale()),
+                ConvertedType::TIME_MILLIS
+                | ConvertedType::TIME_MICROS
+                | ConvertedType::BSON
+                | ConvertedType::INTERVAL => Interpretation::Unsupported,
+                _ => Interpretation::Plain,
+            },
         }
-        Some(LogicalType::Unknown) => Interpretation::Plain,
-        Some(_) => Interpretation::Unsupported,
-        None => match described.converted_type() {
-            ConvertedType::DATE => Interpretation::Day,
-            ConvertedType::TIMESTAMP_MILLIS => Interpretation::Time(1_000),
-            ConvertedType::TIMESTAMP_MICROS => Interpretation::Time(1_000_000),
-            ConvertedType::UINT_8
-            | ConvertedType::UINT_16
-            | ConvertedType::UINT_32
-            | ConvertedType::UINT_64 => Interpretation::Unsigned,
-            ConvertedType::DECIMAL => places(described.type_scale()),
-            ConvertedType::TIME_MILLIS
-            | ConvertedType::TIME_MICROS
-            | ConvertedType::BSON
-            | ConvertedType::INTERVAL => Interpretation::Unsupported,
-            _ => Interpretation::Plain,
-        },
     }
 }
 
@@ -193,57 +193,53 @@ impl<T: DataType> Decoder for TypedDecoder<T> {
     }
 }
 
-fn decoder(reader: ColumnReader, described: &ColumnDescriptor) -> Box<dyn Decoder> {
+fn create_decoder(reader: ColumnReader, descriptor: &ColumnDescriptor) -> Box<dyn Decoder> {
     fn boxed<T: DataType>(
         reader: ColumnReaderImpl<T>,
-        described: &ColumnDescriptor,
+        descriptor: &ColumnDescriptor,
         convert: for<'a> fn(&'a T::T, Interpretation) -> RawValue<'a>,
     ) -> Box<dyn Decoder> {
         Box::new(TypedDecoder {
             reader,
-            value_level: described.max_def_level(),
+            value_level: descriptor.max_def_level(),
             levels: Vec::new(),
             values: Vec::new(),
             positions: Vec::new(),
-            interpretation: interpretation(described),
+            interpretation: Interpretation::from_descriptor(descriptor),
             convert,
         })
     }
     match reader {
         ColumnReader::BoolColumnReader(reader) => {
-            boxed(reader, described, |flag, _| RawValue::Boolean(*flag))
+            boxed(reader, descriptor, |flag, _| RawValue::Boolean(*flag))
         }
         ColumnReader::Int32ColumnReader(reader) => {
-            boxed(reader, described, |number, interpretation| match interpretation {
+            boxed(reader, descriptor, |number, interpretation| match interpretation {
                 Interpretation::Unsigned => RawValue::Integer(i64::from(number.cast_unsigned())),
                 interpretation => convert_integer(i64::from(*number), interpretation),
             })
         }
         ColumnReader::Int64ColumnReader(reader) => {
-            boxed(reader, described, |number, interpretation| match interpretation {
+            boxed(reader, descriptor, |number, interpretation| match interpretation {
                 Interpretation::Unsigned => RawValue::Unsigned(number.cast_unsigned()),
                 interpretation => convert_integer(*number, interpretation),
             })
         }
         ColumnReader::Int96ColumnReader(reader) => {
-            boxed(reader, described, |time: &Int96, _| convert_time(time.to_micros(), 1_000_000))
+            boxed(reader, descriptor, |time, _| convert_time(time.to_micros(), 1_000_000))
         }
         // The shortest decimal that is this float, which is probably the original number.
-        ColumnReader::FloatColumnReader(reader) => boxed(reader, described, |number, _| {
+        ColumnReader::FloatColumnReader(reader) => boxed(reader, descriptor, |number, _| {
             convert_float(number.to_string().parse().unwrap_or(f64::NAN))
         }),
         ColumnReader::DoubleColumnReader(reader) => {
-            boxed(reader, described, |number, _| convert_float(*number))
+            boxed(reader, descriptor, |number, _| convert_float(*number))
         }
         ColumnReader::ByteArrayColumnReader(reader) => {
-            boxed(reader, described, |bytes: &ByteArray, interpretation| {
-                convert_bytes(bytes.data(), interpretation)
-            })
+            boxed(reader, descriptor, |bytes, interpretation| convert_bytes(bytes.data(), interpretation))
         }
         ColumnReader::FixedLenByteArrayColumnReader(reader) => {
-            boxed(reader, described, |bytes: &FixedLenByteArray, interpretation| {
-                convert_bytes(bytes.data(), interpretation)
-            })
+            boxed(reader, descriptor, |bytes, interpretation| convert_bytes(bytes.data(), interpretation))
         }
     }
 }
