@@ -1,4 +1,4 @@
-//! Rows grouped by account and video, saved as one unit of work.
+//! Rows grouped by account and video, saved in one transaction.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,22 +20,22 @@ pub type AccountName = (Platform, String);
 
 #[derive(Debug, Default)]
 pub struct RowBatch {
-    accounts: HashMap<AccountName, Account>,
+    accounts: HashMap<AccountName, AccountRows>,
     /// By platform, external id, and username of the account.
-    videos: HashMap<(Platform, String, Option<String>), Video>,
+    videos: HashMap<(Platform, String, Option<String>), VideoRows>,
     pub creators: HashMap<AccountName, LatestValue<String>>,
     pub categories: HashMap<AccountName, LatestValue<String>>,
     rows: usize,
 }
 
 #[derive(Debug, Default)]
-struct Account {
+struct AccountRows {
     latest: AccountLatest,
     observations: Vec<(DateTime<Utc>, ProfileCounters)>,
 }
 
 #[derive(Debug, Default)]
-struct Video {
+struct VideoRows {
     latest: VideoLatest,
     observations: Vec<(DateTime<Utc>, Counters)>,
 }
@@ -79,7 +79,7 @@ impl RowBatch {
         }
     }
 
-    /// Saves the batch as one unit of work, which can be retried. New accounts are scraped from `now` on if `is_active`.
+    /// Saves the batch in one transaction, which can be retried. New accounts are scraped from `now` on if `is_active`.
     pub async fn save(
         &self,
         pg: &PgPool,

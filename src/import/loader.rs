@@ -14,7 +14,7 @@ use crate::model::platform::Platform;
 use crate::store::records::imports;
 use crate::store::{Write, retry_on_conflict};
 
-/// Accounts whose creators or categories are set in one unit of work.
+/// Accounts whose creators or categories are set in one transaction.
 const BATCH_ACCOUNTS: usize = 1_000;
 
 pub struct Loader<'a> {
@@ -46,6 +46,7 @@ impl<'a> Loader<'a> {
         }
     }
 
+    /// Saves a batch. [`Self::finish`] saves its creators and categories.
     pub async fn save(&mut self, batch: &RowBatch) -> Result<(), Error> {
         let pg = &self.databases.pg;
         let saved = retry_on_conflict(|| batch.save(pg, self.organization, self.is_active, self.now)).await?;
@@ -65,7 +66,7 @@ impl<'a> Loader<'a> {
     /// Links creators and sets categories.
     pub async fn finish(&mut self) -> Result<(), Error> {
         let (pg, organization) = (&self.databases.pg, self.organization);
-        for links in sort(std::mem::take(&mut self.creators)).chunks(BATCH_ACCOUNTS) {
+        for links in sort_by_account(std::mem::take(&mut self.creators)).chunks(BATCH_ACCOUNTS) {
             retry_on_conflict(|| async {
                 let mut write = Write::begin(pg, organization).await?;
                 imports::link_creators(&mut write, links).await?;
@@ -73,7 +74,7 @@ impl<'a> Loader<'a> {
             })
             .await?;
         }
-        for categories in sort(std::mem::take(&mut self.categories)).chunks(BATCH_ACCOUNTS) {
+        for categories in sort_by_account(std::mem::take(&mut self.categories)).chunks(BATCH_ACCOUNTS) {
             retry_on_conflict(|| async {
                 let mut write = Write::begin(pg, organization).await?;
                 imports::set_categories(&mut write, categories).await?;
@@ -85,7 +86,10 @@ impl<'a> Loader<'a> {
     }
 }
 
-fn sort(names: HashMap<AccountName, LatestValue<String>>) -> Vec<(Platform, String, Timestamped<String>)> {
+/// Returns the names in the order of their accounts.
+fn sort_by_account(
+    names: HashMap<AccountName, LatestValue<String>>,
+) -> Vec<(Platform, String, Timestamped<String>)> {
     let mut sorted: Vec<_> = names
         .into_iter()
         .filter_map(|((platform, username), name)| Some((platform, username, name.into_timestamped()?)))

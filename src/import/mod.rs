@@ -1,7 +1,7 @@
 //! `tidemark import`: saves the history of another tracker as if Tidemark had observed it.
 //!
 //! All files are read first; rows of more than one batch go to a spill file, partitioned by account. Then the batches are
-//! saved, each as a unit of work. Every value has its time of observation, so the order of rows does not matter and
+//! saved, each in a transaction. Every value has its time of observation, so the order of rows does not matter and
 //! importing a file twice changes nothing.
 
 mod batch;

@@ -1,7 +1,7 @@
 //! The report of rejected rows: JSON Lines, created with the first rejected row.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::error::Error;
 
 #[derive(Serialize)]
-struct Entry<'a> {
+struct Rejection<'a> {
     file: &'a Path,
     line: u64,
     reason: &'a str,
@@ -40,15 +40,15 @@ impl RejectionReport {
 
     pub fn add(&mut self, file: &Path, line: u64, reason: &str) -> Result<(), Error> {
         self.rejected += 1;
-        self.write(&Entry { file, line, reason }).map_err(|error| Error::Report(self.path.clone(), error))
+        self.write(&Rejection { file, line, reason }).map_err(|error| Error::Report(self.path.clone(), error))
     }
 
-    fn write(&mut self, entry: &Entry<'_>) -> std::io::Result<()> {
+    fn write(&mut self, rejection: &Rejection<'_>) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(BufWriter::new(File::create(&self.path)?)),
         };
-        serde_json::to_writer(&mut *file, entry)?;
+        serde_json::to_writer(&mut *file, rejection)?;
         file.write_all(b"\n")
     }
 
@@ -61,7 +61,7 @@ impl RejectionReport {
                 Ok((self.rejected, Some(self.path)))
             }
             None => match std::fs::remove_file(&self.path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
                 _ => Ok((0, None)),
             },
         }

@@ -11,7 +11,7 @@ use crate::model::identifier::Username;
 use crate::model::limits::{MAX_CATEGORY_CHARS, MAX_NAME_CHARS};
 use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::period::{is_storable_day, parse_day};
-use crate::model::platform::Platform;
+use crate::model::platform::{Platform, UnknownPlatform};
 
 /// A valid row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ impl Row {
         let platform: Platform = raw
             .required(Column::PLATFORM)?
             .parse()
-            .map_err(|error| invalid(Column::PLATFORM, format!("{error}")))?;
+            .map_err(|error: UnknownPlatform| invalid(Column::PLATFORM, error.to_string()))?;
         let observed_at =
             raw.time(Column::OBSERVED_AT)?.ok_or_else(|| invalid(Column::OBSERVED_AT, "is required"))?;
         times.check(observed_at)?;
@@ -111,8 +111,8 @@ impl Row {
                 .ok_or_else(|| invalid(Column::USERNAME, "is required in a row without external_id"))?,
             observed_at,
             counters: ProfileCounters::from_array(raw.counts(Column::PROFILE_COUNTERS)?),
-            category: raw.short(Column::CATEGORY, MAX_CATEGORY_CHARS)?,
-            creator: raw.short(Column::CREATOR, MAX_NAME_CHARS)?,
+            category: raw.limited(Column::CATEGORY, MAX_CATEGORY_CHARS)?,
+            creator: raw.limited(Column::CREATOR, MAX_NAME_CHARS)?,
             fields: AccountFields::read(&mut RowReader { raw: &mut raw, columns: &Column::ACCOUNT_FIELDS })?,
         }))
     }
@@ -189,15 +189,11 @@ impl RawRow<'_> {
     }
 
     fn trimmed(&mut self, column: Column) -> Result<Option<String>, InvalidValue> {
-        let trim = |text: String| match text.trim() {
-            "" => None,
-            trimmed if trimmed.len() == text.len() => Some(text),
-            trimmed => Some(trimmed.to_owned()),
-        };
-        Ok(self.text(column)?.and_then(trim))
+        let text = self.text(column)?.map(|text| text.trim().to_owned());
+        Ok(text.filter(|text| !text.is_empty()))
     }
 
-    fn short(&mut self, column: Column, max_chars: usize) -> Result<Option<String>, InvalidValue> {
+    fn limited(&mut self, column: Column, max_chars: usize) -> Result<Option<String>, InvalidValue> {
         match self.trimmed(column)? {
             Some(text) if text.chars().count() > max_chars => {
                 Err(invalid(column, format!("has more than {max_chars} characters")))
