@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::error::Error;
-use super::table::HistoryFile;
+use super::history_file::HistoryFile;
 use crate::app::Databases;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::field::{Field, FieldType, FieldValue, ToField};
@@ -117,8 +117,8 @@ impl<'a> Exporter<'a> {
         let ids: Vec<_> = accounts.keys().copied().collect();
         let mut videos_observed: HashMap<Uuid, DateTime<Utc>> = HashMap::new();
         let video_ids = exports::fetch_video_ids(pg, self.organization, &ids).await?;
-        for some in video_ids.chunks(PAGE_ROWS.into()) {
-            let page = exports::fetch_account_videos(pg, self.organization, &ids, some).await?;
+        for page_ids in video_ids.chunks(PAGE_ROWS.into()) {
+            let page = exports::fetch_account_videos(pg, self.organization, &ids, page_ids).await?;
             for (account, at) in page.iter().filter_map(|video| video.account_id.zip(video.observed_at)) {
                 let latest = videos_observed.entry(account).or_insert(at);
                 *latest = at.max(*latest);

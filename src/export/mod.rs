@@ -5,8 +5,8 @@
 
 mod error;
 mod exporter;
+mod history_file;
 mod parquet;
-mod table;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use uuid::Uuid;
 
 use self::exporter::{ACCOUNT_COLUMNS, Exporter, VIDEO_COLUMNS};
-use self::table::{Columns, HistoryFile};
+use self::history_file::{Columns, HistoryFile};
 use crate::app::Databases;
 use crate::store::outbox::visibility;
 use crate::store::records::{exports, organizations};
 
 pub use self::error::Error;
 pub use self::exporter::ExportSummary;
-pub use self::table::ExportFormat;
+pub use self::history_file::ExportFormat;
 
 #[derive(Debug, Clone)]
 pub struct ExportOptions {
@@ -41,11 +41,11 @@ pub async fn write_files(
 ) -> Result<ExportSummary, Error> {
     organizations::require(&databases.pg, organization).await?;
     std::fs::create_dir_all(&options.output).map_err(|error| Error::file(&options.output, error))?;
-    let table = |name: &str, columns: Columns| {
+    let create = |name: &str, columns: Columns| {
         let path = options.output.join(name).with_extension(options.format.extension());
         HistoryFile::create(path, options.format, columns)
     };
-    let (accounts, videos) = (table("accounts", &ACCOUNT_COLUMNS)?, table("videos", &VIDEO_COLUMNS)?);
+    let (accounts, videos) = (create("accounts", &ACCOUNT_COLUMNS)?, create("videos", &VIDEO_COLUMNS)?);
     let bar = progress_bar(options.progress, exports::count_videos(&databases.pg, organization).await?);
     bar.set_message("waiting until all commits are in the history");
     visibility::wait_for_history(&databases.pg, organization).await?;

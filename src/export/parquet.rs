@@ -28,10 +28,10 @@ pub struct ParquetWriter {
 /// A column of the current row group: whether each row has a value, and the values.
 struct ColumnBuffer {
     levels: Vec<i16>,
-    values: Values,
+    values: ColumnValues,
 }
 
-enum Values {
+enum ColumnValues {
     Text(Vec<ByteArray>),
     Integer(Vec<i64>),
     Decimal(Vec<f64>),
@@ -40,37 +40,32 @@ enum Values {
 
 impl ParquetWriter {
     pub fn new(file: File, columns: &[(&str, FieldType)]) -> Result<Self, ParquetError> {
-        let fields = columns.iter().map(|(name, field_type)| {
-            let (physical, logical) = match field_type {
-                FieldType::Integer => (Physical::INT64, None),
-                FieldType::Decimal => (Physical::DOUBLE, None),
-                FieldType::Boolean => (Physical::BOOLEAN, None),
-                FieldType::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
-                _ => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        let (mut fields, mut buffers) = (Vec::new(), Vec::new());
+        for (name, field_type) in columns {
+            let (physical, logical, values) = match field_type {
+                FieldType::Integer => (Physical::INT64, None, ColumnValues::Integer(Vec::new())),
+                FieldType::Decimal => (Physical::DOUBLE, None, ColumnValues::Decimal(Vec::new())),
+                FieldType::Boolean => (Physical::BOOLEAN, None, ColumnValues::Boolean(Vec::new())),
+                FieldType::Time => {
+                    let logical = LogicalType::timestamp(true, TimeUnit::MICROS);
+                    (Physical::INT64, Some(logical), ColumnValues::Integer(Vec::new()))
+                }
+                _ => (Physical::BYTE_ARRAY, Some(LogicalType::String), ColumnValues::Text(Vec::new())),
             };
-            Type::primitive_type_builder(name, physical)
+            let field = Type::primitive_type_builder(name, physical)
                 .with_repetition(Repetition::OPTIONAL)
                 .with_logical_type(logical)
-                .build()
-                .map(Arc::new)
-        });
-        let schema =
-            Type::group_type_builder("rows").with_fields(fields.collect::<Result<_, _>>()?).build()?;
+                .build()?;
+            fields.push(Arc::new(field));
+            buffers.push(ColumnBuffer { levels: Vec::new(), values });
+        }
+        let schema = Type::group_type_builder("rows").with_fields(fields).build()?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("tidemark ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        let buffers = columns.iter().map(|(_, field_type)| ColumnBuffer {
-            levels: Vec::new(),
-            values: match field_type {
-                FieldType::Integer | FieldType::Time => Values::Integer(Vec::new()),
-                FieldType::Decimal => Values::Decimal(Vec::new()),
-                FieldType::Boolean => Values::Boolean(Vec::new()),
-                _ => Values::Text(Vec::new()),
-            },
-        });
         Ok(ParquetWriter {
-            columns: buffers.collect(),
+            columns: buffers,
             file: SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))?,
             rows: 0,
             text_bytes: 0,
@@ -82,11 +77,13 @@ impl ParquetWriter {
             column.levels.push(i16::from(value != FieldValue::Null));
             match (&mut column.values, value) {
                 (_, FieldValue::Null) => {}
-                (Values::Integer(values), FieldValue::Integer(number)) => values.push(number),
-                (Values::Integer(values), FieldValue::Time(time)) => values.push(time.timestamp_micros()),
-                (Values::Decimal(values), FieldValue::Decimal(number)) => values.push(number),
-                (Values::Boolean(values), FieldValue::Boolean(flag)) => values.push(flag),
-                (Values::Text(values), FieldValue::Text(text)) => {
+                (ColumnValues::Integer(values), FieldValue::Integer(number)) => values.push(number),
+                (ColumnValues::Integer(values), FieldValue::Time(time)) => {
+                    values.push(time.timestamp_micros())
+                }
+                (ColumnValues::Decimal(values), FieldValue::Decimal(number)) => values.push(number),
+                (ColumnValues::Boolean(values), FieldValue::Boolean(flag)) => values.push(flag),
+                (ColumnValues::Text(values), FieldValue::Text(text)) => {
                     self.text_bytes += text.len();
                     values.push(ByteArray::from(text));
                 }
@@ -104,10 +101,10 @@ impl ParquetWriter {
         let mut group = self.file.next_row_group()?;
         for ColumnBuffer { levels, values } in &mut self.columns {
             match values {
-                Values::Text(values) => write_column::<ByteArrayType>(&mut group, levels, values)?,
-                Values::Integer(values) => write_column::<Int64Type>(&mut group, levels, values)?,
-                Values::Decimal(values) => write_column::<DoubleType>(&mut group, levels, values)?,
-                Values::Boolean(values) => write_column::<BoolType>(&mut group, levels, values)?,
+                ColumnValues::Text(values) => write_column::<ByteArrayType>(&mut group, levels, values)?,
+                ColumnValues::Integer(values) => write_column::<Int64Type>(&mut group, levels, values)?,
+                ColumnValues::Decimal(values) => write_column::<DoubleType>(&mut group, levels, values)?,
+                ColumnValues::Boolean(values) => write_column::<BoolType>(&mut group, levels, values)?,
             }
         }
         group.close()?;

@@ -1,5 +1,6 @@
 //! A CSV, JSON Lines or Parquet file of rows, under a temporary name until it is complete.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -39,11 +40,12 @@ pub struct HistoryFile {
     path: PathBuf,
     temporary: PathBuf,
     columns: Columns,
-    writer: Option<Writer>,
+    /// `None` once the file is complete.
+    writer: Option<FormatWriter>,
     pub rows: u64,
 }
 
-enum Writer {
+enum FormatWriter {
     Csv(Box<csv::Writer<File>>),
     Jsonl(BufWriter<File>),
     Parquet(Box<ParquetWriter>),
@@ -60,29 +62,29 @@ impl HistoryFile {
         let temporary = path.with_file_name(name);
         let failed = |error| Error::file(&temporary, error);
         let file = File::create_new(&temporary).map_err(failed)?;
-        let mut table = HistoryFile { path, temporary: temporary.clone(), columns, writer: None, rows: 0 };
-        table.writer = Some(match format {
+        let mut history = HistoryFile { path, temporary: temporary.clone(), columns, writer: None, rows: 0 };
+        history.writer = Some(match format {
             ExportFormat::Csv => {
                 let mut csv = csv::WriterBuilder::new().buffer_capacity(1 << 18).from_writer(file);
                 csv.write_record(columns.iter().map(|(name, _)| name))
                     .map_err(|error| failed(io::Error::other(error)))?;
-                Writer::Csv(Box::new(csv))
+                FormatWriter::Csv(Box::new(csv))
             }
-            ExportFormat::Jsonl => Writer::Jsonl(BufWriter::with_capacity(1 << 18, file)),
-            ExportFormat::Parquet => Writer::Parquet(Box::new(
+            ExportFormat::Jsonl => FormatWriter::Jsonl(BufWriter::with_capacity(1 << 18, file)),
+            ExportFormat::Parquet => FormatWriter::Parquet(Box::new(
                 ParquetWriter::new(file, columns).map_err(|error| failed(io::Error::other(error)))?,
             )),
         });
-        Ok(table)
+        Ok(history)
     }
 
     /// Adds a row with a value for each column.
     pub fn add<'v>(&mut self, values: impl Iterator<Item = FieldValue<'v>>) -> Result<(), Error> {
         self.rows += 1;
         let written = match &mut self.writer {
-            Some(Writer::Csv(csv)) => write_csv(csv, values),
-            Some(Writer::Jsonl(file)) => write_json(file, self.columns, values),
-            Some(Writer::Parquet(parquet)) => parquet.add(values).map_err(io::Error::other),
+            Some(FormatWriter::Csv(csv)) => write_csv(csv, values),
+            Some(FormatWriter::Jsonl(file)) => write_json(file, self.columns, values),
+            Some(FormatWriter::Parquet(parquet)) => parquet.add(values).map_err(io::Error::other),
             None => Ok(()),
         };
         written.map_err(|error| Error::file(&self.temporary, error))
@@ -91,9 +93,9 @@ impl HistoryFile {
     /// Flushes all rows to the temporary file.
     pub fn complete(&mut self) -> Result<(), Error> {
         let completed = match self.writer.take() {
-            Some(Writer::Csv(csv)) => (*csv).into_inner().map_err(|error| error.into_error()),
-            Some(Writer::Jsonl(file)) => file.into_inner().map_err(io::IntoInnerError::into_error),
-            Some(Writer::Parquet(parquet)) => parquet.finish().map_err(io::Error::other),
+            Some(FormatWriter::Csv(csv)) => (*csv).into_inner().map_err(|error| error.into_error()),
+            Some(FormatWriter::Jsonl(file)) => file.into_inner().map_err(io::IntoInnerError::into_error),
+            Some(FormatWriter::Parquet(parquet)) => parquet.finish().map_err(io::Error::other),
             None => return Ok(()),
         };
         completed.and_then(|file| file.sync_all()).map_err(|error| Error::file(&self.temporary, error))
@@ -119,33 +121,23 @@ fn write_csv<'v>(
     values: impl Iterator<Item = FieldValue<'v>>,
 ) -> io::Result<()> {
     for value in values {
-        let text;
-        let field: &str = match value {
-            FieldValue::Null => "",
-            FieldValue::Text(value) => value,
-            FieldValue::Boolean(true) => "true",
-            FieldValue::Boolean(false) => "false",
-            other => {
-                text = format_value(other);
-                &text
-            }
-        };
-        csv.write_field(field).map_err(io::Error::other)?;
+        csv.write_field(format_value(value).as_bytes()).map_err(io::Error::other)?;
     }
     csv.write_record(None::<&[u8]>).map_err(io::Error::other)
 }
 
-fn format_value(value: FieldValue<'_>) -> String {
+fn format_value(value: FieldValue<'_>) -> Cow<'_, str> {
     match value {
-        FieldValue::Null => String::new(),
-        FieldValue::Text(text) => text.to_owned(),
-        FieldValue::Integer(number) => number.to_string(),
-        FieldValue::Decimal(number) => number.to_string(),
-        FieldValue::Boolean(flag) => flag.to_string(),
-        FieldValue::Time(time) => format_time(time),
-        FieldValue::Date(day) => day.to_string(),
-        FieldValue::Uuid(id) => id.to_string(),
-        FieldValue::Json(json) => json.to_string(),
+        FieldValue::Null => "".into(),
+        FieldValue::Text(text) => text.into(),
+        FieldValue::Integer(number) => number.to_string().into(),
+        FieldValue::Decimal(number) => number.to_string().into(),
+        FieldValue::Boolean(true) => "true".into(),
+        FieldValue::Boolean(false) => "false".into(),
+        FieldValue::Time(time) => format_time(time).into(),
+        FieldValue::Date(day) => day.to_string().into(),
+        FieldValue::Uuid(id) => id.to_string().into(),
+        FieldValue::Json(json) => json.to_string().into(),
     }
 }
 
