@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::exception::Exception;
@@ -92,7 +92,7 @@ impl Engine {
         let mut base = Connection::open(api, &arguments).ok_or_else(rejected)?;
         let version = base
             .query(b"SELECT version()", "TSVRaw", &[])
-            .map_err(|error| EngineError::FirstQuery(store.clone(), error))?;
+            .map_err(|exception| EngineError::FirstQuery(store.clone(), exception.to_string()))?;
         let version = String::from_utf8_lossy(version.as_ref()).trim().to_owned();
         let base = Mutex::new(Some(base));
         Ok(Self { api, arguments, base, spares: Mutex::default(), version, _lock: lock })
@@ -105,29 +105,26 @@ impl Engine {
 
     /// Returns a connection that was never used.
     pub(crate) fn connect(&self) -> Result<Connection, Exception> {
-        let spare = self.spares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = self.spares().pop();
         spare.map_or_else(|| self.open_connection(), Ok)
     }
 
     /// Opens spare connections for later requests.
     pub(crate) fn refill(&self) {
-        let missing =
-            || self.spares.lock().unwrap_or_else(PoisonError::into_inner).len() < MAX_SPARE_CONNECTIONS;
-        while missing() {
+        while self.spares().len() < MAX_SPARE_CONNECTIONS {
             // Opened without the lock, so that requests do not wait; one too many is harmless.
             let Ok(spare) = self.open_connection() else { return };
-            self.spares.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
+            self.spares().push(spare);
         }
     }
 
+    fn spares(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn open_connection(&self) -> Result<Connection, Exception> {
-        Connection::open(self.api, &self.arguments).ok_or_else(|| {
-            Exception::new(
-                210,
-                "NETWORK_ERROR",
-                "the engine opens no connection: it is stopping, or out of memory",
-            )
-        })
+        let text = "the engine opens no connection: it is stopping, or out of memory";
+        Connection::open(self.api, &self.arguments).ok_or_else(|| Exception::new(210, "NETWORK_ERROR", text))
     }
 
     /// Cancels the queries whose text ends with the comment `marker`, without waiting.
@@ -148,12 +145,12 @@ impl Engine {
     }
 
     fn run(&self, sql: &str) -> Result<(), Exception> {
-        self.connect()?.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Exception::from_engine)
+        self.connect()?.query(sql.as_bytes(), "Null", &[]).map(drop)
     }
 
     /// Closes the engine's connections and stops its threads. No statement may be running.
     pub(crate) fn close(&self) {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.spares().clear();
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(base);
         self.api.shutdown();

@@ -3,7 +3,8 @@
 use hyper::StatusCode;
 
 /// A ClickHouse exception without the version.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
 pub(crate) struct Exception {
     pub code: u32,
     text: String,
@@ -15,13 +16,13 @@ impl Exception {
     }
 
     /// Parses the text of an engine's exception.
-    pub(crate) fn from_engine(text: String) -> Self {
-        let text = text.trim_end().to_owned();
+    pub(crate) fn from_engine(text: &str) -> Self {
+        let text = text.trim_end();
         let code =
             text.strip_prefix("Code: ").and_then(|rest| rest.split('.').next()).and_then(|n| n.parse().ok());
         match code {
-            Some(code) => Self { code, text },
-            None => Self::new(48, "NOT_IMPLEMENTED", text),
+            Some(code) => Self { code, text: text.to_owned() },
+            None => Self::unsupported(text),
         }
     }
 
@@ -32,6 +33,14 @@ impl Exception {
 
     pub(crate) fn bad_request(text: impl std::fmt::Display) -> Self {
         Self::new(36, "BAD_ARGUMENTS", text)
+    }
+
+    pub(crate) fn unsupported(text: impl std::fmt::Display) -> Self {
+        Self::new(48, "NOT_IMPLEMENTED", text)
+    }
+
+    pub(crate) fn cannot_decompress(text: impl std::fmt::Display) -> Self {
+        Self::new(271, "CANNOT_DECOMPRESS", text)
     }
 
     pub(crate) fn readonly(text: impl std::fmt::Display) -> Self {
@@ -52,25 +61,8 @@ impl Exception {
         match self.code {
             194 => StatusCode::UNAUTHORIZED,
             192 | 193 | 497 | 516 => StatusCode::FORBIDDEN,
-            6
-            | 25..=28
-            | 33
-            | 36
-            | 38
-            | 41
-            | 42
-            | 43
-            | 53
-            | 62
-            | 69
-            | 72
-            | 117
-            | 130
-            | 131
-            | 164
-            | 441
-            | 456
-            | 457 => StatusCode::BAD_REQUEST,
+            6 | 25 | 26 | 27 | 28 | 33 | 36 | 38 | 41 | 42 | 43 | 53 | 62 | 69 | 72 | 117 | 130 | 131
+            | 164 | 441 | 456 | 457 => StatusCode::BAD_REQUEST,
             15 | 16 | 46 | 47 | 50 | 56 | 60 | 63 | 64 | 73 | 81 | 115 | 372 => StatusCode::NOT_FOUND,
             159 => StatusCode::REQUEST_TIMEOUT,
             202 => StatusCode::SERVICE_UNAVAILABLE,
@@ -87,11 +79,10 @@ mod tests {
 
     #[test]
     fn engine_code_becomes_http_status() {
-        let exception =
-            Exception::from_engine("Code: 60. DB::Exception: no such table. (UNKNOWN_TABLE)".to_owned());
+        let exception = Exception::from_engine("Code: 60. DB::Exception: no such table. (UNKNOWN_TABLE)");
         assert_eq!((exception.code, exception.status()), (60, StatusCode::NOT_FOUND));
         assert!(exception.text("26").ends_with("(UNKNOWN_TABLE) (version 26 (chdb))"));
-        let without_code = Exception::from_engine("send_insert does not support this".to_owned());
+        let without_code = Exception::from_engine("send_insert does not support this");
         assert_eq!((without_code.code, without_code.status()), (48, StatusCode::NOT_IMPLEMENTED));
     }
 }

@@ -163,7 +163,7 @@ fn restore_statement(
         "'\\'' || replaceAll(replaceAll(value, '\\\\', '\\\\\\\\'), '\\'', '\\\\\\'') || '\\''",
         names.join(", ")
     );
-    let output = connection.query(sql.as_bytes(), "TSVRaw", &[]).map_err(Exception::from_engine)?;
+    let output = connection.query(sql.as_bytes(), "TSVRaw", &[])?;
     let restore = String::from_utf8_lossy(output.as_ref()).trim_end_matches('\n').to_owned();
     Ok((!restore.is_empty()).then_some(restore))
 }
@@ -185,9 +185,7 @@ fn execute(
         insert = sql::parse_insert(&text);
     }
     match insert {
-        Some(InsertSource::File) => Err(Exception::new(
-            48,
-            "NOT_IMPLEMENTED",
+        Some(InsertSource::File) => Err(Exception::unsupported(
             "FROM INFILE reads files of the server's machine: send the data as the body",
         )),
         Some(InsertSource::Inline(insert)) => {
@@ -206,8 +204,7 @@ fn execute(
 
 /// Applies the database and the settings of a request to a connection.
 fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<(), Exception> {
-    let mut run =
-        |sql: String| connection.query(sql.as_bytes(), "Null", &[]).map(drop).map_err(Exception::from_engine);
+    let mut run = |sql: String| connection.query(sql.as_bytes(), "Null", &[]).map(drop);
     if let Some(database) = &statement.database {
         run(format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
     }
@@ -250,9 +247,7 @@ fn check(connection: &mut Connection, statement: &Statement, text: &[u8]) -> Res
         }
     }
     if sql::parse_output(text).into_file {
-        return Err(Exception::new(
-            48,
-            "NOT_IMPLEMENTED",
+        return Err(Exception::unsupported(
             "INTO OUTFILE writes files of the server's machine: read the response instead",
         ));
     }
@@ -273,7 +268,7 @@ fn syntax_error(connection: &mut Connection, text: &[u8]) -> Exception {
     }
     let sql = format!("SELECT formatQuery({})", quote(&String::from_utf8_lossy(text)));
     match connection.query(sql.as_bytes(), "Null", &[]) {
-        Err(text) => Exception::from_engine(text),
+        Err(exception) => exception,
         Ok(_) => error("Syntax error: the statement cannot be sent on its own"),
     }
 }
@@ -295,15 +290,15 @@ fn insert_data(
         return Err(Exception::new(27, "CANNOT_PARSE_INPUT_ASSERTION_FAILED", text));
     }
     let no_data = body.is_empty() && (inline.is_empty() || values && blank);
-    let mut insert = connection.insert(sql, format, &statement.parameters).map_err(Exception::from_engine)?;
+    let mut insert = connection.insert(sql, format, &statement.parameters)?;
     if no_data {
         insert.cancel();
         return Ok(QueryResult::without_output(Counters::default()));
     }
     for chunk in inline.chunks(INSERT_CHUNK_BYTES).chain(body.chunks(INSERT_CHUNK_BYTES)) {
-        insert.append(chunk).map_err(Exception::from_engine)?;
+        insert.append(chunk)?;
     }
-    let output = insert.finish().map_err(Exception::from_engine)?;
+    let output = insert.finish()?;
     Ok(QueryResult::without_output(output.counters()))
 }
 
@@ -338,7 +333,7 @@ fn query(
     {
         return stream(connection, statement, &sql, format, stripper, sender);
     }
-    let result = connection.query(&sql, format, &statement.parameters).map_err(Exception::from_engine)?;
+    let result = connection.query(&sql, format, &statement.parameters)?;
     let counters = result.counters();
     let format = reads.then(|| format.to_owned());
     Ok(Some(QueryResult { chunks: vec![Bytes::from_owner(result)], rest: None, format, counters }))
@@ -353,12 +348,12 @@ fn stream(
     mut stripper: HeaderStripper,
     sender: &mut Option<ResultSender>,
 ) -> Result<Option<QueryResult>, Exception> {
-    let mut stream = connection.stream(sql, format, &statement.parameters).map_err(Exception::from_engine)?;
+    let mut stream = connection.stream(sql, format, &statement.parameters)?;
     let mut counters = Counters::default();
     let (mut chunks, mut buffered) = (Vec::new(), 0);
     let format = Some(format.to_owned());
     loop {
-        let Some(output) = stream.fetch().map_err(Exception::from_engine)? else {
+        let Some(output) = stream.fetch()? else {
             return Ok(Some(QueryResult { chunks, rest: None, format, counters }));
         };
         counters += output.counters();
@@ -384,8 +379,7 @@ fn stream(
                     return Ok(None);
                 }
             }
-            Err(text) => {
-                let exception = Exception::from_engine(text);
+            Err(exception) => {
                 drop(chunk_sender.blocking_send(Err(exception.clone())));
                 return Err(exception);
             }

@@ -1,10 +1,11 @@
-//! Safe types over libchdb's C interface, which is loaded at run time. Errors are the engine's text.
-#![expect(unsafe_code, reason = "libchdb speaks C, and it is opened at run time")]
+//! Safe types over libchdb's C interface, which is loaded at run time.
+#![expect(unsafe_code, reason = "libchdb has a C interface and is loaded at run time")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
+use crate::exception::Exception;
 use crate::protocol::{Analysis, Counters, Parameter, StatementClass};
 
 type Handle = *mut c_void;
@@ -185,7 +186,7 @@ impl Connection {
         sql: &[u8],
         format: &str,
         parameters: &[Parameter],
-    ) -> Result<QueryOutput, String> {
+    ) -> Result<QueryOutput, Exception> {
         QueryOutput::new(self.api, with_parameters!(self, chdb_query_with_params_n, sql, format, parameters))
     }
 
@@ -195,7 +196,7 @@ impl Connection {
         sql: &[u8],
         format: &str,
         parameters: &[Parameter],
-    ) -> Result<Stream<'_>, String> {
+    ) -> Result<Stream<'_>, Exception> {
         let handle = with_parameters!(self, chdb_stream_query_with_params_n, sql, format, parameters);
         let start = QueryOutput::new(self.api, handle)?;
         Ok(Stream { connection: self, start, ended: false })
@@ -207,12 +208,12 @@ impl Connection {
         sql: &[u8],
         format: &str,
         parameters: &[Parameter],
-    ) -> Result<Insert<'_>, String> {
+    ) -> Result<Insert<'_>, Exception> {
         let handle = with_parameters!(self, chdb_stream_insert_with_params_n, sql, format, parameters);
         let handle = NonNull::new(handle).ok_or_else(no_result)?;
         let insert = Insert { connection: self, handle };
-        match insert.error() {
-            Some(error) => Err(error),
+        match insert.exception() {
+            Some(exception) => Err(exception),
             None => Ok(insert),
         }
     }
@@ -237,12 +238,11 @@ unsafe impl Send for QueryOutput {}
 unsafe impl Sync for QueryOutput {}
 
 impl QueryOutput {
-    fn new(api: &'static Api, handle: Handle) -> Result<Self, String> {
+    fn new(api: &'static Api, handle: Handle) -> Result<Self, Exception> {
         let output = Self { api, handle: NonNull::new(handle).ok_or_else(no_result)? };
         // SAFETY: a live result; the text is copied before the result is dropped.
-        let error = unsafe { text((api.chdb_result_error)(output.handle.as_ptr())) };
-        match error {
-            Some(error) => Err(error),
+        match unsafe { read_exception((api.chdb_result_error)(output.handle.as_ptr())) } {
+            Some(exception) => Err(exception),
             None => Ok(output),
         }
     }
@@ -291,7 +291,7 @@ pub struct Stream<'c> {
 
 impl Stream<'_> {
     /// Waits for the next chunk; returns nothing at the end.
-    pub fn fetch(&mut self) -> Result<Option<QueryOutput>, String> {
+    pub fn fetch(&mut self) -> Result<Option<QueryOutput>, Exception> {
         if self.ended {
             return Ok(None);
         }
@@ -329,16 +329,16 @@ pub struct Insert<'c> {
 }
 
 impl Insert<'_> {
-    pub fn append(&mut self, data: &[u8]) -> Result<(), String> {
+    pub fn append(&mut self, data: &[u8]) -> Result<(), Exception> {
         // SAFETY: a live insert; the data is passed with its length, and copied.
         let state = unsafe {
             (self.connection.api.chdb_stream_append)(self.handle.as_ptr(), data.as_ptr().cast(), data.len())
         };
-        if state == 0 { Ok(()) } else { Err(self.error().unwrap_or_else(no_result)) }
+        if state == 0 { Ok(()) } else { Err(self.exception().unwrap_or_else(no_result)) }
     }
 
     /// Commits the appended data.
-    pub fn finish(self) -> Result<QueryOutput, String> {
+    pub fn finish(self) -> Result<QueryOutput, Exception> {
         let api = self.connection.api;
         // SAFETY: a live insert, finished once; Drop destroys the handle afterwards.
         QueryOutput::new(api, unsafe { (api.chdb_stream_done)(self.handle.as_ptr()) })
@@ -349,9 +349,9 @@ impl Insert<'_> {
         unsafe { (self.connection.api.chdb_stream_cancel_insert)(self.handle.as_ptr()) };
     }
 
-    fn error(&self) -> Option<String> {
+    fn exception(&self) -> Option<Exception> {
         // SAFETY: a live insert; the text is copied at once.
-        unsafe { text((self.connection.api.chdb_stream_insert_error)(self.handle.as_ptr())) }
+        unsafe { read_exception((self.connection.api.chdb_stream_insert_error)(self.handle.as_ptr())) }
     }
 }
 
@@ -362,18 +362,19 @@ impl Drop for Insert<'_> {
     }
 }
 
-/// Copies a C string; returns nothing for NULL.
+/// Copies an exception's text; returns nothing for NULL.
 ///
 /// # Safety
-/// `raw` is NULL or a string that ends in NUL and lives during the call.
-unsafe fn text(raw: *const c_char) -> Option<String> {
-    if raw.is_null() {
+/// `text` is NULL or a string that ends in NUL and lives during the call.
+unsafe fn read_exception(text: *const c_char) -> Option<Exception> {
+    if text.is_null() {
         return None;
     }
     // SAFETY: promised by the caller.
-    Some(unsafe { CStr::from_ptr(raw) }.to_string_lossy().into_owned())
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(Exception::from_engine(&text.to_string_lossy()))
 }
 
-fn no_result() -> String {
-    "Code: 1001. DB::Exception: the engine returned no result. (STD_EXCEPTION)".to_owned()
+fn no_result() -> Exception {
+    Exception::new(1001, "STD_EXCEPTION", "the engine returned no result.")
 }

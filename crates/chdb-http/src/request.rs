@@ -105,7 +105,7 @@ impl QueryRequest {
             if field.file_name().is_some() {
                 let text =
                     format!("external tables ({name}) are not supported: insert the rows into a table");
-                return Err(Exception::new(48, "NOT_IMPLEMENTED", text));
+                return Err(Exception::unsupported(text));
             }
             let value = String::from_utf8(field.bytes().await.map_err(malformed)?.into())
                 .map_err(|_| Exception::bad_request(format!("the form's field {name} is not UTF-8")))?;
@@ -144,18 +144,13 @@ pub(crate) fn decode(
         Some("deflate") => decompress_all(flate2::read::ZlibDecoder::new(&body[..]), limit)?,
         Some("lz4") => decompress_lz4(&body, limit)?,
         Some("zstd") => {
-            let decoder = zstd::stream::read::Decoder::with_buffer(&body[..]);
-            decompress_all(
-                decoder.map_err(|error| Exception::bad_request(format!("the body is not zstd: {error}")))?,
-                limit,
-            )?
+            let decoder = zstd::stream::read::Decoder::with_buffer(&body[..])
+                .map_err(|error| Exception::bad_request(format!("the body is not zstd: {error}")))?;
+            decompress_all(decoder, limit)?
         }
         Some(other) => {
-            return Err(Exception::new(
-                48,
-                "NOT_IMPLEMENTED",
-                format!("unknown Content-Encoding {other}: use gzip, deflate, lz4 or zstd"),
-            ));
+            let text = format!("unknown Content-Encoding {other}: use gzip, deflate, lz4 or zstd");
+            return Err(Exception::unsupported(text));
         }
     };
     if !decompress {
@@ -164,7 +159,7 @@ pub(crate) fn decode(
     compressed_blocks::decode(&body, limit).map_err(|error| match error {
         BlockError::TooLarge(limit) => Exception::too_large(limit),
         BlockError::Checksum => Exception::new(40, "CHECKSUM_DOESNT_MATCH", error),
-        _ => Exception::new(271, "CANNOT_DECOMPRESS", error),
+        _ => Exception::cannot_decompress(error),
     })
 }
 
@@ -180,9 +175,10 @@ fn decompress_frame(
     limit: usize,
 ) -> Result<(), Exception> {
     let max = u64::try_from(limit - raw.len()).unwrap_or(u64::MAX).saturating_add(1);
-    decoder.take(max).read_to_end(raw).map_err(|error| {
-        Exception::new(271, "CANNOT_DECOMPRESS", format!("the body cannot be decompressed: {error}"))
-    })?;
+    decoder
+        .take(max)
+        .read_to_end(raw)
+        .map_err(|error| Exception::cannot_decompress(format!("the body cannot be decompressed: {error}")))?;
     if raw.len() > limit { Err(Exception::too_large(limit)) } else { Ok(()) }
 }
 
@@ -196,11 +192,7 @@ fn decompress_lz4(body: &[u8], limit: usize) -> Result<Bytes, Exception> {
         decompress_frame(&mut decoder, &mut raw, limit)?;
     }
     if decoder.get_ref().get_ref().1.len() != MAGIC.len() {
-        return Err(Exception::new(
-            271,
-            "CANNOT_DECOMPRESS",
-            "the body cannot be decompressed: it is truncated",
-        ));
+        return Err(Exception::cannot_decompress("the body cannot be decompressed: it is truncated"));
     }
     Ok(raw.into())
 }
@@ -214,10 +206,8 @@ fn parse_timeout(value: &str) -> Result<Duration, Exception> {
         value.parse().map_err(|_| Exception::bad_request("session_timeout is not a number of seconds"))?;
     let timeout = Duration::from_secs(seconds);
     if timeout > session::MAX_TIMEOUT {
-        return Err(Exception::bad_request(format!(
-            "session_timeout exceeds {} s",
-            session::MAX_TIMEOUT.as_secs()
-        )));
+        let text = format!("session_timeout exceeds {} s", session::MAX_TIMEOUT.as_secs());
+        return Err(Exception::bad_request(text));
     }
     Ok(timeout)
 }
