@@ -106,11 +106,9 @@ impl Credentials {
         query: (Option<&str>, Option<&str>),
     ) -> Result<Role, Exception> {
         let Some((user, password)) = presented_login(headers, query) else {
-            return Err(Exception::new(
-                194,
-                "REQUIRED_PASSWORD",
-                "user and password are required: send basic authentication, or X-ClickHouse-User and X-ClickHouse-Key",
-            ));
+            let text = "user and password are required: send basic authentication, or X-ClickHouse-User and \
+                        X-ClickHouse-Key";
+            return Err(Exception::new(194, "REQUIRED_PASSWORD", text));
         };
         let matches = |name: &str, secret: &str| user == name && is_equal(&password, secret);
         if matches(&self.user, &self.password) {

@@ -75,12 +75,8 @@ impl Handler {
             Err(exception) => self.exception_response(&exception),
         };
         let headers = response.headers_mut();
-        if let Ok(value) = HeaderValue::from_str(&query_id) {
-            headers.insert(QUERY_ID, value);
-        }
-        if let Ok(value) = HeaderValue::from_str(&self.display_name) {
-            headers.insert(SERVER_NAME, value);
-        }
+        insert_text(headers, QUERY_ID, &query_id);
+        insert_text(headers, SERVER_NAME, &self.display_name);
         headers.insert(TIMEZONE, HeaderValue::from_static("UTC"));
         response
     }
@@ -146,14 +142,8 @@ impl Handler {
             execute::run(&engine, statement, sender, &cancellation);
             drop(permit);
         });
-        let panicked = || {
-            Exception::new(
-                1001,
-                "STD_EXCEPTION",
-                "the statement ended without a result: see the server's log",
-            )
-        };
-        match receiver.await.unwrap_or_else(|_| Err(panicked())) {
+        let panicked = "the statement ended without a result: see the server's log";
+        match receiver.await.unwrap_or_else(|_| Err(Exception::new(1001, "STD_EXCEPTION", panicked))) {
             Ok(result) => Ok(self.result_response(result, kill_on_drop, compress)),
             Err(exception) => {
                 kill_on_drop.disarm();
@@ -205,23 +195,17 @@ impl Handler {
         if let Some(format) = &result.format {
             let media_type = if compress { "application/octet-stream" } else { content_type(format) };
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-            if let Ok(format) = HeaderValue::from_str(format) {
-                headers.insert(FORMAT, format);
-            }
+            insert_text(headers, FORMAT, format);
         }
         *response.body_mut() = match result.rest {
             None => {
                 kill_on_drop.disarm();
-                if let Ok(summary) = HeaderValue::from_str(&summary(result.counters)) {
-                    headers.insert(SUMMARY, summary);
-                }
+                insert_text(headers, SUMMARY, &summary(result.counters));
                 ResponseBody::complete(result.chunks, compress)
             }
             Some(chunks) => {
                 let tag: String = Uuid::now_v7().simple().to_string().chars().skip(16).collect();
-                if let Ok(tag) = HeaderValue::from_str(&tag) {
-                    headers.insert(EXCEPTION_TAG, tag);
-                }
+                insert_text(headers, EXCEPTION_TAG, &tag);
                 let trailer = ExceptionTrailer { tag, version: self.engine.version().to_owned() };
                 ResponseBody::streamed(result.chunks, ChunkStream { chunks, trailer, kill_on_drop }, compress)
             }
@@ -238,6 +222,13 @@ impl Handler {
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         }
         response
+    }
+}
+
+/// Inserts a header, unless its value contains characters that headers cannot have.
+fn insert_text(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
     }
 }
 
