@@ -10,7 +10,7 @@ use crate::credentials::Role;
 use crate::engine::Engine;
 use crate::exception::Exception;
 use crate::ffi::Connection;
-use crate::protocol::{Analysis, Counters, Parameter, StatementClass};
+use crate::protocol::{Counters, StatementClass};
 use crate::request::QueryRequest;
 use crate::session::Session;
 use crate::sql::{self, InsertSource};
@@ -28,13 +28,9 @@ pub(crate) struct Statement {
     text: Bytes,
     /// The request body, when the SQL is in the query string.
     body: Bytes,
-    default_format: Option<String>,
-    parameters: Vec<Parameter>,
-    settings: Vec<(String, String)>,
-    database: Option<String>,
+    request: QueryRequest,
     role: Role,
     safe_method: bool,
-    buffer_all: bool,
     /// A comment appended to a read, by which it is found in `system.processes`.
     pub marker: String,
     session: Option<Session>,
@@ -42,31 +38,21 @@ pub(crate) struct Statement {
 
 impl Statement {
     pub(crate) fn new(
-        request: QueryRequest,
+        mut request: QueryRequest,
         mut body: Bytes,
         session: Option<Session>,
         role: Role,
         safe_method: bool,
     ) -> Self {
-        let text = match request.query {
+        let text = match request.query.take() {
             Some(query) => Bytes::from(query),
             None => std::mem::take(&mut body),
         };
         let in_session = session.is_some();
-        Self {
-            text,
-            body,
-            default_format: request.default_format,
-            parameters: request.parameters,
-            settings: request.settings,
-            // A new connection is in `default` already.
-            database: request.database.filter(|name| !name.is_empty() && (in_session || name != "default")),
-            role,
-            safe_method,
-            buffer_all: request.buffer_all,
-            marker: format!("/*{}*/", Uuid::now_v7()),
-            session,
-        }
+        // A new connection is in `default` already.
+        request.database =
+            request.database.filter(|name| !name.is_empty() && (in_session || name != "default"));
+        Self { text, body, request, role, safe_method, marker: format!("/*{}*/", Uuid::now_v7()), session }
     }
 }
 
@@ -133,7 +119,7 @@ fn run_in_session(
         *session = Some(engine.connect()?);
     }
     let Some(connection) = session.as_mut() else { return Ok(None) };
-    let restore = restore_statement(connection, &statement.settings);
+    let restore = restore_statement(connection, &statement.request.settings);
     let result = restore.clone().and_then(|_| execute(connection, statement, sender, cancellation));
     let mut clean = true;
     if result.is_err() {
@@ -196,7 +182,7 @@ fn execute(
             insert_data(connection, statement, sql, &insert.format, [inline, body]).map(Some)
         }
         Some(InsertSource::Query) | None => {
-            let class = check(connection, statement, &text)?.class;
+            let class = check(connection, statement, &text)?;
             query(connection, statement, &text, class, sender, cancellation)
         }
     }
@@ -205,16 +191,16 @@ fn execute(
 /// Applies the database and the settings of a request to a connection.
 fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<(), Exception> {
     let mut run = |sql: String| connection.query(sql.as_bytes(), "Null", &[]).map(drop);
-    if let Some(database) = &statement.database {
+    if let Some(database) = &statement.request.database {
         run(format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
     }
     let readonly = statement.role == Role::Readonly;
     let mut assignments = Vec::new();
     if readonly {
         assignments.push(format!("max_execution_time={READONLY_MAX_SECONDS}"));
-        statement.parameters.iter().try_for_each(|(_, value)| access::check_parameter(value))?;
+        statement.request.parameters.iter().try_for_each(|(_, value)| access::check_parameter(value))?;
     }
-    for (name, value) in &statement.settings {
+    for (name, value) in &statement.request.settings {
         if name.is_empty() || !name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'.') {
             return Err(Exception::new(115, "UNKNOWN_SETTING", format!("Unknown setting {name:?}")));
         }
@@ -235,8 +221,12 @@ fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<
     Ok(())
 }
 
-/// Rejects several statements, and what this role or this method may not run.
-fn check(connection: &mut Connection, statement: &Statement, text: &[u8]) -> Result<Analysis, Exception> {
+/// Classifies a statement. Rejects several, and one that this role or this method may not run.
+fn check(
+    connection: &mut Connection,
+    statement: &Statement,
+    text: &[u8],
+) -> Result<StatementClass, Exception> {
     let analysis = connection.classify(text);
     match analysis.statements {
         0 => return Err(syntax_error(connection, text)),
@@ -257,7 +247,7 @@ fn check(connection: &mut Connection, statement: &Statement, text: &[u8]) -> Res
     if statement.safe_method && analysis.class != StatementClass::Read {
         return Err(Exception::readonly("Cannot execute query in readonly mode: GET only reads, use POST"));
     }
-    Ok(analysis)
+    Ok(analysis.class)
 }
 
 /// The parser's message for a text that does not parse. Runs nothing of it.
@@ -290,7 +280,7 @@ fn insert_data(
         return Err(Exception::new(27, "CANNOT_PARSE_INPUT_ASSERTION_FAILED", text));
     }
     let no_data = body.is_empty() && (inline.is_empty() || values && blank);
-    let mut insert = connection.insert(sql, format, &statement.parameters)?;
+    let mut insert = connection.insert(sql, format, &statement.request.parameters)?;
     if no_data {
         insert.cancel();
         return Ok(QueryResult::without_output(Counters::default()));
@@ -298,8 +288,7 @@ fn insert_data(
     for chunk in inline.chunks(INSERT_CHUNK_BYTES).chain(body.chunks(INSERT_CHUNK_BYTES)) {
         insert.append(chunk)?;
     }
-    let output = insert.finish()?;
-    Ok(QueryResult::without_output(output.counters()))
+    Ok(QueryResult::without_output(insert.finish()?.counters()))
 }
 
 /// Runs any statement but an insert of data, and streams the result if statement and format allow it.
@@ -311,8 +300,9 @@ fn query(
     sender: &mut Option<ResultSender>,
     cancellation: &Cancellation,
 ) -> Result<Option<QueryResult>, Exception> {
+    let request = &statement.request;
     let output = sql::parse_output(text);
-    let format = output.format.as_deref().or(statement.default_format.as_deref()).unwrap_or("TabSeparated");
+    let format = output.format.as_deref().or(request.default_format.as_deref()).unwrap_or("TabSeparated");
     let mut sql = text.to_vec();
     let reads = class == StatementClass::Read;
     if reads {
@@ -325,15 +315,15 @@ fn query(
         return Err(Exception::new(394, "QUERY_WAS_CANCELLED", "the client disconnected"));
     }
     let rows_only =
-        !output.has_totals && !statement.settings.iter().any(|(name, _)| sql::is_extra_output_setting(name));
+        !output.has_totals && !request.settings.iter().any(|(name, _)| sql::is_extra_output_setting(name));
     if reads
         && output.is_select
         && rows_only
         && let Some(stripper) = HeaderStripper::new(format)
     {
-        return stream(connection, statement, &sql, format, stripper, sender);
+        return stream(connection, request, &sql, format, stripper, sender);
     }
-    let result = connection.query(&sql, format, &statement.parameters)?;
+    let result = connection.query(&sql, format, &request.parameters)?;
     let counters = result.counters();
     let format = reads.then(|| format.to_owned());
     Ok(Some(QueryResult { chunks: vec![Bytes::from_owner(result)], rest: None, format, counters }))
@@ -342,13 +332,13 @@ fn query(
 /// Buffers the beginning of a result, then sends the rest chunk by chunk as the client reads.
 fn stream(
     connection: &mut Connection,
-    statement: &Statement,
+    request: &QueryRequest,
     sql: &[u8],
     format: &str,
     mut stripper: HeaderStripper,
     sender: &mut Option<ResultSender>,
 ) -> Result<Option<QueryResult>, Exception> {
-    let mut stream = connection.stream(sql, format, &statement.parameters)?;
+    let mut stream = connection.stream(sql, format, &request.parameters)?;
     let mut counters = Counters::default();
     let (mut chunks, mut buffered) = (Vec::new(), 0);
     let format = Some(format.to_owned());
@@ -360,7 +350,7 @@ fn stream(
         let chunk = stripper.strip(Bytes::from_owner(output));
         buffered += chunk.len();
         chunks.push(chunk);
-        if buffered >= MAX_BUFFERED_BYTES && !statement.buffer_all {
+        if buffered >= MAX_BUFFERED_BYTES && !request.buffer_all {
             break;
         }
     }
