@@ -1,8 +1,8 @@
 //! Restrictions of the read-only user that `readonly=1` of the engine does not impose: no functions that reach files or the
 //! network, and only settings that limit or format.
 
+use crate::engine_types::StatementClass;
 use crate::exception::Exception;
-use crate::protocol::StatementClass;
 use crate::sql;
 
 /// Prefixes of table functions that read outside the database. The engine rejects a SELECT from them under `readonly=1`, but

@@ -12,14 +12,14 @@ const MAX_KILL_ATTEMPTS: u32 = 200;
 const KILL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
-struct State {
+struct QueryState {
     disconnected: AtomicBool,
     /// The statement has ended, or must not be cancelled.
     done: AtomicBool,
 }
 
 /// The executing side: detects a disconnect, and marks the statement as ended when dropped.
-pub(crate) struct Cancellation(Arc<State>);
+pub(crate) struct Cancellation(Arc<QueryState>);
 
 impl Cancellation {
     pub(crate) fn is_requested(&self) -> bool {
@@ -42,13 +42,13 @@ impl Drop for Cancellation {
 pub(crate) struct KillOnDrop {
     engine: Arc<Engine>,
     marker: String,
-    state: Arc<State>,
+    state: Arc<QueryState>,
 }
 
 impl KillOnDrop {
     /// Guards the query whose text ends with `marker`.
     pub(crate) fn new(engine: Arc<Engine>, marker: String) -> (Self, Cancellation) {
-        let state = Arc::new(State::default());
+        let state = Arc::new(QueryState::default());
         (Self { engine, marker, state: Arc::clone(&state) }, Cancellation(state))
     }
 

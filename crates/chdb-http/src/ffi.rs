@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
+use crate::engine_types::{Analysis, Counters, Parameter, StatementClass};
 use crate::exception::Exception;
-use crate::protocol::{Analysis, Counters, Parameter, StatementClass};
 
 type Handle = *mut c_void;
 type Length = usize;

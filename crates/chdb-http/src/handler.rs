@@ -15,9 +15,9 @@ use crate::body::{ChunkStream, ExceptionTrailer, ResponseBody, content_type};
 use crate::cancel::KillOnDrop;
 use crate::credentials::{Credentials, Role};
 use crate::engine::Engine;
+use crate::engine_types::Counters;
 use crate::exception::Exception;
 use crate::execute::{self, QueryResult, Statement};
-use crate::protocol::Counters;
 use crate::request::{self, QueryRequest};
 use crate::session::{Session, Sessions};
 

@@ -8,8 +8,8 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
 use crate::compressed_blocks::{self, BlockError};
+use crate::engine_types::Parameter;
 use crate::exception::Exception;
-use crate::protocol::Parameter;
 use crate::session;
 
 /// Parameters that are accepted without effect.

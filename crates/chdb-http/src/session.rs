@@ -17,20 +17,20 @@ const MAX_SESSIONS: usize = 1000;
 /// Exclusive access to a session's connection, which its first statement opens.
 pub(crate) type Session = OwnedMutexGuard<Option<Connection>>;
 
-struct Entry {
+struct SessionEntry {
     connection: Arc<tokio::sync::Mutex<Option<Connection>>>,
     last_used: Instant,
     timeout: Duration,
 }
 
-impl Entry {
+impl SessionEntry {
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.connection) == 1
     }
 }
 
 #[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<String, Entry>>);
+pub(crate) struct Sessions(Mutex<HashMap<String, SessionEntry>>);
 
 impl Sessions {
     /// Waits for the session `id`, which is created unless it `must_exist`.
@@ -46,7 +46,7 @@ impl Sessions {
                     sessions.remove(&oldest);
                 }
             }
-            let session = sessions.entry(id.to_owned()).or_insert_with(|| Entry {
+            let session = sessions.entry(id.to_owned()).or_insert_with(|| SessionEntry {
                 connection: Arc::default(),
                 last_used: Instant::now(),
                 timeout,

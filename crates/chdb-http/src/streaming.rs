@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 /// What every chunk of a format begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Header {
+enum ChunkHeader {
     None,
     /// The column count, then a name and perhaps a type per column.
     Binary {
@@ -21,14 +21,14 @@ enum Header {
 /// Removes a format's header from all chunks but the first.
 #[derive(Debug)]
 pub(crate) struct HeaderStripper {
-    header: Header,
+    header: ChunkHeader,
     started: bool,
 }
 
 impl HeaderStripper {
     /// Returns nothing for a format that cannot be streamed.
     pub(crate) fn new(format: &str) -> Option<Self> {
-        let lines = |count, quoted| Header::Lines { count, quoted };
+        let lines = |count, quoted| ChunkHeader::Lines { count, quoted };
         let header = match format.to_ascii_lowercase().as_str() {
             "native"
             | "rowbinary"
@@ -42,9 +42,9 @@ impl HeaderStripper {
             | "ndjson"
             | "jsonstringseachrow"
             | "jsoncompacteachrow"
-            | "jsoncompactstringseachrow" => Header::None,
-            "rowbinarywithnames" => Header::Binary { strings_per_column: 1 },
-            "rowbinarywithnamesandtypes" => Header::Binary { strings_per_column: 2 },
+            | "jsoncompactstringseachrow" => ChunkHeader::None,
+            "rowbinarywithnames" => ChunkHeader::Binary { strings_per_column: 1 },
+            "rowbinarywithnamesandtypes" => ChunkHeader::Binary { strings_per_column: 2 },
             "csvwithnames" => lines(1, true),
             "csvwithnamesandtypes" => lines(2, true),
             "tsvwithnames" | "tabseparatedwithnames" | "jsoncompacteachrowwithnames" => lines(1, false),
@@ -62,9 +62,9 @@ impl HeaderStripper {
             return chunk;
         }
         let length = match self.header {
-            Header::None => Some(0),
-            Header::Binary { strings_per_column } => binary_header_length(&chunk, strings_per_column),
-            Header::Lines { count, quoted } => text_header_length(&chunk, count, quoted),
+            ChunkHeader::None => Some(0),
+            ChunkHeader::Binary { strings_per_column } => binary_header_length(&chunk, strings_per_column),
+            ChunkHeader::Lines { count, quoted } => text_header_length(&chunk, count, quoted),
         };
         chunk.slice(length.unwrap_or(0)..)
     }

@@ -1,4 +1,4 @@
-//! What goes into and comes out of the engine, in plain types.
+//! Types that pass between the engine and its callers.
 
 /// What a statement does, as the engine's parser classifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
