@@ -7,7 +7,7 @@ use crate::sql;
 
 /// Prefixes of table functions that read outside the database. The engine rejects a SELECT from them under `readonly=1`, but
 /// evaluates DESCRIBE and some arguments before.
-const EXTERNAL_FUNCTION_PREFIXES: [&str; 32] = [
+const EXTERNAL_FUNCTION_PREFIXES: [&str; 31] = [
     "arrowflight",
     "azureblobstorage",
     "cluster",
@@ -17,7 +17,6 @@ const EXTERNAL_FUNCTION_PREFIXES: [&str; 32] = [
     "eval",
     "executable",
     "file",
-    "filesystem",
     "fuzzquery",
     "gcs",
     "hdfs",

@@ -60,19 +60,18 @@ impl QueryRequest {
             default_format: header("x-clickhouse-format"),
             ..Self::default()
         };
-        let mut session = (None, session::DEFAULT_TIMEOUT, false);
+        let mut session =
+            SessionOptions { id: String::new(), timeout: session::DEFAULT_TIMEOUT, must_exist: false };
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "session_id" if !value.is_empty() => session.0 = Some(value.into_owned()),
+                "session_id" if !value.is_empty() => session.id = value.into_owned(),
                 "session_id" => {}
-                "session_timeout" => session.1 = parse_timeout(&value)?,
-                "session_check" => session.2 = is_true(&value),
+                "session_timeout" => session.timeout = parse_timeout(&value)?,
+                "session_check" => session.must_exist = is_true(&value),
                 _ => request.set(&name, value.into_owned()),
             }
         }
-        if let (Some(id), timeout, must_exist) = session {
-            request.session = Some(SessionOptions { id, timeout, must_exist });
-        }
+        request.session = Some(session).filter(|session| !session.id.is_empty());
         Ok(request)
     }
 

@@ -126,10 +126,8 @@ impl Server {
             _ => ServerError::Listen(options.listen, error),
         })?;
         let address = listener.local_addr().map_err(ServerError::Setup)?;
-        let open = {
-            let (data, libchdb, max_memory) = (data.clone(), options.libchdb.clone(), options.max_memory);
-            move || Engine::open(libchdb.as_deref(), &data, max_memory)
-        };
+        let (engine_data, libchdb) = (data.clone(), options.libchdb);
+        let open = move || Engine::open(libchdb.as_deref(), &engine_data, options.max_memory);
         let engine = spawn_blocking(open).await??;
         let credentials = Credentials::read_or_create(&data, &options.user, &options.readonly_user)?;
         let handler = Handler {

@@ -220,12 +220,12 @@ pub struct OutputClauses {
 
 pub fn parse_output(text: &[u8]) -> OutputClauses {
     let mut tokens = Lexer::new(text).peekable();
-    let first = |token: &Token<'_>| {
+    let starts_select = |token: &Token<'_>| {
         ["SELECT", "WITH", "FROM"].iter().any(|word| token.is(word))
             || token.kind == TokenKind::Punctuation(b'(')
     };
     let mut output =
-        OutputClauses { is_select: tokens.peek().is_some_and(first), ..OutputClauses::default() };
+        OutputClauses { is_select: tokens.peek().is_some_and(starts_select), ..OutputClauses::default() };
     while let Some(token) = tokens.next() {
         let next_is =
             |tokens: &mut std::iter::Peekable<Lexer<'_>>, word| tokens.peek().is_some_and(|t| t.is(word));
