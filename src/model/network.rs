@@ -24,15 +24,8 @@ pub fn contains(networks: &[IpNet], address: IpAddr) -> bool {
 
 /// Whether the host of a URL is this machine, which is reached without a proxy.
 pub fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        // In URLs of schemes such as postgres, an address is parsed as a name.
-        Some(url::Host::Domain(name)) => {
-            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Special-purpose networks (IANA's registries): all of IPv4, and those of IPv6 within 2000::/3.
