@@ -72,12 +72,9 @@ pub fn contains_key(text: &str) -> bool {
 
 /// Removes keys, also truncated ones, from a text; their prefixes remain.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let mut pieces = text.split(PREFIX);
-    let mut redacted = match (pieces.next(), text.contains(PREFIX)) {
-        (Some(before), true) => before.to_owned(),
-        _ => return Cow::Borrowed(text),
-    };
-    for piece in pieces {
+    let Some((before, _)) = text.split_once(PREFIX) else { return Cow::Borrowed(text) };
+    let mut redacted = before.to_owned();
+    for piece in text.split(PREFIX).skip(1) {
         redacted.push_str(PREFIX);
         let rest = piece.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
         if rest.len() < piece.len() {

@@ -15,7 +15,7 @@ pub struct Timestamped<T> {
 }
 
 /// The latest observed value of a field; empty until the field is observed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LatestValue<T>(Option<Timestamped<T>>);
 
 impl<T> LatestValue<T> {
@@ -49,12 +49,6 @@ impl<T> LatestValue<T> {
 
     pub fn into_timestamped(self) -> Option<Timestamped<T>> {
         self.0
-    }
-}
-
-impl<T> Default for LatestValue<T> {
-    fn default() -> Self {
-        LatestValue(None)
     }
 }
 
