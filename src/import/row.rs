@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, NaiveTime, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::column::Column;
 use super::raw_row::{RawRow, RawValue};
@@ -124,24 +125,26 @@ struct RowReader<'r, 'a> {
     columns: &'static [Column],
 }
 
-impl FieldReader for RowReader<'_, '_> {
-    type Error = InvalidValue;
+macro_rules! field_readers {
+    ($($type:ty, |$raw:ident, $column:ident| $read:expr;)*) => {
+        $(impl FieldReader<$type> for RowReader<'_, '_> {
+            type Error = InvalidValue;
 
-    fn text(&mut self, field: usize) -> Result<Option<String>, InvalidValue> {
-        self.raw.text(self.columns[field])
-    }
+            fn read(&mut self, field: usize) -> Result<Option<$type>, InvalidValue> {
+                let ($raw, $column) = (&mut *self.raw, self.columns[field]);
+                $read
+            }
+        })*
+    };
+}
 
-    fn decimal(&mut self, field: usize) -> Result<Option<f64>, InvalidValue> {
-        self.raw.seconds(self.columns[field])
-    }
-
-    fn boolean(&mut self, field: usize) -> Result<Option<bool>, InvalidValue> {
-        self.raw.boolean(self.columns[field])
-    }
-
-    fn time(&mut self, field: usize) -> Result<Option<DateTime<Utc>>, InvalidValue> {
-        self.raw.time(self.columns[field])
-    }
+field_readers! {
+    String, |raw, column| raw.text(column);
+    f64, |raw, column| raw.seconds(column);
+    bool, |raw, column| raw.boolean(column);
+    DateTime<Utc>, |raw, column| raw.time(column);
+    // Files have no JSON.
+    Value, |_raw, _column| Ok(None);
 }
 
 /// Floats below this are exact integers.

@@ -47,41 +47,12 @@ pub enum FieldValue<'a> {
     Json(&'a Value),
 }
 
-/// Reads the fields of a record by their position, from a file.
-pub trait FieldReader {
+/// Reads the fields of one type from a record of a file.
+pub trait FieldReader<T> {
     type Error;
 
-    fn text(&mut self, field: usize) -> Result<Option<String>, Self::Error>;
-
-    fn decimal(&mut self, field: usize) -> Result<Option<f64>, Self::Error>;
-
-    fn boolean(&mut self, field: usize) -> Result<Option<bool>, Self::Error>;
-
-    fn time(&mut self, field: usize) -> Result<Option<DateTime<Utc>>, Self::Error>;
-}
-
-/// A type of observed fields, which a file may contain.
-pub trait ReadField: Sized {
-    fn read<R: FieldReader>(reader: &mut R, field: usize) -> Result<Option<Self>, R::Error>;
-}
-
-macro_rules! read_field {
-    ($($type:ty, |$reader:ident, $field:ident| $read:expr;)*) => {
-        $(impl ReadField for $type {
-            fn read<R: FieldReader>($reader: &mut R, $field: usize) -> Result<Option<Self>, R::Error> {
-                $read
-            }
-        })*
-    };
-}
-
-read_field! {
-    String, |reader, field| reader.text(field);
-    f64, |reader, field| reader.decimal(field);
-    bool, |reader, field| reader.boolean(field);
-    DateTime<Utc>, |reader, field| reader.time(field);
-    // Files have no JSON.
-    Value, |_reader, _field| Ok(None);
+    /// Reads a field by its position among the record's fields; `None` is unknown.
+    fn read(&mut self, field: usize) -> Result<Option<T>, Self::Error>;
 }
 
 /// A Rust type of a field.

@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, Row};
 
 use super::counters::{Counters, ProfileCounters};
-use super::field::{Field, FieldReader, FieldType, FieldValue, ReadField, ToField};
+use super::field::{Field, FieldReader, FieldType, FieldValue, ToField};
 use super::latest::{FieldTime, KnownAt, LatestValue};
 
 /// Defines a struct of observed fields, and one of their latest values.
@@ -36,11 +36,14 @@ macro_rules! observed_fields {
             }),*];
 
             /// Reads the fields that files have.
-            pub fn read<R: FieldReader>(reader: &mut R) -> Result<Self, R::Error> {
+            pub fn read<R, E>(reader: &mut R) -> Result<Self, E>
+            where
+                $(R: FieldReader<$type, Error = E>,)*
+            {
                 let mut fields = Self::LIST.iter().enumerate();
                 Ok($fields {
                     $($field: match fields.next() {
-                        Some((n, field)) if field.in_files => ReadField::read(reader, n)?,
+                        Some((n, field)) if field.in_files => FieldReader::<$type>::read(reader, n)?,
                         _ => None,
                     },)*
                 })
