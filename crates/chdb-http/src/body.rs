@@ -43,22 +43,19 @@ pub(crate) struct ResponseBody {
 }
 
 impl ResponseBody {
-    pub(crate) fn complete(chunks: impl IntoIterator<Item = Bytes>, compress: bool) -> Self {
+    /// Creates a body of the first chunks, and of a stream if they are not all.
+    pub(crate) fn new(
+        chunks: impl IntoIterator<Item = Bytes>,
+        stream: Option<ChunkStream>,
+        compress: bool,
+    ) -> Self {
         let chunks = chunks.into_iter().filter(|chunk| !chunk.is_empty());
         let buffered = if compress {
             chunks.map(|chunk| compressed_blocks::encode(&chunk)).collect()
         } else {
             chunks.collect()
         };
-        Self { buffered, stream: None, compress }
-    }
-
-    pub(crate) fn streamed(
-        first: impl IntoIterator<Item = Bytes>,
-        stream: ChunkStream,
-        compress: bool,
-    ) -> Self {
-        Self { stream: Some(stream), ..Self::complete(first, compress) }
+        Self { buffered, stream, compress }
     }
 }
 

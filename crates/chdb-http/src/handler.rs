@@ -197,19 +197,20 @@ impl Handler {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
             insert_text(headers, FORMAT, format);
         }
-        *response.body_mut() = match result.rest {
+        let stream = match result.rest {
             None => {
                 kill_on_drop.disarm();
                 insert_text(headers, SUMMARY, &summary(result.counters));
-                ResponseBody::complete(result.chunks, compress)
+                None
             }
             Some(chunks) => {
                 let tag: String = Uuid::now_v7().simple().to_string().chars().skip(16).collect();
                 insert_text(headers, EXCEPTION_TAG, &tag);
                 let trailer = ExceptionTrailer { tag, version: self.engine.version().to_owned() };
-                ResponseBody::streamed(result.chunks, ChunkStream { chunks, trailer, kill_on_drop }, compress)
+                Some(ChunkStream { chunks, trailer, kill_on_drop })
             }
         };
+        *response.body_mut() = ResponseBody::new(result.chunks, stream, compress);
         response
     }
 
@@ -245,7 +246,7 @@ fn summary(counters: Counters) -> String {
 }
 
 fn plain_text(status: StatusCode, text: impl Into<Bytes>) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::complete([text.into()], false));
+    let mut response = Response::new(ResponseBody::new([text.into()], None, false));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=UTF-8"));
     response
