@@ -57,18 +57,13 @@ impl Statement {
 }
 
 /// The first chunks of a result, which are all of them unless `rest` is set.
+#[derive(Default)]
 pub(crate) struct QueryResult {
     pub chunks: Vec<Bytes>,
     pub rest: Option<mpsc::Receiver<Result<Bytes, Exception>>>,
     /// The output format, if the statement has output.
     pub format: Option<String>,
     pub counters: Counters,
-}
-
-impl QueryResult {
-    fn without_output(counters: Counters) -> Self {
-        Self { chunks: Vec::new(), rest: None, format: None, counters }
-    }
 }
 
 type ResultSender = oneshot::Sender<Result<QueryResult, Exception>>;
@@ -115,10 +110,10 @@ fn run_in_session(
     sender: &mut Option<ResultSender>,
     cancellation: &Cancellation,
 ) -> Result<Option<QueryResult>, Exception> {
-    if session.is_none() {
-        *session = Some(engine.connect()?);
-    }
-    let Some(connection) = session.as_mut() else { return Ok(None) };
+    let connection = match &mut *session {
+        Some(connection) => connection,
+        none => none.insert(engine.connect()?),
+    };
     let restore = restore_statement(connection, &statement.request.settings);
     let result = restore.clone().and_then(|_| execute(connection, statement, sender, cancellation));
     let mut clean = true;
@@ -283,12 +278,12 @@ fn insert_data(
     let mut insert = connection.insert(sql, format, &statement.request.parameters)?;
     if no_data {
         insert.cancel();
-        return Ok(QueryResult::without_output(Counters::default()));
+        return Ok(QueryResult::default());
     }
     for chunk in inline.chunks(INSERT_CHUNK_BYTES).chain(body.chunks(INSERT_CHUNK_BYTES)) {
         insert.append(chunk)?;
     }
-    Ok(QueryResult::without_output(insert.finish()?.counters()))
+    Ok(QueryResult { counters: insert.finish()?.counters(), ..QueryResult::default() })
 }
 
 /// Runs any statement but an insert of data, and streams the result if statement and format allow it.
