@@ -158,17 +158,9 @@ impl Connection {
     /// Counts and classifies the statements of `sql` without running them.
     pub fn classify(&mut self, sql: &[u8]) -> Analysis {
         let mut raw = RawAnalysis { struct_size: 16, statement_count: 0, flags: 0, query_class: 4 };
+        let classify = self.api.chdb_classify_query_n;
         // SAFETY: `sql` is passed with its length, no target database is named, and `raw` has the size it declares.
-        let state = unsafe {
-            (self.api.chdb_classify_query_n)(
-                self.raw(),
-                sql.as_ptr().cast(),
-                sql.len(),
-                ptr::null(),
-                0,
-                &mut raw,
-            )
-        };
+        let state = unsafe { classify(self.raw(), sql.as_ptr().cast(), sql.len(), ptr::null(), 0, &mut raw) };
         let class = match raw.query_class {
             _ if state != 0 => StatementClass::Unknown,
             0 => StatementClass::Read,
@@ -311,13 +303,9 @@ impl Stream<'_> {
 impl Drop for Stream<'_> {
     fn drop(&mut self) {
         if !self.ended {
+            let cancel = self.connection.api.chdb_stream_cancel_query;
             // SAFETY: a live connection and its stream, not ended yet; `start` is destroyed after this.
-            unsafe {
-                (self.connection.api.chdb_stream_cancel_query)(
-                    self.connection.raw(),
-                    self.start.handle.as_ptr(),
-                );
-            }
+            unsafe { cancel(self.connection.raw(), self.start.handle.as_ptr()) };
         }
     }
 }

@@ -164,6 +164,10 @@ pub fn parse_insert(text: &[u8]) -> Option<InsertSource> {
     while tokens.next_if(|token| token.kind == TokenKind::Punctuation(b'.')).is_some() {
         tokens.next_if(Token::is_name);
     }
+    let inline = |start, format: &[u8], data| {
+        let format = String::from_utf8_lossy(format).into_owned();
+        Some(InsertSource::Inline(InlineInsert { statement_end: start, format, data }))
+    };
     let (mut reads, mut reads_input) = (false, false);
     while let Some(token) = tokens.next() {
         if token.is("INPUT") && tokens.peek().is_some_and(|next| next.kind == TokenKind::Punctuation(b'(')) {
@@ -177,17 +181,10 @@ pub fn parse_insert(text: &[u8]) -> Option<InsertSource> {
         } else if token.is("FROM") && !reads && tokens.peek().is_some_and(|next| next.is("INFILE")) {
             return Some(InsertSource::File);
         } else if token.is("VALUES") && !reads {
-            let data =
-                InlineInsert { statement_end: token.start, format: "Values".to_owned(), data: token.end };
-            return Some(InsertSource::Inline(data));
+            return inline(token.start, b"Values", token.end);
         } else if token.is("FORMAT") && (!reads || reads_input) {
             let Some(name) = tokens.next_if(|next| next.kind == TokenKind::Word) else { continue };
-            let data = InlineInsert {
-                statement_end: token.start,
-                format: String::from_utf8_lossy(name.text).into_owned(),
-                data: data_start(text, name.end),
-            };
-            return Some(InsertSource::Inline(data));
+            return inline(token.start, name.text, data_start(text, name.end));
         }
     }
     Some(InsertSource::Query)
