@@ -132,20 +132,16 @@ impl Engine {
         let inner = marker.trim_start_matches("/*").trim_end_matches("*/");
         let sql =
             format!("KILL QUERY WHERE endsWith(query, concat('/*', '{inner}', '*/')) ASYNC FORMAT Null");
-        self.run(&sql)
+        self.connect()?.execute(&sql)
     }
 
     /// Cancels all reads, but no statement that changes data.
     pub(crate) fn kill_reads(&self) {
         // Only reads end with a marker.
         let sql = r"KILL QUERY WHERE match(query, '/[*][0-9a-f-]{36}[*]/$') ASYNC FORMAT Null";
-        if let Err(exception) = self.run(sql) {
+        if let Err(exception) = self.connect().and_then(|mut connection| connection.execute(sql)) {
             tracing::warn!(code = exception.code, "cannot kill the running queries");
         }
-    }
-
-    fn run(&self, sql: &str) -> Result<(), Exception> {
-        self.connect()?.query(sql.as_bytes(), "Null", &[]).map(drop)
     }
 
     /// Closes the engine's connections and stops its threads. No statement may be running.

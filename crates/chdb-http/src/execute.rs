@@ -118,10 +118,10 @@ fn run_in_session(
     let result = restore.clone().and_then(|_| execute(connection, statement, sender, cancellation));
     let mut clean = true;
     if result.is_err() {
-        clean &= connection.query(b"SELECT 1 FORMAT Null", "Null", &[]).is_ok();
+        clean &= connection.execute("SELECT 1 FORMAT Null").is_ok();
     }
     if let Ok(Some(restore)) = restore {
-        clean &= connection.query(restore.as_bytes(), "Null", &[]).is_ok();
+        clean &= connection.execute(&restore).is_ok();
     }
     if !clean {
         *session = None;
@@ -185,9 +185,8 @@ fn execute(
 
 /// Applies the database and the settings of a request to a connection.
 fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<(), Exception> {
-    let mut run = |sql: String| connection.query(sql.as_bytes(), "Null", &[]).map(drop);
     if let Some(database) = &statement.request.database {
-        run(format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
+        connection.execute(&format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
     }
     let readonly = statement.role == Role::Readonly;
     let mut assignments = Vec::new();
@@ -208,10 +207,10 @@ fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<
         assignments.push(format!("{name}={}", quote(value)));
     }
     if !assignments.is_empty() {
-        run(format!("SET {}", assignments.join(", ")))?;
+        connection.execute(&format!("SET {}", assignments.join(", ")))?;
     }
     if readonly {
-        run("SET readonly=1".to_owned())?;
+        connection.execute("SET readonly=1")?;
     }
     Ok(())
 }
@@ -252,9 +251,9 @@ fn syntax_error(connection: &mut Connection, text: &[u8]) -> Exception {
         return error("Syntax error: empty query; send one as `query=` or as the body");
     }
     let sql = format!("SELECT formatQuery({})", quote(&String::from_utf8_lossy(text)));
-    match connection.query(sql.as_bytes(), "Null", &[]) {
+    match connection.execute(&sql) {
         Err(exception) => exception,
-        Ok(_) => error("Syntax error: the statement cannot be sent on its own"),
+        Ok(()) => error("Syntax error: the statement cannot be sent on its own"),
     }
 }
 

@@ -182,6 +182,11 @@ impl Connection {
         QueryOutput::new(self.api, with_parameters!(self, chdb_query_with_params_n, sql, format, parameters))
     }
 
+    /// Runs one statement and ignores its output.
+    pub fn execute(&mut self, sql: &str) -> Result<(), Exception> {
+        self.query(sql.as_bytes(), "Null", &[]).map(drop)
+    }
+
     /// Starts a SELECT whose result is fetched in chunks, each with the format's header.
     pub fn stream(
         &mut self,
