@@ -188,6 +188,7 @@ pub fn video_url(
 
 #[cfg(test)]
 mod tests {
+    use super::Platform::{Instagram, Tiktok};
     use super::*;
 
     fn video(platform: Platform, text: &str) -> Option<(PlatformVideoId, Option<String>)> {
@@ -209,12 +210,12 @@ mod tests {
             "HTTPS://WWW.Instagram.COM/tv/CfUjwr8vyv2//#top",
             "instagram.com/some.one_1/reel/CfUjwr8vyv2/?img_index=1",
         ] {
-            assert_eq!(video(Platform::Instagram, text), code, "{text}");
+            assert_eq!(video(Instagram, text), code, "{text}");
         }
         let id = Some((PlatformVideoId::ExternalId("17976197140599116".to_owned()), None));
-        assert_eq!(video(Platform::Instagram, "17976197140599116"), id);
+        assert_eq!(video(Instagram, "17976197140599116"), id);
         let digits = Some((PlatformVideoId::Shortcode("12345678901".to_owned()), None));
-        assert_eq!(video(Platform::Instagram, "12345678901"), digits, "11 digits are a shortcode");
+        assert_eq!(video(Instagram, "12345678901"), digits, "11 digits are a shortcode");
     }
 
     #[test]
@@ -230,7 +231,7 @@ mod tests {
             ("https://m.tiktok.com/v/7301234567890123456.html?_r=1", None),
         ] {
             let expected = Some((id(), username.map(str::to_owned)));
-            assert_eq!(video(Platform::Tiktok, text), expected, "{text}");
+            assert_eq!(video(Tiktok, text), expected, "{text}");
         }
     }
 
@@ -241,7 +242,7 @@ mod tests {
             ("vt.tiktok.com/ZSabc", "https://vt.tiktok.com/ZSabc/"),
             ("http://m.tiktok.com/t/ZTabc/", "https://www.tiktok.com/t/ZTabc/"),
         ] {
-            match VideoIdentifier::parse(Platform::Tiktok, text) {
+            match VideoIdentifier::parse(Tiktok, text) {
                 Ok(VideoIdentifier::ShortLink(link)) => assert_eq!(link.url().as_str(), normalized),
                 other => panic!("{text}: {other:?}"),
             }
@@ -252,43 +253,27 @@ mod tests {
     fn invalid_identifier_is_rejected_with_the_reason() {
         use InvalidVideoIdentifier as Invalid;
         for (platform, text, error) in [
-            (Platform::Instagram, "", Invalid::Instagram),
-            (Platform::Instagram, "abc", Invalid::Instagram),
-            (Platform::Instagram, "has a space", Invalid::Instagram),
-            (Platform::Instagram, "99999999999999999999999", Invalid::Instagram),
-            (Platform::Tiktok, "CfUjwr8vyv2", Invalid::Tiktok),
-            (Platform::Tiktok, "0730123456789", Invalid::Tiktok),
-            (Platform::Tiktok, "99999999999999999999", Invalid::Tiktok),
-            (
-                Platform::Tiktok,
-                "https://www.instagram.com/p/CfUjwr8vyv2",
-                Invalid::OtherPlatform(Platform::Instagram),
-            ),
-            (Platform::Instagram, "https://vm.tiktok.com/ZMabc", Invalid::OtherPlatform(Platform::Tiktok)),
-            (Platform::Instagram, "https://www.instagram.com/someone/", Invalid::Url(Platform::Instagram)),
-            (Platform::Instagram, "https://www.instagram.com/p/", Invalid::Url(Platform::Instagram)),
-            (
-                Platform::Instagram,
-                "https://www.instagram.com/reels/audio/12345678",
-                Invalid::Url(Platform::Instagram),
-            ),
-            (Platform::Tiktok, "https://www.tiktok.com/@someone", Invalid::Url(Platform::Tiktok)),
-            (
-                Platform::Tiktok,
-                "https://www.tiktok.com/someone/video/7301234567890123456",
-                Invalid::Url(Platform::Tiktok),
-            ),
-            (Platform::Tiktok, "https://vm.tiktok.com/", Invalid::Url(Platform::Tiktok)),
-            (Platform::Tiktok, "https://vm.tiktok.com/a%2Fb/", Invalid::Url(Platform::Tiktok)),
-            (
-                Platform::Tiktok,
-                "https://tiktok.com.evil.example/@a1/video/7301234567890123456",
-                Invalid::Url(Platform::Tiktok),
-            ),
-            (Platform::Tiktok, "https://www.tiktok.com:8080/t/ZTabc", Invalid::Url(Platform::Tiktok)),
-            (Platform::Tiktok, "https://user@vm.tiktok.com/ZMabc", Invalid::Url(Platform::Tiktok)),
-            (Platform::Tiktok, "ftp://vm.tiktok.com/ZMabc", Invalid::Url(Platform::Tiktok)),
-            (Platform::Tiktok, "http://169.254.169.254/latest", Invalid::Url(Platform::Tiktok)),
+            (Instagram, "", Invalid::Instagram),
+            (Instagram, "abc", Invalid::Instagram),
+            (Instagram, "has a space", Invalid::Instagram),
+            (Instagram, "99999999999999999999999", Invalid::Instagram),
+            (Tiktok, "CfUjwr8vyv2", Invalid::Tiktok),
+            (Tiktok, "0730123456789", Invalid::Tiktok),
+            (Tiktok, "99999999999999999999", Invalid::Tiktok),
+            (Tiktok, "https://www.instagram.com/p/CfUjwr8vyv2", Invalid::OtherPlatform(Instagram)),
+            (Instagram, "https://vm.tiktok.com/ZMabc", Invalid::OtherPlatform(Tiktok)),
+            (Instagram, "https://www.instagram.com/someone/", Invalid::Url(Instagram)),
+            (Instagram, "https://www.instagram.com/p/", Invalid::Url(Instagram)),
+            (Instagram, "https://www.instagram.com/reels/audio/12345678", Invalid::Url(Instagram)),
+            (Tiktok, "https://www.tiktok.com/@someone", Invalid::Url(Tiktok)),
+            (Tiktok, "https://www.tiktok.com/someone/video/7301234567890123456", Invalid::Url(Tiktok)),
+            (Tiktok, "https://vm.tiktok.com/", Invalid::Url(Tiktok)),
+            (Tiktok, "https://vm.tiktok.com/a%2Fb/", Invalid::Url(Tiktok)),
+            (Tiktok, "https://tiktok.com.evil.example/@a1/video/7301234567890123456", Invalid::Url(Tiktok)),
+            (Tiktok, "https://www.tiktok.com:8080/t/ZTabc", Invalid::Url(Tiktok)),
+            (Tiktok, "https://user@vm.tiktok.com/ZMabc", Invalid::Url(Tiktok)),
+            (Tiktok, "ftp://vm.tiktok.com/ZMabc", Invalid::Url(Tiktok)),
+            (Tiktok, "http://169.254.169.254/latest", Invalid::Url(Tiktok)),
         ] {
             assert_eq!(VideoIdentifier::parse(platform, text), Err(error), "{text}");
         }
