@@ -115,34 +115,33 @@ const UNSUPPORTED: &str = "has an unsupported type";
 
 impl Interpretation {
     fn from_descriptor(descriptor: &ColumnDescriptor) -> Self {
-        let places =
-            |scale: i32| u32::try_from(scale).map_or(Interpretation::Unsupported, Interpretation::Decimal);
+        let places = |scale: i32| u32::try_from(scale).map_or(Self::Unsupported, Self::Decimal);
         match descriptor.logical_type_ref() {
-            Some(LogicalType::Date) => Interpretation::Day,
-            Some(LogicalType::Timestamp(time)) => Interpretation::Time(match time.unit {
+            Some(LogicalType::Date) => Self::Day,
+            Some(LogicalType::Timestamp(time)) => Self::Time(match time.unit {
                 TimeUnit::MILLIS => 1_000,
                 TimeUnit::MICROS => 1_000_000,
                 TimeUnit::NANOS => 1_000_000_000,
             }),
-            Some(LogicalType::Integer(integer)) if !integer.is_signed => Interpretation::Unsigned,
+            Some(LogicalType::Integer(integer)) if !integer.is_signed => Self::Unsigned,
             Some(LogicalType::Decimal(decimal)) => places(decimal.scale),
-            Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => Interpretation::Plain,
-            Some(LogicalType::Integer(_) | LogicalType::Unknown) => Interpretation::Plain,
-            Some(_) => Interpretation::Unsupported,
+            Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => Self::Plain,
+            Some(LogicalType::Integer(_) | LogicalType::Unknown) => Self::Plain,
+            Some(_) => Self::Unsupported,
             None => match descriptor.converted_type() {
-                ConvertedType::DATE => Interpretation::Day,
-                ConvertedType::TIMESTAMP_MILLIS => Interpretation::Time(1_000),
-                ConvertedType::TIMESTAMP_MICROS => Interpretation::Time(1_000_000),
+                ConvertedType::DATE => Self::Day,
+                ConvertedType::TIMESTAMP_MILLIS => Self::Time(1_000),
+                ConvertedType::TIMESTAMP_MICROS => Self::Time(1_000_000),
                 ConvertedType::UINT_8
                 | ConvertedType::UINT_16
                 | ConvertedType::UINT_32
-                | ConvertedType::UINT_64 => Interpretation::Unsigned,
+                | ConvertedType::UINT_64 => Self::Unsigned,
                 ConvertedType::DECIMAL => places(descriptor.type_scale()),
                 ConvertedType::TIME_MILLIS
                 | ConvertedType::TIME_MICROS
                 | ConvertedType::BSON
-                | ConvertedType::INTERVAL => Interpretation::Unsupported,
-                _ => Interpretation::Plain,
+                | ConvertedType::INTERVAL => Self::Unsupported,
+                _ => Self::Plain,
             },
         }
     }
@@ -246,10 +245,10 @@ fn create_decoder(reader: ColumnReader, descriptor: &ColumnDescriptor) -> Box<dy
 
 fn convert_integer(number: i64, interpretation: Interpretation) -> RawValue<'static> {
     match interpretation {
-        Interpretation::Day => match number.checked_mul(SECONDS_PER_DAY) {
-            Some(seconds) => convert_time(seconds, 1),
-            None => RawValue::Invalid(INVALID_TIME),
-        },
+        Interpretation::Day => {
+            let seconds = number.checked_mul(SECONDS_PER_DAY);
+            seconds.map_or(RawValue::Invalid(INVALID_TIME), |seconds| convert_time(seconds, 1))
+        }
         Interpretation::Time(units) => convert_time(number, units),
         Interpretation::Decimal(places) => convert_decimal(i128::from(number), places),
         Interpretation::Plain | Interpretation::Unsigned | Interpretation::Unsupported => {

@@ -121,6 +121,7 @@ pub(crate) fn check_setting(name: &str) -> Result<(), Exception> {
 
 #[cfg(test)]
 mod tests {
+    use super::StatementClass::{Control, GlobalWrite, Unknown, Write};
     use super::*;
 
     fn is_allowed(text: &str) -> bool {
@@ -153,12 +154,7 @@ mod tests {
         ] {
             assert!(!is_allowed(text), "{text}");
         }
-        for class in [
-            StatementClass::Write,
-            StatementClass::GlobalWrite,
-            StatementClass::Control,
-            StatementClass::Unknown,
-        ] {
+        for class in [Write, GlobalWrite, Control, Unknown] {
             assert!(check_statement(b"SELECT 1", class).is_err(), "{class:?}");
         }
     }
