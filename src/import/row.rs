@@ -213,10 +213,9 @@ impl RawRow<'_> {
             RawValue::Time(time) => Some(*time),
             RawValue::Text(text) => match text.trim() {
                 "" if column == Column::OBSERVED_AT => return Ok(None),
-                text => match parse_day(text) {
-                    Some(day) => Some(day.and_time(NaiveTime::MIN).and_utc()),
-                    None => DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()),
-                },
+                text => parse_day(text)
+                    .map(|day| day.and_time(NaiveTime::MIN).and_utc())
+                    .or_else(|| Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc())),
             },
             _ => None,
         };

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -119,7 +119,9 @@ impl Server {
         if !options.listen.ip().is_loopback() && !options.allow_remote {
             return Err(ServerError::RemoteAddress(options.listen));
         }
-        let data = create_data_directory(&options.data)?;
+        let failed = |error| ServerError::DataDirectory(options.data.clone(), error);
+        std::fs::create_dir_all(&options.data).map_err(failed)?;
+        let data = options.data.canonicalize().map_err(failed)?;
         // Listen first: it fails faster than opening the engine.
         let listener = TcpListener::bind(options.listen).await.map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => ServerError::AddressInUse(options.listen),
@@ -214,12 +216,6 @@ fn handle_connection(
             tracing::debug!(%error, "connection failed");
         }
     });
-}
-
-fn create_data_directory(data: &Path) -> Result<PathBuf, ServerError> {
-    let failed = |error| ServerError::DataDirectory(data.to_owned(), error);
-    std::fs::create_dir_all(data).map_err(failed)?;
-    data.canonicalize().map_err(failed)
 }
 
 async fn spawn_blocking<T: Send + 'static>(

@@ -104,9 +104,7 @@ impl<'a> Iterator for Lexer<'a> {
         let (kind, end) = match c {
             b'\'' => (TokenKind::Literal, self.end_of_quoted(c)),
             b'`' | b'"' => (TokenKind::QuotedName, self.end_of_quoted(c)),
-            b'$' if self.end_of_heredoc().is_some() => {
-                (TokenKind::Literal, self.end_of_heredoc().unwrap_or(start + 1))
-            }
+            b'$' if let Some(end) = self.end_of_heredoc() => (TokenKind::Literal, end),
             b'(' | b'[' | b'{' => {
                 self.depth += 1;
                 (TokenKind::Punctuation(c), start + 1)
