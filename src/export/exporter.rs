@@ -57,14 +57,14 @@ fn columns(
     first.iter().copied().chain(fields).chain(counters).chain(last.iter().copied()).collect()
 }
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ExportSummary {
     pub accounts: u64,
     pub videos: u64,
     pub account_rows: u64,
     pub video_rows: u64,
-    /// Videos without a known platform id, and accounts whose username belongs to another account by now.
+    /// Videos without a known platform id, and accounts whose username now belongs to another account.
     pub left_out: u64,
     pub files: Vec<PathBuf>,
 }

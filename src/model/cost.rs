@@ -1,4 +1,4 @@
-//! Estimates how many requests per day an account takes from a source.
+//! Estimates the requests per day that an account needs from a source.
 
 /// How a source pages through an account's posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -145,12 +145,12 @@ pub const ROLLUP_COUNTERS: [&str; Counters::NAMES.len() + 1] = {
     names
 };
 
-/// Returns the column of a counter's gain in the rollup.
+/// Returns the rollup column of a counter's gain.
 pub fn gain_column(counter: &str) -> String {
     counter.replace("_count", "_gain")
 }
 
-/// Returns the column of a counter's first known values that are no gain.
+/// Returns the rollup column of a counter's first known values, which are no gain.
 pub fn base_column(counter: &str) -> String {
     counter.replace("_count", "_base")
 }

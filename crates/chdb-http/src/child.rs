@@ -22,7 +22,7 @@ pub struct ChildOptions {
     /// Arguments that precede those set here, as a subcommand.
     pub arguments: Vec<OsString>,
     pub data: PathBuf,
-    /// Port 0 takes a free port.
+    /// Port 0 selects a free port.
     pub listen: String,
     pub start_timeout: Duration,
 }

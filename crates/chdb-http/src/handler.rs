@@ -1,4 +1,4 @@
-//! The HTTP interface: routes, authentication, and a request's way from its body through the engine to its response.
+//! The HTTP interface: routes, authentication, bodies, and the responses to statements.
 
 use std::sync::Arc;
 use std::time::Duration;

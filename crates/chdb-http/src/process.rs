@@ -30,7 +30,7 @@ pub async fn run(options: ServerOptions, exit_with_stdin: bool) -> Result<(), Se
     }
 }
 
-/// Resolves when the process shall end.
+/// Resolves at a signal or at the end of standard input.
 fn shutdown_request(exit_with_stdin: bool) -> io::Result<impl Future<Output = ()>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (stdin_open, stdin_closed) = oneshot::channel::<()>();

@@ -1,5 +1,5 @@
-//! Reads as much of SQL as serving it over HTTP takes: where the data of an INSERT begins, the FORMAT of a query, the names in
-//! it. The engine's parser decides what a statement means.
+//! A tokenizer that finds the data of an INSERT, the FORMAT of a query and the names in a statement. The engine's parser
+//! decides what a statement means.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TokenKind {
