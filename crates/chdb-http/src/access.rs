@@ -2,7 +2,7 @@
 //! network, and only settings that limit or format.
 
 use crate::engine_types::StatementClass;
-use crate::exception::Exception;
+use crate::exception::{Exception, Result};
 use crate::sql;
 
 /// Prefixes of table functions that read outside the database. The engine rejects a SELECT from them under `readonly=1`, but
@@ -76,7 +76,7 @@ const ALLOWED_SETTING_PREFIXES: [&str; 21] = [
 /// Settings with these in their names refer to files.
 const FORBIDDEN_SETTING_PARTS: [&str; 4] = ["schema", "path", "file", "template"];
 
-pub(crate) fn check_statement(text: &[u8], class: StatementClass) -> Result<(), Exception> {
+pub(crate) fn check_statement(text: &[u8], class: StatementClass) -> Result<()> {
     if class != StatementClass::Read {
         return Err(Exception::readonly("this user only reads: change data as the other user"));
     }
@@ -101,7 +101,7 @@ fn violation(name: &sql::Name) -> Option<String> {
 }
 
 /// Rejects parameters of type `Identifier` that name a forbidden function.
-pub(crate) fn check_parameter(value: &str) -> Result<(), Exception> {
+pub(crate) fn check_parameter(value: &str) -> Result<()> {
     let name = value.trim().trim_matches(['`', '"']).to_lowercase();
     if FORBIDDEN_FUNCTIONS.contains(&name.as_str()) {
         return Err(Exception::readonly(format!("this user cannot send `{name}` as a parameter")));
@@ -109,7 +109,7 @@ pub(crate) fn check_parameter(value: &str) -> Result<(), Exception> {
     Ok(())
 }
 
-pub(crate) fn check_setting(name: &str) -> Result<(), Exception> {
+pub(crate) fn check_setting(name: &str) -> Result<()> {
     let allowed = ALLOWED_SETTING_PREFIXES.iter().any(|start| name.starts_with(start))
         && !FORBIDDEN_SETTING_PARTS.iter().any(|part| name.contains(part));
     if allowed {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::exception::Exception;
+use crate::exception::{Exception, Result};
 use crate::ffi::{Api, Connection, set_time_zone_utc};
 
 /// The version of libchdb whose C interface this crate declares.
@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// Returns a connection that was never used.
-    pub(crate) fn connect(&self) -> Result<Connection, Exception> {
+    pub(crate) fn connect(&self) -> Result<Connection> {
         let spare = self.spares().pop();
         spare.map_or_else(|| self.open_connection(), Ok)
     }
@@ -122,13 +122,13 @@ impl Engine {
         self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open_connection(&self) -> Result<Connection, Exception> {
+    fn open_connection(&self) -> Result<Connection> {
         let text = "the engine opens no connection: it is stopping, or out of memory";
         Connection::open(self.api, &self.arguments).ok_or_else(|| Exception::new(210, "NETWORK_ERROR", text))
     }
 
     /// Cancels the queries whose text ends with the comment `marker`, without waiting.
-    pub(crate) fn kill(&self, marker: &str) -> Result<(), Exception> {
+    pub(crate) fn kill(&self, marker: &str) -> Result<()> {
         let inner = marker.trim_start_matches("/*").trim_end_matches("*/");
         let sql =
             format!("KILL QUERY WHERE endsWith(query, concat('/*', '{inner}', '*/')) ASYNC FORMAT Null");

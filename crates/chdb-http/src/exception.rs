@@ -2,6 +2,9 @@
 
 use hyper::StatusCode;
 
+/// A result whose error is an exception, unless another type is named.
+pub(crate) type Result<T, E = Exception> = std::result::Result<T, E>;
+
 /// A ClickHouse exception without the version.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{text}")]

@@ -9,7 +9,7 @@ use crate::cancel::Cancellation;
 use crate::credentials::Role;
 use crate::engine::Engine;
 use crate::engine_types::{Counters, StatementClass};
-use crate::exception::Exception;
+use crate::exception::{Exception, Result};
 use crate::ffi::Connection;
 use crate::request::QueryRequest;
 use crate::session::Session;
@@ -60,13 +60,13 @@ impl Statement {
 #[derive(Default)]
 pub(crate) struct QueryResult {
     pub chunks: Vec<Bytes>,
-    pub rest: Option<mpsc::Receiver<Result<Bytes, Exception>>>,
+    pub rest: Option<mpsc::Receiver<Result<Bytes>>>,
     /// The output format, if the statement has output.
     pub format: Option<String>,
     pub counters: Counters,
 }
 
-type ResultSender = oneshot::Sender<Result<QueryResult, Exception>>;
+type ResultSender = oneshot::Sender<Result<QueryResult>>;
 
 /// Runs `statement` to its end. The result is sent as soon as the response can begin.
 pub(crate) fn run(
@@ -94,7 +94,7 @@ pub(crate) fn run(
 }
 
 /// Sends the result, unless it was sent when streaming began.
-fn send(sender: Option<ResultSender>, result: Result<Option<QueryResult>, Exception>) {
+fn send(sender: Option<ResultSender>, result: Result<Option<QueryResult>>) {
     if let (Some(sender), Some(result)) = (sender, result.transpose())
         && sender.send(result).is_err()
     {
@@ -109,7 +109,7 @@ fn run_in_session(
     statement: &Statement,
     sender: &mut Option<ResultSender>,
     cancellation: &Cancellation,
-) -> Result<Option<QueryResult>, Exception> {
+) -> Result<Option<QueryResult>> {
     let connection = match &mut *session {
         Some(connection) => connection,
         none => none.insert(engine.connect()?),
@@ -130,10 +130,7 @@ fn run_in_session(
 }
 
 /// The `SET` statement that restores the current values of `settings`.
-fn restore_statement(
-    connection: &mut Connection,
-    settings: &[(String, String)],
-) -> Result<Option<String>, Exception> {
+fn restore_statement(connection: &mut Connection, settings: &[(String, String)]) -> Result<Option<String>> {
     if settings.is_empty() {
         return Ok(None);
     }
@@ -154,7 +151,7 @@ fn execute(
     statement: &Statement,
     sender: &mut Option<ResultSender>,
     cancellation: &Cancellation,
-) -> Result<Option<QueryResult>, Exception> {
+) -> Result<Option<QueryResult>> {
     apply_settings(connection, statement)?;
     let mut text = statement.text.clone();
     let mut body = statement.body.clone();
@@ -184,7 +181,7 @@ fn execute(
 }
 
 /// Applies the database and the settings of a request to a connection.
-fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<(), Exception> {
+fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<()> {
     if let Some(database) = &statement.request.database {
         connection.execute(&format!("USE `{}`", database.replace('\\', "\\\\").replace('`', "\\`")))?;
     }
@@ -216,11 +213,7 @@ fn apply_settings(connection: &mut Connection, statement: &Statement) -> Result<
 }
 
 /// Classifies a statement. Rejects several, and one that this role or this method may not run.
-fn check(
-    connection: &mut Connection,
-    statement: &Statement,
-    text: &[u8],
-) -> Result<StatementClass, Exception> {
+fn check(connection: &mut Connection, statement: &Statement, text: &[u8]) -> Result<StatementClass> {
     let analysis = connection.classify(text);
     match analysis.statements {
         0 => return Err(syntax_error(connection, text)),
@@ -263,7 +256,7 @@ fn insert_data(
     sql: &[u8],
     format: &str,
     data: [Bytes; 2],
-) -> Result<QueryResult, Exception> {
+) -> Result<QueryResult> {
     let [inline, body] = data;
     // White space between the statement in the query string and the body is not data.
     let blank = inline.iter().all(|&c| c.is_ascii_whitespace() || c == b';');
@@ -293,7 +286,7 @@ fn query(
     class: StatementClass,
     sender: &mut Option<ResultSender>,
     cancellation: &Cancellation,
-) -> Result<Option<QueryResult>, Exception> {
+) -> Result<Option<QueryResult>> {
     let request = &statement.request;
     let output = sql::parse_output(text);
     let format = output.format.as_deref().or(request.default_format.as_deref()).unwrap_or("TabSeparated");
@@ -331,7 +324,7 @@ fn stream(
     format: &str,
     mut stripper: HeaderStripper,
     sender: &mut Option<ResultSender>,
-) -> Result<Option<QueryResult>, Exception> {
+) -> Result<Option<QueryResult>> {
     let mut stream = connection.stream(sql, format, &request.parameters)?;
     let mut counters = Counters::default();
     let (mut chunks, mut buffered) = (Vec::new(), 0);

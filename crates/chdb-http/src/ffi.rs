@@ -6,7 +6,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use crate::engine_types::{Analysis, Counters, Parameter, StatementClass};
-use crate::exception::Exception;
+use crate::exception::{Exception, Result};
 
 type Handle = *mut c_void;
 type Length = usize;
@@ -173,39 +173,24 @@ impl Connection {
     }
 
     /// Runs one statement and returns its complete result.
-    pub fn query(
-        &mut self,
-        sql: &[u8],
-        format: &str,
-        parameters: &[Parameter],
-    ) -> Result<QueryOutput, Exception> {
+    pub fn query(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<QueryOutput> {
         QueryOutput::new(self.api, with_parameters!(self, chdb_query_with_params_n, sql, format, parameters))
     }
 
     /// Runs one statement and ignores its output.
-    pub fn execute(&mut self, sql: &str) -> Result<(), Exception> {
+    pub fn execute(&mut self, sql: &str) -> Result<()> {
         self.query(sql.as_bytes(), "Null", &[]).map(drop)
     }
 
     /// Starts a SELECT whose result is fetched in chunks, each with the format's header.
-    pub fn stream(
-        &mut self,
-        sql: &[u8],
-        format: &str,
-        parameters: &[Parameter],
-    ) -> Result<Stream<'_>, Exception> {
+    pub fn stream(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Stream<'_>> {
         let handle = with_parameters!(self, chdb_stream_query_with_params_n, sql, format, parameters);
         let start = QueryOutput::new(self.api, handle)?;
         Ok(Stream { connection: self, start, ended: false })
     }
 
     /// Starts an insert. `sql` ends before FORMAT.
-    pub fn insert(
-        &mut self,
-        sql: &[u8],
-        format: &str,
-        parameters: &[Parameter],
-    ) -> Result<Insert<'_>, Exception> {
+    pub fn insert(&mut self, sql: &[u8], format: &str, parameters: &[Parameter]) -> Result<Insert<'_>> {
         let handle = with_parameters!(self, chdb_stream_insert_with_params_n, sql, format, parameters);
         let handle = NonNull::new(handle).ok_or_else(no_result)?;
         let insert = Insert { connection: self, handle };
@@ -235,7 +220,7 @@ unsafe impl Send for QueryOutput {}
 unsafe impl Sync for QueryOutput {}
 
 impl QueryOutput {
-    fn new(api: &'static Api, handle: Handle) -> Result<Self, Exception> {
+    fn new(api: &'static Api, handle: Handle) -> Result<Self> {
         let output = Self { api, handle: NonNull::new(handle).ok_or_else(no_result)? };
         // SAFETY: a live result; the text is copied before the result is dropped.
         match unsafe { read_exception((api.chdb_result_error)(output.handle.as_ptr())) } {
@@ -288,7 +273,7 @@ pub struct Stream<'c> {
 
 impl Stream<'_> {
     /// Waits for the next chunk; returns nothing at the end.
-    pub fn fetch(&mut self) -> Result<Option<QueryOutput>, Exception> {
+    pub fn fetch(&mut self) -> Result<Option<QueryOutput>> {
         if self.ended {
             return Ok(None);
         }
@@ -322,7 +307,7 @@ pub struct Insert<'c> {
 }
 
 impl Insert<'_> {
-    pub fn append(&mut self, data: &[u8]) -> Result<(), Exception> {
+    pub fn append(&mut self, data: &[u8]) -> Result<()> {
         // SAFETY: a live insert; the data is passed with its length, and copied.
         let state = unsafe {
             (self.connection.api.chdb_stream_append)(self.handle.as_ptr(), data.as_ptr().cast(), data.len())
@@ -331,7 +316,7 @@ impl Insert<'_> {
     }
 
     /// Commits the appended data.
-    pub fn finish(self) -> Result<QueryOutput, Exception> {
+    pub fn finish(self) -> Result<QueryOutput> {
         let api = self.connection.api;
         // SAFETY: a live insert, finished once; Drop destroys the handle afterwards.
         QueryOutput::new(api, unsafe { (api.chdb_stream_done)(self.handle.as_ptr()) })

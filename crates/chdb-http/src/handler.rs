@@ -16,7 +16,7 @@ use crate::cancel::KillOnDrop;
 use crate::credentials::{Credentials, Role};
 use crate::engine::Engine;
 use crate::engine_types::Counters;
-use crate::exception::Exception;
+use crate::exception::{Exception, Result};
 use crate::execute::{self, QueryResult, Statement};
 use crate::request::{self, QueryRequest};
 use crate::session::{Session, Sessions};
@@ -86,7 +86,7 @@ impl Handler {
         request: Request<Incoming>,
         safe_method: bool,
         query_id: &mut String,
-    ) -> Result<Response<ResponseBody>, Exception> {
+    ) -> Result<Response<ResponseBody>> {
         let (parts, body) = request.into_parts();
         let mut request = QueryRequest::parse(parts.uri.query().unwrap_or_default(), &parts.headers)?;
         let login = (request.user.as_deref(), request.password.as_deref());
@@ -111,14 +111,14 @@ impl Handler {
     }
 
     /// Waits for the request's session. Sessions of the read-only user have no state, so they get none.
-    async fn session(&self, request: &mut QueryRequest, role: Role) -> Result<Option<Session>, Exception> {
-        let Some(name) = request.session.take().filter(|_| role == Role::Admin) else { return Ok(None) };
-        let session = self.sessions.acquire(&name.id, name.timeout, name.must_exist).await;
+    async fn session(&self, request: &mut QueryRequest, role: Role) -> Result<Option<Session>> {
+        let Some(options) = request.session.take().filter(|_| role == Role::Admin) else { return Ok(None) };
+        let session = self.sessions.acquire(&options.id, options.timeout, options.must_exist).await;
         let missing = || Exception::new(372, "SESSION_NOT_FOUND", "Session not found or expired");
         session.ok_or_else(missing).map(Some)
     }
 
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, Exception> {
+    async fn permit(&self) -> Result<OwnedSemaphorePermit> {
         let permit = tokio::time::timeout(PERMIT_TIMEOUT, Arc::clone(&self.permits).acquire_owned());
         let Ok(Ok(permit)) = permit.await else {
             let text = "Too many simultaneous queries: retry later, or raise max_queries";
@@ -133,7 +133,7 @@ impl Handler {
         statement: Statement,
         permit: OwnedSemaphorePermit,
         compress: bool,
-    ) -> Result<Response<ResponseBody>, Exception> {
+    ) -> Result<Response<ResponseBody>> {
         let (kill_on_drop, cancellation) =
             KillOnDrop::new(Arc::clone(&self.engine), statement.marker.clone());
         let (sender, receiver) = oneshot::channel();
@@ -152,10 +152,9 @@ impl Handler {
         }
     }
 
-    async fn read_body(&self, mut body: Incoming) -> Result<Bytes, Exception> {
-        // A body in one frame is not copied.
-        let mut first = Bytes::new();
-        let mut joined = BytesMut::new();
+    async fn read_body(&self, mut body: Incoming) -> Result<Bytes> {
+        // A body in one frame is not copied. `collect` would hold every frame until the last: they may be single bytes.
+        let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| {
                 Exception::new(1000, "POCO_EXCEPTION", format!("the body is incomplete: {error}"))
@@ -174,7 +173,7 @@ impl Handler {
         Ok(if joined.is_empty() { first } else { joined.freeze() })
     }
 
-    async fn decode(&self, headers: &HeaderMap, decompress: bool, body: Bytes) -> Result<Bytes, Exception> {
+    async fn decode(&self, headers: &HeaderMap, decompress: bool, body: Bytes) -> Result<Bytes> {
         let limit = self.max_body;
         if body.len() <= MAX_INLINE_DECODE_BYTES {
             return request::decode(headers, decompress, body, limit);

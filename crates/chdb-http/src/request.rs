@@ -9,7 +9,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
 use crate::compressed_blocks::{self, BlockError};
 use crate::engine_types::Parameter;
-use crate::exception::Exception;
+use crate::exception::{Exception, Result};
 use crate::session;
 
 /// Parameters that are accepted without effect.
@@ -53,7 +53,7 @@ pub(crate) struct QueryRequest {
 }
 
 impl QueryRequest {
-    pub(crate) fn parse(query: &str, headers: &HeaderMap) -> Result<Self, Exception> {
+    pub(crate) fn parse(query: &str, headers: &HeaderMap) -> Result<Self> {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut request = Self {
             database: header("x-clickhouse-database"),
@@ -95,7 +95,7 @@ impl QueryRequest {
     }
 
     /// Reads a `multipart/form-data` body, whose fields are equivalent to query parameters.
-    pub(crate) async fn read_form(&mut self, boundary: String, body: Bytes) -> Result<(), Exception> {
+    pub(crate) async fn read_form(&mut self, boundary: String, body: Bytes) -> Result<()> {
         let malformed = |error: multer::Error| Exception::bad_request(format!("malformed form: {error}"));
         let stream = futures_util::stream::once(async move { Ok::<_, std::io::Error>(body) });
         let mut form = multer::Multipart::new(stream, boundary);
@@ -115,7 +115,7 @@ impl QueryRequest {
 }
 
 /// The boundary of a `multipart/form-data` body.
-pub(crate) fn multipart_boundary(headers: &HeaderMap) -> Result<Option<String>, Exception> {
+pub(crate) fn multipart_boundary(headers: &HeaderMap) -> Result<Option<String>> {
     let Some(content_type) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
         return Ok(None);
     };
@@ -128,12 +128,7 @@ pub(crate) fn multipart_boundary(headers: &HeaderMap) -> Result<Option<String>, 
 }
 
 /// Undoes `Content-Encoding` and, with `decompress`, native compression, up to `limit` bytes of output.
-pub(crate) fn decode(
-    headers: &HeaderMap,
-    decompress: bool,
-    body: Bytes,
-    limit: usize,
-) -> Result<Bytes, Exception> {
+pub(crate) fn decode(headers: &HeaderMap, decompress: bool, body: Bytes, limit: usize) -> Result<Bytes> {
     let encoding = headers
         .get(CONTENT_ENCODING)
         .map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase());
@@ -162,17 +157,13 @@ pub(crate) fn decode(
     })
 }
 
-fn decompress_all(mut decoder: impl std::io::Read, limit: usize) -> Result<Bytes, Exception> {
+fn decompress_all(mut decoder: impl std::io::Read, limit: usize) -> Result<Bytes> {
     let mut raw = Vec::new();
     decompress_frame(&mut decoder, &mut raw, limit)?;
     Ok(raw.into())
 }
 
-fn decompress_frame(
-    decoder: &mut impl std::io::Read,
-    raw: &mut Vec<u8>,
-    limit: usize,
-) -> Result<(), Exception> {
+fn decompress_frame(decoder: &mut impl std::io::Read, raw: &mut Vec<u8>, limit: usize) -> Result<()> {
     let max = u64::try_from(limit - raw.len()).unwrap_or(u64::MAX).saturating_add(1);
     decoder
         .take(max)
@@ -183,7 +174,7 @@ fn decompress_frame(
 
 /// Decompresses LZ4 frames. The decoder stops after each frame, and accepts a frame that is truncated between two blocks.
 /// The magic number appended to the body detects that: an unfinished frame reads it as the size of a block.
-fn decompress_lz4(body: &[u8], limit: usize) -> Result<Bytes, Exception> {
+fn decompress_lz4(body: &[u8], limit: usize) -> Result<Bytes> {
     const MAGIC: [u8; 4] = 0x184D_2204_u32.to_le_bytes();
     let mut decoder = lz4_flex::frame::FrameDecoder::new(body.chain(&MAGIC[..]));
     let mut raw = Vec::new();
@@ -200,7 +191,7 @@ fn is_true(value: &str) -> bool {
     matches!(value, "1" | "true")
 }
 
-fn parse_timeout(value: &str) -> Result<Duration, Exception> {
+fn parse_timeout(value: &str) -> Result<Duration> {
     let seconds: u64 =
         value.parse().map_err(|_| Exception::bad_request("session_timeout is not a number of seconds"))?;
     let timeout = Duration::from_secs(seconds);
