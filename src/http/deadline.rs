@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use salvo::Depot;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -21,6 +22,11 @@ fn timed_out() -> Problem {
 
 impl TimeBudget {
     pub const FULL: TimeBudget = TimeBudget(Duration::from_millis(4500));
+
+    /// Returns what earlier middleware left of the budget.
+    pub fn from_depot(depot: &Depot) -> Self {
+        depot.get_typed::<TimeBudget>().copied().unwrap_or(Self::FULL)
+    }
 
     pub const fn minus(self, spent: Duration) -> Self {
         TimeBudget(self.0.saturating_sub(spent))

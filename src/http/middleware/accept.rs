@@ -1,22 +1,19 @@
 //! Rejects requests that do not accept JSON.
 
 use salvo::http::header::ACCEPT;
-use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
+use salvo::{Request, handler};
 
 use super::weights::parse_weights;
 use crate::http::output::problem::Problem;
 
 pub struct RequireAcceptJson;
 
-#[async_trait]
-impl Handler for RequireAcceptJson {
-    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+#[handler]
+impl RequireAcceptJson {
+    fn handle(&self, req: &Request) -> Result<(), Problem> {
         let ranges: Vec<_> =
             req.headers().get_all(ACCEPT).iter().map(|value| value.to_str().unwrap_or("?")).collect();
-        if !accepts_json(&ranges.join(",")) {
-            Problem::not_acceptable().write(req, depot, res).await;
-            ctrl.skip_rest();
-        }
+        if accepts_json(&ranges.join(",")) { Ok(()) } else { Err(Problem::not_acceptable()) }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use salvo::http::Method;
 use salvo::http::header::AUTHORIZATION;
-use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
+use salvo::{Depot, Request, handler};
 
 use super::rate_limit::MinuteWindows;
 use super::record_metrics::count_rate_limit_rejection;
@@ -106,24 +106,15 @@ impl Authenticate {
     }
 }
 
-#[async_trait]
-impl Handler for Authenticate {
-    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+#[handler]
+impl Authenticate {
+    async fn handle(&self, req: &Request, depot: &mut Depot) -> Result<(), Problem> {
         let started = Instant::now();
-        let outcome = match depot.get_typed::<App>() {
-            Ok(app) => self.authenticate(app, req).await,
-            Err(_) => Err(Problem::internal("no application state")),
-        };
-        match outcome {
-            Ok(caller) => {
-                depot.insert_typed(caller);
-                depot.insert_typed(TimeBudget::FULL.minus(started.elapsed()));
-            }
-            Err(problem) => {
-                problem.write(req, depot, res).await;
-                ctrl.skip_rest();
-            }
-        }
+        let app = depot.get_typed::<App>().map_err(|_| Problem::internal("no application state"))?;
+        let caller = self.authenticate(app, req).await?;
+        depot.insert_typed(caller);
+        depot.insert_typed(TimeBudget::FULL.minus(started.elapsed()));
+        Ok(())
     }
 }
 
@@ -145,14 +136,13 @@ fn bearer_token(req: &Request) -> Option<&str> {
 /// Requires the write scope for all methods except GET and HEAD.
 pub struct RequireScope;
 
-#[async_trait]
-impl Handler for RequireScope {
-    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+#[handler]
+impl RequireScope {
+    fn handle(&self, req: &Request, depot: &Depot) -> Result<(), Problem> {
         let is_read = matches!(*req.method(), Method::GET | Method::HEAD);
-        if !is_read && !depot.get_typed::<Caller>().is_ok_and(|caller| caller.has_scope(Scope::Write)) {
-            let problem = Problem::insufficient_scope("this API key lacks the write scope");
-            problem.write(req, depot, res).await;
-            ctrl.skip_rest();
+        if is_read || depot.get_typed::<Caller>().is_ok_and(|caller| caller.has_scope(Scope::Write)) {
+            return Ok(());
         }
+        Err(Problem::insufficient_scope("this API key lacks the write scope"))
     }
 }

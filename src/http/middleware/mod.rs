@@ -1,4 +1,5 @@
-//! Middleware. `http::service` and its routers list it in the order in which a request meets it.
+//! Middleware. `http::service` and its routers list it in the order in which a request meets it. After an error
+//! response of a route's middleware, salvo skips the rest.
 
 pub mod accept;
 pub mod authenticate;

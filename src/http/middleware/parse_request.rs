@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use http_body_util::BodyExt;
-use salvo::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
-use salvo::http::{HeaderValue, Method, Mime, Version};
-use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
+use salvo::http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
+use salvo::http::{Method, Mime};
+use salvo::{Depot, Request, Response, handler};
 
 use super::drain_body::{declared_length, drain, has_body};
+use super::shutdown::close_connection;
 use crate::http::input::part::ParsedRequest;
 use crate::http::input::query_string::decode_query;
 use crate::http::output::problem::Problem;
@@ -27,28 +28,18 @@ impl Default for ParseRequest {
     }
 }
 
-#[async_trait]
-impl Handler for ParseRequest {
-    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let problem = match tokio::time::timeout(self.body_timeout, parse(req)).await {
-            Ok(Ok(parsed)) => {
-                depot.insert_typed(parsed);
-                return;
-            }
-            Ok(Err(problem)) => problem,
-            Err(_) => {
-                // The rest of the body must not be read as the next request. HTTP/2 resets the stream.
-                if req.version() <= Version::HTTP_11 {
-                    res.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                }
-                let seconds = self.body_timeout.as_secs();
-                Problem::bad_request(format!(
-                    "the body did not arrive within {seconds} seconds: send it at once"
-                ))
-            }
+#[handler]
+impl ParseRequest {
+    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response) -> Result<(), Problem> {
+        let Ok(parsed) = tokio::time::timeout(self.body_timeout, parse(req)).await else {
+            // The rest of the body must not be read as the next request. HTTP/2 resets the stream.
+            close_connection(req, res);
+            let seconds = self.body_timeout.as_secs();
+            let detail = format!("the body did not arrive within {seconds} seconds: send it at once");
+            return Err(Problem::bad_request(detail));
         };
-        problem.write(req, depot, res).await;
-        ctrl.skip_rest();
+        depot.insert_typed(parsed?);
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use salvo::http::HeaderName;
-use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
+use salvo::{Depot, Response, handler};
 use uuid::Uuid;
 
 use super::record_metrics::count_rate_limit_rejection;
@@ -96,34 +96,26 @@ impl RateLimit {
     }
 }
 
-#[async_trait]
-impl Handler for RateLimit {
-    async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+#[handler]
+impl RateLimit {
+    async fn handle(&self, depot: &mut Depot, res: &mut Response) -> Result<(), Problem> {
         let started = Instant::now();
-        let budget = depot.get_typed::<TimeBudget>().copied().unwrap_or(TimeBudget::FULL);
-        let outcome = match (depot.get_typed::<App>(), depot.get_typed::<Caller>()) {
-            (Ok(app), Ok(caller)) => {
-                self.count(app, caller, budget).await.map(|window| (window, caller.rate_limit))
-            }
-            _ => Err(Problem::internal("the rate limit needs authentication")),
+        let budget = TimeBudget::from_depot(depot);
+        let (Ok(app), Ok(caller)) = (depot.get_typed::<App>(), depot.get_typed::<Caller>()) else {
+            return Err(Problem::internal("the rate limit needs authentication"));
         };
+        let (window, limit) = (self.count(app, caller, budget).await?, caller.rate_limit);
         depot.insert_typed(budget.minus(started.elapsed()));
-        let outcome = outcome.and_then(|(window, limit)| {
-            let headers = res.headers_mut();
-            headers.insert(HeaderName::from_static("x-ratelimit-limit"), limit.into());
-            headers.insert(HeaderName::from_static("x-ratelimit-remaining"), window.remaining.into());
-            headers.insert(HeaderName::from_static("x-ratelimit-reset"), window.reset.into());
-            if window.is_allowed {
-                return Ok(());
-            }
-            count_rate_limit_rejection("key");
-            let detail = format!("more than {limit} requests in this minute: wait until the window ends");
-            Err(Problem::rate_limited(detail, window.seconds_left))
-        });
-        if let Err(problem) = outcome {
-            problem.write(req, depot, res).await;
-            ctrl.skip_rest();
+        let headers = res.headers_mut();
+        headers.insert(HeaderName::from_static("x-ratelimit-limit"), limit.into());
+        headers.insert(HeaderName::from_static("x-ratelimit-remaining"), window.remaining.into());
+        headers.insert(HeaderName::from_static("x-ratelimit-reset"), window.reset.into());
+        if window.is_allowed {
+            return Ok(());
         }
+        count_rate_limit_rejection("key");
+        let detail = format!("more than {limit} requests in this minute: wait until the window ends");
+        Err(Problem::rate_limited(detail, window.seconds_left))
     }
 }
 

@@ -10,12 +10,10 @@ pub struct RequestTimeout;
 #[async_trait]
 impl Handler for RequestTimeout {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let budget = depot.get_typed::<TimeBudget>().copied().unwrap_or(TimeBudget::FULL);
-        let deadline = Deadline::new(budget);
+        let deadline = Deadline::new(TimeBudget::from_depot(depot));
         depot.insert_typed(deadline.clone());
         if let Err(problem) = deadline.timeout(ctrl.call_next(req, depot, res)).await {
             problem.write(req, depot, res).await;
-            ctrl.skip_rest();
         }
     }
 }

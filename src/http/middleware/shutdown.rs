@@ -21,8 +21,15 @@ impl Handler for RejectDuringShutdown {
             ctrl.skip_rest();
         }
         // HTTP/2 sends GOAWAY instead.
-        if self.0.is_draining() && req.version() <= Version::HTTP_11 {
-            res.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        if self.0.is_draining() {
+            close_connection(req, res);
         }
+    }
+}
+
+/// Closes an HTTP/1 connection after the response.
+pub(super) fn close_connection(req: &Request, res: &mut Response) {
+    if req.version() <= Version::HTTP_11 {
+        res.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
 }
