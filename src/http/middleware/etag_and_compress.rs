@@ -11,7 +11,7 @@ use salvo::http::header::{
 use salvo::http::{HeaderMap, HeaderValue, Method, ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
-use super::weights::parse_weights;
+use super::accept::parse_weights;
 use crate::response_cache::{self, CachedResponse};
 
 const MIN_COMPRESSED_BYTES: usize = 1024;

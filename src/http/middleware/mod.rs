@@ -14,7 +14,6 @@ pub mod request_id;
 pub mod request_timeout;
 pub mod shutdown;
 pub mod unmatched_route;
-mod weights;
 
 pub use accept::RequireAcceptJson;
 pub use authenticate::{Authenticate, RequireScope};
