@@ -16,16 +16,15 @@ use tokio::sync::Notify;
 const MAX_HEAD_BYTES: usize = 96 * 1024;
 /// Read and write buffer of a connection.
 const BUFFER_BYTES: usize = MAX_HEAD_BYTES;
-/// Concurrent requests of an HTTP/2 connection.
-const MAX_STREAMS: u32 = 64;
-/// Connections that are kept free by closing idle ones, as a fraction of all.
-const FREE_FRACTION: usize = 8;
-const MAX_FREE: usize = 256;
+const MAX_HTTP2_STREAMS: u32 = 64;
+/// Idle connections close while fewer than the spare ones are free: the limit divided by this.
+const SPARE_DIVISOR: usize = 8;
+const MAX_SPARE_CONNECTIONS: usize = 256;
 /// Time in which an idle connection normally closes.
-const CLOSE_TIME: Duration = Duration::from_millis(100);
+const TYPICAL_CLOSE_TIME: Duration = Duration::from_millis(100);
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Files that an API process opens besides connections: databases, search index, log.
-const OTHER_FILES: u64 = 512;
+const RESERVED_FILES: u64 = 512;
 /// Connections that are allowed under any limit of open files.
 const MIN_CONNECTIONS: usize = 16;
 
@@ -62,11 +61,11 @@ impl Default for ConnectionLimits {
 
 /// Builds a server that applies the limits.
 pub fn build_server(acceptor: TcpAcceptor, limits: ConnectionLimits) -> Server<TcpAcceptor> {
-    let mut server = Server::new(acceptor).fuse_policy(Admission::new(limits));
+    let mut server = Server::new(acceptor).fuse_policy(AdmissionPolicy::new(limits));
     server.http1_mut().max_header_size(MAX_HEAD_BYTES).max_buf_size(BUFFER_BYTES);
     server
         .http2_mut()
-        .max_concurrent_streams(MAX_STREAMS)
+        .max_concurrent_streams(MAX_HTTP2_STREAMS)
         .max_header_list_size(MAX_HEAD_BYTES as u32)
         .max_send_buf_size(BUFFER_BYTES)
         .initial_stream_window_size(BUFFER_BYTES as u32)
@@ -83,12 +82,12 @@ pub fn raise_file_limit(connections: usize) -> usize {
             return connections;
         }
     };
-    let (files, allowed) = fit(connections, hard);
+    let (files, allowed) = plan_file_limit(connections, hard);
     if files > soft
         && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, files, hard)
     {
         tracing::warn!(%error, files, "cannot raise the limit of open files");
-        return fit(connections, soft).1;
+        return plan_file_limit(connections, soft).1;
     }
     if allowed < connections {
         tracing::warn!(
@@ -102,19 +101,19 @@ pub fn raise_file_limit(connections: usize) -> usize {
 }
 
 /// Returns the limit of open files to set, and the connections that it allows.
-fn fit(connections: usize, hard: u64) -> (u64, usize) {
-    let files = hard.min(connections as u64 + OTHER_FILES);
-    let allowed = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(connections);
+fn plan_file_limit(connections: usize, hard: u64) -> (u64, usize) {
+    let files = hard.min(connections as u64 + RESERVED_FILES);
+    let allowed = usize::try_from(files.saturating_sub(RESERVED_FILES)).unwrap_or(connections);
     (files, allowed.clamp(MIN_CONNECTIONS.min(connections), connections))
 }
 
 /// Accepts connections, and closes idle ones while few are free.
-struct Admission {
+struct AdmissionPolicy {
     limits: ConnectionLimits,
-    shared: Arc<Shared>,
+    tracker: Arc<ConnectionTracker>,
 }
 
-struct Shared {
+struct ConnectionTracker {
     started: Instant,
     open: Mutex<OpenConnections>,
     /// Notified when a connection closes.
@@ -138,77 +137,78 @@ struct Connection {
 #[derive(Default)]
 struct Activity {
     /// Microseconds from the start of the server to the last read or write.
-    last: AtomicU64,
+    last_micros: AtomicU64,
     has_response: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Free {
+enum FreeConnections {
     Enough,
     Few,
     None,
 }
 
-impl Shared {
-    fn open(&self) -> MutexGuard<'_, OpenConnections> {
+impl ConnectionTracker {
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) -> u64 {
+    fn uptime_micros(&self) -> u64 {
         self.started.elapsed().as_micros() as u64
     }
 }
 
-impl Admission {
+impl AdmissionPolicy {
     fn new(limits: ConnectionLimits) -> Self {
-        let shared = Shared { started: Instant::now(), open: Mutex::default(), closed: Notify::new() };
-        Admission { limits, shared: Arc::new(shared) }
+        let tracker =
+            ConnectionTracker { started: Instant::now(), open: Mutex::default(), closed: Notify::new() };
+        AdmissionPolicy { limits, tracker: Arc::new(tracker) }
     }
 
     /// Closes idle connections if few are free.
-    fn make_room(&self) -> Free {
+    fn make_room(&self) -> FreeConnections {
         let max = self.limits.max_connections;
-        let target = (max / FREE_FRACTION).clamp(1, MAX_FREE);
+        let spare = (max / SPARE_DIVISOR).clamp(1, MAX_SPARE_CONNECTIONS);
         let now = Instant::now();
-        let mut open = self.shared.open();
-        if open.connections.len() + target < max {
-            return Free::Enough;
+        let mut open = self.tracker.lock();
+        if open.connections.len() + spare < max {
+            return FreeConnections::Enough;
         }
         let closing = open.connections.values().filter_map(|connection| connection.closing_since);
-        let closing = closing.filter(|since| now.duration_since(*since) < CLOSE_TIME).count();
-        if open.connections.len() - closing + target >= max {
-            self.close_idle(&mut open, target.div_ceil(2), now);
+        let closing = closing.filter(|since| now.duration_since(*since) < TYPICAL_CLOSE_TIME).count();
+        if open.connections.len() - closing + spare >= max {
+            self.close_idle(&mut open, spare.div_ceil(2), now);
         }
-        if open.connections.len() < max { Free::Few } else { Free::None }
+        if open.connections.len() < max { FreeConnections::Few } else { FreeConnections::None }
     }
 
     /// Closes the longest idle connections, first those that never got a response, and aborts those that have not closed
     /// in time. A connection with a request in flight closes after the response.
     fn close_idle(&self, open: &mut OpenConnections, count: usize, now: Instant) {
-        let idle_before = self.shared.now().saturating_sub(self.limits.min_idle().as_micros() as u64);
+        let min_idle_micros = self.limits.min_idle().as_micros() as u64;
+        let idle_before = self.tracker.uptime_micros().saturating_sub(min_idle_micros);
         let mut idle = Vec::new();
-        for (id, connection) in &mut open.connections {
-            let last = connection.activity.last.load(Ordering::Relaxed);
+        for connection in open.connections.values_mut() {
+            let last_micros = connection.activity.last_micros.load(Ordering::Relaxed);
             match connection.closing_since {
                 Some(since) if now.duration_since(since) >= self.limits.short_timeout() => {
                     connection.ctrl.abort();
                     connection.closing_since = Some(now);
                 }
-                None if last <= idle_before => {
-                    idle.push((connection.activity.has_response.load(Ordering::Relaxed), last, *id))
+                None if last_micros <= idle_before => {
+                    let has_response = connection.activity.has_response.load(Ordering::Relaxed);
+                    idle.push(((has_response, last_micros), connection));
                 }
                 _ => {}
             }
         }
         let count = count.min(idle.len());
         if count > 0 {
-            idle.select_nth_unstable(count - 1);
+            idle.select_nth_unstable_by_key(count - 1, |(order, _)| *order);
         }
-        for (_, _, id) in &idle[..count] {
-            if let Some(connection) = open.connections.get_mut(id) {
-                connection.ctrl.graceful_shutdown();
-                connection.closing_since = Some(now);
-            }
+        for (_, connection) in &mut idle[..count] {
+            connection.ctrl.graceful_shutdown();
+            connection.closing_since = Some(now);
         }
         if open.last_logged.is_none_or(|logged| now.duration_since(logged) >= LOG_INTERVAL) {
             open.last_logged = Some(now);
@@ -222,15 +222,15 @@ impl Admission {
 }
 
 #[async_trait]
-impl FusePolicy for Admission {
+impl FusePolicy for AdmissionPolicy {
     async fn decide(&self, _info: &FuseInfo) -> FuseAction {
         let head_timeout = loop {
-            let closed = self.shared.closed.notified();
+            let closed = self.tracker.closed.notified();
             match self.make_room() {
-                Free::Enough => break self.limits.idle_timeout,
-                Free::Few => break self.limits.short_timeout(),
+                FreeConnections::Enough => break self.limits.idle_timeout,
+                FreeConnections::Few => break self.limits.short_timeout(),
                 // After a timeout, other connections may have become idle.
-                Free::None => _ = tokio::time::timeout(CLOSE_TIME, closed).await,
+                FreeConnections::None => _ = tokio::time::timeout(TYPICAL_CLOSE_TIME, closed).await,
             }
         };
         FuseAction::Accept(
@@ -242,18 +242,15 @@ impl FusePolicy for Admission {
     }
 
     fn observe(&self, _info: &FuseInfo, ctrl: &ConnCtrl) -> Option<ArcConnObserver> {
-        let shared = Arc::clone(&self.shared);
-        let activity = Arc::new(Activity { last: shared.now().into(), ..Activity::default() });
+        let last_micros = self.tracker.uptime_micros().into();
+        let activity = Arc::new(Activity { last_micros, ..Activity::default() });
         let connection =
             Connection { ctrl: ctrl.clone(), activity: Arc::clone(&activity), closing_since: None };
-        let id = {
-            let mut open = shared.open();
-            open.last_id += 1;
-            let id = open.last_id;
-            open.connections.insert(id, connection);
-            id
-        };
-        Some(Arc::new(Observer { id, activity, shared }))
+        let mut open = self.tracker.lock();
+        open.last_id += 1;
+        let id = open.last_id;
+        open.connections.insert(id, connection);
+        Some(Arc::new(Observer { id, activity, tracker: Arc::clone(&self.tracker) }))
     }
 }
 
@@ -261,24 +258,24 @@ impl FusePolicy for Admission {
 struct Observer {
     id: u64,
     activity: Arc<Activity>,
-    shared: Arc<Shared>,
+    tracker: Arc<ConnectionTracker>,
 }
 
 impl ConnObserver for Observer {
     fn on_read(&self, _bytes: usize) {
-        self.activity.last.store(self.shared.now(), Ordering::Relaxed);
+        self.activity.last_micros.store(self.tracker.uptime_micros(), Ordering::Relaxed);
     }
 
     fn on_write(&self, _bytes: usize) {
-        self.activity.last.store(self.shared.now(), Ordering::Relaxed);
+        self.activity.last_micros.store(self.tracker.uptime_micros(), Ordering::Relaxed);
         self.activity.has_response.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        self.shared.open().connections.remove(&self.id);
-        self.shared.closed.notify_one();
+        self.tracker.lock().connections.remove(&self.id);
+        self.tracker.closed.notify_one();
     }
 }
 
@@ -290,10 +287,10 @@ mod tests {
 
     #[test]
     fn file_limit_is_raised_up_to_the_hard_limit() {
-        assert_eq!(fit(1000, 1_000_000), (1512, 1000));
-        assert_eq!(fit(1000, 1024), (1024, 512));
-        assert_eq!(fit(1000, 256), (256, MIN_CONNECTIONS));
-        assert_eq!(fit(1000, u64::MAX), (1512, 1000));
+        assert_eq!(plan_file_limit(1000, 1_000_000), (1512, 1000));
+        assert_eq!(plan_file_limit(1000, 1024), (1024, 512));
+        assert_eq!(plan_file_limit(1000, 256), (256, MIN_CONNECTIONS));
+        assert_eq!(plan_file_limit(1000, u64::MAX), (1512, 1000));
     }
 
     fn info() -> FuseInfo {
@@ -307,16 +304,16 @@ mod tests {
     fn server_with(
         limits: ConnectionLimits,
         idle_seconds: &[u64],
-    ) -> (Admission, Vec<(ArcConnObserver, ConnCtrl)>) {
+    ) -> (AdmissionPolicy, Vec<(ArcConnObserver, ConnCtrl)>) {
         let started = Instant::now().checked_sub(Duration::from_secs(UPTIME_SECONDS)).unwrap();
-        let shared = Shared { started, open: Mutex::default(), closed: Notify::new() };
-        let admission = Admission { limits, shared: Arc::new(shared) };
+        let tracker = ConnectionTracker { started, open: Mutex::default(), closed: Notify::new() };
+        let admission = AdmissionPolicy { limits, tracker: Arc::new(tracker) };
         let clients = idle_seconds.iter().map(|idle| {
             let ctrl = ConnCtrl::new();
             let observer = admission.observe(&info(), &ctrl).unwrap();
-            let open = admission.shared.open();
+            let open = admission.tracker.lock();
             let activity = &open.connections[&open.last_id].activity;
-            activity.last.store((UPTIME_SECONDS - idle) * 1_000_000, Ordering::Relaxed);
+            activity.last_micros.store((UPTIME_SECONDS - idle) * 1_000_000, Ordering::Relaxed);
             (observer, ctrl)
         });
         let clients = clients.collect();
@@ -336,33 +333,33 @@ mod tests {
         let mut idle = vec![5; 27];
         (idle[3], idle[7], idle[9]) = (20, 9, 15);
         let (admission, mut clients) = server_with(LIMITS, &idle);
-        assert_eq!(admission.make_room(), Free::Enough);
+        assert_eq!(admission.make_room(), FreeConnections::Enough);
         assert!(closing(&clients).is_empty());
         let ctrl = ConnCtrl::new();
         clients.push((admission.observe(&info(), &ctrl).unwrap(), ctrl));
-        assert_eq!(admission.make_room(), Free::Few);
+        assert_eq!(admission.make_room(), FreeConnections::Few);
         assert_eq!(closing(&clients), [3, 9]);
         // While these are closing, no others are closed.
-        assert_eq!(admission.make_room(), Free::Few);
+        assert_eq!(admission.make_room(), FreeConnections::Few);
         assert_eq!(closing(&clients), [3, 9]);
         clients.retain(|(_, ctrl)| !ctrl.is_graceful_shutdown());
-        assert_eq!(admission.make_room(), Free::Enough);
+        assert_eq!(admission.make_room(), FreeConnections::Enough);
     }
 
     #[tokio::test]
     async fn connections_without_a_response_close_first() {
         let (admission, clients) = server_with(LIMITS, &[0; 31]);
-        assert_eq!(admission.make_room(), Free::Few);
+        assert_eq!(admission.make_room(), FreeConnections::Few);
         assert!(closing(&clients).is_empty(), "new connections stay");
         let (admission, clients) = server_with(LIMITS, &[9; 31]);
         for (observer, _) in &clients[..29] {
             observer.on_write(1);
         }
-        for connection in admission.shared.open().connections.values() {
+        for connection in admission.tracker.lock().connections.values() {
             let last = if connection.activity.has_response.load(Ordering::Relaxed) { 0 } else { 9 };
-            connection.activity.last.store(last, Ordering::Relaxed);
+            connection.activity.last_micros.store(last, Ordering::Relaxed);
         }
-        assert_eq!(admission.make_room(), Free::Few);
+        assert_eq!(admission.make_room(), FreeConnections::Few);
         assert_eq!(closing(&clients), [29, 30]);
     }
 
@@ -370,7 +367,7 @@ mod tests {
     async fn connection_over_the_limit_waits_for_a_close() {
         let (admission, mut clients) =
             server_with(ConnectionLimits { max_connections: 2, ..LIMITS }, &[0, 0]);
-        assert_eq!(admission.make_room(), Free::None);
+        assert_eq!(admission.make_room(), FreeConnections::None);
         let info = info();
         let decision = admission.decide(&info);
         tokio::pin!(decision);
@@ -384,17 +381,17 @@ mod tests {
     #[tokio::test]
     async fn connection_that_does_not_close_is_aborted() {
         let (admission, clients) = server_with(ConnectionLimits { max_connections: 2, ..LIMITS }, &[9, 9]);
-        assert_eq!(admission.make_room(), Free::None);
+        assert_eq!(admission.make_room(), FreeConnections::None);
         assert_eq!(closing(&clients).len(), 1);
         let earlier = Instant::now().checked_sub(LIMITS.short_timeout());
-        let mut open = admission.shared.open();
+        let mut open = admission.tracker.lock();
         for connection in
             open.connections.values_mut().filter(|connection| connection.closing_since.is_some())
         {
             connection.closing_since = earlier;
         }
         drop(open);
-        assert_eq!(admission.make_room(), Free::None);
+        assert_eq!(admission.make_room(), FreeConnections::None);
         assert_eq!(clients.iter().filter(|(_, ctrl)| ctrl.is_aborted()).count(), 1);
     }
 }
