@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use chrono::NaiveDate;
 use serde_json::{Value, json};
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use crate::model::period::parse_day;
 
@@ -34,10 +35,7 @@ pub(super) fn variant_schema<T: ApiEnum>() -> Value {
 
 /// Parses a UUID in the hyphenated form only.
 pub fn parse_uuid(text: &str) -> Result<Uuid, &'static str> {
-    Some(text)
-        .filter(|text| text.len() == 36)
-        .and_then(|text| Uuid::try_parse(text).ok())
-        .ok_or("must be a UUID")
+    text.parse().map(Hyphenated::into_uuid).map_err(|_| "must be a UUID")
 }
 
 pub(super) fn parse_date(text: &str) -> Result<NaiveDate, &'static str> {

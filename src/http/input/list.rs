@@ -12,15 +12,6 @@ use crate::http::output::problem::Problem;
 use crate::model::limits;
 use crate::store::postgres::keyset::{KeysetPosition, ListPage, PageRequest, Sort, SortDirection};
 
-const LIMIT: &str = "Page size.";
-const CURSOR: &str = "Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters \
-                      and sort. Omit it for the first page.";
-const INCLUDE_TOTAL: &str = "Whether to count all entries of the list, as `pagination.total_count`.";
-const SORT: &str = "Legacy form of the sort: a sort key, with `-` before it for descending.";
-const ORDER_BY: &str = "Sort key; overrides the key of `sort`. Entries without a value come last.";
-const ORDER_DIRECTION: &str =
-    "Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given.";
-
 /// The sort keys of a list.
 pub trait ListSort: Sort + ApiEnum + PartialEq + Send {
     const DEFAULT: (Self, SortDirection);
@@ -58,8 +49,10 @@ impl<S: ListSort> ListParams<S> {
             canonical.as_bytes(),
         ]);
         let has_valid_filters = query.violations.is_empty();
-        let limit = query.describe(LIMIT).integer_or("limit", &limits::PAGE_SIZE, limits::DEFAULT_PAGE_SIZE);
-        let include_total = query.describe(INCLUDE_TOTAL).boolean_or("include_total", false);
+        query.describe("Page size.");
+        let limit = query.integer_or("limit", &limits::PAGE_SIZE, limits::DEFAULT_PAGE_SIZE);
+        query.describe("Whether to count all entries of the list, as `pagination.total_count`.");
+        let include_total = query.boolean_or("include_total", false);
         let after = read_cursor(query, &binding, has_valid_filters);
         let page = PageRequest { sort, direction, after, offset: 0, limit, include_total };
         ListParams { page, filters, binding }
@@ -79,30 +72,34 @@ fn read_cursor(
     binding: &Binding,
     has_valid_filters: bool,
 ) -> Option<KeysetPosition> {
+    query.describe(
+        "Cursor of the page: `pagination.next_cursor` of the previous page, requested with the same filters \
+         and sort. Omit it for the first page.",
+    );
     let schema = || json!({"type": "string", "minLength": 1});
-    let position =
-        query.describe(CURSOR).parsed("cursor", schema, |text| match cursor::decode(binding, text) {
-            Ok(position) => Ok(Some(position)),
-            Err(CursorError::OtherList) if !has_valid_filters => Ok(None),
-            Err(_) => {
-                Err("is not a cursor of this list with these filters and sort: omit it to start again"
-                    .to_owned())
-            }
-        });
+    let position = query.text_parsed("cursor", schema, |text| match cursor::decode(binding, text) {
+        Ok(position) => Ok(Some(position)),
+        Err(CursorError::OtherList) if !has_valid_filters => Ok(None),
+        Err(_) => Err("is not a cursor of this list with these filters and sort: omit it to start again"),
+    });
     position.flatten()
 }
 
 /// Reads `sort`, `order_by` and `order_direction`; the latter two override the former.
 fn read_sort<S: ListSort>(query: &mut QueryParams<'_>) -> (S, SortDirection) {
-    let signed = query.describe(SORT).parsed("sort", signed_sort_schema::<S>, |text| {
+    query.describe("Legacy form of the sort: a sort key, with `-` before it for descending.");
+    let signed = query.text_parsed("sort", signed_sort_schema::<S>, |text| {
         let (direction, key) =
             text.strip_prefix('-').map_or((SortDirection::Asc, text), |key| (SortDirection::Desc, key));
         parse_variant::<S>(key)
             .map(|sort| (sort, direction))
             .map_err(|message| format!("{message}, optionally with - before it"))
     });
-    let order_by = query.describe(ORDER_BY).variant::<S>("order_by");
-    let order_direction = query.describe(ORDER_DIRECTION).variant::<SortDirection>("order_direction");
+    query.describe("Sort key; overrides the key of `sort`. Entries without a value come last.");
+    let order_by = query.variant::<S>("order_by");
+    let description =
+        "Sort direction; overrides the sign of `sort`. Defaults to `desc` if `order_by` is given.";
+    let order_direction = query.describe(description).variant::<SortDirection>("order_direction");
     let sort = order_by.or(signed.map(|(sort, _)| sort)).unwrap_or(S::DEFAULT.0);
     let default_direction = if order_by.is_some() { SortDirection::Desc } else { S::DEFAULT.1 };
     let direction = order_direction.or(signed.map(|(_, direction)| direction)).unwrap_or(default_direction);

@@ -165,11 +165,11 @@ impl<'a> QueryParams<'a> {
     }
 
     /// Reads a text that must not be empty with a parser of its own.
-    pub fn parsed<T>(
+    pub fn text_parsed<T, E: Into<String>>(
         &mut self,
         name: &str,
         schema: impl FnOnce() -> Value,
-        parse: impl FnOnce(&str) -> Result<T, String>,
+        parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
         self.recorder.record(name, schema);
         self.parse(name, parse)

@@ -16,19 +16,6 @@ impl ApiEnum for Period {
         &[("7d", Period::Week), ("30d", Period::Month), ("90d", Period::Quarter), ("custom", Period::Custom)];
 }
 
-const PERIOD: &str = "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. \
-                      Default: `30d`.";
-const DAILY_PERIOD: &str = "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date`, `end_date` \
-                            or both. Default: `7d`.";
-const START_DATE: &str = "First day of a `custom` window (UTC, inclusive).";
-const END_DATE: &str =
-    "Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last.";
-const START_DATE_ALONE: &str =
-    "First day of a `custom` window (UTC, inclusive). Without `end_date`, the window ends today.";
-const END_DATE_ALONE: &str =
-    "Last day of a `custom` window (UTC, inclusive). Without `start_date`, the window has 7 days.";
-const INCLUDE_TODAY: &str = "`false` ends a window of 7, 30 or 90 days yesterday, the last complete day.";
-
 /// The requested window, which [`WindowParams::resolve`] turns into days.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowParams(WindowRequest);
@@ -48,19 +35,20 @@ impl FromQuery for WindowParams {
 
 impl WindowParams {
     pub fn read_query(query: &mut QueryParams<'_>, rules: DateRules) -> Self {
-        let (period, start_date, end_date) = descriptions(rules);
+        let [period, start_date, end_date] = descriptions(rules);
+        let include_today = "`false` ends a window of 7, 30 or 90 days yesterday, the last complete day.";
         let request = WindowRequest {
             period: query.describe(period).variant("period"),
             start_date: query.describe(start_date).date("start_date"),
             end_date: query.describe(end_date).date("end_date"),
-            include_today: query.describe(INCLUDE_TODAY).boolean_or("include_today", true),
+            include_today: query.describe(include_today).boolean_or("include_today", true),
             rules,
         };
         Self::checked(request, query.violations)
     }
 
     pub fn read_body(body: &mut BodyFields<'_>) -> Self {
-        let (period, start_date, end_date) = descriptions(DateRules::Body);
+        let [period, start_date, end_date] = descriptions(DateRules::Body);
         let request = WindowRequest {
             period: body.describe(period).variant("period"),
             start_date: body.describe(start_date).date("start_date"),
@@ -94,10 +82,20 @@ impl WindowParams {
 }
 
 /// Returns the descriptions of `period`, `start_date` and `end_date`.
-const fn descriptions(rules: DateRules) -> (&'static str, &'static str, &'static str) {
+const fn descriptions(rules: DateRules) -> [&'static str; 3] {
     match rules {
-        DateRules::Body | DateRules::Query => (PERIOD, START_DATE, END_DATE),
-        DateRules::Daily => (DAILY_PERIOD, START_DATE_ALONE, END_DATE_ALONE),
+        DateRules::Body | DateRules::Query => [
+            "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date` and `end_date`. \
+             Default: `30d`.",
+            "First day of a `custom` window (UTC, inclusive).",
+            "Last day of a `custom` window (UTC, inclusive), at most 731 days from the first to the last.",
+        ],
+        DateRules::Daily => [
+            "The last 7, 30 or 90 UTC days including today, or `custom` with `start_date`, `end_date` \
+             or both. Default: `7d`.",
+            "First day of a `custom` window (UTC, inclusive). Without `end_date`, the window ends today.",
+            "Last day of a `custom` window (UTC, inclusive). Without `start_date`, the window has 7 days.",
+        ],
     }
 }
 
