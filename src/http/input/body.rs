@@ -53,7 +53,7 @@ impl<T: FromBody> Part for Body<T> {
     }
 }
 
-impl_extractible!(Body: FromBody);
+impl_extractible!([T: FromBody] Body<T>);
 
 /// The fields of a JSON object. A field that is not read is a violation.
 pub struct BodyFields<'a> {

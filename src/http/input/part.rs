@@ -71,37 +71,50 @@ pub(super) fn read<T: Part>(request: &Request, depot: &Depot) -> Result<T, Probl
     if violations.is_empty() { Ok(part) } else { Err(Problem::invalid(violations)) }
 }
 
-/// Required by salvo, which otherwise reads the fields itself.
-pub(super) static METADATA: LazyLock<Metadata> = LazyLock::new(|| Metadata::new("request"));
-
-/// Implements salvo's extraction for a generic part.
+/// Implements salvo's extraction and the registration in the OpenAPI document for a type, which is a [`Part`] unless
+/// other code is given.
 macro_rules! impl_extractible {
-    ($part:ident: $bound:path $(where $($clause:tt)+)?) => {
-        impl<'ex, T: $bound> salvo::Extractible<'ex> for $part<T> $(where $($clause)+)? {
+    ([$($generics:tt)*] $part:ty) => {
+        $crate::http::input::part::impl_extractible!(
+            [$($generics)*] $part,
+            |req, depot| $crate::http::input::part::read(req, depot),
+            |operation| <Self as $crate::http::input::part::Part>::describe(operation)
+        );
+    };
+    (
+        [$($generics:tt)*] $value:ty,
+        |$req:ident, $depot:ident| $extract:expr,
+        |$operation:ident| $describe:expr
+    ) => {
+        impl<'ex, $($generics)*> salvo::Extractible<'ex> for $value {
             fn metadata() -> &'static salvo::extract::Metadata {
                 &$crate::http::input::part::METADATA
             }
 
             #[expect(refining_impl_trait, reason = "the error of our extractors is always a problem")]
             async fn extract(
-                req: &'ex mut salvo::Request,
-                depot: &'ex mut salvo::Depot,
+                $req: &'ex mut salvo::Request,
+                $depot: &'ex mut salvo::Depot,
             ) -> Result<Self, $crate::http::output::problem::Problem> {
-                $crate::http::input::part::read(req, depot)
+                $extract
             }
         }
 
-        impl<T: $bound> salvo_oapi::EndpointArgRegister for $part<T> $(where $($clause)+)? {
+        impl<$($generics)*> salvo_oapi::EndpointArgRegister for $value {
             fn register(
                 _components: &mut salvo_oapi::Components,
-                operation: &mut salvo_oapi::Operation,
+                $operation: &mut salvo_oapi::Operation,
                 _name: &str,
             ) {
-                <Self as $crate::http::input::part::Part>::describe(operation);
+                $describe
             }
         }
     };
 }
 pub(super) use impl_extractible;
 
-impl_extractible!(Args: Send where Args<T>: Part);
+/// Required by salvo, which otherwise reads the fields itself.
+pub(super) static METADATA: LazyLock<Metadata> = LazyLock::new(|| Metadata::new("request"));
+
+impl_extractible!([A: Part, B: Part] Args<(A, B)>);
+impl_extractible!([A: Part, B: Part, C: Part] Args<(A, B, C)>);

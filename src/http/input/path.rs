@@ -37,7 +37,7 @@ impl<T: FromPath> Part for Path<T> {
     }
 }
 
-impl_extractible!(Path: FromPath);
+impl_extractible!([T: FromPath] Path<T>);
 
 /// The parameters of a path.
 pub struct PathParams<'a> {

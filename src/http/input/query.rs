@@ -46,7 +46,7 @@ impl<T: FromQuery> Part for Query<T> {
     }
 }
 
-impl_extractible!(Query: FromQuery);
+impl_extractible!([T: FromQuery] Query<T>);
 
 /// The parameters of a query string. Parameters that are not read are ignored.
 pub struct QueryParams<'a> {

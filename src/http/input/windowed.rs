@@ -1,14 +1,12 @@
 //! Requests for numbers of a window, as extracted for handlers.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use salvo::extract::Metadata;
-use salvo::{Depot, Extractible, Request};
-use salvo_oapi::{Components, EndpointArgRegister, Operation};
+use salvo::{Depot, Request};
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::body::Body;
-use super::part::{Args, METADATA, Part, read};
+use super::part::{Args, Part, impl_extractible, read};
 use super::path::Path;
 use super::query::Query;
 use super::window::WindowParams;
@@ -70,15 +68,10 @@ impl<P, T: Windowed> Windowed for Args<(Path<P>, T)> {
     }
 }
 
-impl<'ex, A: Part + Windowed> Extractible<'ex> for WindowedRequest<A> {
-    fn metadata() -> &'static Metadata {
-        &METADATA
-    }
-
-    #[expect(refining_impl_trait, reason = "the error of our extractors is always a problem")]
-    async fn extract(req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, Problem> {
-        let App { pg, history, clock, responses, .. } = App::extract(req, depot).await?;
-        let Caller { organization, history_since, .. } = Caller::extract(req, depot).await?;
+impl<A: Part + Windowed> WindowedRequest<A> {
+    async fn from_request(req: &mut Request, depot: &mut Depot) -> Result<Self, Problem> {
+        let App { pg, history, clock, responses, .. } = App::from_request(req, depot)?;
+        let Caller { organization, history_since, .. } = Caller::from_depot(depot)?;
         let args: A = read(req, depot)?;
         let now = clock.now().await;
         let window = args.window(now)?;
@@ -97,8 +90,8 @@ impl<'ex, A: Part + Windowed> Extractible<'ex> for WindowedRequest<A> {
     }
 }
 
-impl<A: Part> EndpointArgRegister for WindowedRequest<A> {
-    fn register(_components: &mut Components, operation: &mut Operation, _name: &str) {
-        A::describe(operation);
-    }
-}
+impl_extractible!(
+    [A: Part + Windowed] WindowedRequest<A>,
+    |req, depot| Self::from_request(req, depot).await,
+    |operation| A::describe(operation)
+);
