@@ -213,9 +213,9 @@ impl<'a> BodyFields<'a> {
         })))
     }
 
-    /// Reads tags: an object of strings.
+    /// Reads an object of strings.
     pub fn metadata(&mut self, name: &'static str) -> Option<Metadata> {
-        self.recorder.record(name, || schema::tags(limits::MAX_METADATA_KEYS, limits::MAX_METADATA_CHARS));
+        self.recorder.record(name, || schema::string_map(limits::MAX_METADATA_KEYS, limits::MAX_METADATA_CHARS));
         let tags =
             self.parse(name, |value| value.as_object().ok_or_else(|| "must be an object".to_owned()))?;
         if tags.len() > limits::MAX_METADATA_KEYS {

@@ -5,10 +5,10 @@ use salvo::Router;
 use salvo_oapi::OpenApi;
 use serde_json::{Map, Value, json};
 
-use super::components::named_schemas;
 use super::example::generate_example;
 use super::headers::{add_headers, request_headers, response_headers};
 use super::problems::{SharedProblem, referenced_responses, shared_problems};
+use super::schema::named_schemas;
 
 /// The parts of the document that describe the service as a whole.
 pub struct ApiInfo {

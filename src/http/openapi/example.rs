@@ -2,25 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
-const UUID: &str = "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65";
-const NUMERIC_ID: &str = "120417";
+const EXAMPLE_UUID: &str = "0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65";
+const EXAMPLE_NUMERIC_ID: &str = "120417";
 
 /// Generates an example; `schemas` resolves references.
 pub(super) fn generate_example(schema: &Value, schemas: &Map<String, Value>) -> Value {
-    if let Some(example) = schema.get("examples").and_then(|examples| examples.get(0)) {
-        return example.clone();
-    }
-    if let Some(value) = ["const", "default"].iter().find_map(|keyword| schema.get(keyword)) {
+    let values = ["/examples/0", "/const", "/default", "/enum/0"];
+    if let Some(value) = values.iter().find_map(|pointer| schema.pointer(pointer)) {
         return value.clone();
-    }
-    if let Some(variant) = schema.get("enum").and_then(|variants| variants.get(0)) {
-        return variant.clone();
     }
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let name = reference.rsplit('/').next().unwrap_or_default();
         return schemas.get(name).map_or(Value::Null, |schema| generate_example(schema, schemas));
     }
-    if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|keyword| schema.get(keyword)?.get(0)) {
+    if let Some(first) = ["/anyOf/0", "/oneOf/0"].iter().find_map(|pointer| schema.pointer(pointer)) {
         return generate_example(first, schemas);
     }
     match type_name(schema) {
@@ -55,10 +50,10 @@ fn generate_object(schema: &Value, schemas: &Map<String, Value>) -> Value {
 /// Returns one entry of a map. Maps with keys other than ids have an example of their own.
 fn map_entry(schema: &Value) -> Option<(String, &Value)> {
     if let Some(numeric_keys) = schema.get("patternProperties").and_then(Value::as_object) {
-        return numeric_keys.values().next().map(|schema| (NUMERIC_ID.to_owned(), schema));
+        return numeric_keys.values().next().map(|schema| (EXAMPLE_NUMERIC_ID.to_owned(), schema));
     }
     let schema = schema.get("additionalProperties").filter(|schema| schema.is_object())?;
-    Some((UUID.to_owned(), schema))
+    Some((EXAMPLE_UUID.to_owned(), schema))
 }
 
 fn generate_array(schema: &Value, schemas: &Map<String, Value>) -> Value {
@@ -69,7 +64,7 @@ fn generate_array(schema: &Value, schemas: &Map<String, Value>) -> Value {
 
 fn generate_string(schema: &Value) -> Value {
     json!(match schema.get("format").and_then(Value::as_str) {
-        Some("uuid") => UUID,
+        Some("uuid") => EXAMPLE_UUID,
         Some("date-time") => "2026-03-14T09:26:53.589793Z",
         Some("date") => "2026-03-14",
         Some("uri") => "https://example.com/",

@@ -1,7 +1,6 @@
 //! The OpenAPI 3.1 document, generated from the code that serves the API: readers record their parameters and bodies,
 //! response types derive their schemas, the router provides the paths.
 
-mod components;
 pub mod document;
 mod example;
 mod headers;

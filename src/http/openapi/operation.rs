@@ -7,7 +7,7 @@ use salvo_oapi::{
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use super::components::schema_of;
+use super::schema::schema_of;
 use super::schema_recorder::{RecordedField, RecordedFields};
 
 /// Converts a schema; tests fail if it is invalid.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::components::{named_schemas, schema_of};
 use super::example::generate_example;
 use super::headers::{advice_header, header};
+use super::schema::{named_schemas, schema_of};
 use crate::http::output::problem::ProblemBody;
 use crate::http::output::problem_kind::{ALL, ProblemKind};
 

@@ -1,11 +1,34 @@
-//! JSON Schemas of parameters and body fields.
+//! JSON Schemas: of parameters and body fields, and of response types, whose named schemas are collected while operations
+//! are described.
 
 use std::ops::RangeInclusive;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
 
 /// Matches every text that Postgres can store.
-const STORABLE: &str = "^[^\\u0000]*$";
+const STORABLE_PATTERN: &str = "^[^\\u0000]*$";
+
+/// One generator for all types, so that no two schemas get the same name.
+static SCHEMAS: LazyLock<Mutex<SchemaGenerator>> = LazyLock::new(|| {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    Mutex::new(settings.into_generator())
+});
+
+/// Returns the schema of a type, as a reference if the type has a name.
+pub(super) fn schema_of<T: JsonSchema>() -> Value {
+    SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner).subschema_for::<T>().to_value()
+}
+
+/// Returns the named schemas that were referenced so far.
+pub(super) fn named_schemas() -> Map<String, Value> {
+    SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner).definitions().clone()
+}
 
 pub fn boolean() -> Value {
     json!({"type": "boolean"})
@@ -24,7 +47,7 @@ pub fn date() -> Value {
 }
 
 pub fn text(bounds: &RangeInclusive<usize>) -> Value {
-    let mut schema = json!({"type": "string", "maxLength": bounds.end(), "pattern": STORABLE});
+    let mut schema = json!({"type": "string", "maxLength": bounds.end(), "pattern": STORABLE_PATTERN});
     if *bounds.start() > 0 {
         schema["minLength"] = json!(bounds.start());
     }
@@ -40,7 +63,7 @@ pub fn list(items: Value, bounds: &RangeInclusive<usize>) -> Value {
 }
 
 /// An object of strings, with limits on the number of keys and on the length of keys and values.
-pub fn tags(max_keys: usize, max_characters: usize) -> Value {
+pub fn string_map(max_keys: usize, max_characters: usize) -> Value {
     json!({
         "type": "object",
         "maxProperties": max_keys,
