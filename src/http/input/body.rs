@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::fields::{
-    ApiEnum, check_length, check_range, deduplicate, parse_date, parse_integer, parse_uuid, parse_variant,
-    variant_schema,
+    ApiEnum, check_range, deduplicate, parse_date, parse_integer, parse_string, parse_text, parse_uuid,
+    parse_variant, variant_schema,
 };
 use super::part::{Part, Parts, impl_extractible};
 use super::violations::Violations;
@@ -19,7 +19,7 @@ use crate::http::openapi::operation::set_body;
 use crate::http::openapi::schema;
 use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
 use crate::model::account::Metadata;
-use crate::model::limits;
+use crate::model::limits::{MAX_METADATA_CHARS, MAX_METADATA_KEYS};
 
 /// A JSON body, parsed into `T`.
 #[derive(Serialize)]
@@ -88,14 +88,17 @@ impl<'a> BodyFields<'a> {
         self.members.and_then(|members| members.get(name))
     }
 
-    fn parse<T>(
+    fn parse<T, E: Into<String>>(
         &mut self,
         name: &'static str,
-        parse: impl FnOnce(&'a Value) -> Result<T, String>,
+        parse: impl FnOnce(&'a Value) -> Result<T, E>,
     ) -> Option<T> {
         let value = self.get(name)?;
-        let outcome = if value.is_null() { Err("must not be null".to_owned()) } else { parse(value) };
-        outcome.map_err(|message| self.violations.add(name, message)).ok()
+        if value.is_null() {
+            self.violations.add(name, "must not be null");
+            return None;
+        }
+        parse(value).map_err(|message| self.violations.add(name, message)).ok()
     }
 
     pub fn require(&mut self, name: &'static str) {
@@ -130,7 +133,7 @@ impl<'a> BodyFields<'a> {
 
     pub fn boolean(&mut self, name: &'static str) -> Option<bool> {
         self.recorder.record(name, schema::boolean);
-        self.parse(name, |value| value.as_bool().ok_or_else(|| "must be true or false".to_owned()))
+        self.parse(name, |value| value.as_bool().ok_or("must be true or false"))
     }
 
     pub fn boolean_or(&mut self, name: &'static str, default: bool) -> bool {
@@ -156,10 +159,7 @@ impl<'a> BodyFields<'a> {
 
     pub fn text(&mut self, name: &'static str, bounds: &RangeInclusive<usize>) -> Option<String> {
         self.recorder.record(name, || schema::text(bounds));
-        self.parse(name, |value| {
-            let text = value.as_str().ok_or("must be a string")?;
-            check_length(text, bounds).map(|()| text.to_owned())
-        })
+        self.parse(name, |value| parse_string(value, bounds))
     }
 
     /// Reads a text with a parser of its own, which accepts what matches `pattern`.
@@ -177,7 +177,7 @@ impl<'a> BodyFields<'a> {
 
     pub fn uuid(&mut self, name: &'static str) -> Option<Uuid> {
         self.recorder.record(name, schema::uuid);
-        self.parse(name, |value| parse_uuid(value.as_str().unwrap_or_default()).map_err(str::to_owned))
+        self.parse(name, |value| parse_uuid(value.as_str().unwrap_or_default()))
     }
 
     pub fn variant<T: ApiEnum>(&mut self, name: &'static str) -> Option<T> {
@@ -187,7 +187,7 @@ impl<'a> BodyFields<'a> {
 
     pub fn date(&mut self, name: &'static str) -> Option<NaiveDate> {
         self.recorder.record(name, schema::date);
-        self.parse(name, |value| parse_date(value.as_str().unwrap_or_default()).map_err(str::to_owned))
+        self.parse(name, |value| parse_date(value.as_str().unwrap_or_default()))
     }
 
     /// Reads a list without its repetitions; a violation names the index of the invalid entry.
@@ -199,7 +199,7 @@ impl<'a> BodyFields<'a> {
         parse_item: impl Fn(&Value) -> Result<T, String>,
     ) -> Option<Vec<T>> {
         self.recorder.record(name, || schema::list(item_schema(), bounds));
-        let values = self.parse(name, |value| value.as_array().ok_or_else(|| "must be a list".to_owned()))?;
+        let values = self.parse(name, |value| value.as_array().ok_or("must be a list"))?;
         if !bounds.contains(&values.len()) {
             let message = match (bounds.start(), bounds.end()) {
                 (0, max) => format!("must have at most {max} entries"),
@@ -215,23 +215,19 @@ impl<'a> BodyFields<'a> {
 
     /// Reads an object of strings.
     pub fn metadata(&mut self, name: &'static str) -> Option<Metadata> {
-        self.recorder.record(name, || schema::string_map(limits::MAX_METADATA_KEYS, limits::MAX_METADATA_CHARS));
-        let tags =
-            self.parse(name, |value| value.as_object().ok_or_else(|| "must be an object".to_owned()))?;
-        if tags.len() > limits::MAX_METADATA_KEYS {
-            self.violations.add(name, format!("must have at most {} keys", limits::MAX_METADATA_KEYS));
+        self.recorder.record(name, || schema::string_map(MAX_METADATA_KEYS, MAX_METADATA_CHARS));
+        let members = self.parse(name, |value| value.as_object().ok_or("must be an object"))?;
+        if members.len() > MAX_METADATA_KEYS {
+            self.violations.add(name, format!("must have at most {MAX_METADATA_KEYS} keys"));
         }
         let mut metadata = Metadata::new();
-        for (key, value) in tags {
+        for (key, value) in members {
             let field = || format!("{name}.{key}");
-            if let Err(message) = check_length(key, &(1..=limits::MAX_METADATA_CHARS)) {
+            if let Err(message) = parse_text(key, &(1..=MAX_METADATA_CHARS)) {
                 self.violations.add(field(), format!("as a key {message}"));
             }
-            let text = value.as_str().ok_or_else(|| "must be a string".to_owned());
-            let text =
-                text.and_then(|text| check_length(text, &(0..=limits::MAX_METADATA_CHARS)).map(|()| text));
-            match text {
-                Ok(text) => drop(metadata.insert(key.clone(), text.to_owned())),
+            match parse_string(value, &(0..=MAX_METADATA_CHARS)) {
+                Ok(text) => drop(metadata.insert(key.clone(), text)),
                 Err(message) => self.violations.add(field(), message),
             }
         }

@@ -43,16 +43,20 @@ pub(super) fn parse_date(text: &str) -> Result<NaiveDate, &'static str> {
 }
 
 /// Checks the number of characters, and that Postgres can store the text.
-pub(super) fn check_length(text: &str, bounds: &RangeInclusive<usize>) -> Result<(), String> {
+pub(super) fn parse_text(text: &str, bounds: &RangeInclusive<usize>) -> Result<String, String> {
     if text.contains('\0') {
         return Err("must not contain the character U+0000".to_owned());
     }
     let (min, max) = (bounds.start(), bounds.end());
     match text.chars().count() {
-        count if bounds.contains(&count) => Ok(()),
+        count if bounds.contains(&count) => Ok(text.to_owned()),
         _ if *min == 0 => Err(format!("must have at most {max} characters")),
         _ => Err(format!("must have {min} to {max} characters")),
     }
+}
+
+pub(super) fn parse_string(value: &Value, bounds: &RangeInclusive<usize>) -> Result<String, String> {
+    parse_text(value.as_str().ok_or("must be a string")?, bounds)
 }
 
 /// Parses a whole number, `20.0` and `2e1` included; `None` if it exceeds 64 bits.

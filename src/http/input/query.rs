@@ -11,7 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::fields::{
-    ApiEnum, check_length, check_range, deduplicate, parse_date, parse_uuid, parse_variant, variant_name,
+    ApiEnum, check_range, deduplicate, parse_date, parse_text, parse_uuid, parse_variant, variant_name,
     variant_schema,
 };
 use super::part::{ParsedRequest, Part, Parts, impl_extractible};
@@ -179,18 +179,14 @@ impl<'a> QueryParams<'a> {
     pub fn text(&mut self, name: &str, max: usize) -> Option<String> {
         self.recorder.record(name, || schema::text(&(0..=max)));
         let text = self.get(name)?;
-        self.check_length(name, text, max)
+        parse_text(text, &(0..=max)).map_err(|message| self.violations.add(name, message)).ok()
     }
 
     /// Reads a search text and trims it; an empty one counts as absent.
     pub fn search_text(&mut self, name: &str) -> Option<String> {
         self.recorder.record(name, || schema::text(&(0..=limits::MAX_QUERY_CHARS)));
-        let text = self.get(name)?.trim();
-        self.check_length(name, text, limits::MAX_QUERY_CHARS).filter(|text| !text.is_empty())
-    }
-
-    fn check_length(&mut self, name: &str, text: &str, max: usize) -> Option<String> {
-        let checked = check_length(text, &(0..=max)).map(|()| text.to_owned());
-        checked.map_err(|message| self.violations.add(name, message)).ok()
+        let text = parse_text(self.get(name)?.trim(), &(0..=limits::MAX_QUERY_CHARS));
+        let text = text.map_err(|message| self.violations.add(name, message)).ok()?;
+        (!text.is_empty()).then_some(text)
     }
 }
