@@ -12,8 +12,8 @@ use super::query::Query;
 use super::window::WindowParams;
 use crate::app::App;
 use crate::http::caller::Caller;
+use crate::http::output::envelope::WindowMeta;
 use crate::http::output::problem::Problem;
-use crate::http::output::window::WindowMeta;
 use crate::model::period::Window;
 use crate::response_cache::ResponseCache;
 use crate::store::analytics::HistoryReader;
@@ -35,7 +35,14 @@ pub struct WindowedRequest<A> {
 
 impl<A> WindowedRequest<A> {
     pub fn meta(&self, data_as_of: Option<DateTime<Utc>>) -> WindowMeta {
-        WindowMeta::new(self.window, self.complete_through, data_as_of)
+        WindowMeta {
+            period: self.window.period,
+            start_date: self.window.start,
+            end_date: self.window.end,
+            days: self.window.days(),
+            complete_through: self.complete_through,
+            data_as_of,
+        }
     }
 }
 

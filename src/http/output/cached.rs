@@ -3,14 +3,14 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use salvo::http::header::CONTENT_TYPE;
-use salvo::http::{HeaderValue, ResBody, StatusCode};
+use salvo::http::StatusCode;
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation};
 use serde::Serialize;
 
+use super::envelope::write_body;
+use super::problem::Problem;
 use crate::http::input::windowed::WindowedRequest;
-use crate::http::output::problem::Problem;
 use crate::response_cache::{CacheKey, CachedResponse};
 use crate::store::outbox::data_version::{self, CacheDependencies};
 
@@ -57,9 +57,7 @@ impl<A: Serialize> WindowedRequest<A> {
 #[async_trait]
 impl<T: Send> Writer for Cached<T> {
     async fn write(self, _req: &mut Request, depot: &mut Depot, res: &mut Response) {
-        res.status_code(StatusCode::OK);
-        res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        res.body(ResBody::Once(self.response.body().clone()));
+        write_body(StatusCode::OK, self.response.body().clone(), res);
         // For its entity tag and its compressed forms.
         depot.insert_typed(self.response);
     }

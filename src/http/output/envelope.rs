@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use bytes::Bytes;
+use chrono::{DateTime, NaiveDate, Utc};
 use salvo::http::header::{CONTENT_TYPE, LOCATION};
 use salvo::http::{HeaderName, HeaderValue, ResBody, StatusCode};
 use salvo::{Depot, Request, Response, Writer, async_trait};
@@ -11,6 +13,7 @@ use serde::Serialize;
 
 use super::problem::Problem;
 use crate::http::openapi::operation::add_success;
+use crate::model::period::Period;
 use crate::store::records::idempotency::StoredResponse;
 
 /// `{"data": …}`
@@ -29,6 +32,27 @@ pub struct WithMeta<T, M> {
     pub data: T,
     /// What the result covers.
     pub meta: M,
+}
+
+/// The window of a response.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WindowMeta {
+    /// The requested period; `custom` if dates were sent.
+    #[schemars(example = Period::Month)]
+    pub period: Period,
+    /// First day of the window (UTC, inclusive).
+    #[schemars(example = &"2026-02-13")]
+    pub start_date: NaiveDate,
+    /// Last day of the window (UTC, inclusive).
+    pub end_date: NaiveDate,
+    /// Number of days of the window.
+    #[schemars(example = 30)]
+    pub days: u64,
+    /// Last complete UTC day, no later than `end_date`.
+    #[schemars(example = &"2026-03-13")]
+    pub complete_through: NaiveDate,
+    /// Time of the latest observation included; null if there is none.
+    pub data_as_of: Option<DateTime<Utc>>,
 }
 
 impl<T: JsonSchema> EndpointOutRegister for Data<T> {
@@ -55,7 +79,7 @@ pub async fn write_json(
     }
 }
 
-fn write_body(status: StatusCode, body: Vec<u8>, res: &mut Response) {
+pub(super) fn write_body(status: StatusCode, body: impl Into<Bytes>, res: &mut Response) {
     res.status_code(status);
     res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     res.body(ResBody::Once(body.into()));

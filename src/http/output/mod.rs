@@ -6,10 +6,8 @@ pub mod envelope;
 pub mod page;
 pub mod problem;
 pub mod problem_kind;
-pub mod window;
 
 pub use cached::{Cached, Records};
-pub use envelope::{Created, Data, FoundOrCreated, NoContent, WithMeta};
+pub use envelope::{Created, Data, FoundOrCreated, NoContent, WindowMeta, WithMeta};
 pub use page::Collection;
 pub use problem::Problem;
-pub use window::WindowMeta;
