@@ -4,7 +4,6 @@ mod caller;
 pub mod connections;
 mod deadline;
 pub mod forwarded;
-mod in_transaction;
 pub mod input;
 pub mod middleware;
 pub mod openapi;
@@ -16,7 +15,6 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Service, async_
 
 pub use caller::Caller;
 pub use deadline::{Deadline, ExternalTimeout};
-pub use in_transaction::in_transaction;
 pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query, WindowedRequest};
 use middleware::{
     AssignRequestId, Authenticate, CatchPanic, DrainRejectedBody, EtagAndCompress, ParseRequest, RateLimit,
@@ -26,6 +24,7 @@ use middleware::{
 pub use output::{Cached, Collection, Created, Data, FoundOrCreated, NoContent, Problem, Records, WithMeta};
 
 use crate::app::App;
+use crate::store::retry_on_conflict;
 
 /// Adds the middleware of every request, matched by a route or not. Each one wraps those below it.
 ///
@@ -65,6 +64,15 @@ pub fn private() -> Router {
         .hoop(RequireAcceptJson) // 406
         .hoop(ParseRequest::default()) // 415, 413, 400
         .hoop(RequestTimeout) // 503
+}
+
+/// Runs a whole transaction, from its begin to its commit, and repeats it while it conflicts with a concurrent one.
+/// Everything with an effect, such as storing the response under an idempotency key, must be part of the transaction.
+pub async fn in_transaction<T, F>(transaction: impl FnMut() -> F) -> Result<T, Problem>
+where
+    F: Future<Output = Result<T, Problem>>,
+{
+    retry_on_conflict(transaction).await
 }
 
 struct InjectState(App);
