@@ -71,10 +71,10 @@ fn parse_header(req: &Request) -> Result<Option<String>, &'static str> {
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let mut names: Vec<_> = members.iter().collect();
-            names.sort_unstable_by_key(|(name, _)| *name);
-            let members = names.into_iter().map(|(name, value)| (name.clone(), canonical(value)));
-            Value::Object(members.collect::<Map<_, _>>())
+            let members = members.iter().map(|(name, value)| (name.clone(), canonical(value)));
+            let mut members: Map<_, _> = members.collect();
+            members.sort_keys();
+            Value::Object(members)
         }
         Value::Array(values) => Value::Array(values.iter().map(canonical).collect()),
         other => parse_whole_number(other).ok().flatten().map_or_else(|| other.clone(), Value::from),
