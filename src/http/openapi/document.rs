@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::example::generate_example;
 use super::headers::{add_headers, request_headers, response_headers};
-use super::problems::{SharedProblem, referenced_responses, shared_problems};
+use super::problems::{ProblemResponse, problem_responses, referenced_responses};
 use super::schema::named_schemas;
 
 /// The parts of the document that describe the service as a whole.
@@ -21,11 +21,11 @@ pub struct ApiInfo {
     pub server: &'static str,
 }
 
-const KEY: &str = "api_key";
+const SECURITY_SCHEME: &str = "api_key";
 
 /// Builds the document of the routes below the base URL; those in `private` need an API key.
 pub fn build_document(public: &Router, private: &Router, info: &ApiInfo) -> Value {
-    let problems = shared_problems();
+    let problems = problem_responses();
     let mut paths = Map::new();
     for (routes, needs_key) in [(public, false), (private, true)] {
         let document = serde_json::to_value(OpenApi::new(info.title, info.version).merge_router(routes));
@@ -37,12 +37,12 @@ pub fn build_document(public: &Router, private: &Router, info: &ApiInfo) -> Valu
                     complete(operation, method, needs_key, &problems);
                 }
             }
-            merge(&mut paths, path, item);
+            merge_path(&mut paths, path, item);
         }
     }
     let responses = referenced_responses(&paths, &problems);
     let schemas = named_schemas();
-    for operation in operations(&mut paths) {
+    for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
         add_examples(operation, &schemas);
     }
     let tags: Vec<_> =
@@ -51,12 +51,12 @@ pub fn build_document(public: &Router, private: &Router, info: &ApiInfo) -> Valu
         "openapi": "3.1.0",
         "info": {"title": info.title, "version": info.version, "description": info.description},
         "servers": [{"url": info.server}],
-        "security": [{KEY: []}],
+        "security": [{SECURITY_SCHEME: []}],
         "tags": tags,
         "paths": paths,
         "components": {
             "securitySchemes": {
-                KEY: {
+                SECURITY_SCHEME: {
                     "type": "http",
                     "scheme": "bearer",
                     "bearerFormat": "tdm_<32 characters>_<checksum>",
@@ -71,19 +71,15 @@ pub fn build_document(public: &Router, private: &Router, info: &ApiInfo) -> Valu
     })
 }
 
-fn merge(paths: &mut Map<String, Value>, path: String, item: Value) {
+fn merge_path(paths: &mut Map<String, Value>, path: String, item: Value) {
     match (paths.get_mut(&path).and_then(Value::as_object_mut), item) {
         (Some(existing), Value::Object(item)) => existing.extend(item),
         (_, item) => drop(paths.insert(path, item)),
     }
 }
 
-fn operations(paths: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
-    paths.values_mut().filter_map(Value::as_object_mut).flat_map(|item| item.values_mut())
-}
-
 /// Adds what follows from an operation's method and inputs: error responses, headers and common parameters.
-fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, problems: &[SharedProblem]) {
+fn complete(operation: &mut Map<String, Value>, method: &str, needs_key: bool, problems: &[ProblemResponse]) {
     if !needs_key {
         operation.insert("security".to_owned(), json!([]));
     }

@@ -1,25 +1,26 @@
 //! The headers that requests and responses share.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::http::output::problem_kind::{ALL, Advice, ProblemKind};
 
-/// Returns a reference to a response header.
-pub(super) fn header(name: &str) -> Value {
-    json!({"$ref": format!("#/components/headers/{name}")})
-}
-
-const RATE_LIMIT: [(&str, &str); 3] = [
+const RATE_LIMIT_HEADERS: [(&str, &str); 3] = [
     ("X-RateLimit-Limit", "RateLimitLimit"),
     ("X-RateLimit-Remaining", "RateLimitRemaining"),
     ("X-RateLimit-Reset", "RateLimitReset"),
 ];
 
-/// Returns the header that carries the advice of a problem.
-pub(super) fn advice_header(kind: &ProblemKind) -> Option<(&'static str, Value)> {
+/// Returns references to response headers, from their names and components.
+pub(super) fn header_references<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
+    let reference = |component: &str| json!({"$ref": format!("#/components/headers/{component}")});
+    headers.into_iter().map(|(name, component)| (name, reference(component))).collect()
+}
+
+/// Returns the name and the component of the header that carries the advice of a problem.
+pub(super) fn advice_header(kind: &ProblemKind) -> Option<(&'static str, &'static str)> {
     Some(match kind.advice? {
-        Advice::Authenticate => ("WWW-Authenticate", header("Authenticate")),
-        Advice::RetryAfter(_) => ("Retry-After", header("RetryAfter")),
+        Advice::Authenticate => ("WWW-Authenticate", "Authenticate"),
+        Advice::RetryAfter(_) => ("Retry-After", "RetryAfter"),
     })
 }
 
@@ -28,29 +29,29 @@ pub(super) fn add_headers(response: &mut Value, status: &str, is_get: bool, need
     if response.get("$ref").is_some() {
         return;
     }
-    let mut headers = Map::new();
-    headers.insert("X-Request-ID".to_owned(), header("RequestId"));
+    let mut headers = vec![("X-Request-ID", "RequestId")];
     if needs_key {
-        headers.extend(RATE_LIMIT.map(|(name, component)| (name.to_owned(), header(component))));
+        headers.extend(RATE_LIMIT_HEADERS);
     }
     if is_get && matches!(status, "200" | "304") {
-        headers.insert("ETag".to_owned(), header("ETag"));
-        headers.insert("Cache-Control".to_owned(), header("CacheControl"));
+        headers.extend([("ETag", "ETag"), ("Cache-Control", "CacheControl")]);
     }
     if is_get && response.pointer("/content/application~1json/schema/properties/pagination").is_some() {
-        headers.insert("Link".to_owned(), header("Link"));
+        headers.push(("Link", "Link"));
     }
     if status == "201" {
-        headers.insert("Location".to_owned(), header("Location"));
+        headers.push(("Location", "Location"));
     }
     let problem = ALL.iter().find(|kind| kind.status.as_str() == status);
-    headers
-        .extend(problem.and_then(|kind| advice_header(kind)).map(|(name, header)| (name.to_owned(), header)));
-    response["headers"] = headers.into();
+    headers.extend(problem.and_then(|kind| advice_header(kind)));
+    response["headers"] = header_references(headers);
 }
 
 pub(super) fn request_headers() -> Value {
-    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "description": description, "schema": {"type": "string"}});
+    let header = |name: &str, description: &str| {
+        let schema = json!({"type": "string"});
+        json!({"name": name, "in": "header", "description": description, "schema": schema})
+    };
     json!({
         "RequestId": header(
             "X-Request-ID",

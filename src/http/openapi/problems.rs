@@ -3,22 +3,22 @@
 use serde_json::{Map, Value, json};
 
 use super::example::generate_example;
-use super::headers::{advice_header, header};
+use super::headers::{advice_header, header_references};
 use super::schema::{named_schemas, schema_of};
 use crate::http::output::problem::ProblemBody;
 use crate::http::output::problem_kind::{ALL, ProblemKind};
 
-/// The problems of one status, as one response.
-pub(super) struct SharedProblem {
+/// The response of one status, for all problems that have it.
+pub(super) struct ProblemResponse {
     /// The first one names the response.
     kinds: &'static [&'static ProblemKind],
 }
 
-pub(super) fn shared_problems() -> Vec<SharedProblem> {
-    ALL.chunk_by(|one, next| one.status == next.status).map(|kinds| SharedProblem { kinds }).collect()
+pub(super) fn problem_responses() -> Vec<ProblemResponse> {
+    ALL.chunk_by(|one, next| one.status == next.status).map(|kinds| ProblemResponse { kinds }).collect()
 }
 
-impl SharedProblem {
+impl ProblemResponse {
     pub(super) fn status(&self) -> u16 {
         self.kinds[0].status.as_u16()
     }
@@ -60,12 +60,12 @@ impl SharedProblem {
     }
 
     fn response(&self) -> Value {
-        let mut headers = json!({"X-Request-ID": header("RequestId")});
-        if let Some((name, header)) = advice_header(self.kinds[0]) {
-            headers[name] = header;
-        }
-        let content = self.content(self.kinds[0].description);
-        json!({"description": self.description(), "headers": headers, "content": content})
+        let headers = [("X-Request-ID", "RequestId")].into_iter().chain(advice_header(self.kinds[0]));
+        json!({
+            "description": self.description(),
+            "headers": header_references(headers),
+            "content": self.content(self.kinds[0].description),
+        })
     }
 
     /// Adds the response to an operation if it applies. A response of the operation's own keeps its body, if it has one,
@@ -87,7 +87,7 @@ impl SharedProblem {
 /// Returns the responses that any operation references, by component name.
 pub(super) fn referenced_responses(
     paths: &Map<String, Value>,
-    problems: &[SharedProblem],
+    problems: &[ProblemResponse],
 ) -> Map<String, Value> {
     let operations = paths.values().filter_map(Value::as_object).flat_map(Map::values);
     let responses = operations.filter_map(|operation| operation.get("responses")?.as_object());
