@@ -80,7 +80,7 @@ async fn read_body(req: &mut Request) -> Result<BytesMut, Problem> {
     let expects_continue = req.headers().contains_key(EXPECT);
     let mut body = req.take_body();
     if is_too_long && expects_continue {
-        return Err(Problem::payload_too_large(MAX_BODY_BYTES));
+        return Err(Problem::payload_too_large());
     }
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -88,7 +88,7 @@ async fn read_body(req: &mut Request) -> Result<BytesMut, Problem> {
         let Ok(data) = frame.into_data() else { continue };
         if is_too_long || bytes.len() + data.len() > MAX_BODY_BYTES {
             drain(body, data.len()).await;
-            return Err(Problem::payload_too_large(MAX_BODY_BYTES));
+            return Err(Problem::payload_too_large());
         }
         bytes.extend_from_slice(&data);
     }

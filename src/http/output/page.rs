@@ -64,7 +64,7 @@ impl<T: JsonSchema> EndpointOutRegister for Collection<T> {
 #[async_trait]
 impl<T: Serialize + Send + Sync> Writer for Collection<T> {
     async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
-        if let Some(links) = links(req, depot, self.pagination.next_cursor.as_deref()) {
+        if let Some(links) = link_header(req, depot, self.pagination.next_cursor.as_deref()) {
             res.headers_mut().insert(LINK, links);
         }
         write_json(&self, req, depot, res).await;
@@ -72,7 +72,7 @@ impl<T: Serialize + Send + Sync> Writer for Collection<T> {
 }
 
 /// Returns the `Link` header: the request without its cursor, and with the next one.
-fn links(req: &Request, depot: &Depot, next_cursor: Option<&str>) -> Option<HeaderValue> {
+fn link_header(req: &Request, depot: &Depot, next_cursor: Option<&str>) -> Option<HeaderValue> {
     let (base, path) = (base_url(req, depot), req.uri().path());
     let pairs = form_urlencoded::parse(req.uri().query().unwrap_or_default().as_bytes());
     let url = |cursor: Option<&str>| {

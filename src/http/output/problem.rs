@@ -12,10 +12,11 @@ use serde::Serialize;
 use super::problem_kind::{self as kind, Advice, ProblemKind};
 use crate::http::input::violations::{Violation, Violations};
 use crate::http::request_id::{RequestId, loggable_path};
+use crate::model::limits::MAX_BODY_BYTES;
 use crate::store::{self, Retryable};
 
 /// Retry advice while storage is full, which an operator has to resolve.
-const FULL_RETRY_SECONDS: u64 = 30;
+const STORAGE_FULL_RETRY_SECONDS: u64 = 30;
 
 /// An error response.
 #[derive(Debug)]
@@ -99,8 +100,8 @@ impl Problem {
         Self::new(&kind::CONFLICT, detail)
     }
 
-    pub fn payload_too_large(max_bytes: usize) -> Self {
-        let detail = format!("the body exceeds {max_bytes} bytes: split the request");
+    pub fn payload_too_large() -> Self {
+        let detail = format!("the body exceeds {MAX_BODY_BYTES} bytes: split the request");
         Self::new(&kind::PAYLOAD_TOO_LARGE, detail)
     }
 
@@ -206,7 +207,7 @@ impl From<store::Error> for Problem {
         if error.rejects_writes() {
             let detail = "writes are unavailable: storage is full or read-only; reads still work";
             return Self::caused_by(&kind::SERVICE_UNAVAILABLE, detail, error)
-                .retry_after(FULL_RETRY_SECONDS);
+                .retry_after(STORAGE_FULL_RETRY_SECONDS);
         }
         if error.is_unavailable() || error.is_canceled() {
             return Self::unavailable(error);
