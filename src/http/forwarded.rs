@@ -12,28 +12,23 @@ use crate::app::App;
 use crate::model::network;
 
 /// A value that each proxy adds: its parameter of `Forwarded`, and its `X-Forwarded-*` header.
-type Field = (&'static str, &'static str);
+type ForwardedField = (&'static str, &'static str);
 
-const FOR: Field = ("for", "x-forwarded-for");
-const HOST_FIELD: Field = ("host", "x-forwarded-host");
-const PROTO: Field = ("proto", "x-forwarded-proto");
+const FOR: ForwardedField = ("for", "x-forwarded-for");
+const HOST_FIELD: ForwardedField = ("host", "x-forwarded-host");
+const PROTO: ForwardedField = ("proto", "x-forwarded-proto");
 
 /// Returns the URL of the service without a path: the configured one, or the request's.
 pub fn base_url(req: &Request, depot: &Depot) -> String {
-    match depot.get_typed::<App>() {
-        Ok(app) => {
-            let configured = app.settings.public_url.clone();
-            configured.unwrap_or_else(|| origin(req, &app.settings.trusted_proxies))
-        }
-        Err(_) => origin(req, &[]),
-    }
+    let Ok(App { settings, .. }) = depot.get_typed::<App>() else { return origin(req, &[]) };
+    settings.public_url.clone().unwrap_or_else(|| origin(req, &settings.trusted_proxies))
 }
 
 /// Returns the client's address: the last one that is not a trusted proxy.
 pub fn client_address(req: &Request, trusted: &[IpNet]) -> Option<IpAddr> {
     let remote = remote_address(req)?;
-    let clients = field_values(req, FOR).map(|hops| Some(skip_trusted(remote, &hops?, trusted).0));
-    Some(agreed(clients).unwrap_or(remote))
+    let clients = hop_values(req, FOR).map(|hops| Some(skip_trusted(remote, &hops?, trusted).0));
+    Some(reconcile(clients).unwrap_or(remote))
 }
 
 /// Returns the scheme and host that the client requested.
@@ -41,9 +36,9 @@ fn origin(req: &Request, trusted: &[IpNet]) -> String {
     let forwarded = |field| {
         let remote = remote_address(req).filter(|&remote| network::contains(trusted, remote))?;
         let hops =
-            field_values(req, FOR).map(|hops| hops.map_or(0, |hops| skip_trusted(remote, &hops, trusted).1));
-        let [standard, legacy] = field_values(req, field);
-        agreed([(standard, hops[0]), (legacy, hops[1])].map(|(values, hops)| outermost(values?, hops)))
+            hop_values(req, FOR).map(|hops| hops.map_or(0, |hops| skip_trusted(remote, &hops, trusted).1));
+        let [standard, legacy] = hop_values(req, field);
+        reconcile([(standard, hops[0]), (legacy, hops[1])].map(|(values, hops)| outermost(values?, hops)))
     };
     let scheme = forwarded(PROTO).filter(|scheme| scheme == "https");
     let scheme = scheme.unwrap_or_else(|| req.scheme().to_string());
@@ -77,7 +72,8 @@ fn outermost(mut values: Vec<String>, hops: usize) -> Option<String> {
     Some(values.swap_remove(index)).filter(|value| !value.is_empty())
 }
 
-fn agreed<T: PartialEq>(values: [Option<T>; 2]) -> Option<T> {
+/// Returns the value of both headers if they agree, or that of the only one.
+fn reconcile<T: PartialEq>(values: [Option<T>; 2]) -> Option<T> {
     match values {
         [Some(one), Some(other)] => (one == other).then_some(one),
         [one, other] => one.or(other),
@@ -89,23 +85,24 @@ fn is_host(text: &str) -> bool {
 }
 
 /// Returns the value of each hop in `Forwarded` and in the field's own header; `None` if all are empty.
-fn field_values(req: &Request, (parameter, header): Field) -> [Option<Vec<String>>; 2] {
-    let hops = list_values(req, FORWARDED.as_str()).into_iter().map(|hop| {
+fn hop_values(req: &Request, (parameter, header): ForwardedField) -> [Option<Vec<String>>; 2] {
+    let hops = split_header(req, FORWARDED.as_str()).into_iter().map(|hop| {
         let pairs = hop.split(';').filter_map(|pair| pair.trim().split_once('='));
         let mut values = pairs.filter(|(name, _)| name.eq_ignore_ascii_case(parameter));
         values.next().map(|(_, value)| value.trim_matches('"').to_owned()).unwrap_or_default()
     });
     let has_any = |values: &Vec<String>| values.iter().any(|value| !value.is_empty());
-    [hops.collect(), list_values(req, header)].map(|values| Some(values).filter(has_any))
+    [hops.collect(), split_header(req, header)].map(|values| Some(values).filter(has_any))
 }
 
 /// Returns the values of a comma-separated header. Invalid UTF-8 of a client must not hide the values of a proxy.
-fn list_values(req: &Request, header: &str) -> Vec<String> {
-    let values = req.headers().get_all(header).iter();
-    let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+fn split_header(req: &Request, header: &str) -> Vec<String> {
+    let mut values = Vec::new();
+    for line in req.headers().get_all(header) {
+        let line = String::from_utf8_lossy(line.as_bytes());
+        values.extend(line.split(',').map(|value| value.trim().to_owned()));
+    }
     values
-        .flat_map(|value| value.split(',').map(|value| value.trim().to_owned()).collect::<Vec<_>>())
-        .collect()
 }
 
 /// Parses an address with or without a port and brackets.
