@@ -24,8 +24,8 @@ enum Coding {
 }
 
 impl Coding {
-    /// In order of preference among equal weights.
-    const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
+    /// Among equal weights, a later one is preferred.
+    const ALL: [Coding; 3] = [Coding::Gzip, Coding::Brotli, Coding::Zstd];
 
     const fn name(self) -> &'static str {
         match self {
@@ -42,16 +42,11 @@ impl Coding {
             weights.find(|(coding, _)| coding.eq_ignore_ascii_case(name)).map(|(_, weight)| weight)
         };
         let default = weight_of("*").unwrap_or(0);
-        let mut best = None;
-        for coding in Coding::ALL {
-            let weight = weight_of(coding.name()).unwrap_or(default);
-            if weight > best.map_or(0, |(_, weight)| weight) {
-                best = Some((coding, weight));
-            }
-        }
         // Identity is preferred only if it is named.
         let identity = weight_of("identity").unwrap_or(0);
-        best.filter(|(_, weight)| *weight >= identity).map(|(coding, _)| coding)
+        let codings = Coding::ALL.map(|coding| (coding, weight_of(coding.name()).unwrap_or(default)));
+        let (best, weight) = codings.into_iter().max_by_key(|(_, weight)| *weight)?;
+        (weight >= identity.max(1)).then_some(best)
     }
 
     fn encode(self, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
@@ -86,18 +81,16 @@ impl Handler for EtagAndCompress {
         let body = body.clone();
         // A cached response has its tag and encodings, unless an error replaced its body.
         let cached = depot.get_typed::<Arc<CachedResponse>>().ok().filter(|cached| *cached.body() == body);
-        let coding = Coding::negotiate(&joined(req.headers(), ACCEPT_ENCODING.as_str()))
+        let coding = Coding::negotiate(&join_values(req.headers(), ACCEPT_ENCODING.as_str()))
             .filter(|_| body.len() >= MIN_COMPRESSED_BYTES && is_compressible(res.headers()));
         if is_read && res.status_code == Some(StatusCode::OK) {
-            let tag = cached
-                .as_ref()
-                .map_or_else(|| response_cache::etag(&body), |cached| cached.etag().to_owned());
+            let tag = cached.map_or_else(|| response_cache::etag(&body), |cached| cached.etag().to_owned());
             let headers = res.headers_mut();
             headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
             if let Ok(value) = HeaderValue::from_str(&quoted_tag(&tag, coding)) {
                 headers.insert(ETAG, value);
             }
-            if matches_tag(&joined(req.headers(), IF_NONE_MATCH.as_str()), &tag) {
+            if matches_tag(&join_values(req.headers(), IF_NONE_MATCH.as_str()), &tag) {
                 headers.remove(CONTENT_TYPE);
                 res.status_code(StatusCode::NOT_MODIFIED);
                 res.body(ResBody::None);
@@ -125,7 +118,7 @@ fn is_compressible(headers: &HeaderMap) -> bool {
     kind.starts_with("text/") || kind.contains("json") || kind.contains("javascript")
 }
 
-fn joined(headers: &HeaderMap, name: &str) -> String {
+fn join_values(headers: &HeaderMap, name: &str) -> String {
     let values: Vec<_> = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
     values.join(",")
 }
