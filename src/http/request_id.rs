@@ -7,7 +7,7 @@ use salvo::http::HeaderName;
 
 use crate::model::key;
 
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 const MAX_LOGGED_CHARS: usize = 1024;
 

@@ -39,7 +39,7 @@ pub struct WindowStatus {
 }
 
 impl WindowStatus {
-    fn from_shared(window: RateLimitWindow, limit: u32) -> Self {
+    fn from_postgres(window: RateLimitWindow, limit: u32) -> Self {
         let used = window.used.map(|used| u32::try_from(used).unwrap_or(limit));
         let reset = (window.unix_seconds.div_euclid(WINDOW_SECONDS) + 1) * WINDOW_SECONDS;
         WindowStatus {
@@ -89,7 +89,7 @@ impl RateLimit {
                 match budget.timeout(window).await? {
                     // Reads still work while Postgres rejects writes, limited by this process alone.
                     Err(error) if error.rejects_writes() => Ok(count_here()),
-                    window => Ok(WindowStatus::from_shared(window?, caller.rate_limit)),
+                    window => Ok(WindowStatus::from_postgres(window?, caller.rate_limit)),
                 }
             }
         }

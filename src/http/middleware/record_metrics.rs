@@ -10,7 +10,7 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 use tracing::Instrument;
 
 use crate::http::caller::Caller;
-use crate::http::request_id::REQUEST_ID;
+use crate::http::request_id::REQUEST_ID_HEADER;
 use crate::telemetry::{labels, metrics, organization_size, trace};
 
 pub struct RecordMetrics;
@@ -46,7 +46,7 @@ impl Handler for RecordMetrics {
         if !span.is_disabled() {
             span.record(labels::STATUS, i64::from(status));
             span.record(labels::ORGANIZATION_SIZE, size);
-            let id = res.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
+            let id = res.headers().get(REQUEST_ID_HEADER).and_then(|id| id.to_str().ok());
             span.record("tidemark.request_id", id);
             if status >= 500 {
                 span.record("otel.status_code", "ERROR");

@@ -8,7 +8,7 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::http::request_id::{REQUEST_ID, RequestId, loggable_path};
+use crate::http::request_id::{REQUEST_ID_HEADER, RequestId, loggable_path};
 use crate::model::key;
 use crate::telemetry::trace;
 
@@ -18,10 +18,10 @@ pub struct AssignRequestId;
 #[async_trait]
 impl Handler for AssignRequestId {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let sent = req.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
+        let sent = req.headers().get(REQUEST_ID_HEADER).and_then(|value| value.to_str().ok());
         let id = sent.filter(|id| is_safe(id)).map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         if let Ok(value) = HeaderValue::from_str(&id) {
-            res.headers_mut().insert(REQUEST_ID, value);
+            res.headers_mut().insert(REQUEST_ID_HEADER, value);
         }
         res.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let span = tracing::info_span!("request", request_id = id, trace_id = trace::current_trace_id());
