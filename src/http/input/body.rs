@@ -45,7 +45,8 @@ impl<T: FromBody> Part for Body<T> {
     fn describe(operation: &mut Operation) {
         let (mut recorded, mut violations, example) =
             (RecordedFields::default(), Violations::default(), T::example());
-        T::read(&mut BodyFields::recording(&mut recorded, &mut violations));
+        let recorder = SchemaRecorder::new(&mut recorded);
+        T::read(&mut BodyFields { members: None, read: Vec::new(), violations: &mut violations, recorder });
         let mut violations = Violations::default();
         T::read(&mut BodyFields::new(&example, &mut violations));
         debug_assert!(violations.is_empty(), "invalid example of a body: {violations:?}");
@@ -70,11 +71,6 @@ impl<'a> BodyFields<'a> {
             violations.add("body", "must be a JSON object");
         }
         BodyFields { members, read: Vec::new(), violations, recorder: SchemaRecorder::disabled() }
-    }
-
-    /// No fields: records what is read, for the OpenAPI document.
-    const fn recording(recorded: &'a mut RecordedFields, violations: &'a mut Violations) -> Self {
-        BodyFields { members: None, read: Vec::new(), violations, recorder: SchemaRecorder::new(recorded) }
     }
 
     /// Sets the description of the field that is read next.
@@ -138,7 +134,7 @@ impl<'a> BodyFields<'a> {
 
     pub fn boolean_or(&mut self, name: &'static str, default: bool) -> bool {
         let value = self.boolean(name);
-        self.recorder.set_default(default);
+        self.recorder.set_keyword("default", || default.into());
         value.unwrap_or(default)
     }
 
@@ -153,7 +149,7 @@ impl<'a> BodyFields<'a> {
 
     pub fn integer_or(&mut self, name: &'static str, bounds: &RangeInclusive<i64>, default: i32) -> i32 {
         let value = self.integer(name, bounds);
-        self.recorder.set_default(default);
+        self.recorder.set_keyword("default", || default.into());
         value.unwrap_or(default)
     }
 
@@ -171,7 +167,7 @@ impl<'a> BodyFields<'a> {
         parse: impl FnOnce(String) -> Result<T, String>,
     ) -> Option<T> {
         let text = self.text(name, bounds);
-        self.recorder.set_pattern(pattern);
+        self.recorder.set_keyword("pattern", || pattern().into());
         parse(text?).map_err(|message| self.violations.add(name, message)).ok()
     }
 

@@ -103,7 +103,7 @@ impl<'a> QueryParams<'a> {
 
     pub fn boolean_or(&mut self, name: &str, default: bool) -> bool {
         let value = self.boolean(name);
-        self.recorder.set_default(default);
+        self.recorder.set_keyword("default", || default.into());
         value.unwrap_or(default)
     }
 
@@ -118,7 +118,7 @@ impl<'a> QueryParams<'a> {
 
     pub fn integer_or(&mut self, name: &str, bounds: &RangeInclusive<i64>, default: i64) -> i64 {
         let value = self.integer(name, bounds);
-        self.recorder.set_default(default);
+        self.recorder.set_keyword("default", || default.into());
         value.unwrap_or(default)
     }
 
@@ -134,7 +134,7 @@ impl<'a> QueryParams<'a> {
 
     pub fn variant_or<T: ApiEnum + PartialEq>(&mut self, name: &str, default: T) -> T {
         let value = self.variant(name);
-        self.recorder.set_default(variant_name(default));
+        self.recorder.set_keyword("default", || variant_name(default).into());
         value.unwrap_or(default)
     }
 

@@ -63,16 +63,6 @@ impl<'a> SchemaRecorder<'a> {
         }
     }
 
-    /// Sets the pattern of the last field.
-    pub fn set_pattern(&mut self, pattern: impl FnOnce() -> String) {
-        self.set_keyword("pattern", || pattern().into());
-    }
-
-    /// Sets the default of the last field.
-    pub fn set_default(&mut self, value: impl Into<Value>) {
-        self.set_keyword("default", || value.into());
-    }
-
     /// Allows null for the last field.
     pub fn set_nullable(&mut self) {
         let last = self.recorded.as_mut().and_then(|recorded| recorded.fields.last_mut());
@@ -81,7 +71,8 @@ impl<'a> SchemaRecorder<'a> {
         }
     }
 
-    fn set_keyword(&mut self, keyword: &str, value: impl FnOnce() -> Value) {
+    /// Sets a keyword, such as `pattern`, in the schema of the last field.
+    pub fn set_keyword(&mut self, keyword: &str, value: impl FnOnce() -> Value) {
         let last = self.recorded.as_mut().and_then(|recorded| recorded.fields.last_mut());
         if let Some(schema) = last.and_then(|field| field.schema.as_object_mut()) {
             schema.insert(keyword.to_owned(), value());
