@@ -36,8 +36,4 @@ impl Caller {
             history_since: grant.history_since,
         }
     }
-
-    pub fn has_scope(&self, scope: Scope) -> bool {
-        self.scopes.contains(&scope)
-    }
 }

@@ -61,15 +61,15 @@ pub(super) fn parse_string(value: &Value, bounds: &RangeInclusive<usize>) -> Res
 
 /// Parses a whole number, `20.0` and `2e1` included; `None` if it exceeds 64 bits.
 pub(super) fn parse_whole_number(value: &Value) -> Result<Option<i64>, String> {
-    match value {
-        Value::Number(number) if !number.is_f64() => Ok(number.as_i64()),
-        Value::Number(number) => match number.as_f64() {
-            // Below 2^63 a whole double converts exactly.
-            Some(number) if number.fract() == 0.0 => {
-                Ok((number.abs() < 9_223_372_036_854_775_808.0).then_some(number as i64))
-            }
-            _ => Err("must be an integer".to_owned()),
-        },
+    let number = value.as_number().ok_or("must be an integer")?;
+    if !number.is_f64() {
+        return Ok(number.as_i64());
+    }
+    match number.as_f64() {
+        // Below 2^63 a whole double converts exactly.
+        Some(double) if double.fract() == 0.0 => {
+            Ok((double.abs() < 9_223_372_036_854_775_808.0).then_some(double as i64))
+        }
         _ => Err("must be an integer".to_owned()),
     }
 }

@@ -61,7 +61,8 @@ impl<S: ListSort> ListParams<S> {
     /// Builds the response from the rows of the page.
     pub fn into_response<T>(self, slice: ListPage<T>) -> Result<Collection<T>, Problem> {
         let next_cursor = slice.next.map(|position| cursor::encode(&self.binding, &position)).transpose()?;
-        let pagination = Pagination::new(next_cursor, self.page.limit, slice.total);
+        let (has_next, limit, total_count) = (next_cursor.is_some(), self.page.limit, slice.total);
+        let pagination = Pagination { next_cursor, has_next, limit, total_count };
         Ok(Collection { data: slice.items, pagination, filters: self.filters })
     }
 }

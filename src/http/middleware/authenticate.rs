@@ -140,7 +140,7 @@ pub struct RequireScope;
 impl RequireScope {
     fn handle(&self, req: &Request, depot: &Depot) -> Result<(), Problem> {
         let is_read = matches!(*req.method(), Method::GET | Method::HEAD);
-        if is_read || depot.get_typed::<Caller>().is_ok_and(|caller| caller.has_scope(Scope::Write)) {
+        if is_read || depot.get_typed::<Caller>().is_ok_and(|caller| caller.scopes.contains(&Scope::Write)) {
             return Ok(());
         }
         Err(Problem::insufficient_scope("this API key lacks the write scope"))

@@ -31,28 +31,17 @@ pub struct Collection<T> {
 pub struct Pagination {
     /// Cursor of the next page; null on the last page.
     #[schemars(example = &"eyJ2IjoxLCJiIjoiM2YyYjhjMWE3ZTY1In0")]
-    next_cursor: Option<String>,
+    pub(in crate::http) next_cursor: Option<String>,
     /// False on the last page.
     #[schemars(example = true)]
-    has_next: bool,
+    pub(in crate::http) has_next: bool,
     /// Page size in effect.
     #[schemars(example = 50)]
-    limit: i64,
+    pub(in crate::http) limit: i64,
     /// Number of entries in the whole list; only with `include_total=true`.
     #[schemars(example = 128)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    total_count: Option<i64>,
-}
-
-impl Pagination {
-    pub(in crate::http) const fn new(
-        next_cursor: Option<String>,
-        limit: i64,
-        total_count: Option<i64>,
-    ) -> Self {
-        let has_next = next_cursor.is_some();
-        Pagination { next_cursor, has_next, limit, total_count }
-    }
+    pub(in crate::http) total_count: Option<i64>,
 }
 
 impl<T: JsonSchema> EndpointOutRegister for Collection<T> {
