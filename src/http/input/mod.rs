@@ -12,7 +12,6 @@ pub mod query;
 pub mod query_string;
 pub mod violations;
 pub mod window;
-pub mod windowed;
 
 pub use batch::{BatchItem, BatchRequest, BatchSource};
 pub use body::{Body, BodyFields, FromBody};
@@ -22,5 +21,4 @@ pub use list::{ListParams, ListSort};
 pub use part::{Args, Parts};
 pub use path::{FromPath, Path, PathParams};
 pub use query::{FromQuery, Query, QueryParams};
-pub use window::WindowParams;
-pub use windowed::{Windowed, WindowedRequest};
+pub use window::{WindowParams, Windowed, WindowedRequest};

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::envelope::write_body;
 use super::problem::Problem;
-use crate::http::input::windowed::WindowedRequest;
+use crate::http::input::window::WindowedRequest;
 use crate::response_cache::{CacheKey, CachedResponse};
 use crate::store::outbox::data_version::{self, CacheDependencies};
 
