@@ -107,7 +107,7 @@ impl FromPath for AccountPath {
             None => match parse_uuid(text) {
                 Ok(id) => AccountIdentifier::Id(id),
                 Err(_) => {
-                    path.add_violation("account_id", "must be a UUID, or a username with a leading @");
+                    path.violations.add("account_id", "must be a UUID, or a username with a leading @");
                     AccountIdentifier::Username(String::new())
                 }
             },

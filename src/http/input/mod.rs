@@ -2,7 +2,6 @@
 
 pub mod batch;
 pub mod body;
-mod context;
 pub mod fields;
 pub mod idempotency_key;
 pub mod list;

@@ -1,5 +1,5 @@
 //! Reads the parts of a request, so that one response names the violations of all of them. The same code describes the
-//! parts in the OpenAPI document.
+//! parts in the OpenAPI document. Handlers also take the caller, the deadline and the application state.
 
 use std::sync::LazyLock;
 
@@ -10,8 +10,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::violations::Violations;
+use crate::app::App;
 use crate::http::caller::Caller;
+use crate::http::deadline::Deadline;
 use crate::http::output::problem::Problem;
+use crate::http::request_id::RequestId;
 
 /// The query string and the body of a request, decoded but not validated.
 #[derive(Debug, Default)]
@@ -62,7 +65,8 @@ impl<A: Part, B: Part, C: Part> Part for Args<(A, B, C)> {
     }
 }
 
-pub(super) fn read<T: Part>(request: &Request, depot: &Depot) -> Result<T, Problem> {
+/// Reads a part; the error lists all violations.
+pub(super) fn read_part<T: Part>(request: &Request, depot: &Depot) -> Result<T, Problem> {
     static EMPTY: ParsedRequest = ParsedRequest { query: Vec::new(), body: None };
     let parsed = depot.get_typed::<ParsedRequest>().unwrap_or(&EMPTY);
     let parts = Parts { request, parsed, caller: depot.get_typed::<Caller>().ok() };
@@ -77,7 +81,7 @@ macro_rules! impl_extractible {
     ([$($generics:tt)*] $part:ty) => {
         $crate::http::input::part::impl_extractible!(
             [$($generics)*] $part,
-            |req, depot| $crate::http::input::part::read(req, depot),
+            |req, depot| $crate::http::input::part::read_part(req, depot),
             |operation| <Self as $crate::http::input::part::Part>::describe(operation)
         );
     };
@@ -118,3 +122,30 @@ pub(super) static METADATA: LazyLock<Metadata> = LazyLock::new(|| Metadata::new(
 
 impl_extractible!([A: Part, B: Part] Args<(A, B)>);
 impl_extractible!([A: Part, B: Part, C: Part] Args<(A, B, C)>);
+
+impl Caller {
+    pub(super) fn from_depot(depot: &Depot) -> Result<Self, Problem> {
+        depot.get_typed::<Self>().cloned().map_err(|_| Problem::internal("this route has no authentication"))
+    }
+}
+
+impl Deadline {
+    fn from_depot(depot: &Depot) -> Result<Self, Problem> {
+        depot.get_typed::<Self>().cloned().map_err(|_| Problem::internal("this route has no deadline"))
+    }
+}
+
+impl App {
+    /// Returns the state with a history reader for this request: its ClickHouse queries carry the request id and the
+    /// endpoint, and read no more history than the organization retains.
+    pub(super) fn from_request(req: &Request, depot: &Depot) -> Result<Self, Problem> {
+        let app = depot.get_typed::<App>().map_err(|_| Problem::internal("no application state"))?;
+        let comment = format!("{} {} /{}", RequestId::from_depot(depot), req.method(), req.matched_path());
+        let since = depot.get_typed::<Caller>().ok().and_then(|caller| caller.history_since);
+        Ok(App { history: app.history.with_log_comment(comment).with_history_since(since), ..app.clone() })
+    }
+}
+
+impl_extractible!([] App, |req, depot| App::from_request(req, depot), |_operation| {});
+impl_extractible!([] Caller, |_req, depot| Caller::from_depot(depot), |_operation| {});
+impl_extractible!([] Deadline, |_req, depot| Deadline::from_depot(depot), |_operation| {});

@@ -42,7 +42,7 @@ impl_extractible!([T: FromPath] Path<T>);
 /// The parameters of a path.
 pub struct PathParams<'a> {
     request: &'a Request,
-    violations: &'a mut Violations,
+    pub violations: &'a mut Violations,
     recorder: SchemaRecorder<'a>,
 }
 
@@ -64,9 +64,5 @@ impl<'a> PathParams<'a> {
             self.violations.add(name, message);
             Uuid::nil()
         })
-    }
-
-    pub fn add_violation(&mut self, name: &str, message: impl Into<String>) {
-        self.violations.add(name, message);
     }
 }

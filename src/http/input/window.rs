@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::body::{Body, BodyFields};
 use super::fields::ApiEnum;
-use super::part::{Args, Part, Parts, impl_extractible, read};
+use super::part::{Args, Part, Parts, impl_extractible, read_part};
 use super::path::Path;
 use super::query::{FromQuery, Query, QueryParams};
 use super::violations::Violations;
@@ -175,7 +175,7 @@ impl<A: Part + Windowed> WindowedRequest<A> {
     async fn from_request(req: &mut Request, depot: &mut Depot) -> Result<Self, Problem> {
         let App { pg, history, clock, responses, .. } = App::from_request(req, depot)?;
         let Caller { organization, history_since, .. } = Caller::from_depot(depot)?;
-        let args: A = read(req, depot)?;
+        let args: A = read_part(req, depot)?;
         let now = clock.now().await;
         let window = args.window(now)?;
         let (route, complete_through) = (req.matched_path().to_owned(), window.complete_through(now));
