@@ -63,7 +63,7 @@ impl BatchRequest for Deltas {
         json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "windows": [7, 30]})
     }
 
-    fn read<S: BatchSource>(source: &mut S) -> Self {
+    fn read(source: &mut BatchSource<'_, '_>) -> Self {
         let ids = source.describe(VIDEO_IDS).required_ids("video_ids");
         let windows = source.describe(WINDOWS).list("windows", DELTA_WINDOW_COUNT);
         let windows = windows.map(|windows| windows.into_iter().map(|DayCount(days)| days).collect());

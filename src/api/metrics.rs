@@ -77,7 +77,7 @@ impl BatchRequest for Accounts {
         json!({"account_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
     }
 
-    fn read<S: BatchSource>(source: &mut S) -> Self {
+    fn read(source: &mut BatchSource<'_, '_>) -> Self {
         let ids = source.describe("Account ids.").required_ids("account_ids");
         Accounts { ids, window: source.window() }
     }
@@ -149,7 +149,7 @@ impl BatchRequest for Videos {
         json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
     }
 
-    fn read<S: BatchSource>(source: &mut S) -> Self {
+    fn read(source: &mut BatchSource<'_, '_>) -> Self {
         let ids = source.describe(VIDEO_IDS).required_ids("video_ids");
         Videos { ids, window: source.window() }
     }
@@ -201,7 +201,7 @@ impl BatchRequest for AccountVideos {
         json!({"instagram_post_ids": [1201, 1202], "tiktok_video_ids": [1301], "period": "30d"})
     }
 
-    fn read<S: BatchSource>(source: &mut S) -> Self {
+    fn read(source: &mut BatchSource<'_, '_>) -> Self {
         let lists @ [instagram, tiktok] = ["instagram_post_ids", "tiktok_video_ids"];
         source.require_either(lists);
         let ids = AccountVideos {
@@ -209,9 +209,9 @@ impl BatchRequest for AccountVideos {
             tiktok: source.describe(INTERNAL_IDS).ids(tiktok).unwrap_or_default(),
             window: source.window(),
         };
-        if ids.instagram.len() + ids.tiktok.len() > S::MAX_IDS {
-            let message = format!("both lists together must have at most {} ids", S::MAX_IDS);
-            source.violations().add(tiktok, message);
+        let max_ids = source.max_ids();
+        if ids.instagram.len() + ids.tiktok.len() > max_ids {
+            source.add_violation(tiktok, format!("both lists together must have at most {max_ids} ids"));
         }
         ids
     }

@@ -10,7 +10,6 @@ use super::body::{BodyFields, FromBody};
 use super::fields::{parse_uuid, parse_whole_number};
 use super::part::Parts;
 use super::query::{FromQuery, QueryParams};
-use super::violations::Violations;
 use super::window::WindowParams;
 use crate::http::openapi::schema;
 use crate::model::limits::{MAX_BATCH_IDS, MAX_QUERY_IDS};
@@ -21,7 +20,7 @@ pub trait BatchRequest: Send {
     /// A valid body, for the OpenAPI document.
     fn example() -> Value;
 
-    fn read<S: BatchSource>(source: &mut S) -> Self;
+    fn read(source: &mut BatchSource<'_, '_>) -> Self;
 }
 
 /// A value in a list of a batch.
@@ -32,83 +31,75 @@ pub trait BatchItem: Copy + Eq + Hash {
 }
 
 /// The body or the query that a batch is read from.
-pub trait BatchSource {
+pub enum BatchSource<'s, 'a> {
+    Body(&'s mut BodyFields<'a>),
+    Query(&'s mut QueryParams<'a>),
+}
+
+impl BatchSource<'_, '_> {
     /// Limit on the ids of all lists together.
-    const MAX_IDS: usize;
-
-    /// Sets the description of the list that is read next.
-    fn describe(&mut self, text: &'static str) -> &mut Self;
-    /// Reads a list without its repetitions; `None` if it is absent or invalid.
-    fn list<T: BatchItem>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>>;
-    fn require(&mut self, name: &'static str);
-    /// Requires one of two lists in a query; a body without both has an empty result.
-    fn require_either(&mut self, names: [&'static str; 2]);
-    fn window(&mut self) -> WindowParams;
-    fn violations(&mut self) -> &mut Violations;
-
-    fn ids<T: BatchItem>(&mut self, name: &'static str) -> Option<Vec<T>> {
-        self.list(name, 0..=Self::MAX_IDS)
-    }
-
-    fn required_ids<T: BatchItem>(&mut self, name: &'static str) -> Vec<T> {
-        self.require(name);
-        self.ids(name).unwrap_or_default()
-    }
-}
-
-impl BatchSource for BodyFields<'_> {
-    const MAX_IDS: usize = MAX_BATCH_IDS;
-
-    fn describe(&mut self, text: &'static str) -> &mut Self {
-        BodyFields::describe(self, text)
-    }
-
-    fn list<T: BatchItem>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>> {
-        BodyFields::list(self, name, &bounds, T::schema, T::from_json)
-    }
-
-    fn require(&mut self, name: &'static str) {
-        BodyFields::require(self, name);
-    }
-
-    fn require_either(&mut self, _names: [&'static str; 2]) {}
-
-    fn window(&mut self) -> WindowParams {
-        WindowParams::read_body(self)
-    }
-
-    fn violations(&mut self) -> &mut Violations {
-        self.violations
-    }
-}
-
-impl BatchSource for QueryParams<'_> {
-    const MAX_IDS: usize = MAX_QUERY_IDS;
-
-    fn describe(&mut self, text: &'static str) -> &mut Self {
-        QueryParams::describe(self, text)
-    }
-
-    fn list<T: BatchItem>(&mut self, name: &'static str, bounds: RangeInclusive<usize>) -> Option<Vec<T>> {
-        QueryParams::list(self, name, *bounds.end(), T::schema, T::from_text)
-    }
-
-    fn require(&mut self, name: &'static str) {
-        QueryParams::require(self, name);
-    }
-
-    fn require_either(&mut self, [one, other]: [&'static str; 2]) {
-        if !self.contains(one) && !self.contains(other) {
-            self.violations.add(one, format!("is required without {other}"));
+    pub const fn max_ids(&self) -> usize {
+        match self {
+            Self::Body(_) => MAX_BATCH_IDS,
+            Self::Query(_) => MAX_QUERY_IDS,
         }
     }
 
-    fn window(&mut self) -> WindowParams {
-        WindowParams::read_query(self, DateRules::Query)
+    /// Sets the description of the list that is read next.
+    pub fn describe(&mut self, text: &'static str) -> &mut Self {
+        match self {
+            Self::Body(body) => _ = body.describe(text),
+            Self::Query(query) => _ = query.describe(text),
+        }
+        self
     }
 
-    fn violations(&mut self) -> &mut Violations {
-        self.violations
+    /// Reads a list without its repetitions; `None` if it is absent or invalid.
+    pub fn list<T: BatchItem>(
+        &mut self,
+        name: &'static str,
+        bounds: RangeInclusive<usize>,
+    ) -> Option<Vec<T>> {
+        match self {
+            Self::Body(body) => body.list(name, &bounds, T::schema, T::from_json),
+            Self::Query(query) => query.list(name, *bounds.end(), T::schema, T::from_text),
+        }
+    }
+
+    pub fn ids<T: BatchItem>(&mut self, name: &'static str) -> Option<Vec<T>> {
+        self.list(name, 0..=self.max_ids())
+    }
+
+    pub fn required_ids<T: BatchItem>(&mut self, name: &'static str) -> Vec<T> {
+        match self {
+            Self::Body(body) => body.require(name),
+            Self::Query(query) => query.require(name),
+        }
+        self.ids(name).unwrap_or_default()
+    }
+
+    /// Requires one of two lists in a query; a body without both has an empty result.
+    pub fn require_either(&mut self, [one, other]: [&'static str; 2]) {
+        if let Self::Query(query) = self
+            && !query.contains(one)
+            && !query.contains(other)
+        {
+            query.violations.add(one, format!("is required without {other}"));
+        }
+    }
+
+    pub fn window(&mut self) -> WindowParams {
+        match self {
+            Self::Body(body) => WindowParams::read_body(body),
+            Self::Query(query) => WindowParams::read_query(query, DateRules::Query),
+        }
+    }
+
+    pub fn add_violation(&mut self, name: &'static str, message: String) {
+        match self {
+            Self::Body(body) => body.violations.add(name, message),
+            Self::Query(query) => query.violations.add(name, message),
+        }
     }
 }
 
@@ -118,13 +109,13 @@ impl<T: BatchRequest> FromBody for T {
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        BatchRequest::read(body)
+        BatchRequest::read(&mut BatchSource::Body(body))
     }
 }
 
 impl<T: BatchRequest> FromQuery for T {
     fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
-        BatchRequest::read(query)
+        BatchRequest::read(&mut BatchSource::Query(query))
     }
 }
 
