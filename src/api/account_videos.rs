@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::fields::{AccountIdPath, VideoPath, VideosQuery};
 use super::metrics;
 use crate::app::App;
-use crate::http::input::{ApiEnum, FromQuery, ListSort, Parts, QueryParams, parse_uuid};
+use crate::http::input::{ApiEnum, FromQuery, ListSort, QueryParams, parse_uuid};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{Args, Caller, Collection, Data, ListParams, Path, Problem, Query};
 use crate::model::video::{Video, VideoType};
@@ -44,11 +44,11 @@ pub(super) struct AccountVideosQuery {
 }
 
 impl FromQuery for AccountVideosQuery {
-    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
-        let account = parts.request.params().get("account_id").and_then(|text| parse_uuid(text).ok());
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        let account = query.parts.request.params().get("account_id").and_then(|text| parse_uuid(text).ok());
         let filter =
             VideoFilter { account_id: Some(account.unwrap_or(Uuid::nil())), ..VideoFilter::default() };
-        AccountVideosQuery { params: ListParams::read(query, parts, &filter), filter }
+        AccountVideosQuery { params: ListParams::read(query, &filter), filter }
     }
 }
 

@@ -13,7 +13,7 @@ use super::fields::{ON_PLATFORM, TAGS, schemas_by_platform};
 use super::{account_videos, daily, metrics};
 use crate::app::App;
 use crate::http::input::{
-    ApiEnum, BodyFields, FromBody, FromPath, FromQuery, ListSort, Parts, PathParams, QueryParams, parse_uuid,
+    ApiEnum, BodyFields, FromBody, FromPath, FromQuery, ListSort, PathParams, QueryParams, parse_uuid,
 };
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
@@ -75,7 +75,7 @@ struct ListQuery {
 }
 
 impl FromQuery for ListQuery {
-    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         let filter = AccountFilter {
             platform: query.describe(ON_PLATFORM).variant("platform"),
             is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
@@ -85,7 +85,7 @@ impl FromQuery for ListQuery {
                 .text("category", MAX_CATEGORY_CHARS),
             creator_id: query.describe("Filter by creator.").uuid("creator_id"),
         };
-        ListQuery { params: ListParams::read(query, parts, &filter), filter }
+        ListQuery { params: ListParams::read(query, &filter), filter }
     }
 }
 
@@ -121,7 +121,7 @@ struct PlatformQuery {
 }
 
 impl FromQuery for PlatformQuery {
-    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         query.describe("Platform of the username, if it is tracked on both.");
         PlatformQuery { platform: query.variant("platform") }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::fields::{CreatorPath, TAGS};
 use super::{daily, links, timeseries, top_creators};
 use crate::app::App;
-use crate::http::input::{ApiEnum, BodyFields, FromBody, FromQuery, ListSort, Parts, QueryParams};
+use crate::http::input::{ApiEnum, BodyFields, FromBody, FromQuery, ListSort, QueryParams};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Problem,
@@ -56,12 +56,12 @@ struct ListQuery {
 }
 
 impl FromQuery for ListQuery {
-    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         let filter = CreatorFilter {
             q: query.describe("Filter by a substring of the name, ignoring case.").search_text("q"),
             is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
         };
-        ListQuery { params: ListParams::read(query, parts, &filter), filter }
+        ListQuery { params: ListParams::read(query, &filter), filter }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{AccountIdPath, CreatorPath, VideoPath};
-use crate::http::input::{ApiEnum, FromQuery, Parts, QueryParams, WindowParams, Windowed};
+use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
 use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::counters::Counters;
@@ -41,7 +41,7 @@ pub(super) struct DailyQuery {
 }
 
 impl FromQuery for DailyQuery {
-    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         DailyQuery {
             window: WindowParams::read_query(query, DateRules::Daily),
             values: query.describe(VALUES).variant_or("values", Values::Gains),

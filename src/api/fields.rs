@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::http::input::{
-    ApiEnum, FromPath, FromQuery, ListSort, Parts, PathParams, QueryParams, WindowParams, Windowed,
+    ApiEnum, FromPath, FromQuery, ListSort, PathParams, QueryParams, WindowParams, Windowed,
 };
 use crate::http::{ListParams, Problem};
 use crate::model::period::Window;
@@ -59,7 +59,7 @@ pub(super) struct VideosQuery<S> {
 }
 
 impl<S: ListSort> FromQuery for VideosQuery<S> {
-    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         let filter = VideoFilter {
             platform: query.describe(ON_PLATFORM).variant("platform"),
             account_id: query.describe("Filter by account.").uuid("account_id"),
@@ -67,7 +67,7 @@ impl<S: ListSort> FromQuery for VideosQuery<S> {
             is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
             q: query.describe("Filter by a substring of the caption, ignoring case.").search_text("q"),
         };
-        VideosQuery { params: ListParams::read(query, parts, &filter), filter }
+        VideosQuery { params: ListParams::read(query, &filter), filter }
     }
 }
 
@@ -90,9 +90,9 @@ pub(super) struct AnalyticsQuery {
 }
 
 impl FromQuery for AnalyticsQuery {
-    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         AnalyticsQuery {
-            window: WindowParams::read(query, parts),
+            window: WindowParams::read(query),
             platform: query.describe(ON_PLATFORM).variant("platform"),
         }
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use tracing::Instrument;
 
 use crate::app::App;
-use crate::http::input::{FromQuery, Parts, QueryParams};
+use crate::http::input::{FromQuery, QueryParams};
 use crate::http::route::get_or_head;
 use crate::http::{Caller, Problem, Query, WithMeta};
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
@@ -26,7 +26,7 @@ struct SearchQuery {
 }
 
 impl FromQuery for SearchQuery {
-    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         SearchQuery {
             q: query
                 .describe("Text to find; an empty one finds nothing.")

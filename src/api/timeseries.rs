@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::{AnalyticsQuery, CreatorPath};
-use crate::http::input::{FromQuery, Parts, QueryParams, WindowParams, Windowed};
+use crate::http::input::{FromQuery, QueryParams, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
 use crate::http::route::get_or_head;
 use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
@@ -31,9 +31,9 @@ struct SeriesQuery {
 }
 
 impl FromQuery for SeriesQuery {
-    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         SeriesQuery {
-            analytics: AnalyticsQuery::read(query, parts),
+            analytics: AnalyticsQuery::read(query),
             account_id: query.describe("Filter by account.").uuid("account_id"),
             creator_id: query.describe("Filter by the creator of the account.").uuid("creator_id"),
         }

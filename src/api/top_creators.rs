@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::fields::AnalyticsQuery;
-use crate::http::input::{FromQuery, Parts, QueryParams, Windowed};
+use crate::http::input::{FromQuery, QueryParams, Windowed};
 use crate::http::output::WindowMeta;
 use crate::http::{Cached, Problem, Query, Records, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
@@ -27,9 +27,9 @@ pub(super) struct TopQuery {
 }
 
 impl FromQuery for TopQuery {
-    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         TopQuery {
-            analytics: AnalyticsQuery::read(query, parts),
+            analytics: AnalyticsQuery::read(query),
             limit: query.describe("Maximum number of creators.").integer_or(
                 "limit",
                 &SHORT_LIST_SIZE,

@@ -1,6 +1,6 @@
 //! Paging in v1: by offset, in the default order of v2.
 
-use crate::http::input::{FromQuery, ListSort, Parts, QueryParams};
+use crate::http::input::{FromQuery, ListSort, QueryParams};
 use crate::model::limits;
 use crate::store::postgres::keyset::PageRequest;
 
@@ -10,7 +10,7 @@ pub(super) struct PageQuery {
 }
 
 impl FromQuery for PageQuery {
-    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         PageQuery {
             limit: query.integer("limit", &limits::PAGE_SIZE).unwrap_or(limits::DEFAULT_PAGE_SIZE),
             offset: query.integer("offset", &limits::OFFSET).unwrap_or(0),

@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use super::body::{BodyFields, FromBody};
 use super::fields::{parse_uuid, parse_whole_number};
-use super::part::Parts;
 use super::query::{FromQuery, QueryParams};
 use super::window::WindowParams;
 use crate::http::openapi::schema;
@@ -114,7 +113,7 @@ impl<T: BatchRequest> FromBody for T {
 }
 
 impl<T: BatchRequest> FromQuery for T {
-    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         BatchRequest::read(&mut BatchSource::Query(query))
     }
 }

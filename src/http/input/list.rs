@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::fields::{ApiEnum, parse_variant, variant_name, variant_names};
-use super::part::Parts;
 use super::query::QueryParams;
 use crate::http::output::cursor::{self, Binding, CursorError};
 use crate::http::output::page::{Collection, Pagination};
@@ -32,7 +31,7 @@ pub struct ListParams<S> {
 
 impl<S: ListSort> ListParams<S> {
     /// Reads all parameters except the filter, whose set fields are echoed in the response and bound to the cursor.
-    pub fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>, filter: &impl Serialize) -> Self {
+    pub fn read(query: &mut QueryParams<'_>, filter: &impl Serialize) -> Self {
         let (sort, direction) = read_sort::<S>(query);
         let mut filters = match serde_json::to_value(filter) {
             Ok(Value::Object(filters)) => filters,
@@ -41,10 +40,10 @@ impl<S: ListSort> ListParams<S> {
         filters.retain(|_, value| !value.is_null());
         filters.insert("order_by".to_owned(), variant_name(sort).into());
         filters.insert("order_direction".to_owned(), direction.as_str().into());
-        let organization = parts.caller.map(|caller| caller.organization).unwrap_or_default();
+        let organization = query.parts.caller.map(|caller| caller.organization).unwrap_or_default();
         let canonical = Value::Object(filters.clone()).to_string();
         let binding = Binding::new(&[
-            parts.request.matched_path().as_bytes(),
+            query.parts.request.matched_path().as_bytes(),
             organization.as_bytes(),
             canonical.as_bytes(),
         ]);

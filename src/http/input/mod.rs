@@ -17,7 +17,7 @@ pub use body::{Body, BodyFields, FromBody};
 pub use fields::{ApiEnum, check_range, parse_integer, parse_uuid};
 pub use idempotency_key::IdempotencyKey;
 pub use list::{ListParams, ListSort};
-pub use part::{Args, Parts};
+pub use part::Args;
 pub use path::{FromPath, Path, PathParams};
 pub use query::{FromQuery, Query, QueryParams};
 pub use window::{WindowParams, Windowed, WindowedRequest};

@@ -27,13 +27,12 @@ pub struct Query<T>(pub T);
 
 /// A type that is read from a query string.
 pub trait FromQuery: Send {
-    fn read(query: &mut QueryParams<'_>, parts: &Parts<'_>) -> Self;
+    fn read(query: &mut QueryParams<'_>) -> Self;
 }
 
 impl<T: FromQuery> Part for Query<T> {
     fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
-        let recorder = SchemaRecorder::disabled();
-        Query(T::read(&mut QueryParams { pairs: &parts.parsed.query, violations, recorder }, parts))
+        Query(T::read(&mut QueryParams { parts, violations, recorder: SchemaRecorder::disabled() }))
     }
 
     fn describe(operation: &mut Operation) {
@@ -41,7 +40,7 @@ impl<T: FromQuery> Part for Query<T> {
             (RecordedFields::default(), Violations::default(), Request::new());
         let parts = Parts { request: &request, parsed: &ParsedRequest::default(), caller: None };
         let recorder = SchemaRecorder::new(&mut recorded);
-        T::read(&mut QueryParams { pairs: &[], violations: &mut violations, recorder }, &parts);
+        T::read(&mut QueryParams { parts: &parts, violations: &mut violations, recorder });
         add_parameters(operation, ParameterIn::Query, recorded);
     }
 }
@@ -50,7 +49,7 @@ impl_extractible!([T: FromQuery] Query<T>);
 
 /// The parameters of a query string. Parameters that are not read are ignored.
 pub struct QueryParams<'a> {
-    pairs: &'a [(String, String)],
+    pub parts: &'a Parts<'a>,
     pub violations: &'a mut Violations,
     recorder: SchemaRecorder<'a>,
 }
@@ -63,7 +62,8 @@ impl<'a> QueryParams<'a> {
     }
 
     fn get(&mut self, name: &str) -> Option<&'a str> {
-        let mut values = self.pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let pairs = self.parts.parsed.query.iter();
+        let mut values = pairs.filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let first = values.next();
         if values.next().is_some() {
             self.violations.add(name, "must be given once");
@@ -93,7 +93,7 @@ impl<'a> QueryParams<'a> {
     }
 
     pub fn contains(&self, name: &str) -> bool {
-        self.pairs.iter().any(|(key, _)| key == name)
+        self.parts.parsed.query.iter().any(|(key, _)| key == name)
     }
 
     pub fn boolean(&mut self, name: &str) -> Option<bool> {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::body::{Body, BodyFields};
 use super::fields::ApiEnum;
-use super::part::{Args, Part, Parts, impl_extractible, read_part};
+use super::part::{Args, Part, impl_extractible, read_part};
 use super::path::Path;
 use super::query::{FromQuery, Query, QueryParams};
 use super::violations::Violations;
@@ -37,7 +37,7 @@ impl Serialize for WindowParams {
 }
 
 impl FromQuery for WindowParams {
-    fn read(query: &mut QueryParams<'_>, _parts: &Parts<'_>) -> Self {
+    fn read(query: &mut QueryParams<'_>) -> Self {
         Self::read_query(query, DateRules::Query)
     }
 }
