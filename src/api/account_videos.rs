@@ -45,7 +45,7 @@ pub(super) struct AccountVideosQuery {
 
 impl FromQuery for AccountVideosQuery {
     fn read(query: &mut QueryParams<'_>) -> Self {
-        let account = query.parts.request.params().get("account_id").and_then(|text| parse_uuid(text).ok());
+        let account = query.context.request.params().get("account_id").and_then(|text| parse_uuid(text).ok());
         let filter =
             VideoFilter { account_id: Some(account.unwrap_or(Uuid::nil())), ..VideoFilter::default() };
         AccountVideosQuery { params: ListParams::read(query, &filter), filter }

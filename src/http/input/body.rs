@@ -13,7 +13,7 @@ use super::fields::{
     ApiEnum, check_range, deduplicate, parse_date, parse_integer, parse_string, parse_text, parse_uuid,
     parse_variant, variant_schema,
 };
-use super::part::{Part, Parts, impl_extractible};
+use super::part::{Part, RequestContext, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::set_body;
 use crate::http::openapi::schema;
@@ -34,9 +34,9 @@ pub trait FromBody: Send {
 }
 
 impl<T: FromBody> Part for Body<T> {
-    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         static ABSENT: Value = Value::Null;
-        let mut fields = BodyFields::new(parts.parsed.body.as_ref().unwrap_or(&ABSENT), violations);
+        let mut fields = BodyFields::new(context.parsed.body.as_ref().unwrap_or(&ABSENT), violations);
         let body = T::read(&mut fields);
         fields.reject_unknown();
         Body(body)

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::fields::parse_whole_number;
-use super::part::{Part, Parts};
+use super::part::{Part, RequestContext};
 use super::violations::Violations;
 use crate::http::openapi::operation::{add_failure, add_parameters};
 use crate::http::openapi::schema_recorder::{RecordedFields, SchemaRecorder};
@@ -25,16 +25,16 @@ const HEADER: &str = "Idempotency-Key";
 pub struct IdempotencyKey(Option<IdempotentRequest>);
 
 impl Part for IdempotencyKey {
-    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
-        let key = parse_header(parts.request).unwrap_or_else(|message| {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
+        let key = parse_header(context.request).unwrap_or_else(|message| {
             violations.add(HEADER, message);
             None
         });
-        let body = || canonical(parts.parsed.body.as_ref().unwrap_or(&Value::Null)).to_string();
+        let body = || canonical(context.parsed.body.as_ref().unwrap_or(&Value::Null)).to_string();
         IdempotencyKey(key.map(|key| IdempotentRequest {
             method: "POST",
             // The route's pattern, so that every spelling of a path is the same request.
-            path: format!("/{}", parts.request.matched_path()),
+            path: format!("/{}", context.request.matched_path()),
             key,
             body_hash: Sha256::digest(body()).into(),
         }))

@@ -40,10 +40,10 @@ impl<S: ListSort> ListParams<S> {
         filters.retain(|_, value| !value.is_null());
         filters.insert("order_by".to_owned(), variant_name(sort).into());
         filters.insert("order_direction".to_owned(), direction.as_str().into());
-        let organization = query.parts.caller.map(|caller| caller.organization).unwrap_or_default();
+        let organization = query.context.caller.map(|caller| caller.organization).unwrap_or_default();
         let canonical = Value::Object(filters.clone()).to_string();
         let binding = Binding::new(&[
-            query.parts.request.matched_path().as_bytes(),
+            query.context.request.matched_path().as_bytes(),
             organization.as_bytes(),
             canonical.as_bytes(),
         ]);

@@ -23,8 +23,8 @@ pub struct ParsedRequest {
     pub body: Option<Value>,
 }
 
-/// A request whose parts can be read.
-pub struct Parts<'a> {
+/// The request that parts are read from.
+pub struct RequestContext<'a> {
     pub request: &'a Request,
     pub parsed: &'a ParsedRequest,
     pub caller: Option<&'a Caller>,
@@ -32,7 +32,7 @@ pub struct Parts<'a> {
 
 /// A part of a request, such as its path or its body.
 pub trait Part: Sized + Send {
-    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self;
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self;
 
     /// Adds this part to an operation of the OpenAPI document.
     fn describe(operation: &mut Operation);
@@ -43,8 +43,8 @@ pub trait Part: Sized + Send {
 pub struct Args<T>(pub T);
 
 impl<A: Part, B: Part> Part for Args<(A, B)> {
-    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
-        Args((A::read(parts, violations), B::read(parts, violations)))
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
+        Args((A::read(context, violations), B::read(context, violations)))
     }
 
     fn describe(operation: &mut Operation) {
@@ -54,8 +54,8 @@ impl<A: Part, B: Part> Part for Args<(A, B)> {
 }
 
 impl<A: Part, B: Part, C: Part> Part for Args<(A, B, C)> {
-    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
-        Args((A::read(parts, violations), B::read(parts, violations), C::read(parts, violations)))
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
+        Args((A::read(context, violations), B::read(context, violations), C::read(context, violations)))
     }
 
     fn describe(operation: &mut Operation) {
@@ -69,9 +69,9 @@ impl<A: Part, B: Part, C: Part> Part for Args<(A, B, C)> {
 pub(super) fn read_part<T: Part>(request: &Request, depot: &Depot) -> Result<T, Problem> {
     static EMPTY: ParsedRequest = ParsedRequest { query: Vec::new(), body: None };
     let parsed = depot.get_typed::<ParsedRequest>().unwrap_or(&EMPTY);
-    let parts = Parts { request, parsed, caller: depot.get_typed::<Caller>().ok() };
+    let context = RequestContext { request, parsed, caller: depot.get_typed::<Caller>().ok() };
     let mut violations = Violations::default();
-    let part = T::read(&parts, &mut violations);
+    let part = T::read(&context, &mut violations);
     if violations.is_empty() { Ok(part) } else { Err(Problem::invalid(violations)) }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::fields::parse_uuid;
-use super::part::{Part, Parts, impl_extractible};
+use super::part::{Part, RequestContext, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::add_parameters;
 use crate::http::openapi::schema;
@@ -23,9 +23,9 @@ pub trait FromPath: Send {
 }
 
 impl<T: FromPath> Part for Path<T> {
-    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
         let recorder = SchemaRecorder::disabled();
-        Path(T::read(&mut PathParams { request: parts.request, violations, recorder }))
+        Path(T::read(&mut PathParams { request: context.request, violations, recorder }))
     }
 
     fn describe(operation: &mut Operation) {

@@ -14,7 +14,7 @@ use super::fields::{
     ApiEnum, check_range, deduplicate, parse_date, parse_text, parse_uuid, parse_variant, variant_name,
     variant_schema,
 };
-use super::part::{ParsedRequest, Part, Parts, impl_extractible};
+use super::part::{ParsedRequest, Part, RequestContext, impl_extractible};
 use super::violations::Violations;
 use crate::http::openapi::operation::add_parameters;
 use crate::http::openapi::schema;
@@ -31,16 +31,16 @@ pub trait FromQuery: Send {
 }
 
 impl<T: FromQuery> Part for Query<T> {
-    fn read(parts: &Parts<'_>, violations: &mut Violations) -> Self {
-        Query(T::read(&mut QueryParams { parts, violations, recorder: SchemaRecorder::disabled() }))
+    fn read(context: &RequestContext<'_>, violations: &mut Violations) -> Self {
+        Query(T::read(&mut QueryParams { context, violations, recorder: SchemaRecorder::disabled() }))
     }
 
     fn describe(operation: &mut Operation) {
         let (mut recorded, mut violations, request) =
             (RecordedFields::default(), Violations::default(), Request::new());
-        let parts = Parts { request: &request, parsed: &ParsedRequest::default(), caller: None };
+        let context = RequestContext { request: &request, parsed: &ParsedRequest::default(), caller: None };
         let recorder = SchemaRecorder::new(&mut recorded);
-        T::read(&mut QueryParams { parts: &parts, violations: &mut violations, recorder });
+        T::read(&mut QueryParams { context: &context, violations: &mut violations, recorder });
         add_parameters(operation, ParameterIn::Query, recorded);
     }
 }
@@ -49,7 +49,7 @@ impl_extractible!([T: FromQuery] Query<T>);
 
 /// The parameters of a query string. Parameters that are not read are ignored.
 pub struct QueryParams<'a> {
-    pub parts: &'a Parts<'a>,
+    pub context: &'a RequestContext<'a>,
     pub violations: &'a mut Violations,
     recorder: SchemaRecorder<'a>,
 }
@@ -62,7 +62,7 @@ impl<'a> QueryParams<'a> {
     }
 
     fn get(&mut self, name: &str) -> Option<&'a str> {
-        let pairs = self.parts.parsed.query.iter();
+        let pairs = self.context.parsed.query.iter();
         let mut values = pairs.filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let first = values.next();
         if values.next().is_some() {
@@ -93,7 +93,7 @@ impl<'a> QueryParams<'a> {
     }
 
     pub fn contains(&self, name: &str) -> bool {
-        self.parts.parsed.query.iter().any(|(key, _)| key == name)
+        self.context.parsed.query.iter().any(|(key, _)| key == name)
     }
 
     pub fn boolean(&mut self, name: &str) -> Option<bool> {
