@@ -84,8 +84,8 @@ fn canonical(value: &Value) -> Value {
 impl IdempotencyKey {
     /// Claims the key in this transaction, or returns the response stored under it.
     pub async fn claim<T>(&self, write: &mut Write) -> Result<Option<Created<T>>, Problem> {
-        let Some(name) = &self.0 else { return Ok(None) };
-        replay(claim(write, name).await?)
+        let Some(request) = &self.0 else { return Ok(None) };
+        replay(claim(write, request).await?)
     }
 
     /// Returns the response stored under the key without claiming it, before slow work outside the transaction.
@@ -94,14 +94,14 @@ impl IdempotencyKey {
         pg: &PgPool,
         organization: Uuid,
     ) -> Result<Option<Created<T>>, Problem> {
-        let Some(name) = &self.0 else { return Ok(None) };
-        replay(find_claim(pg, organization, name).await?.unwrap_or(Claim::New))
+        let Some(request) = &self.0 else { return Ok(None) };
+        replay(find_claim(pg, organization, request).await?.unwrap_or(Claim::New))
     }
 
     /// Stores the response in the transaction that creates the resource.
     pub async fn store<T>(&self, write: &mut Write, created: &Created<T>) -> Result<(), Problem> {
         match &self.0 {
-            Some(name) => Ok(store_response(write, name, &created.response).await?),
+            Some(request) => Ok(store_response(write, request, &created.response).await?),
             None => Ok(()),
         }
     }
