@@ -87,8 +87,10 @@ impl<'a> BodyFields<'a> {
     fn parse<T, E: Into<String>>(
         &mut self,
         name: &'static str,
+        schema: impl FnOnce() -> Value,
         parse: impl FnOnce(&'a Value) -> Result<T, E>,
     ) -> Option<T> {
+        self.recorder.record(name, schema);
         let value = self.get(name)?;
         if value.is_null() {
             self.violations.add(name, "must not be null");
@@ -128,8 +130,7 @@ impl<'a> BodyFields<'a> {
     }
 
     pub fn boolean(&mut self, name: &'static str) -> Option<bool> {
-        self.recorder.record(name, schema::boolean);
-        self.parse(name, |value| value.as_bool().ok_or("must be true or false"))
+        self.parse(name, schema::boolean, |value| value.as_bool().ok_or("must be true or false"))
     }
 
     pub fn boolean_or(&mut self, name: &'static str, default: bool) -> bool {
@@ -139,11 +140,10 @@ impl<'a> BodyFields<'a> {
     }
 
     pub fn integer(&mut self, name: &'static str, bounds: &RangeInclusive<i64>) -> Option<i32> {
-        self.recorder.record(name, || schema::integer(bounds));
-        self.parse(name, |value| {
-            parse_integer(value)
-                .and_then(|value| check_range(value, bounds))
-                .and_then(|value| i32::try_from(value).map_err(|error| error.to_string()))
+        let schema = || schema::integer(bounds);
+        self.parse(name, schema, |value| {
+            let value = check_range(parse_integer(value)?, bounds)?;
+            i32::try_from(value).map_err(|error| error.to_string())
         })
     }
 
@@ -154,8 +154,7 @@ impl<'a> BodyFields<'a> {
     }
 
     pub fn text(&mut self, name: &'static str, bounds: &RangeInclusive<usize>) -> Option<String> {
-        self.recorder.record(name, || schema::text(bounds));
-        self.parse(name, |value| parse_string(value, bounds))
+        self.parse(name, || schema::text(bounds), |value| parse_string(value, bounds))
     }
 
     /// Reads a text with a parser of its own, which accepts what matches `pattern`.
@@ -172,18 +171,15 @@ impl<'a> BodyFields<'a> {
     }
 
     pub fn uuid(&mut self, name: &'static str) -> Option<Uuid> {
-        self.recorder.record(name, schema::uuid);
-        self.parse(name, |value| parse_uuid(value.as_str().unwrap_or_default()))
+        self.parse(name, schema::uuid, |value| parse_uuid(value.as_str().unwrap_or_default()))
     }
 
     pub fn variant<T: ApiEnum>(&mut self, name: &'static str) -> Option<T> {
-        self.recorder.record(name, variant_schema::<T>);
-        self.parse(name, |value| parse_variant(value.as_str().unwrap_or_default()))
+        self.parse(name, variant_schema::<T>, |value| parse_variant(value.as_str().unwrap_or_default()))
     }
 
     pub fn date(&mut self, name: &'static str) -> Option<NaiveDate> {
-        self.recorder.record(name, schema::date);
-        self.parse(name, |value| parse_date(value.as_str().unwrap_or_default()))
+        self.parse(name, schema::date, |value| parse_date(value.as_str().unwrap_or_default()))
     }
 
     /// Reads a list without its repetitions; a violation names the index of the invalid entry.
@@ -194,8 +190,8 @@ impl<'a> BodyFields<'a> {
         item_schema: impl FnOnce() -> Value,
         parse_item: impl Fn(&Value) -> Result<T, String>,
     ) -> Option<Vec<T>> {
-        self.recorder.record(name, || schema::list(item_schema(), bounds));
-        let values = self.parse(name, |value| value.as_array().ok_or("must be a list"))?;
+        let schema = || schema::list(item_schema(), bounds);
+        let values = self.parse(name, schema, |value| value.as_array().ok_or("must be a list"))?;
         if !bounds.contains(&values.len()) {
             let message = match (bounds.start(), bounds.end()) {
                 (0, max) => format!("must have at most {max} entries"),
@@ -211,8 +207,8 @@ impl<'a> BodyFields<'a> {
 
     /// Reads an object of strings.
     pub fn metadata(&mut self, name: &'static str) -> Option<Metadata> {
-        self.recorder.record(name, || schema::string_map(MAX_METADATA_KEYS, MAX_METADATA_CHARS));
-        let members = self.parse(name, |value| value.as_object().ok_or("must be an object"))?;
+        let schema = || schema::string_map(MAX_METADATA_KEYS, MAX_METADATA_CHARS);
+        let members = self.parse(name, schema, |value| value.as_object().ok_or("must be an object"))?;
         if members.len() > MAX_METADATA_KEYS {
             self.violations.add(name, format!("must have at most {MAX_METADATA_KEYS} keys"));
         }

@@ -77,7 +77,7 @@ fn read_cursor(
          and sort. Omit it for the first page.",
     );
     let schema = || json!({"type": "string", "minLength": 1});
-    let position = query.text_parsed("cursor", schema, |text| match cursor::decode(binding, text) {
+    let position = query.parse("cursor", schema, |text| match cursor::decode(binding, text) {
         Ok(position) => Ok(Some(position)),
         Err(CursorError::OtherList) if !has_valid_filters => Ok(None),
         Err(_) => Err("is not a cursor of this list with these filters and sort: omit it to start again"),
@@ -88,7 +88,7 @@ fn read_cursor(
 /// Reads `sort`, `order_by` and `order_direction`; the latter two override the former.
 fn read_sort<S: ListSort>(query: &mut QueryParams<'_>) -> (S, SortDirection) {
     query.describe("Legacy form of the sort: a sort key, with `-` before it for descending.");
-    let signed = query.text_parsed("sort", signed_sort_schema::<S>, |text| {
+    let signed = query.parse("sort", signed_sort_schema::<S>, |text| {
         let (direction, key) =
             text.strip_prefix('-').map_or((SortDirection::Asc, text), |key| (SortDirection::Desc, key));
         parse_variant::<S>(key)

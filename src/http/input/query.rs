@@ -72,11 +72,14 @@ impl<'a> QueryParams<'a> {
         first
     }
 
-    fn parse<T, E: Into<String>>(
+    /// Reads a parameter that must not be empty with a parser of its own.
+    pub fn parse<T, E: Into<String>>(
         &mut self,
         name: &str,
+        schema: impl FnOnce() -> Value,
         parse: impl FnOnce(&'a str) -> Result<T, E>,
     ) -> Option<T> {
+        self.recorder.record(name, schema);
         let text = self.get(name)?;
         if text.is_empty() {
             self.violations.add(name, "must not be empty");
@@ -97,8 +100,7 @@ impl<'a> QueryParams<'a> {
     }
 
     pub fn boolean(&mut self, name: &str) -> Option<bool> {
-        self.recorder.record(name, schema::boolean);
-        self.parse(name, |text| text.parse().map_err(|_| "must be true or false"))
+        self.parse(name, schema::boolean, |text| text.parse().map_err(|_| "must be true or false"))
     }
 
     pub fn boolean_or(&mut self, name: &str, default: bool) -> bool {
@@ -108,12 +110,8 @@ impl<'a> QueryParams<'a> {
     }
 
     pub fn integer(&mut self, name: &str, bounds: &RangeInclusive<i64>) -> Option<i64> {
-        self.recorder.record(name, || schema::integer(bounds));
-        self.parse(name, |text| {
-            text.parse()
-                .map_err(|_| "must be an integer".to_owned())
-                .and_then(|value| check_range(value, bounds))
-        })
+        let parse = |text: &str| check_range(text.parse().map_err(|_| "must be an integer")?, bounds);
+        self.parse(name, || schema::integer(bounds), parse)
     }
 
     pub fn integer_or(&mut self, name: &str, bounds: &RangeInclusive<i64>, default: i64) -> i64 {
@@ -123,13 +121,11 @@ impl<'a> QueryParams<'a> {
     }
 
     pub fn uuid(&mut self, name: &str) -> Option<Uuid> {
-        self.recorder.record(name, schema::uuid);
-        self.parse(name, parse_uuid)
+        self.parse(name, schema::uuid, parse_uuid)
     }
 
     pub fn variant<T: ApiEnum>(&mut self, name: &str) -> Option<T> {
-        self.recorder.record(name, variant_schema::<T>);
-        self.parse(name, parse_variant)
+        self.parse(name, variant_schema::<T>, parse_variant)
     }
 
     pub fn variant_or<T: ApiEnum + PartialEq>(&mut self, name: &str, default: T) -> T {
@@ -139,8 +135,7 @@ impl<'a> QueryParams<'a> {
     }
 
     pub fn date(&mut self, name: &str) -> Option<NaiveDate> {
-        self.recorder.record(name, schema::date);
-        self.parse(name, parse_date)
+        self.parse(name, schema::date, parse_date)
     }
 
     /// Reads a comma-separated list without its repetitions; a violation names the index of the invalid entry.
@@ -151,8 +146,8 @@ impl<'a> QueryParams<'a> {
         item_schema: impl FnOnce() -> Value,
         parse_item: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
-        self.recorder.record(name, || schema::list(item_schema(), &(1..=max)));
-        let texts = self.parse(name, |text| {
+        let schema = || schema::list(item_schema(), &(1..=max));
+        let texts = self.parse(name, schema, |text| {
             // Checked first, so that a response lists at most `max` invalid entries.
             if text.split(',').nth(max).is_some() {
                 return Err(format!("must have at most {max} entries"));
@@ -162,17 +157,6 @@ impl<'a> QueryParams<'a> {
         Some(deduplicate(texts.enumerate().filter_map(|(index, text)| {
             parse_item(text).map_err(|message| self.violations.add(format!("{name}[{index}]"), message)).ok()
         })))
-    }
-
-    /// Reads a text that must not be empty with a parser of its own.
-    pub fn text_parsed<T, E: Into<String>>(
-        &mut self,
-        name: &str,
-        schema: impl FnOnce() -> Value,
-        parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Option<T> {
-        self.recorder.record(name, schema);
-        self.parse(name, parse)
     }
 
     /// Reads a text that may be empty.
