@@ -14,7 +14,6 @@ use crate::http::openapi::schema;
 use crate::model::limits::{MAX_BATCH_IDS, MAX_QUERY_IDS};
 use crate::model::period::DateRules;
 
-/// A batch request.
 pub trait BatchRequest: Send {
     /// A valid body, for the OpenAPI document.
     fn example() -> Value;

@@ -39,7 +39,6 @@ impl<T: FromPath> Part for Path<T> {
 
 impl_extractible!([T: FromPath] Path<T>);
 
-/// The parameters of a path.
 pub struct PathParams<'a> {
     request: &'a Request,
     pub violations: &'a mut Violations,

@@ -26,7 +26,6 @@ const KEY_CACHE_TTL: Duration = Duration::from_secs(3);
 const _: () = assert!(KEY_CACHE_TTL.as_millis() < 5_000, "key changes must take effect within five seconds");
 const MAX_CACHED_KEYS: usize = 20_000;
 
-/// Recently used keys.
 #[derive(Default)]
 struct KeyCache(Mutex<HashMap<KeyHash, (Instant, Arc<Grant>)>>);
 

@@ -179,7 +179,6 @@ impl<T: JsonSchema> EndpointOutRegister for FoundOrCreated<T> {
     }
 }
 
-/// 204.
 #[derive(Debug)]
 pub struct NoContent;
 

@@ -118,7 +118,6 @@ impl Problem {
         Problem { errors, ..Self::new(&kind::VALIDATION_ERROR, detail) }
     }
 
-    /// A single invalid field.
     pub fn invalid_field(field: impl Into<String>, message: impl Into<String>) -> Self {
         let mut violations = Violations::default();
         violations.add(field, message);

@@ -2,7 +2,6 @@
 
 use salvo::http::StatusCode;
 
-/// A kind of problem.
 #[derive(Debug)]
 pub struct ProblemKind {
     pub code: &'static str,
