@@ -18,8 +18,8 @@ pub use deadline::{Deadline, ExternalTimeout};
 pub use input::{Args, Body, IdempotencyKey, ListParams, Path, Query, WindowedRequest};
 use middleware::{
     AssignRequestId, Authenticate, CatchPanic, DrainRejectedBody, EtagAndCompress, ParseRequest, RateLimit,
-    RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireAcceptJson, RequireScope, UnmatchedRoute,
-    cors_handler,
+    RecordMetrics, RejectDuringShutdown, RequestTimeout, RequireAcceptJson, RequireWriteScope,
+    UnmatchedRoute, cors_handler,
 };
 pub use output::{Cached, Collection, Created, Data, FoundOrCreated, NoContent, Problem, Records, WithMeta};
 
@@ -60,7 +60,7 @@ pub fn private() -> Router {
     Router::new()
         .hoop(Authenticate::default()) // 401, 403
         .hoop(RateLimit::default()) // 429
-        .hoop(RequireScope) // 403
+        .hoop(RequireWriteScope) // 403
         .hoop(RequireAcceptJson) // 406
         .hoop(ParseRequest::default()) // 415, 413, 400
         .hoop(RequestTimeout) // 503

@@ -133,10 +133,10 @@ fn bearer_token(req: &Request) -> Option<&str> {
 }
 
 /// Requires the write scope for all methods except GET and HEAD.
-pub struct RequireScope;
+pub struct RequireWriteScope;
 
 #[handler]
-impl RequireScope {
+impl RequireWriteScope {
     fn handle(&self, req: &Request, depot: &Depot) -> Result<(), Problem> {
         let is_read = matches!(*req.method(), Method::GET | Method::HEAD);
         if is_read || depot.get_typed::<Caller>().is_ok_and(|caller| caller.scopes.contains(&Scope::Write)) {

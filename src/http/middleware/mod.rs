@@ -16,7 +16,7 @@ pub mod shutdown;
 pub mod unmatched_route;
 
 pub use accept::RequireAcceptJson;
-pub use authenticate::{Authenticate, RequireScope};
+pub use authenticate::{Authenticate, RequireWriteScope};
 pub use catch_panic::CatchPanic;
 pub use cors::cors_handler;
 pub use drain_body::DrainRejectedBody;
