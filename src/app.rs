@@ -12,7 +12,7 @@ use url::Url;
 use crate::config::StoreArgs;
 use crate::model::readable::ReadablePlatforms;
 use crate::response_cache::ResponseCache;
-use crate::shutdown::InFlight;
+use crate::shutdown::InFlightRequests;
 use crate::store::analytics::HistoryReader;
 use crate::store::clickhouse::client;
 use crate::store::migrate::SchemaCheck;
@@ -33,7 +33,7 @@ pub struct App {
     pub readable: ReadablePlatforms,
     pub settings: Arc<Settings>,
     /// Counts requests in flight; rejects new ones during shutdown.
-    pub in_flight: InFlight,
+    pub in_flight: InFlightRequests,
 }
 
 /// Settings of the API process.
@@ -94,7 +94,7 @@ impl App {
         let Databases { pg, clickhouse, clock } = databases;
         let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency);
         let responses = ResponseCache::new(settings.response_cache_bytes);
-        let (settings, in_flight) = (Arc::new(settings), InFlight::default());
+        let (settings, in_flight) = (Arc::new(settings), InFlightRequests::default());
         App {
             pg,
             schema: SchemaCheck::default(),

@@ -20,7 +20,7 @@ use crate::config::{SearchArgs, StoreArgs};
 use crate::http::connections::{self, ConnectionLimits};
 use crate::model::network::{InvalidNetwork, parse_network};
 use crate::platforms::{ConfigError, RequestBudget, SourceArgs, Sources};
-use crate::shutdown::{InFlight, ShutdownArgs, ShutdownSignal};
+use crate::shutdown::{InFlightRequests, ShutdownArgs, ShutdownSignal};
 use crate::store::postgres::pool;
 use crate::store::search::SearchIndex;
 use crate::store::{health, migrate};
@@ -186,7 +186,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     });
     let drain = Duration::from_secs(args.drain_seconds);
     let shutdown = shut_down(app.in_flight.clone(), handle, drain, args.shutdown.grace());
-    tokio::spawn(ShutdownSignal::listen()?.drive(shutdown));
+    tokio::spawn(ShutdownSignal::listen()?.run_on_signal(shutdown));
     let (state, started) = (app.clone(), Instant::now());
     probes::set_readiness_check(move || check_readiness(state.clone(), started));
     tracing::info!(%address, "listening");
@@ -204,7 +204,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
 
 /// Fails readiness for `drain`, then rejects new requests, and stops the listener when in-flight ones have finished or after
 /// `grace`.
-async fn shut_down(in_flight: InFlight, handle: ServerHandle, drain: Duration, grace: Duration) {
+async fn shut_down(in_flight: InFlightRequests, handle: ServerHandle, drain: Duration, grace: Duration) {
     in_flight.drain();
     if !drain.is_zero() {
         tracing::info!(seconds = drain.as_secs(), "draining: not ready, still accepting requests");
@@ -213,7 +213,7 @@ async fn shut_down(in_flight: InFlight, handle: ServerHandle, drain: Duration, g
     tracing::info!("stopping: finishing in-flight requests, rejecting new ones");
     in_flight.close();
     let started = Instant::now();
-    if tokio::time::timeout(grace, in_flight.finished()).await.is_err() {
+    if tokio::time::timeout(grace, in_flight.wait_until_idle()).await.is_err() {
         tracing::warn!("requests were still in flight at shutdown");
     }
     // The last responses may not be sent yet.

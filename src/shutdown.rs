@@ -36,7 +36,8 @@ impl ShutdownSignal {
         Ok(ShutdownSignal { signals: [interrupt?, terminate?, hang_up?] })
     }
 
-    pub async fn received(&mut self) {
+    /// Waits for the next signal.
+    pub async fn recv(&mut self) {
         let [interrupt, terminate, hang_up] = &mut self.signals;
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -46,10 +47,10 @@ impl ShutdownSignal {
     }
 
     /// Starts `shutdown` at the first signal, and exits the process at the second.
-    pub async fn drive(mut self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        self.received().await;
+    pub async fn run_on_signal(mut self, shutdown: impl Future<Output = ()> + Send + 'static) {
+        self.recv().await;
         tokio::spawn(shutdown);
-        self.received().await;
+        self.recv().await;
         tracing::warn!("second stop signal: exiting without waiting for in-flight work");
         std::process::exit(1);
     }
@@ -67,13 +68,13 @@ enum Phase {
 
 /// Counts in-flight requests. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct InFlight(Arc<watch::Sender<(Phase, usize)>>);
+pub struct InFlightRequests(Arc<watch::Sender<(Phase, usize)>>);
 
 /// Counts one request until it is dropped.
 #[derive(Debug)]
-pub struct InFlightGuard(InFlight);
+pub struct InFlightGuard(InFlightRequests);
 
-impl InFlight {
+impl InFlightRequests {
     /// Counts a request; returns nothing after [`close`](Self::close).
     pub fn begin(&self) -> Option<InFlightGuard> {
         let accepted = self.0.send_if_modified(|(phase, count)| {
@@ -104,7 +105,7 @@ impl InFlight {
     }
 
     /// Waits until no request is in flight.
-    pub async fn finished(&self) {
+    pub async fn wait_until_idle(&self) {
         // Cannot fail: `self` holds the sender.
         let _ = self.0.subscribe().wait_for(|(_, count)| *count == 0).await;
     }
@@ -124,7 +125,7 @@ mod tests {
 
     #[tokio::test]
     async fn shutdown_finishes_in_flight_requests_only() {
-        let in_flight = InFlight::default();
+        let in_flight = InFlightRequests::default();
         let first = in_flight.begin().expect("accepted while serving");
         assert!(!in_flight.is_draining());
         in_flight.drain();
@@ -134,8 +135,8 @@ mod tests {
         in_flight.drain();
         assert!(in_flight.begin().is_none(), "closed is final");
         drop(first);
-        assert!(in_flight.finished().now_or_never().is_none());
+        assert!(in_flight.wait_until_idle().now_or_never().is_none());
         drop(second);
-        in_flight.finished().await;
+        in_flight.wait_until_idle().await;
     }
 }

@@ -54,6 +54,6 @@ pub(super) async fn run(args: TrackCommand) -> Result<(), CommandError> {
     }
     let stop = CancellationToken::new();
     let stopping = stop.clone();
-    tokio::spawn(ShutdownSignal::listen()?.drive(async move { stopping.cancel() }));
+    tokio::spawn(ShutdownSignal::listen()?.run_on_signal(async move { stopping.cancel() }));
     Ok(worker::run(args.track, stop).await?)
 }

@@ -53,7 +53,7 @@ pub(super) async fn run(args: UpArgs) -> Result<(), CommandError> {
     let supervisor = Supervisor::new(home.dir.join("logs"), home.children_lock());
     let result = tokio::select! {
         result = start(&args, &home, &supervisor) => result,
-        () = shutdown.received() => Ok(()),
+        () = shutdown.recv() => Ok(()),
     };
     supervisor.stop().await;
     // A child whose start was interrupted is not supervised, but exits with this process.

@@ -48,7 +48,7 @@ pub(in crate::cli) async fn run(args: RunPostgresArgs) -> Result<ExitCode, Comma
             let status = status?;
             return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        () = shutdown.received() => {}
+        () = shutdown.recv() => {}
     }
     for (signal, timeout) in STOP_STEPS {
         if let Some(id) = id {

@@ -5,10 +5,10 @@ use salvo::http::{HeaderValue, Version};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
 
 use crate::http::output::problem::Problem;
-use crate::shutdown::InFlight;
+use crate::shutdown::InFlightRequests;
 
 /// Counts requests in flight, which shutdown waits for.
-pub struct RejectDuringShutdown(pub InFlight);
+pub struct RejectDuringShutdown(pub InFlightRequests);
 
 #[async_trait]
 impl Handler for RejectDuringShutdown {
