@@ -167,7 +167,7 @@ impl Clock {
 
     /// Reads the time from a sandbox. It is on this machine or its network, so proxy variables are ignored.
     pub fn remote(url: String) -> Result<Self, ConnectError> {
-        let client = tls::client()?.no_proxy().build()?;
+        let client = tls::client_builder()?.no_proxy().build()?;
         let remote = RemoteClock { url, client, offset: Mutex::new(None), is_down: AtomicBool::new(false) };
         Ok(Clock { remote: Some(Arc::new(remote)) })
     }

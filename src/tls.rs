@@ -22,6 +22,7 @@ static CONFIG: LazyLock<Result<ClientConfig, rustls::Error>> = LazyLock::new(|| 
 #[error("TLS cannot be set up: {0}")]
 pub struct Error(#[from] rustls::Error);
 
-pub fn client() -> Result<ClientBuilder, Error> {
+/// Starts an HTTP client with these trust roots.
+pub fn client_builder() -> Result<ClientBuilder, Error> {
     Ok(Client::builder().tls_backend_preconfigured(CONFIG.clone()?))
 }

@@ -26,7 +26,8 @@ pub(super) struct ProbeArgs {
 
 pub(super) async fn run(args: ProbeArgs) -> Result<(), CommandError> {
     // The probed process is local, so ignore HTTP_PROXY.
-    let client = tls::client()?.no_proxy().redirect(Policy::none()).timeout(REQUEST_TIMEOUT).build()?;
+    let client =
+        tls::client_builder()?.no_proxy().redirect(Policy::none()).timeout(REQUEST_TIMEOUT).build()?;
     let started = Instant::now();
     loop {
         let result = probe(&client, &args.url).await;

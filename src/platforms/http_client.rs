@@ -184,7 +184,7 @@ pub(super) fn extend_url<'a>(
 }
 
 fn client_builder(limits: RequestLimits) -> Result<ClientBuilder, String> {
-    let builder = tls::client()
+    let builder = tls::client_builder()
         .map_err(|error| error.to_string())?
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(limits.timeout)

@@ -144,7 +144,7 @@ impl fmt::Debug for CollectorClient {
 
 impl CollectorClient {
     fn new(signal: Signal, endpoint: &Url, runtime: &Handle) -> Result<Self, TelemetryError> {
-        let builder = tls::client().map_err(TelemetryError::exporter)?;
+        let builder = tls::client_builder().map_err(TelemetryError::exporter)?;
         let mut builder = builder.timeout(EXPORT_TIMEOUT).redirect(reqwest::redirect::Policy::none());
         if is_loopback(endpoint) {
             builder = builder.no_proxy();

@@ -20,7 +20,7 @@ fn only_tls_builds_http_clients() {
     assert_eq!(
         occurrences(&["Client::builder(", " Client::new(", "reqwest::Client::new(", "ClientBuilder::new("]),
         BTreeSet::from([("src/tls.rs".to_owned(), "Client::builder(")]),
-        "use tls::client"
+        "use tls::client_builder"
     );
 }
 

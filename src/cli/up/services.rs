@@ -263,7 +263,7 @@ fn arguments(words: &[&str]) -> Vec<OsString> {
 
 /// Waits until `url` responds with success.
 async fn wait_for_success(url: &str) -> Result<(), CommandError> {
-    let client = tls::client()?.no_proxy().timeout(Duration::from_secs(2)).build()?;
+    let client = tls::client_builder()?.no_proxy().timeout(Duration::from_secs(2)).build()?;
     loop {
         if let Ok(response) = client.get(url).send().await
             && response.status().is_success()
