@@ -135,7 +135,7 @@ impl ResponseCache {
 
     /// Returns the response cached under this key and version, or computes it, once for all concurrent requests with this
     /// key. Errors are not cached.
-    pub async fn get<E: Send + Sync + 'static>(
+    pub async fn get_or_compute<E: Send + Sync + 'static>(
         &self,
         key: CacheKey,
         version: DataVersion,
@@ -190,7 +190,7 @@ mod tests {
         let compute = async {
             if text.is_empty() { Err("failed".to_owned()) } else { Ok(CachedResponse::new(text.into())) }
         };
-        let response = cache.get(key(number), DataVersion::example(version), compute).await?;
+        let response = cache.get_or_compute(key(number), DataVersion::example(version), compute).await?;
         Ok(String::from_utf8(response.body().to_vec()).unwrap())
     }
 
@@ -216,7 +216,8 @@ mod tests {
     async fn concurrent_requests_share_one_computation() {
         let cache = ResponseCache::new(1 << 20);
         let version = DataVersion::example(1);
-        let mut stuck = Box::pin(cache.get(key(1), version, std::future::pending::<Result<_, String>>()));
+        let mut stuck =
+            Box::pin(cache.get_or_compute(key(1), version, std::future::pending::<Result<_, String>>()));
         assert!((&mut stuck).now_or_never().is_none());
         let mut next = Box::pin(get(&cache, 1, 1, "next"));
         let mut last = Box::pin(get(&cache, 1, 1, "last"));
