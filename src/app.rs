@@ -56,9 +56,6 @@ pub struct Settings {
     pub analytics_concurrency: usize,
 }
 
-pub const RESPONSE_CACHE_BYTES: u64 = 64 << 20;
-pub const ANALYTICS_CONCURRENCY: usize = 16;
-
 /// Where requests per key are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum RateLimitStore {
@@ -78,8 +75,8 @@ impl Default for Settings {
             trusted_proxies: Vec::new(),
             rate_limit_store: RateLimitStore::default(),
             short_link_url: None,
-            response_cache_bytes: RESPONSE_CACHE_BYTES,
-            analytics_concurrency: ANALYTICS_CONCURRENCY,
+            response_cache_bytes: 64 << 20,
+            analytics_concurrency: 16,
         }
     }
 }
@@ -94,7 +91,6 @@ impl App {
         let Databases { pg, clickhouse, clock } = databases;
         let history = HistoryReader::new(&clickhouse, settings.analytics_concurrency);
         let responses = ResponseCache::new(settings.response_cache_bytes);
-        let (settings, in_flight) = (Arc::new(settings), InFlightRequests::default());
         App {
             pg,
             schema: SchemaCheck::default(),
@@ -103,8 +99,8 @@ impl App {
             search,
             responses,
             readable,
-            settings,
-            in_flight,
+            settings: Arc::new(settings),
+            in_flight: InFlightRequests::default(),
         }
     }
 }
@@ -124,7 +120,7 @@ impl Databases {
     }
 
     /// Like [`Databases::connect`], with a pool whose connections are bounded by the request timeout.
-    pub fn for_requests(args: &StoreArgs) -> Result<Self, ConnectError> {
+    pub fn connect_for_requests(args: &StoreArgs) -> Result<Self, ConnectError> {
         Databases::with_pool(pool::connect_for_requests(&args.postgres)?, args)
     }
 
@@ -156,7 +152,7 @@ struct RemoteClock {
     url: String,
     client: reqwest::Client,
     /// Difference to the machine's clock at the last response.
-    offset: Mutex<Option<TimeDelta>>,
+    last_offset: Mutex<Option<TimeDelta>>,
     is_down: AtomicBool,
 }
 
@@ -168,7 +164,8 @@ impl Clock {
     /// Reads the time from a sandbox. It is on this machine or its network, so proxy variables are ignored.
     pub fn remote(url: String) -> Result<Self, ConnectError> {
         let client = tls::client_builder()?.no_proxy().build()?;
-        let remote = RemoteClock { url, client, offset: Mutex::new(None), is_down: AtomicBool::new(false) };
+        let remote =
+            RemoteClock { url, client, last_offset: Mutex::default(), is_down: AtomicBool::default() };
         Ok(Clock { remote: Some(Arc::new(remote)) })
     }
 
@@ -181,7 +178,7 @@ impl Clock {
     pub async fn now(&self) -> DateTime<Utc> {
         let Some(remote) = &self.remote else { return Utc::now().trunc_subsecs(6) };
         loop {
-            match remote.offset().await {
+            match remote.fetch_offset().await {
                 Some(offset) => return (Utc::now() + offset).trunc_subsecs(6),
                 None => tokio::time::sleep(CLOCK_RETRY_INTERVAL).await,
             }
@@ -194,8 +191,8 @@ const CLOCK_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 impl RemoteClock {
     /// Returns the current offset, or the last one if the clock is down.
-    async fn offset(&self) -> Option<TimeDelta> {
-        match self.fetch().await {
+    async fn fetch_offset(&self) -> Option<TimeDelta> {
+        match self.fetch_time().await {
             Ok(now) => {
                 if self.is_down.swap(false, Ordering::Relaxed) {
                     tracing::info!(url = self.url, "the sandbox clock responds again");
@@ -214,10 +211,10 @@ impl RemoteClock {
     }
 
     fn last_offset(&self) -> MutexGuard<'_, Option<TimeDelta>> {
-        self.offset.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last_offset.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn fetch(&self) -> Result<DateTime<Utc>, reqwest::Error> {
+    async fn fetch_time(&self) -> Result<DateTime<Utc>, reqwest::Error> {
         #[derive(serde::Deserialize)]
         struct Time {
             now: DateTime<Utc>,

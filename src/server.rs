@@ -13,9 +13,7 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{
-    ANALYTICS_CONCURRENCY, App, ConnectError, Databases, RESPONSE_CACHE_BYTES, RateLimitStore, Settings,
-};
+use crate::app::{App, ConnectError, Databases, RateLimitStore, Settings};
 use crate::config::{SearchArgs, StoreArgs};
 use crate::http::connections::{self, ConnectionLimits};
 use crate::model::network::{InvalidNetwork, parse_network};
@@ -39,7 +37,7 @@ pub struct ServeArgs {
     #[arg(long, env = "TIDEMARK_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR")]
     pub listen: SocketAddr,
     /// Base URL of the API as clients see it, for links; default: the address of each request
-    #[arg(long, env = "TIDEMARK_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    #[arg(long, env = "TIDEMARK_PUBLIC_URL", value_name = "URL", value_parser = parse_public_url)]
     pub public_url: Option<String>,
     /// Allowed CORS origins, comma-separated; * allows all
     #[arg(
@@ -51,13 +49,14 @@ pub struct ServeArgs {
     )]
     pub cors_origins: String,
     /// Unknown API keys per minute that one IPv4 address or IPv6 /64 may try
-    #[arg(long, env = "TIDEMARK_AUTH_FAILURE_LIMIT", default_value_t = 60, value_name = "N")]
+    #[arg(long, env = "TIDEMARK_AUTH_FAILURE_LIMIT", default_value_t = Settings::default().auth_failure_limit,
+          value_name = "N")]
     pub auth_failure_limit: u32,
     /// Where rate limits are counted; several API processes share one count in Postgres
     #[arg(long, env = "TIDEMARK_RATE_LIMIT_STORE", value_enum, default_value_t, value_name = "STORE")]
     pub rate_limit_store: RateLimitStore,
     /// Proxies whose Forwarded headers are trusted: addresses or CIDR ranges, comma-separated
-    #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_name = "ADDRS", value_parser = networks)]
+    #[arg(long, env = "TIDEMARK_TRUSTED_PROXIES", value_name = "ADDRS", value_parser = parse_networks)]
     pub trusted_proxies: Option<Networks>,
     /// Client connections; near the limit, the longest idle are closed
     #[arg(long, env = "TIDEMARK_MAX_CONNECTIONS", default_value_t = ConnectionLimits::default().max_connections as u64, value_name = "N",
@@ -68,10 +67,12 @@ pub struct ServeArgs {
           value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(ConnectionLimits::IDLE_TIMEOUT_SECONDS))]
     pub idle_timeout_seconds: u64,
     /// Memory for cached analytics responses in bytes; 0 disables the cache
-    #[arg(long, env = "TIDEMARK_ANSWER_CACHE", default_value_t = RESPONSE_CACHE_BYTES, value_name = "BYTES")]
-    pub answer_cache: u64,
+    #[arg(long = "answer-cache", env = "TIDEMARK_ANSWER_CACHE", default_value_t = Settings::default().response_cache_bytes,
+          value_name = "BYTES")]
+    pub response_cache_bytes: u64,
     /// Concurrent analytics queries; one organization gets at most half
-    #[arg(long, env = "TIDEMARK_ANALYTICS_CONCURRENCY", default_value_t = ANALYTICS_CONCURRENCY, value_name = "N")]
+    #[arg(long, env = "TIDEMARK_ANALYTICS_CONCURRENCY", default_value_t = Settings::default().analytics_concurrency,
+          value_name = "N")]
     pub analytics_concurrency: usize,
     #[command(flatten)]
     pub stores: StoreArgs,
@@ -111,7 +112,7 @@ pub enum ServeError {
 }
 
 /// Parses an origin, with or without `/v2`. Container tools pass an empty value for none.
-fn public_url(text: &str) -> Result<String, String> {
+fn parse_public_url(text: &str) -> Result<String, String> {
     let text = text.trim().trim_end_matches('/');
     if text.is_empty() {
         return Ok(String::new());
@@ -123,7 +124,7 @@ fn public_url(text: &str) -> Result<String, String> {
     Ok(text.strip_suffix("/v2").unwrap_or(text).to_owned())
 }
 
-fn networks(text: &str) -> Result<Networks, InvalidNetwork> {
+fn parse_networks(text: &str) -> Result<Networks, InvalidNetwork> {
     split_list(text).map(parse_network).collect()
 }
 
@@ -140,13 +141,13 @@ impl ServeArgs {
             trusted_proxies: self.trusted_proxies.iter().flatten().copied().collect(),
             rate_limit_store: self.rate_limit_store,
             short_link_url: self.sources.short_link_url()?,
-            response_cache_bytes: self.answer_cache,
+            response_cache_bytes: self.response_cache_bytes,
             analytics_concurrency: self.analytics_concurrency,
         })
     }
 
     /// The connection limits, reduced to what the open file limit allows.
-    fn limits(&self) -> ConnectionLimits {
+    fn connection_limits(&self) -> ConnectionLimits {
         ConnectionLimits {
             max_connections: connections::raise_file_limit(self.max_connections as usize),
             idle_timeout: Duration::from_secs(self.idle_timeout_seconds),
@@ -161,14 +162,14 @@ pub fn service(app: &App) -> Service {
 
 /// Serves until a stop signal. Prints its URL as one line of JSON when it listens.
 pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
-    let databases = Databases::for_requests(&args.stores)?;
+    let databases = Databases::connect_for_requests(&args.stores)?;
     let indexer_databases =
         Databases { pg: pool::connect_for_search_follower(&args.stores.postgres)?, ..databases.clone() };
     let budget = RequestBudget::Postgres(databases.pg.clone());
     let readable = Sources::from_args(&args.sources, &budget)?.readable();
     let schema = migrate::SchemaCheck::at_start(&databases.pg, &databases.clickhouse).await?;
     let listener = listen(args.listen)?;
-    let limits = args.limits();
+    let limits = args.connection_limits();
     let search = open_search(args.search.search_index.clone()).await?;
     let app = App::new(databases.clone(), search.clone(), readable, args.settings()?);
     let app = App { schema: schema.clone(), ..app };
@@ -190,10 +191,7 @@ pub async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let (state, started) = (app.clone(), Instant::now());
     probes::set_readiness_check(move || check_readiness(state.clone(), started));
     tracing::info!(%address, "listening");
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{}", json!({ "event": "ready", "url": format!("http://{address}/v2") }))?;
-    stdout.flush()?;
-    drop(stdout);
+    writeln!(io::stdout(), "{}", json!({ "event": "ready", "url": format!("http://{address}/v2") }))?;
     server.serve(service(&app)).await;
     stop.cancel();
     if indexer.await.is_err() {
