@@ -124,7 +124,7 @@ fn start_traces(
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("tidemark"));
     let layer = layer.with_location(false).with_threads(false).with_target(false);
     let layer = layer.with_tracked_inactivity(false);
-    layers.push(layer.with_filter(Targets::new().with_target(trace::TARGET, LevelFilter::INFO)).boxed());
+    layers.push(layer.with_filter(Targets::new().with_target(trace::SPAN_TARGET, LevelFilter::INFO)).boxed());
     global::set_tracer_provider(provider.clone());
     global::set_text_map_propagator(TraceContextPropagator::new());
     Ok(Some(provider))
@@ -168,6 +168,6 @@ fn start_metrics(
         builder = builder.with_reader(prometheus.reader().map_err(TelemetryError::exporter)?);
     }
     let provider = builder.build();
-    metrics::start(&provider);
+    metrics::create_instruments(&provider);
     Ok(Some(provider))
 }

@@ -46,7 +46,7 @@ pub(super) fn filter(args: &LogArgs) -> Result<EnvFilter, TelemetryError> {
         filter: args.filter.clone(),
         reason: error.to_string(),
     })?;
-    let directives = [format!("{}=off", trace::TARGET).parse().ok(), panics::log_directive()];
+    let directives = [format!("{}=off", trace::SPAN_TARGET).parse().ok(), panics::log_directive()];
     Ok(directives.into_iter().flatten().fold(filter, EnvFilter::add_directive))
 }
 

@@ -76,7 +76,7 @@ pub(super) fn provider_builder() -> MeterProviderBuilder {
 }
 
 /// Creates the instruments of this process.
-pub(super) fn start(provider: &SdkMeterProvider) {
+pub(super) fn create_instruments(provider: &SdkMeterProvider) {
     let meter = provider.meter("tidemark");
     let histogram = |metric| histogram(&meter, metric);
     let counter = |metric: Metric| {

@@ -10,7 +10,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context as LayerContext, Layer};
 
-use super::trace::{self, operation, truncated};
+use super::trace::{self, operation_name, truncate};
 use super::{labels, metrics};
 
 const STATEMENT_TARGET: &str = "sqlx::query";
@@ -27,14 +27,14 @@ pub(super) fn targets() -> Targets {
 
 /// The fields of an event.
 #[derive(Default)]
-struct Fields {
+struct EventFields {
     seconds: Option<f64>,
     summary: String,
     statement: String,
     rows: Option<u64>,
 }
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_f64(&mut self, field: &Field, value: f64) {
         if matches!(field.name(), "elapsed_secs" | "acquired_after_secs") {
             self.seconds = Some(value);
@@ -60,7 +60,7 @@ impl Visit for Fields {
 
 impl<S: Subscriber> Layer<S> for SqlxLayer {
     fn on_event(&self, event: &Event<'_>, _ctx: LayerContext<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = EventFields::default();
         event.record(&mut fields);
         let Some(duration) = fields.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         else {
@@ -75,10 +75,10 @@ impl<S: Subscriber> Layer<S> for SqlxLayer {
     }
 }
 
-fn record_statement(fields: &Fields, duration: Duration) {
+fn record_statement(fields: &EventFields, duration: Duration) {
     // sqlx omits `db.statement` where the summary is the whole statement.
     let text = if fields.statement.is_empty() { &fields.summary } else { &fields.statement };
-    let operation = operation(text);
+    let operation = operation_name(text);
     let mut attributes =
         vec![KeyValue::new(labels::SYSTEM, "postgresql"), KeyValue::new(labels::OPERATION, operation)];
     attributes.extend(trace::route_label());
@@ -88,7 +88,7 @@ fn record_statement(fields: &Fields, duration: Duration) {
     // Statements of background loops belong to no trace.
     if trace::has_active_span() {
         let end = SystemTime::now();
-        attributes.push(KeyValue::new("db.query.text", truncated(text).to_owned()));
+        attributes.push(KeyValue::new("db.query.text", truncate(text).to_owned()));
         let rows = fields.rows.and_then(|rows| i64::try_from(rows).ok());
         attributes.extend(rows.map(|rows| KeyValue::new("db.response.returned_rows", rows)));
         let span = SpanBuilder::from_name(format!("{operation} postgresql"))

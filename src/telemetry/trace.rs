@@ -17,7 +17,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use super::{labels, metrics};
 
 /// The target of spans for collectors.
-pub(super) const TARGET: &str = "otel";
+pub(super) const SPAN_TARGET: &str = "otel";
 
 /// Creates a span for collectors, with the syntax of `tracing::info_span!`.
 #[macro_export]
@@ -51,7 +51,7 @@ pub fn set_remote_parent(span: &Span, headers: &HeaderMap) {
         let mut parent =
             global::get_text_map_propagator(|propagator| propagator.extract(&HeaderExtractor(headers)));
         if parent.has_active_span() {
-            parent = parent.with_remote_span_context(without_state(parent.span().span_context()));
+            parent = parent.with_remote_span_context(without_trace_state(parent.span().span_context()));
         }
         if let Err(error) = span.set_parent(parent) {
             tracing::debug!(%error, "cannot continue the request's trace");
@@ -59,7 +59,7 @@ pub fn set_remote_parent(span: &Span, headers: &HeaderMap) {
     }
 }
 
-fn without_state(context: &SpanContext) -> SpanContext {
+fn without_trace_state(context: &SpanContext) -> SpanContext {
     let (trace_id, span_id, flags) = (context.trace_id(), context.span_id(), context.trace_flags());
     SpanContext::new(trace_id, span_id, flags, context.is_remote(), TraceState::NONE)
 }
@@ -100,7 +100,7 @@ impl StatementTelemetry {
     pub fn begin(sql: &dyn Display) -> Self {
         let (traced, measured) = (has_active_span(), metrics::instruments().is_some());
         let text = if traced || measured { sql.to_string() } else { String::new() };
-        let operation = operation(&text);
+        let operation = operation_name(&text);
         let span = if traced {
             crate::traced!(
                 "clickhouse",
@@ -108,7 +108,7 @@ impl StatementTelemetry {
                 otel.kind = "client",
                 db.system.name = CLICKHOUSE,
                 db.operation.name = operation,
-                db.query.text = truncated(&text),
+                db.query.text = truncate(&text),
                 http.route = current_route().as_deref(),
                 otel.status_code = tracing::field::Empty,
                 error.type = tracing::field::Empty,
@@ -161,7 +161,7 @@ const OPERATIONS: [&str; 11] = [
 ];
 
 /// Returns the first keyword of a statement, after comments.
-pub(super) fn operation(sql: &str) -> &'static str {
+pub(super) fn operation_name(sql: &str) -> &'static str {
     let lines = sql.lines().map(str::trim);
     let first = lines
         .filter(|line| !line.is_empty() && !line.starts_with("--"))
@@ -173,7 +173,7 @@ pub(super) fn operation(sql: &str) -> &'static str {
 /// The most of a statement that a span contains.
 const MAX_STATEMENT_BYTES: usize = 2000;
 
-pub(super) fn truncated(sql: &str) -> &str {
+pub(super) fn truncate(sql: &str) -> &str {
     sql.get(..sql.floor_char_boundary(MAX_STATEMENT_BYTES)).unwrap_or(sql).trim()
 }
 
@@ -183,10 +183,10 @@ mod tests {
 
     #[test]
     fn operation_is_the_first_keyword_after_comments() {
-        assert_eq!(operation("select 1"), "SELECT");
-        assert_eq!(operation("-- Gains of days.\n\n  with x as (select 1) select x"), "WITH");
-        assert_eq!(operation("BEGIN"), "BEGIN");
-        assert_eq!(operation("listen channel"), "OTHER");
-        assert_eq!(operation(""), "OTHER");
+        assert_eq!(operation_name("select 1"), "SELECT");
+        assert_eq!(operation_name("-- Gains of days.\n\n  with x as (select 1) select x"), "WITH");
+        assert_eq!(operation_name("BEGIN"), "BEGIN");
+        assert_eq!(operation_name("listen channel"), "OTHER");
+        assert_eq!(operation_name(""), "OTHER");
     }
 }
