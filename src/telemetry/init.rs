@@ -79,12 +79,8 @@ pub fn init(
     export: Option<ExportConfig>,
     runtime: &Handle,
 ) -> Result<Telemetry, TelemetryError> {
-    let endpoint = match export.and_then(|export| export.metrics_listen) {
-        Some(address) => Some(
-            MetricsEndpoint::bind(address).map_err(|reason| TelemetryError::Listen { address, reason })?,
-        ),
-        None => None,
-    };
+    let metrics_listen = export.and_then(|export| export.metrics_listen);
+    let endpoint = metrics_listen.map(MetricsEndpoint::bind).transpose()?;
     let mut layers = Vec::new();
     let mut telemetry = Telemetry::default();
     if let Some(ExportConfig { service_name, .. }) = export {
@@ -165,7 +161,7 @@ fn start_metrics(
         builder = builder.with_periodic_exporter(otlp::metric_exporter(endpoint, runtime)?);
     }
     if let Some(prometheus) = prometheus {
-        builder = builder.with_reader(prometheus.reader().map_err(TelemetryError::exporter)?);
+        builder = builder.with_reader(prometheus.reader()?);
     }
     let provider = builder.build();
     metrics::create_instruments(&provider);

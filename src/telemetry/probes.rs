@@ -4,10 +4,9 @@ use std::sync::OnceLock;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use salvo::http::HeaderValue;
 use salvo::http::StatusCode;
-use salvo::http::header::CONTENT_TYPE;
-use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, async_trait};
+use salvo::writing::Text;
+use salvo::{Response, Router, handler};
 
 /// Why a process is not ready.
 type Reason = String;
@@ -26,29 +25,24 @@ where
     }
 }
 
-pub(super) fn routes() -> [Router; 2] {
-    [Router::with_path("livez").get(Liveness), Router::with_path("readyz").get(Readiness)]
+pub(super) fn router() -> Router {
+    Router::new()
+        .push(Router::with_path("livez").get(get_liveness))
+        .push(Router::with_path("readyz").get(get_readiness))
 }
 
-struct Liveness;
-struct Readiness;
-
-#[async_trait]
-impl Handler for Liveness {
-    async fn handle(&self, _req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-        respond(res, Ok(()));
-    }
+#[handler]
+async fn get_liveness(res: &mut Response) {
+    respond(res, Ok(()));
 }
 
-#[async_trait]
-impl Handler for Readiness {
-    async fn handle(&self, _req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-        let result = match READINESS_CHECK.get() {
-            Some(check) => check().await,
-            None => Err("the process is starting".to_owned()),
-        };
-        respond(res, result);
-    }
+#[handler]
+async fn get_readiness(res: &mut Response) {
+    let result = match READINESS_CHECK.get() {
+        Some(check) => check().await,
+        None => Err("the process is starting".to_owned()),
+    };
+    respond(res, result);
 }
 
 fn respond(res: &mut Response, result: Result<(), Reason>) {
@@ -56,9 +50,5 @@ fn respond(res: &mut Response, result: Result<(), Reason>) {
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, reason),
     };
-    res.status_code(status);
-    res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    if res.write_body(text + "\n").is_err() {
-        res.status_code(StatusCode::INTERNAL_SERVER_ERROR);
-    }
+    res.status_code(status).render(Text::Plain(text + "\n"));
 }

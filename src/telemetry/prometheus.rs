@@ -4,13 +4,14 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 
 use opentelemetry_prometheus::PrometheusExporter;
-use prometheus::{Encoder, Registry, TextEncoder};
+use prometheus::{Registry, TEXT_FORMAT, TextEncoder};
 use salvo::conn::tcp::TcpAcceptor;
 use salvo::fuse::FuseConfig;
 use salvo::http::header::CONTENT_TYPE;
 use salvo::http::{HeaderValue, StatusCode};
-use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, async_trait};
+use salvo::{Response, Router, Server, handler};
 
+use super::error::TelemetryError;
 use super::probes;
 
 const MAX_CONNECTIONS: usize = 64;
@@ -30,18 +31,17 @@ pub(super) struct MetricsEndpoint {
 }
 
 impl MetricsEndpoint {
-    pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
+    pub(super) fn bind(address: SocketAddr) -> Result<Self, TelemetryError> {
+        let listener = TcpListener::bind(address)
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(|reason| TelemetryError::Listen { address, reason })?;
         Ok(MetricsEndpoint { listener, registry: Registry::new() })
     }
 
     /// Returns the metric reader that fills the registry.
-    pub(super) fn reader(&self) -> Result<PrometheusExporter, opentelemetry_sdk::error::OTelSdkError> {
-        opentelemetry_prometheus::exporter()
-            .with_registry(self.registry.clone())
-            .scope_info_enabled(false)
-            .build()
+    pub(super) fn reader(&self) -> Result<PrometheusExporter, TelemetryError> {
+        let exporter = opentelemetry_prometheus::exporter().with_registry(self.registry.clone());
+        exporter.scope_info_enabled(false).build().map_err(TelemetryError::exporter)
     }
 
     pub(super) async fn serve(self) {
@@ -49,7 +49,7 @@ impl MetricsEndpoint {
             Ok((address, acceptor)) => {
                 tracing::info!(url = format!("http://{address}/metrics"), "serving metrics");
                 let metrics = Router::with_path("metrics").get(MetricsHandler(self.registry));
-                let router = Router::new().push(metrics).append(&mut probes::routes().into());
+                let router = probes::router().push(metrics);
                 let server =
                     Server::new(acceptor).max_connections(MAX_CONNECTIONS).fuse_config(FuseConfig::strict());
                 server.serve(router).await;
@@ -66,21 +66,13 @@ impl MetricsEndpoint {
 
 struct MetricsHandler(Registry);
 
-#[async_trait]
-impl Handler for MetricsHandler {
-    async fn handle(&self, _req: &mut Request, _depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-        let encoder = TextEncoder::new();
-        let mut text = Vec::new();
-        let encoded = encoder.encode(&self.0.gather(), &mut text).and_then(|()| {
-            let content_type = HeaderValue::from_str(encoder.format_type());
-            content_type.map_err(|error| prometheus::Error::Msg(error.to_string()))
-        });
-        match encoded {
-            Ok(content_type) => {
-                res.headers_mut().insert(CONTENT_TYPE, content_type);
-                if res.write_body(text).is_err() {
-                    res.status_code(StatusCode::INTERNAL_SERVER_ERROR);
-                }
+#[handler]
+impl MetricsHandler {
+    fn handle(&self, res: &mut Response) {
+        match TextEncoder::new().encode_to_string(&self.0.gather()) {
+            Ok(text) => {
+                res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
+                res.body(text);
             }
             Err(error) => {
                 tracing::error!(%error, "cannot encode metrics");
