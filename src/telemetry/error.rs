@@ -13,15 +13,15 @@ pub enum TelemetryError {
     #[error("cannot listen on {address} for metrics: {reason}; choose another address with --metrics-listen")]
     Listen { address: SocketAddr, reason: io::Error },
     #[error("{name}: {value} is not supported; use {supported}")]
-    Variable { name: String, value: String, supported: String },
+    UnsupportedVariable { name: String, value: String, supported: String },
     #[error("cannot set up export: {0}; correct the OTEL_ variables or set OTEL_SDK_DISABLED=true")]
     Exporter(String),
 }
 
 impl TelemetryError {
-    pub(super) fn variable(name: &str, value: &str, supported: &str) -> Self {
+    pub(super) fn unsupported(name: &str, value: &str, supported: &str) -> Self {
         let [name, value, supported] = [name, value, supported].map(str::to_owned);
-        TelemetryError::Variable { name, value, supported }
+        TelemetryError::UnsupportedVariable { name, value, supported }
     }
 
     pub(super) fn exporter(error: impl Display) -> Self {

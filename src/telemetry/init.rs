@@ -7,6 +7,7 @@ use std::time::Duration;
 use opentelemetry::global;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_appender_tracing::layer::{OpenTelemetryTracingBridge, TracingSpanAttributes};
+use opentelemetry_otlp::{LogExporter, MetricExporter, SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -113,8 +114,9 @@ fn start_traces(
     runtime: &Handle,
     layers: &mut Vec<BoxedLayer>,
 ) -> Result<Option<SdkTracerProvider>, TelemetryError> {
-    let Some(endpoint) = otlp::endpoint(Signal::Traces)? else { return Ok(None) };
-    let exporter = otlp::span_exporter(&endpoint, runtime)?;
+    let Some(client) = otlp::create_client(Signal::Traces, runtime)? else { return Ok(None) };
+    let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
+    let exporter = exporter.map_err(TelemetryError::exporter)?;
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter);
     let provider = provider.with_resource(otlp::resource(service_name)).build();
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("tidemark"));
@@ -132,8 +134,9 @@ fn start_logs(
     runtime: &Handle,
     layers: &mut Vec<BoxedLayer>,
 ) -> Result<Option<SdkLoggerProvider>, TelemetryError> {
-    let Some(endpoint) = otlp::endpoint(Signal::Logs)? else { return Ok(None) };
-    let exporter = otlp::log_exporter(&endpoint, runtime)?;
+    let Some(client) = otlp::create_client(Signal::Logs, runtime)? else { return Ok(None) };
+    let exporter = LogExporter::builder().with_http().with_http_client(client).build();
+    let exporter = exporter.map_err(TelemetryError::exporter)?;
     let provider = SdkLoggerProvider::builder().with_batch_exporter(exporter);
     let provider = provider.with_resource(otlp::resource(service_name)).build();
     let layer = OpenTelemetryTracingBridge::builder(&provider)
@@ -152,13 +155,14 @@ fn start_metrics(
     prometheus: Option<&MetricsEndpoint>,
     runtime: &Handle,
 ) -> Result<Option<SdkMeterProvider>, TelemetryError> {
-    let endpoint = otlp::endpoint(Signal::Metrics)?;
-    if endpoint.is_none() && prometheus.is_none() {
+    let client = otlp::create_client(Signal::Metrics, runtime)?;
+    if client.is_none() && prometheus.is_none() {
         return Ok(None);
     }
     let mut builder = metrics::provider_builder().with_resource(otlp::resource(service_name));
-    if let Some(endpoint) = &endpoint {
-        builder = builder.with_periodic_exporter(otlp::metric_exporter(endpoint, runtime)?);
+    if let Some(client) = client {
+        let exporter = MetricExporter::builder().with_http().with_http_client(client).build();
+        builder = builder.with_periodic_exporter(exporter.map_err(TelemetryError::exporter)?);
     }
     if let Some(prometheus) = prometheus {
         builder = builder.with_reader(prometheus.reader()?);

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
-use opentelemetry_otlp::{LogExporter, MetricExporter, SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::resource::{EnvResourceDetector, ResourceDetector};
 use salvo::async_trait;
@@ -43,20 +42,20 @@ impl Signal {
 }
 
 /// Reads a variable. An empty one counts as unset, because container tools pass it.
-fn variable(name: &str) -> Option<String> {
+fn read_variable(name: &str) -> Option<String> {
     env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 /// Returns the endpoint of a signal; `None` if it is not exported.
-pub(super) fn endpoint(signal: Signal) -> Result<Option<Url>, TelemetryError> {
-    parse_endpoint(signal, variable)
+fn read_endpoint(signal: Signal) -> Result<Option<Url>, TelemetryError> {
+    parse_endpoint(signal, read_variable)
 }
 
 /// Returns the hosts and ports of all endpoints, each once.
 pub fn collector_addresses() -> Result<Vec<(String, u16)>, TelemetryError> {
     let mut addresses = Vec::new();
     for signal in [Signal::Traces, Signal::Metrics, Signal::Logs] {
-        let Some(url) = endpoint(signal)? else { continue };
+        let Some(url) = read_endpoint(signal)? else { continue };
         let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned());
         addresses.extend(host.zip(url.port_or_known_default()));
     }
@@ -79,7 +78,7 @@ fn parse_endpoint(
         None => false,
         Some("otlp") => true,
         Some("none") => return Ok(None),
-        Some(other) => return Err(TelemetryError::variable(&exporter, other, "otlp or none")),
+        Some(other) => return Err(TelemetryError::unsupported(&exporter, other, "otlp or none")),
     };
     if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
         return Ok(None);
@@ -91,45 +90,32 @@ fn parse_endpoint(
     };
     if let Some((name, value)) = first_set("PROTOCOL").filter(|(_, value)| value != "http/protobuf") {
         let supported = "http/protobuf, with an endpoint such as http://localhost:4318";
-        return Err(TelemetryError::variable(&name, &value, supported));
+        return Err(TelemetryError::unsupported(&name, &value, supported));
     }
     let url = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    match url {
-        Some(url) => Ok(Some(url)),
-        None => Err(TelemetryError::variable(
-            &name,
-            "its value",
-            "an http or https URL such as http://localhost:4318",
-        )),
-    }
+    let supported = "an http or https URL such as http://localhost:4318";
+    url.map(Some).ok_or_else(|| TelemetryError::unsupported(&name, "its value", supported))
 }
 
 /// Returns the resource attributes. Variables take precedence over `service_name`.
 pub(super) fn resource(service_name: &'static str) -> Resource {
-    let is_named = variable("OTEL_SERVICE_NAME").is_some()
+    let is_named = read_variable("OTEL_SERVICE_NAME").is_some()
         || EnvResourceDetector::new().detect().get(&"service.name".into()).is_some();
     let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let resource = Resource::builder().with_attribute(version);
     if is_named { resource.build() } else { resource.with_service_name(service_name).build() }
 }
 
-pub(super) fn span_exporter(endpoint: &Url, runtime: &Handle) -> Result<SpanExporter, TelemetryError> {
-    let client = CollectorClient::new(Signal::Traces, endpoint, runtime)?;
-    SpanExporter::builder().with_http().with_http_client(client).build().map_err(TelemetryError::exporter)
-}
-
-pub(super) fn metric_exporter(endpoint: &Url, runtime: &Handle) -> Result<MetricExporter, TelemetryError> {
-    let client = CollectorClient::new(Signal::Metrics, endpoint, runtime)?;
-    MetricExporter::builder().with_http().with_http_client(client).build().map_err(TelemetryError::exporter)
-}
-
-pub(super) fn log_exporter(endpoint: &Url, runtime: &Handle) -> Result<LogExporter, TelemetryError> {
-    let client = CollectorClient::new(Signal::Logs, endpoint, runtime)?;
-    LogExporter::builder().with_http().with_http_client(client).build().map_err(TelemetryError::exporter)
+/// Creates the client that sends a signal; `None` if the signal is not exported.
+pub(super) fn create_client(
+    signal: Signal,
+    runtime: &Handle,
+) -> Result<Option<CollectorClient>, TelemetryError> {
+    read_endpoint(signal)?.map(|endpoint| CollectorClient::new(signal, &endpoint, runtime)).transpose()
 }
 
 /// Sends batches on the process's runtime. The exporters have threads of their own, without a runtime.
-struct CollectorClient {
+pub(super) struct CollectorClient {
     signal: Signal,
     client: reqwest::Client,
     runtime: Handle,
