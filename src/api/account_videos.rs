@@ -9,7 +9,7 @@ use super::metrics;
 use crate::app::App;
 use crate::http::input::{ApiEnum, FromQuery, ListSort, QueryParams, parse_uuid};
 use crate::http::route::{get_or_head, parameter_except};
-use crate::http::{Args, Caller, Collection, Data, ListParams, Path, Problem, Query};
+use crate::http::{Args, Caller, Collection, Data, ListParams, Path, Query, Result};
 use crate::model::video::{Video, VideoType};
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::{self, VideoFilter, VideoSort};
@@ -56,11 +56,7 @@ impl FromQuery for AccountVideosQuery {
 ///
 /// Of all accounts; by default, the newest video comes first.
 #[endpoint(operation_id = "listAccountVideos")]
-async fn list(
-    app: App,
-    caller: Caller,
-    query: Query<VideosQuery<VideoSort>>,
-) -> Result<Collection<Video>, Problem> {
+async fn list(app: App, caller: Caller, query: Query<VideosQuery<VideoSort>>) -> Result<Collection<Video>> {
     let VideosQuery { filter, params } = query.0;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
@@ -75,7 +71,7 @@ pub(super) async fn list_by_account(
     app: App,
     caller: Caller,
     args: Args<(Path<AccountIdPath>, Query<AccountVideosQuery>)>,
-) -> Result<Collection<Video>, Problem> {
+) -> Result<Collection<Video>> {
     let Args((_, Query(AccountVideosQuery { filter, params }))) = args;
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
@@ -86,7 +82,7 @@ pub(super) async fn list_by_account(
 ///
 /// A video that is only tracked individually is under `/videos`.
 #[endpoint(operation_id = "getAccountVideo")]
-async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
+async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>> {
     let (organization, view) = (caller.organization, VideoType::AccountVideo);
     let data = videos::get(&app.pg, organization, view, &app.readable, path.0.video_id).await?;
     Ok(Data { data })

@@ -18,7 +18,7 @@ use crate::http::input::{
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Problem,
-    Query, WithMeta, in_transaction,
+    Query, Result, WithMeta, in_transaction,
 };
 use crate::model::account::{Account, AccountStats};
 use crate::model::identifier::Username;
@@ -223,7 +223,7 @@ impl FromBody for PatchBody {
 ///
 /// By default, the latest added account comes first.
 #[endpoint(operation_id = "listAccounts")]
-async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Account>, Problem> {
+async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Account>> {
     let ListQuery { filter, params } = query.0;
     let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &params.page).await?;
     params.into_response(found)
@@ -238,7 +238,7 @@ async fn create(
     app: App,
     caller: Caller,
     args: Args<(Body<CreateBody>, IdempotencyKey)>,
-) -> Result<Created<Account>, Problem> {
+) -> Result<Created<Account>> {
     let Args((Body(CreateBody { new }), idempotency)) = args;
     let new = new.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
     let now = app.clock.now().await;
@@ -265,7 +265,7 @@ async fn get(
     app: App,
     caller: Caller,
     args: Args<(Path<AccountPath>, Query<PlatformQuery>)>,
-) -> Result<Data<Account>, Problem> {
+) -> Result<Data<Account>> {
     let Args((Path(path), Query(query))) = args;
     let id = accounts::find(&app.pg, caller.organization, &path.name, query.platform).await?;
     let data = accounts::get(&app.pg, caller.organization, &app.readable, id).await?;
@@ -287,7 +287,7 @@ async fn patch(
     app: App,
     caller: Caller,
     args: Args<(Path<AccountPath>, Query<PlatformQuery>, Body<PatchBody>)>,
-) -> Result<Data<Account>, Problem> {
+) -> Result<Data<Account>> {
     let Args((Path(path), Query(query), Body(body))) = args;
     let now = app.clock.now().await;
     in_transaction(|| async {
@@ -312,7 +312,7 @@ async fn delete(
     app: App,
     caller: Caller,
     args: Args<(Path<AccountPath>, Query<PlatformQuery>)>,
-) -> Result<NoContent, Problem> {
+) -> Result<NoContent> {
     let Args((Path(path), Query(query))) = args;
     let deletion = in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -340,7 +340,7 @@ struct StatsMeta {
 ///
 /// Posts per day over the last seven days, of all accounts including paused ones, in the order of their ids.
 #[endpoint(operation_id = "listAccountStats")]
-async fn list_stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>, Problem> {
+async fn list_stats(app: App, caller: Caller) -> Result<WithMeta<Vec<AccountStats>, StatsMeta>> {
     let today = app.clock.now().await.date_naive();
     let data = accounts::fetch_stats(&app.pg, caller.organization, today).await?;
     Ok(WithMeta { data, meta: StatsMeta { days: AccountStats::days(today) } })

@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::http::input::{ApiEnum, BodyFields, FromBody, FromQuery, ListSort, QueryParams};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
-    Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Problem,
-    Query, in_transaction,
+    Args, Body, Caller, Collection, Created, Data, IdempotencyKey, ListParams, NoContent, Path, Query,
+    Result, in_transaction,
 };
 use crate::model::creator::Creator;
 use crate::model::limits::MAX_NAME_CHARS;
@@ -105,7 +105,7 @@ impl FromBody for PatchBody {
 ///
 /// By default, sorted by name. `accounts_summary` is about the accounts that are linked now.
 #[endpoint(operation_id = "listCreators")]
-async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Creator>, Problem> {
+async fn list(app: App, caller: Caller, query: Query<ListQuery>) -> Result<Collection<Creator>> {
     let ListQuery { filter, params } = query.0;
     let found = creators::list(&app.pg, caller.organization, &filter, &params.page).await?;
     params.into_response(found)
@@ -119,7 +119,7 @@ async fn create(
     app: App,
     caller: Caller,
     args: Args<(Body<CreateBody>, IdempotencyKey)>,
-) -> Result<Created<Creator>, Problem> {
+) -> Result<Created<Creator>> {
     let Args((Body(CreateBody(new)), idempotency)) = args;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -140,7 +140,7 @@ async fn create(
 ///
 /// `accounts_summary` is about the accounts that are linked now.
 #[endpoint(operation_id = "getCreator")]
-async fn get(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<Data<Creator>, Problem> {
+async fn get(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<Data<Creator>> {
     let data = creators::get(&app.pg, caller.organization, path.0.creator_id).await?;
     Ok(Data { data })
 }
@@ -154,7 +154,7 @@ async fn patch(
     app: App,
     caller: Caller,
     args: Args<(Path<CreatorPath>, Body<PatchBody>)>,
-) -> Result<Data<Creator>, Problem> {
+) -> Result<Data<Creator>> {
     let Args((Path(path), Body(PatchBody(change)))) = args;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -170,7 +170,7 @@ async fn patch(
 ///
 /// Its accounts remain, without a creator.
 #[endpoint(operation_id = "deleteCreator")]
-async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent, Problem> {
+async fn delete(app: App, caller: Caller, path: Path<CreatorPath>) -> Result<NoContent> {
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         creators::delete(&mut write, path.0.creator_id).await?;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::fields::{AccountIdPath, CreatorPath, VideoPath};
 use crate::http::input::{ApiEnum, FromQuery, QueryParams, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
-use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
+use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::counters::Counters;
 use crate::model::period::{DateRules, Window};
 use crate::store::analytics::days::{self, DailyHistory, HistoryDay};
@@ -50,7 +50,7 @@ impl FromQuery for DailyQuery {
 }
 
 impl Windowed for DailyQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }
 }
@@ -94,7 +94,7 @@ type Daily<Day> = WithMeta<Vec<Day>, DailyMeta>;
 ///
 /// Gains of each day, or counters at its end. The video may be account-discovered, individually tracked, or both.
 #[endpoint(operation_id = "getVideoAnalytics")]
-pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached<Daily<VideoDay>>, Problem> {
+pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached<Daily<VideoDay>>> {
     let Args((Path(VideoPath { video_id: id }), _)) = request.args;
     let response = async {
         let video = videos::get(&request.pg, request.organization, id).await?;
@@ -109,9 +109,7 @@ pub(super) async fn get_video(request: DailyRequest<VideoPath>) -> Result<Cached
 /// Gains of each day, or counters at its end, of the account-discovered videos together, and the follower count. Videos
 /// that are only tracked individually are not included.
 #[endpoint(operation_id = "getAccountAnalytics")]
-pub(super) async fn get_account(
-    request: DailyRequest<AccountIdPath>,
-) -> Result<Cached<Daily<AccountDay>>, Problem> {
+pub(super) async fn get_account(request: DailyRequest<AccountIdPath>) -> Result<Cached<Daily<AccountDay>>> {
     let Args((Path(AccountIdPath { account_id: id }), _)) = request.args;
     let response = async {
         let days = fetch_accounts(&request, Some(id), None).await?;
@@ -125,9 +123,7 @@ pub(super) async fn get_account(
 /// Gains of each day, or counters at its end, of the account-discovered videos of all accounts that are linked now. Their
 /// history before they were linked is included.
 #[endpoint(operation_id = "getCreatorAnalytics")]
-pub(super) async fn get_creator(
-    request: DailyRequest<CreatorPath>,
-) -> Result<Cached<Daily<VideoDay>>, Problem> {
+pub(super) async fn get_creator(request: DailyRequest<CreatorPath>) -> Result<Cached<Daily<VideoDay>>> {
     let Args((Path(CreatorPath { creator_id: id }), _)) = request.args;
     let response = async {
         let days = fetch_accounts(&request, None, Some(id)).await?;
@@ -141,7 +137,7 @@ async fn fetch_accounts<P>(
     request: &DailyRequest<P>,
     account: Option<Uuid>,
     creator: Option<Uuid>,
-) -> Result<DailyHistory, Problem> {
+) -> Result<DailyHistory> {
     let organization = request.organization;
     let subjects = accounts::fetch_subject_ids(&request.pg, organization, account, creator, None).await?;
     Ok(days::fetch_subjects(&request.history, organization, &subjects, request.window).await?)

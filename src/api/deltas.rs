@@ -14,7 +14,7 @@ use super::fields::VIDEO_IDS;
 use crate::http::input::{BatchItem, BatchRequest, BatchSource, Windowed, check_range, parse_integer};
 use crate::http::openapi::schema;
 use crate::http::route::get_or_head;
-use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMeta};
+use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::limits::{DEFAULT_DELTA_WINDOWS, DELTA_DAYS, DELTA_WINDOW_COUNT};
 use crate::model::period::{Period, Window};
 use crate::store::analytics::videos;
@@ -73,7 +73,7 @@ impl BatchRequest for Deltas {
 
 /// The longest of the windows: all end today.
 impl Windowed for Deltas {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         let (end, days) = (now.date_naive(), self.windows.iter().copied().max().unwrap_or(1));
         Ok(Window { period: Period::Custom, start: end + Days::new(1) - Days::new(days.into()), end })
     }
@@ -107,7 +107,7 @@ type DeltasByVideo = WithMeta<BTreeMap<Uuid, ByWindow>, DeltasMeta>;
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoDeltas")]
-async fn post_deltas(request: WindowedRequest<Body<Deltas>>) -> Result<DeltasByVideo, Problem> {
+async fn post_deltas(request: WindowedRequest<Body<Deltas>>) -> Result<DeltasByVideo> {
     fetch_deltas(&request, &request.args.0).await
 }
 
@@ -116,14 +116,14 @@ async fn post_deltas(request: WindowedRequest<Body<Deltas>>) -> Result<DeltasByV
 /// Views gained over look-back windows that end today. Takes up to 100 ids; `POST` takes up to 1,000 and requires the
 /// `write` scope.
 #[endpoint(operation_id = "getVideoDeltas")]
-async fn get_deltas(request: WindowedRequest<Query<Deltas>>) -> Result<Cached<DeltasByVideo>, Problem> {
+async fn get_deltas(request: WindowedRequest<Query<Deltas>>) -> Result<Cached<DeltasByVideo>> {
     request.cached(Records::Videos, fetch_deltas(&request, &request.args.0)).await
 }
 
 async fn fetch_deltas<A>(
     request: &WindowedRequest<A>,
     Deltas { ids, windows }: &Deltas,
-) -> Result<DeltasByVideo, Problem> {
+) -> Result<DeltasByVideo> {
     let (organization, today) = (request.organization, request.window.end);
     let found = videos::find(&request.pg, organization, ids).await?;
     let gains = videos::fetch_view_deltas(&request.history, organization, &found, today, windows).await?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::http::input::{
     ApiEnum, FromPath, FromQuery, ListSort, PathParams, QueryParams, WindowParams, Windowed,
 };
-use crate::http::{ListParams, Problem};
+use crate::http::{ListParams, Result};
 use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::records::videos::VideoFilter;
@@ -99,7 +99,7 @@ impl FromQuery for AnalyticsQuery {
 }
 
 impl Windowed for AnalyticsQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }
 }

@@ -15,7 +15,7 @@ use super::fields::VIDEO_IDS;
 use crate::http::input::{BatchRequest, BatchSource, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
 use crate::http::route::get_or_head;
-use crate::http::{Body, Cached, Problem, Query, Records, WindowedRequest, WithMeta};
+use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::model::platform::Platform;
@@ -84,7 +84,7 @@ impl BatchRequest for Accounts {
 }
 
 impl Windowed for Accounts {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }
 }
@@ -102,9 +102,7 @@ struct AccountTotals {
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountMetrics")]
-async fn post_accounts(
-    request: WindowedRequest<Body<Accounts>>,
-) -> Result<Totals<Uuid, AccountTotals>, Problem> {
+async fn post_accounts(request: WindowedRequest<Body<Accounts>>) -> Result<Totals<Uuid, AccountTotals>> {
     fetch_account_totals(&request, &request.args.0.ids).await
 }
 
@@ -114,14 +112,14 @@ async fn post_accounts(
 #[endpoint(operation_id = "getAccountMetrics")]
 async fn get_accounts(
     request: WindowedRequest<Query<Accounts>>,
-) -> Result<Cached<Totals<Uuid, AccountTotals>>, Problem> {
+) -> Result<Cached<Totals<Uuid, AccountTotals>>> {
     request.cached(Records::Accounts, fetch_account_totals(&request, &request.args.0.ids)).await
 }
 
 async fn fetch_account_totals<A>(
     request: &WindowedRequest<A>,
     ids: &[Uuid],
-) -> Result<Totals<Uuid, AccountTotals>, Problem> {
+) -> Result<Totals<Uuid, AccountTotals>> {
     let WindowedRequest { pg, history, organization, window, .. } = request;
     let found = accounts::find(pg, *organization, ids).await?;
     let subjects: Vec<_> = found.iter().map(|account| account.internal_id).collect();
@@ -156,7 +154,7 @@ impl BatchRequest for Videos {
 }
 
 impl Windowed for Videos {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }
 }
@@ -165,7 +163,7 @@ impl Windowed for Videos {
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoMetrics")]
-async fn post_videos(request: WindowedRequest<Body<Videos>>) -> Result<Totals<Uuid, Gains>, Problem> {
+async fn post_videos(request: WindowedRequest<Body<Videos>>) -> Result<Totals<Uuid, Gains>> {
     fetch_video_totals(&request, &request.args.0.ids).await
 }
 
@@ -174,14 +172,11 @@ async fn post_videos(request: WindowedRequest<Body<Videos>>) -> Result<Totals<Uu
 /// Gains over the window, of account-discovered and individually tracked videos. Takes up to 100 ids; `POST` takes up to
 /// 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getVideoMetrics")]
-async fn get_videos(request: WindowedRequest<Query<Videos>>) -> Result<Cached<Totals<Uuid, Gains>>, Problem> {
+async fn get_videos(request: WindowedRequest<Query<Videos>>) -> Result<Cached<Totals<Uuid, Gains>>> {
     request.cached(Records::Videos, fetch_video_totals(&request, &request.args.0.ids)).await
 }
 
-async fn fetch_video_totals<A>(
-    request: &WindowedRequest<A>,
-    ids: &[Uuid],
-) -> Result<Totals<Uuid, Gains>, Problem> {
+async fn fetch_video_totals<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> Result<Totals<Uuid, Gains>> {
     let WindowedRequest { pg, history, organization, window, .. } = request;
     let found = videos::find(pg, *organization, ids).await?;
     let gains = videos::fetch_totals(history, *organization, &found, *window).await?;
@@ -218,7 +213,7 @@ impl BatchRequest for AccountVideos {
 }
 
 impl Windowed for AccountVideos {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }
 }
@@ -227,9 +222,7 @@ impl Windowed for AccountVideos {
 ///
 /// Like the `GET`, with up to 1,000 ids in both lists together. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountVideoMetrics")]
-async fn post_account_videos(
-    request: WindowedRequest<Body<AccountVideos>>,
-) -> Result<Totals<i64, Gains>, Problem> {
+async fn post_account_videos(request: WindowedRequest<Body<AccountVideos>>) -> Result<Totals<i64, Gains>> {
     fetch_account_video_totals(&request, &request.args.0).await
 }
 
@@ -240,14 +233,14 @@ async fn post_account_videos(
 #[endpoint(operation_id = "getAccountVideoMetrics")]
 async fn get_account_videos(
     request: WindowedRequest<Query<AccountVideos>>,
-) -> Result<Cached<Totals<i64, Gains>>, Problem> {
+) -> Result<Cached<Totals<i64, Gains>>> {
     request.cached(Records::Videos, fetch_account_video_totals(&request, &request.args.0)).await
 }
 
 async fn fetch_account_video_totals<A>(
     request: &WindowedRequest<A>,
     AccountVideos { instagram, tiktok, .. }: &AccountVideos,
-) -> Result<Totals<i64, Gains>, Problem> {
+) -> Result<Totals<i64, Gains>> {
     let WindowedRequest { pg, history, organization, window, .. } = request;
     let (mut found, on_tiktok) = tokio::try_join!(
         videos::find_discovered(pg, *organization, Platform::Instagram, instagram),

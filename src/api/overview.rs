@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::fields::AnalyticsQuery;
 use crate::http::output::WindowMeta;
 use crate::http::route::get_or_head;
-use crate::http::{Cached, Problem, Query, Records, WindowedRequest, WithMeta};
+use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
@@ -69,7 +69,7 @@ struct OverviewMeta {
 #[endpoint(operation_id = "getOverview")]
 async fn get(
     request: WindowedRequest<Query<AnalyticsQuery>>,
-) -> Result<Cached<WithMeta<Overview, OverviewMeta>>, Problem> {
+) -> Result<Cached<WithMeta<Overview, OverviewMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let (organization, window) = (*organization, *window);
     let Query(AnalyticsQuery { platform, .. }) = request.args;

@@ -11,7 +11,7 @@ use tracing::Instrument;
 use crate::app::App;
 use crate::http::input::{FromQuery, QueryParams};
 use crate::http::route::get_or_head;
-use crate::http::{Caller, Problem, Query, WithMeta};
+use crate::http::{Caller, Query, Result, WithMeta};
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::store::search::{EffectiveCaps, Sections};
 use crate::telemetry::{metrics, trace};
@@ -62,7 +62,7 @@ async fn search(
     app: App,
     caller: Caller,
     query: Query<SearchQuery>,
-) -> Result<WithMeta<Sections, SearchMeta>, Problem> {
+) -> Result<WithMeta<Sections, SearchMeta>> {
     let SearchQuery { q, limit } = query.0;
     let cap = usize::try_from(limit).unwrap_or_default();
     let data = measured(app.search.search(&app.pg, caller.organization, &q, cap)).await?;

@@ -13,7 +13,7 @@ use super::fields::{AnalyticsQuery, CreatorPath};
 use crate::http::input::{FromQuery, QueryParams, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
 use crate::http::route::get_or_head;
-use crate::http::{Args, Cached, Path, Problem, Query, Records, WindowedRequest, WithMeta};
+use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::analytics::subjects::{self, DayGains};
@@ -41,7 +41,7 @@ impl FromQuery for SeriesQuery {
 }
 
 impl Windowed for SeriesQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.analytics.window(now)
     }
 }
@@ -65,7 +65,7 @@ struct SeriesDay {
 )]
 async fn get(
     request: WindowedRequest<Query<SeriesQuery>>,
-) -> Result<Cached<WithMeta<Vec<SeriesDay>, WindowMeta>>, Problem> {
+) -> Result<Cached<WithMeta<Vec<SeriesDay>, WindowMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Query(SeriesQuery { analytics: AnalyticsQuery { platform, .. }, account_id, creator_id }) =
         request.args;
@@ -100,7 +100,7 @@ struct CreatorDay {
 #[endpoint(operation_id = "getCreatorTimeseries")]
 pub(super) async fn get_creator(
     request: WindowedRequest<Args<(Path<CreatorPath>, Query<WindowParams>)>>,
-) -> Result<Cached<WithMeta<Vec<CreatorDay>, WindowMeta>>, Problem> {
+) -> Result<Cached<WithMeta<Vec<CreatorDay>, WindowMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Args((Path(CreatorPath { creator_id }), _)) = request.args;
     let response = async {
@@ -119,7 +119,7 @@ async fn series<A, Day>(
     scope: &SubjectScope,
     days: &BTreeMap<NaiveDate, DayGains>,
     day: impl Fn(NaiveDate, Gains) -> Day,
-) -> Result<WithMeta<Vec<Day>, WindowMeta>, Problem> {
+) -> Result<WithMeta<Vec<Day>, WindowMeta>> {
     let WindowedRequest { history, window, .. } = request;
     let latest = days.values().filter_map(|day| day.as_of).max();
     let data_as_of = subjects::resolve_as_of(history, scope, *window, latest).await?;

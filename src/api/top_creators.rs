@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::fields::AnalyticsQuery;
 use crate::http::input::{FromQuery, QueryParams, Windowed};
 use crate::http::output::WindowMeta;
-use crate::http::{Cached, Problem, Query, Records, WindowedRequest, WithMeta};
+use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::model::period::Window;
@@ -40,7 +40,7 @@ impl FromQuery for TopQuery {
 }
 
 impl Windowed for TopQuery {
-    fn window(&self, now: DateTime<Utc>) -> Result<Window, Problem> {
+    fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.analytics.window(now)
     }
 }
@@ -68,7 +68,7 @@ pub(super) struct TopCreator {
 #[endpoint(operation_id = "listTopCreators")]
 pub(super) async fn list(
     request: WindowedRequest<Query<TopQuery>>,
-) -> Result<Cached<WithMeta<Vec<TopCreator>, WindowMeta>>, Problem> {
+) -> Result<Cached<WithMeta<Vec<TopCreator>, WindowMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Query(TopQuery { analytics: AnalyticsQuery { platform, .. }, limit }) = request.args;
     let response = async {

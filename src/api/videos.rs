@@ -13,7 +13,7 @@ use crate::http::input::{ApiEnum, BodyFields, FromBody, ListSort};
 use crate::http::route::{get_or_head, parameter_except};
 use crate::http::{
     Args, Body, Caller, Collection, Created, Data, Deadline, ExternalTimeout, IdempotencyKey, NoContent,
-    Path, Problem, Query, in_transaction,
+    Path, Problem, Query, Result, in_transaction,
 };
 use crate::model::identifier::{PlatformVideoId, ShortLink, VideoIdentifier, VideoReference};
 use crate::model::limits::{DEFAULT_SCRAPE_INTERVAL_HOURS, SCRAPE_INTERVAL_HOURS};
@@ -131,7 +131,7 @@ async fn list(
     app: App,
     caller: Caller,
     query: Query<VideosQuery<TrackedVideoSort>>,
-) -> Result<Collection<Video>, Problem> {
+) -> Result<Collection<Video>> {
     let VideosQuery { filter, params } = query.0;
     let (organization, view) = (caller.organization, VideoType::Video);
     let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &params.page).await?;
@@ -152,7 +152,7 @@ async fn create(
     caller: Caller,
     deadline: Deadline,
     args: Args<(Body<CreateBody>, IdempotencyKey)>,
-) -> Result<Created<Video>, Problem> {
+) -> Result<Created<Video>> {
     let Args((Body(CreateBody { video, tracking }), idempotency)) = args;
     let (platform, identifier) =
         video.ok_or_else(|| Problem::internal("a create body without a video passed validation"))?;
@@ -189,7 +189,7 @@ pub(super) fn require_readable(
     field: &'static str,
     platform: Platform,
     identifier: &VideoIdentifier,
-) -> Result<(), Problem> {
+) -> Result<()> {
     let (by, reads) = match identifier {
         VideoIdentifier::Video(VideoReference { id: id @ PlatformVideoId::Shortcode(_), .. }) => {
             ("its shortcode", app.readable.supports_video(platform, id))
@@ -214,7 +214,7 @@ pub(super) async fn resolve_short_link(
     deadline: &Deadline,
     field: &'static str,
     link: ShortLink,
-) -> Result<VideoReference, Problem> {
+) -> Result<VideoReference> {
     let failed = |cause: &str| {
         Problem::upstream(
             "the platform did not resolve the short link: try again, or send the video URL",
@@ -232,7 +232,7 @@ pub(super) async fn resolve_short_link(
     }
 }
 
-async fn fetch(app: &App, write: &mut Write, id: uuid::Uuid) -> Result<Video, Problem> {
+async fn fetch(app: &App, write: &mut Write, id: uuid::Uuid) -> Result<Video> {
     let (organization, view) = (write.organization(), VideoType::Video);
     Ok(videos::get(write.connection(), organization, view, &app.readable, id).await?)
 }
@@ -241,7 +241,7 @@ async fn fetch(app: &App, write: &mut Write, id: uuid::Uuid) -> Result<Video, Pr
 ///
 /// A video that was only discovered on an account is under `/account-videos`.
 #[endpoint(operation_id = "getVideo")]
-async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>, Problem> {
+async fn get(app: App, caller: Caller, path: Path<VideoPath>) -> Result<Data<Video>> {
     let (organization, view) = (caller.organization, VideoType::Video);
     let data = videos::get(&app.pg, organization, view, &app.readable, path.0.video_id).await?;
     Ok(Data { data })
@@ -256,7 +256,7 @@ async fn patch(
     app: App,
     caller: Caller,
     args: Args<(Path<VideoPath>, Body<PatchBody>)>,
-) -> Result<Data<Video>, Problem> {
+) -> Result<Data<Video>> {
     let Args((Path(path), Body(body))) = args;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -272,7 +272,7 @@ async fn patch(
 ///
 /// Deletes the video and its history, unless it was also discovered on a tracked account.
 #[endpoint(operation_id = "deleteVideo")]
-async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent, Problem> {
+async fn delete(app: App, caller: Caller, path: Path<VideoPath>) -> Result<NoContent> {
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
         change::delete(&mut write, path.0.video_id).await?;

@@ -26,6 +26,9 @@ pub use output::{Cached, Collection, Created, Data, FoundOrCreated, NoContent, P
 use crate::app::App;
 use crate::store::retry_on_conflict;
 
+/// The result of a handler.
+pub type Result<T, E = Problem> = std::result::Result<T, E>;
+
 /// Adds the middleware of every request, matched by a route or not. Each one wraps those below it.
 ///
 /// `legacy` adapts the responses of older API versions.

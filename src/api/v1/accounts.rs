@@ -10,7 +10,7 @@ use crate::api::accounts::read_username;
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};
 use crate::http::route::get_or_head;
-use crate::http::{Body, Caller, Problem, Query, in_transaction};
+use crate::http::{Body, Caller, Problem, Query, Result, in_transaction};
 use crate::model::account::Account;
 use crate::store::Write;
 use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
@@ -60,18 +60,14 @@ impl FromBody for AccountBody {
 }
 
 #[handler]
-async fn get_accounts(
-    app: App,
-    caller: Caller,
-    query: Query<PageQuery>,
-) -> Result<Success<Vec<Account>>, Problem> {
+async fn get_accounts(app: App, caller: Caller, query: Query<PageQuery>) -> Result<Success<Vec<Account>>> {
     let (filter, page) = (AccountFilter::default(), query.0.page());
     let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &page).await?;
     Ok(Success { name: "accounts", value: found.items })
 }
 
 #[handler]
-async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>, Problem> {
+async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>> {
     let new =
         body.0.new.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
     let now = app.clock.now().await;
@@ -84,29 +80,16 @@ async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Su
 }
 
 #[handler]
-async fn activate_account(
-    app: App,
-    caller: Caller,
-    body: Body<AccountBody>,
-) -> Result<Success<Account>, Problem> {
+async fn activate_account(app: App, caller: Caller, body: Body<AccountBody>) -> Result<Success<Account>> {
     set_active(&app, &caller, body.0.account_id, true).await
 }
 
 #[handler]
-async fn deactivate_account(
-    app: App,
-    caller: Caller,
-    body: Body<AccountBody>,
-) -> Result<Success<Account>, Problem> {
+async fn deactivate_account(app: App, caller: Caller, body: Body<AccountBody>) -> Result<Success<Account>> {
     set_active(&app, &caller, body.0.account_id, false).await
 }
 
-async fn set_active(
-    app: &App,
-    caller: &Caller,
-    id: Uuid,
-    is_active: bool,
-) -> Result<Success<Account>, Problem> {
+async fn set_active(app: &App, caller: &Caller, id: Uuid, is_active: bool) -> Result<Success<Account>> {
     let change = AccountChange { is_active: Some(is_active), ..AccountChange::default() };
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -117,7 +100,7 @@ async fn set_active(
 }
 
 /// Commits, and returns the account.
-async fn commit(app: &App, mut write: Write, id: Uuid) -> Result<Success<Account>, Problem> {
+async fn commit(app: &App, mut write: Write, id: Uuid) -> Result<Success<Account>> {
     let organization = write.organization();
     let value = accounts::get(write.connection(), organization, &app.readable, id).await?;
     write.commit().await?;

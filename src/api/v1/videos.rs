@@ -10,7 +10,7 @@ use crate::api::videos::{IDENTIFIER_CHARACTERS, require_readable, resolve_short_
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};
 use crate::http::route::get_or_head;
-use crate::http::{Body, Caller, Deadline, Problem, Query, in_transaction};
+use crate::http::{Body, Caller, Deadline, Problem, Query, Result, in_transaction};
 use crate::model::account::Metadata;
 use crate::model::identifier::VideoIdentifier;
 use crate::model::limits::DEFAULT_SCRAPE_INTERVAL_HOURS;
@@ -112,27 +112,18 @@ async fn get_instagram_posts(
     app: App,
     caller: Caller,
     query: Query<PageQuery>,
-) -> Result<Success<Vec<Video>>, Problem> {
+) -> Result<Success<Vec<Video>>> {
     let value = list(&app, &caller, &query.0, Platform::Instagram).await?;
     Ok(Success { name: "posts", value })
 }
 
 #[handler]
-async fn get_tiktok_videos(
-    app: App,
-    caller: Caller,
-    query: Query<PageQuery>,
-) -> Result<Success<Vec<Video>>, Problem> {
+async fn get_tiktok_videos(app: App, caller: Caller, query: Query<PageQuery>) -> Result<Success<Vec<Video>>> {
     let value = list(&app, &caller, &query.0, Platform::Tiktok).await?;
     Ok(Success { name: "videos", value })
 }
 
-async fn list(
-    app: &App,
-    caller: &Caller,
-    query: &PageQuery,
-    platform: Platform,
-) -> Result<Vec<Video>, Problem> {
+async fn list(app: &App, caller: &Caller, query: &PageQuery, platform: Platform) -> Result<Vec<Video>> {
     let filter = VideoFilter { platform: Some(platform), ..VideoFilter::default() };
     let (organization, page) = (caller.organization, query.page::<TrackedVideoSort>());
     let found = videos::list(&app.pg, organization, VideoType::Video, &app.readable, &filter, &page).await?;
@@ -145,7 +136,7 @@ async fn add_instagram_post(
     caller: Caller,
     deadline: Deadline,
     body: Body<PostBody>,
-) -> Result<Success<Video>, Problem> {
+) -> Result<Success<Video>> {
     add(&app, &caller, &deadline, Platform::Instagram, body.0.0).await
 }
 
@@ -155,7 +146,7 @@ async fn add_tiktok_video(
     caller: Caller,
     deadline: Deadline,
     body: Body<TiktokBody>,
-) -> Result<Success<Video>, Problem> {
+) -> Result<Success<Video>> {
     add(&app, &caller, &deadline, Platform::Tiktok, body.0.0).await
 }
 
@@ -165,7 +156,7 @@ async fn add(
     deadline: &Deadline,
     platform: Platform,
     video: Option<NamedVideo>,
-) -> Result<Success<Video>, Problem> {
+) -> Result<Success<Video>> {
     let NamedVideo { field, identifier } =
         video.ok_or_else(|| Problem::internal("a create body without a video passed validation"))?;
     require_readable(app, field, platform, &identifier)?;
@@ -189,25 +180,16 @@ async fn add(
 }
 
 #[handler]
-async fn activate_video(app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>, Problem> {
+async fn activate_video(app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>> {
     set_active(&app, &caller, body.0.video_id, true).await
 }
 
 #[handler]
-async fn deactivate_video(
-    app: App,
-    caller: Caller,
-    body: Body<VideoBody>,
-) -> Result<Success<Video>, Problem> {
+async fn deactivate_video(app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>> {
     set_active(&app, &caller, body.0.video_id, false).await
 }
 
-async fn set_active(
-    app: &App,
-    caller: &Caller,
-    id: Uuid,
-    is_active: bool,
-) -> Result<Success<Video>, Problem> {
+async fn set_active(app: &App, caller: &Caller, id: Uuid, is_active: bool) -> Result<Success<Video>> {
     let change = VideoChange { is_active: Some(is_active), ..VideoChange::default() };
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -218,7 +200,7 @@ async fn set_active(
 }
 
 /// Commits, and returns the video.
-async fn commit(app: &App, mut write: Write, id: Uuid) -> Result<Success<Video>, Problem> {
+async fn commit(app: &App, mut write: Write, id: Uuid) -> Result<Success<Video>> {
     let (organization, view) = (write.organization(), VideoType::Video);
     let value = videos::get(write.connection(), organization, view, &app.readable, id).await?;
     write.commit().await?;
