@@ -15,13 +15,13 @@ use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::{self, VideoFilter, VideoSort};
 
 /// Path segments next to `{video_id}` that are not videos.
-const LITERALS: &[&str] = &["metrics"];
+const LITERAL_SEGMENTS: &[&str] = &["metrics"];
 
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
         .push(get_or_head(list))
         .push(metrics::account_videos_router())
-        .push(parameter_except("{video_id}", LITERALS).push(get_or_head(get)))
+        .push(parameter_except("{video_id}", LITERAL_SEGMENTS).push(get_or_head(get)))
 }
 
 impl ApiEnum for VideoSort {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fields::{ON_PLATFORM, TAGS, schemas_by_platform};
+use super::fields::{PLATFORM_FILTER, TAGS, schemas_by_platform};
 use super::{account_videos, daily, metrics};
 use crate::app::App;
 use crate::http::input::{
@@ -31,11 +31,11 @@ use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
 use crate::store::records::accounts::{self, AccountFilter, AccountIdentifier, AccountSort};
 
 /// Path segments next to `{account_id}` that are not accounts.
-const LITERALS: &[&str] = &["stats", "metrics"];
+const LITERAL_SEGMENTS: &[&str] = &["stats", "metrics"];
 /// How long a deletion waits until totals include the history of videos that remain tracked individually.
 const HISTORY_MOVE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Bounds of a username or profile URL.
-const USERNAME_CHARACTERS: RangeInclusive<usize> = 1..=500;
+/// Bounds of a username or profile URL, in characters.
+const USERNAME_LENGTH: RangeInclusive<usize> = 1..=500;
 
 pub(super) fn router() -> Router {
     Router::with_path("accounts")
@@ -44,7 +44,7 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("stats").push(get_or_head(list_stats)))
         .push(metrics::accounts_router())
         .push(
-            parameter_except("{account_id}", LITERALS)
+            parameter_except("{account_id}", LITERAL_SEGMENTS)
                 .push(get_or_head(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
@@ -77,7 +77,7 @@ struct ListQuery {
 impl FromQuery for ListQuery {
     fn read(query: &mut QueryParams<'_>) -> Self {
         let filter = AccountFilter {
-            platform: query.describe(ON_PLATFORM).variant("platform"),
+            platform: query.describe(PLATFORM_FILTER).variant("platform"),
             is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
             q: query.describe("Filter by a substring of the username, ignoring case.").search_text("q"),
             category: query
@@ -89,20 +89,20 @@ impl FromQuery for ListQuery {
     }
 }
 
-const ACCOUNT_NAME_PATTERN: &str =
+const ACCOUNT_PATTERN: &str =
     "^(?:@[A-Za-z0-9._]{1,30}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$";
-const AMBIGUOUS: &str = "The username is tracked on both platforms: send `platform`.";
+const AMBIGUOUS_USERNAME: &str = "The username is tracked on both platforms: send `platform`.";
 
 /// `{account_id}`: an id, or a username with a leading `@`.
 struct AccountPath {
-    name: AccountIdentifier,
+    account: AccountIdentifier,
 }
 
 impl FromPath for AccountPath {
     fn read(path: &mut PathParams<'_>) -> Self {
         path.describe("Account id, or username with a leading `@`.");
-        let text = path.text("account_id", || json!({"type": "string", "pattern": ACCOUNT_NAME_PATTERN}));
-        let name = match text.strip_prefix('@') {
+        let text = path.text("account_id", || json!({"type": "string", "pattern": ACCOUNT_PATTERN}));
+        let account = match text.strip_prefix('@') {
             Some(username) => AccountIdentifier::Username(username.to_lowercase()),
             None => match parse_uuid(text) {
                 Ok(id) => AccountIdentifier::Id(id),
@@ -112,7 +112,7 @@ impl FromPath for AccountPath {
                 }
             },
         };
-        AccountPath { name }
+        AccountPath { account }
     }
 }
 
@@ -154,7 +154,7 @@ fn read_change(body: &mut BodyFields<'_>) -> AccountChange {
 
 struct CreateBody {
     /// `None` only if the body is invalid.
-    new: Option<NewAccount>,
+    account: Option<NewAccount>,
 }
 
 impl FromBody for CreateBody {
@@ -165,7 +165,7 @@ impl FromBody for CreateBody {
     fn read(body: &mut BodyFields<'_>) -> Self {
         let username = read_username(body);
         let change = read_change(body);
-        CreateBody { new: username.map(|(platform, username)| NewAccount { platform, username, change }) }
+        CreateBody { account: username.map(|(platform, username)| NewAccount { platform, username, change }) }
     }
 }
 
@@ -174,9 +174,8 @@ pub(super) fn read_username(body: &mut BodyFields<'_>) -> Option<(Platform, User
     body.require("platform");
     body.require("username");
     let platform = body.describe("Platform of the account.").variant::<Platform>("platform");
-    let text = body
-        .describe("Username, with or without `@`, or profile URL.")
-        .text("username", &USERNAME_CHARACTERS);
+    let text =
+        body.describe("Username, with or without `@`, or profile URL.").text("username", &USERNAME_LENGTH);
     body.one_of_schemas(|| schemas_by_platform("username", Username::pattern));
     let (platform, text) = platform.zip(text)?;
     match Username::parse(platform, &text) {
@@ -186,11 +185,6 @@ pub(super) fn read_username(body: &mut BodyFields<'_>) -> Option<(Platform, User
             None
         }
     }
-}
-
-/// Matches the usernames of all platforms.
-fn username_pattern() -> String {
-    Platform::ALL.map(Username::pattern).join("|")
 }
 
 struct PatchBody {
@@ -207,9 +201,9 @@ impl FromBody for PatchBody {
         let change = read_change(body);
         body.describe("New username or profile URL, if the account was renamed on its platform or could never be scraped under the \
              current one.");
-        let username = body.text_parsed("username", &USERNAME_CHARACTERS, username_pattern, |text| {
-            let read = Platform::ALL.map(|platform| Username::parse(platform, &text));
-            if read.iter().any(Result::is_ok) {
+        let pattern = || Platform::ALL.map(Username::pattern).join("|");
+        let username = body.text_parsed("username", &USERNAME_LENGTH, pattern, |text| {
+            if Platform::ALL.iter().any(|platform| Username::parse(*platform, &text).is_ok()) {
                 Ok(text)
             } else {
                 Err("is not a username of any platform".to_owned())
@@ -239,8 +233,9 @@ async fn create(
     caller: Caller,
     args: Args<(Body<CreateBody>, IdempotencyKey)>,
 ) -> Result<Created<Account>> {
-    let Args((Body(CreateBody { new }), idempotency)) = args;
-    let new = new.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
+    let Args((Body(CreateBody { account }), idempotency)) = args;
+    let new =
+        account.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -260,14 +255,14 @@ async fn create(
 /// Get an account
 ///
 /// By id, or by username with a leading `@`.
-#[endpoint(operation_id = "getAccount", responses((status_code = 409, description = AMBIGUOUS)))]
+#[endpoint(operation_id = "getAccount", responses((status_code = 409, description = AMBIGUOUS_USERNAME)))]
 async fn get(
     app: App,
     caller: Caller,
     args: Args<(Path<AccountPath>, Query<PlatformQuery>)>,
 ) -> Result<Data<Account>> {
     let Args((Path(path), Query(query))) = args;
-    let id = accounts::find(&app.pg, caller.organization, &path.name, query.platform).await?;
+    let id = accounts::find(&app.pg, caller.organization, &path.account, query.platform).await?;
     let data = accounts::get(&app.pg, caller.organization, &app.readable, id).await?;
     Ok(Data { data })
 }
@@ -292,7 +287,8 @@ async fn patch(
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
+        let id =
+            accounts::find(write.connection(), caller.organization, &path.account, query.platform).await?;
         change::update(&mut write, id, &body.change).await?;
         if let Some(username) = &body.username {
             change::rename(&mut write, id, username, now).await?;
@@ -307,7 +303,7 @@ async fn patch(
 /// Delete an account
 ///
 /// Also deletes its discovered videos and their history. Videos that are also tracked individually remain.
-#[endpoint(operation_id = "deleteAccount", responses((status_code = 409, description = AMBIGUOUS)))]
+#[endpoint(operation_id = "deleteAccount", responses((status_code = 409, description = AMBIGUOUS_USERNAME)))]
 async fn delete(
     app: App,
     caller: Caller,
@@ -316,7 +312,8 @@ async fn delete(
     let Args((Path(path), Query(query))) = args;
     let deletion = in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        let id = accounts::find(write.connection(), caller.organization, &path.name, query.platform).await?;
+        let id =
+            accounts::find(write.connection(), caller.organization, &path.account, query.platform).await?;
         let some_remain = change::delete(&mut write, id).await?;
         let committed = write.commit().await?;
         Ok(committed.outbox_position.filter(|_| some_remain))

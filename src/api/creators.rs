@@ -20,7 +20,7 @@ use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
 
 /// Path segments next to `{creator_id}` that are not creators.
-const LITERALS: &[&str] = &["top"];
+const LITERAL_SEGMENTS: &[&str] = &["top"];
 
 pub(super) fn router() -> Router {
     Router::with_path("creators")
@@ -28,7 +28,7 @@ pub(super) fn router() -> Router {
         .push(Router::new().post(create))
         .push(Router::with_path("top").push(get_or_head(top_creators::list)))
         .push(
-            parameter_except("{creator_id}", LITERALS)
+            parameter_except("{creator_id}", LITERAL_SEGMENTS)
                 .push(get_or_head(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))

@@ -52,13 +52,13 @@ impl BatchItem for DayCount {
 }
 
 #[derive(Serialize)]
-struct Deltas {
+struct DeltaBatch {
     ids: Vec<Uuid>,
     /// Lengths in days.
     windows: Vec<u16>,
 }
 
-impl BatchRequest for Deltas {
+impl BatchRequest for DeltaBatch {
     fn example() -> Value {
         json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "windows": [7, 30]})
     }
@@ -67,12 +67,12 @@ impl BatchRequest for Deltas {
         let ids = source.describe(VIDEO_IDS).required_ids("video_ids");
         let windows = source.describe(WINDOWS).list("windows", DELTA_WINDOW_COUNT);
         let windows = windows.map(|windows| windows.into_iter().map(|DayCount(days)| days).collect());
-        Deltas { ids, windows: windows.unwrap_or_else(|| DEFAULT_DELTA_WINDOWS.to_vec()) }
+        DeltaBatch { ids, windows: windows.unwrap_or_else(|| DEFAULT_DELTA_WINDOWS.to_vec()) }
     }
 }
 
 /// The longest of the windows: all end today.
-impl Windowed for Deltas {
+impl Windowed for DeltaBatch {
     fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         let (end, days) = (now.date_naive(), self.windows.iter().copied().max().unwrap_or(1));
         Ok(Window { period: Period::Custom, start: end + Days::new(1) - Days::new(days.into()), end })
@@ -99,15 +99,15 @@ struct DeltasMeta {
 /// Views gained by look-back window.
 #[derive(Serialize, JsonSchema)]
 #[schemars(inline, example = json!({"7d": 1_840, "30d": 9_210}))]
-struct ByWindow(BTreeMap<String, i64>);
+struct ViewsByWindow(BTreeMap<String, i64>);
 
-type DeltasByVideo = WithMeta<BTreeMap<Uuid, ByWindow>, DeltasMeta>;
+type DeltasByVideo = WithMeta<BTreeMap<Uuid, ViewsByWindow>, DeltasMeta>;
 
 /// Query view deltas of videos
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoDeltas")]
-async fn post_deltas(request: WindowedRequest<Body<Deltas>>) -> Result<DeltasByVideo> {
+async fn post_deltas(request: WindowedRequest<Body<DeltaBatch>>) -> Result<DeltasByVideo> {
     fetch_deltas(&request, &request.args.0).await
 }
 
@@ -116,13 +116,13 @@ async fn post_deltas(request: WindowedRequest<Body<Deltas>>) -> Result<DeltasByV
 /// Views gained over look-back windows that end today. Takes up to 100 ids; `POST` takes up to 1,000 and requires the
 /// `write` scope.
 #[endpoint(operation_id = "getVideoDeltas")]
-async fn get_deltas(request: WindowedRequest<Query<Deltas>>) -> Result<Cached<DeltasByVideo>> {
+async fn get_deltas(request: WindowedRequest<Query<DeltaBatch>>) -> Result<Cached<DeltasByVideo>> {
     request.cached(Records::Videos, fetch_deltas(&request, &request.args.0)).await
 }
 
 async fn fetch_deltas<A>(
     request: &WindowedRequest<A>,
-    Deltas { ids, windows }: &Deltas,
+    DeltaBatch { ids, windows }: &DeltaBatch,
 ) -> Result<DeltasByVideo> {
     let (organization, today) = (request.organization, request.window.end);
     let found = videos::find(&request.pg, organization, ids).await?;
@@ -133,7 +133,7 @@ async fn fetch_deltas<A>(
             let views = gains.get(video);
             let gain = |index| views.and_then(|views| views.get(index)).copied().unwrap_or_default();
             let windows = windows.iter().enumerate().map(|(index, days)| (format!("{days}d"), gain(index)));
-            (video.id, ByWindow(windows.collect()))
+            (video.id, ViewsByWindow(windows.collect()))
         })
         .collect();
     let meta = DeltasMeta {

@@ -13,7 +13,7 @@ use crate::model::period::Window;
 use crate::model::platform::Platform;
 use crate::store::records::videos::VideoFilter;
 
-pub(super) const ON_PLATFORM: &str = "Filter by platform.";
+pub(super) const PLATFORM_FILTER: &str = "Filter by platform.";
 pub(super) const VIDEO_IDS: &str = "Ids of account-discovered or individually tracked videos.";
 pub(super) const TAGS: &str = "Your own tags, replacing all existing ones.";
 
@@ -61,7 +61,7 @@ pub(super) struct VideosQuery<S> {
 impl<S: ListSort> FromQuery for VideosQuery<S> {
     fn read(query: &mut QueryParams<'_>) -> Self {
         let filter = VideoFilter {
-            platform: query.describe(ON_PLATFORM).variant("platform"),
+            platform: query.describe(PLATFORM_FILTER).variant("platform"),
             account_id: query.describe("Filter by account.").uuid("account_id"),
             creator_id: query.describe("Filter by the creator of the account.").uuid("creator_id"),
             is_active: query.describe("Filter by `is_active`.").boolean("is_active"),
@@ -93,7 +93,7 @@ impl FromQuery for AnalyticsQuery {
     fn read(query: &mut QueryParams<'_>) -> Self {
         AnalyticsQuery {
             window: WindowParams::read(query),
-            platform: query.describe(ON_PLATFORM).variant("platform"),
+            platform: query.describe(PLATFORM_FILTER).variant("platform"),
         }
     }
 }

@@ -79,7 +79,7 @@ struct Health {
 /// The status of a part that responded, and a detail.
 type Finding = (Status, Option<String>);
 
-async fn run(check: impl Future<Output = Result<Finding, store::Error>>) -> Check {
+async fn run_check(check: impl Future<Output = Result<Finding, store::Error>>) -> Check {
     let started = Instant::now();
     let (status, detail) = match tokio::time::timeout(CHECK_TIMEOUT, check).await {
         Ok(Ok(finding)) => finding,
@@ -153,10 +153,10 @@ fn check_search(app: &App) -> Finding {
 #[endpoint(operation_id = "getHealth")]
 async fn get(app: App) -> HealthResponse {
     let (postgres, clickhouse, search, tracker) = tokio::join!(
-        run(check_postgres(&app)),
-        run(check_clickhouse(&app)),
-        run(async { Ok(check_search(&app)) }),
-        run(check_tracker(&app)),
+        run_check(check_postgres(&app)),
+        run_check(check_clickhouse(&app)),
+        run_check(async { Ok(check_search(&app)) }),
+        run_check(check_tracker(&app)),
     );
     let checks = Checks { postgres, clickhouse, search, tracker };
     let all = [&checks.postgres, &checks.clickhouse, &checks.search, &checks.tracker];

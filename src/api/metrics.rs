@@ -67,23 +67,23 @@ fn build_response<A, Id: Ord + Hash + Copy, T>(
 }
 
 #[derive(Serialize)]
-struct Accounts {
+struct AccountBatch {
     ids: Vec<Uuid>,
     window: WindowParams,
 }
 
-impl BatchRequest for Accounts {
+impl BatchRequest for AccountBatch {
     fn example() -> Value {
         json!({"account_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
     }
 
     fn read(source: &mut BatchSource<'_, '_>) -> Self {
         let ids = source.describe("Account ids.").required_ids("account_ids");
-        Accounts { ids, window: source.window() }
+        AccountBatch { ids, window: source.window() }
     }
 }
 
-impl Windowed for Accounts {
+impl Windowed for AccountBatch {
     fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }
@@ -102,7 +102,7 @@ struct AccountTotals {
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountMetrics")]
-async fn post_accounts(request: WindowedRequest<Body<Accounts>>) -> Result<Totals<Uuid, AccountTotals>> {
+async fn post_accounts(request: WindowedRequest<Body<AccountBatch>>) -> Result<Totals<Uuid, AccountTotals>> {
     fetch_account_totals(&request, &request.args.0.ids).await
 }
 
@@ -111,7 +111,7 @@ async fn post_accounts(request: WindowedRequest<Body<Accounts>>) -> Result<Total
 /// Gains over the window. Takes up to 100 ids; `POST` takes up to 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getAccountMetrics")]
 async fn get_accounts(
-    request: WindowedRequest<Query<Accounts>>,
+    request: WindowedRequest<Query<AccountBatch>>,
 ) -> Result<Cached<Totals<Uuid, AccountTotals>>> {
     request.cached(Records::Accounts, fetch_account_totals(&request, &request.args.0.ids)).await
 }
@@ -137,23 +137,23 @@ async fn fetch_account_totals<A>(
 }
 
 #[derive(Serialize)]
-struct Videos {
+struct VideoBatch {
     ids: Vec<Uuid>,
     window: WindowParams,
 }
 
-impl BatchRequest for Videos {
+impl BatchRequest for VideoBatch {
     fn example() -> Value {
         json!({"video_ids": ["0198d1f2-6b3c-7a54-9d0e-3f2b8c1a7e65"], "period": "30d"})
     }
 
     fn read(source: &mut BatchSource<'_, '_>) -> Self {
         let ids = source.describe(VIDEO_IDS).required_ids("video_ids");
-        Videos { ids, window: source.window() }
+        VideoBatch { ids, window: source.window() }
     }
 }
 
-impl Windowed for Videos {
+impl Windowed for VideoBatch {
     fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }
@@ -163,7 +163,7 @@ impl Windowed for Videos {
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoMetrics")]
-async fn post_videos(request: WindowedRequest<Body<Videos>>) -> Result<Totals<Uuid, Gains>> {
+async fn post_videos(request: WindowedRequest<Body<VideoBatch>>) -> Result<Totals<Uuid, Gains>> {
     fetch_video_totals(&request, &request.args.0.ids).await
 }
 
@@ -172,7 +172,7 @@ async fn post_videos(request: WindowedRequest<Body<Videos>>) -> Result<Totals<Uu
 /// Gains over the window, of account-discovered and individually tracked videos. Takes up to 100 ids; `POST` takes up to
 /// 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getVideoMetrics")]
-async fn get_videos(request: WindowedRequest<Query<Videos>>) -> Result<Cached<Totals<Uuid, Gains>>> {
+async fn get_videos(request: WindowedRequest<Query<VideoBatch>>) -> Result<Cached<Totals<Uuid, Gains>>> {
     request.cached(Records::Videos, fetch_video_totals(&request, &request.args.0.ids)).await
 }
 
@@ -185,13 +185,13 @@ async fn fetch_video_totals<A>(request: &WindowedRequest<A>, ids: &[Uuid]) -> Re
 
 /// Account-discovered videos by their internal ids.
 #[derive(Serialize)]
-struct AccountVideos {
+struct AccountVideoBatch {
     instagram: Vec<i64>,
     tiktok: Vec<i64>,
     window: WindowParams,
 }
 
-impl BatchRequest for AccountVideos {
+impl BatchRequest for AccountVideoBatch {
     fn example() -> Value {
         json!({"instagram_post_ids": [1201, 1202], "tiktok_video_ids": [1301], "period": "30d"})
     }
@@ -199,7 +199,7 @@ impl BatchRequest for AccountVideos {
     fn read(source: &mut BatchSource<'_, '_>) -> Self {
         let lists @ [instagram, tiktok] = ["instagram_post_ids", "tiktok_video_ids"];
         source.require_either(lists);
-        let ids = AccountVideos {
+        let ids = AccountVideoBatch {
             instagram: source.describe(INTERNAL_IDS).ids(instagram).unwrap_or_default(),
             tiktok: source.describe(INTERNAL_IDS).ids(tiktok).unwrap_or_default(),
             window: source.window(),
@@ -212,7 +212,7 @@ impl BatchRequest for AccountVideos {
     }
 }
 
-impl Windowed for AccountVideos {
+impl Windowed for AccountVideoBatch {
     fn window(&self, now: DateTime<Utc>) -> Result<Window> {
         self.window.resolve(now)
     }
@@ -222,7 +222,9 @@ impl Windowed for AccountVideos {
 ///
 /// Like the `GET`, with up to 1,000 ids in both lists together. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountVideoMetrics")]
-async fn post_account_videos(request: WindowedRequest<Body<AccountVideos>>) -> Result<Totals<i64, Gains>> {
+async fn post_account_videos(
+    request: WindowedRequest<Body<AccountVideoBatch>>,
+) -> Result<Totals<i64, Gains>> {
     fetch_account_video_totals(&request, &request.args.0).await
 }
 
@@ -232,14 +234,14 @@ async fn post_account_videos(request: WindowedRequest<Body<AccountVideos>>) -> R
 /// 100 ids together; `POST` takes up to 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getAccountVideoMetrics")]
 async fn get_account_videos(
-    request: WindowedRequest<Query<AccountVideos>>,
+    request: WindowedRequest<Query<AccountVideoBatch>>,
 ) -> Result<Cached<Totals<i64, Gains>>> {
     request.cached(Records::Videos, fetch_account_video_totals(&request, &request.args.0)).await
 }
 
 async fn fetch_account_video_totals<A>(
     request: &WindowedRequest<A>,
-    AccountVideos { instagram, tiktok, .. }: &AccountVideos,
+    AccountVideoBatch { instagram, tiktok, .. }: &AccountVideoBatch,
 ) -> Result<Totals<i64, Gains>> {
     let WindowedRequest { pg, history, organization, window, .. } = request;
     let (mut found, on_tiktok) = tokio::try_join!(

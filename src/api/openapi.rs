@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use salvo::http::HeaderValue;
 use salvo::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use salvo::http::{HeaderValue, ResBody};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Writer, async_trait, handler};
 use salvo_oapi::swagger_ui::SwaggerUi;
 use salvo_oapi::{Components, EndpointOutRegister, Operation, endpoint};
@@ -36,27 +36,27 @@ const INFO: ApiInfo = ApiInfo {
 static DOCUMENT: LazyLock<String> =
     LazyLock::new(|| build_document(&super::public(), &super::private(), &INFO).to_string());
 
-const PAGE: &str = include_str!("docs.html");
+const DOCS_PAGE: &str = include_str!("docs.html");
 /// The files of Swagger UI that the page loads.
-const FILES: &[&str] = &["swagger-ui.css", "swagger-ui-bundle.js"];
+const SWAGGER_FILES: &[&str] = &["swagger-ui.css", "swagger-ui-bundle.js"];
 const CONTENT_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:; \
                       style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'";
 
 pub(super) fn router() -> Router {
-    Router::with_path("openapi.json").push(get_or_head(read_openapi))
+    Router::with_path("openapi.json").push(get_or_head(get_openapi))
 }
 
 /// The documentation page, outside the API versions.
 pub(super) fn docs() -> Router {
-    let files = Router::with_path("{**file}").push(get_or_head(Files(SwaggerUi::new(""))));
-    Router::with_path("docs").push(get_or_head(read_docs)).push(files)
+    let files = Router::with_path("{**file}").push(get_or_head(SwaggerFiles(SwaggerUi::new(""))));
+    Router::with_path("docs").push(get_or_head(get_docs)).push(files)
 }
 
 /// Get the OpenAPI document
 ///
 /// `/docs` shows it as a page.
 #[endpoint(operation_id = "getOpenApi")]
-async fn read_openapi(req: &mut Request, depot: &mut Depot) -> Document {
+async fn get_openapi(req: &mut Request, depot: &mut Depot) -> Document {
     Document(DOCUMENT.replacen(BASE_URL, &base_url(req, depot), 1))
 }
 
@@ -72,27 +72,27 @@ impl EndpointOutRegister for Document {
 impl Writer for Document {
     async fn write(self, _req: &mut Request, _depot: &mut Depot, res: &mut Response) {
         res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        res.body(ResBody::Once(self.0.into()));
+        res.body(self.0);
     }
 }
 
 #[handler]
-async fn read_docs(req: &mut Request, res: &mut Response) {
+async fn get_docs(req: &mut Request, res: &mut Response) {
     // Relative to the page, with or without a trailing slash.
     let root = if req.uri().path().ends_with('/') { "../" } else { "" };
     let headers = res.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
-    res.body(ResBody::Once(PAGE.replace("{root}", root).into()));
+    res.body(DOCS_PAGE.replace("{root}", root));
 }
 
 /// Serves the files of the page and no others of Swagger UI.
-struct Files(SwaggerUi);
+struct SwaggerFiles(SwaggerUi);
 
 #[async_trait]
-impl Handler for Files {
+impl Handler for SwaggerFiles {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        let is_used = req.params().tail().is_some_and(|file| FILES.contains(&file));
+        let is_used = req.params().tail().is_some_and(|file| SWAGGER_FILES.contains(&file));
         if is_used {
             self.0.handle(req, depot, res, ctrl).await;
         } else {

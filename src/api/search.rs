@@ -65,13 +65,13 @@ async fn search(
 ) -> Result<WithMeta<Sections, SearchMeta>> {
     let SearchQuery { q, limit } = query.0;
     let cap = usize::try_from(limit).unwrap_or_default();
-    let data = measured(app.search.search(&app.pg, caller.organization, &q, cap)).await?;
+    let data = measure(app.search.search(&app.pg, caller.organization, &q, cap)).await?;
     let meta = SearchMeta { query: q, limit_per_section: limit, effective_caps: data.effective_caps };
     Ok(WithMeta { data, meta })
 }
 
 /// Records a span and the duration, without the query.
-async fn measured<T>(query: impl Future<Output = T>) -> T {
+async fn measure<T>(query: impl Future<Output = T>) -> T {
     let started = Instant::now();
     let span = crate::traced!("search", http.route = trace::current_route().as_deref());
     let found = query.instrument(span).await;

@@ -78,7 +78,7 @@ async fn get(
             SubjectScope::for_subjects(*organization, subjects)
         };
         let days = subjects::fetch_daily(history, &scope, *window).await?;
-        series(&request, &scope, &days, |date, gains| SeriesDay { date, gains }).await
+        build_response(&request, &scope, &days, |date, gains| SeriesDay { date, gains }).await
     };
     request.cached(Records::Accounts, response).await
 }
@@ -108,13 +108,13 @@ pub(super) async fn get_creator(
         let days = subjects::fetch_daily_engagement(history, *organization, &subjects, *window).await?;
         let scope = SubjectScope::for_subjects(*organization, subjects);
         let day = |date, Gains { views, engagement, .. }| CreatorDay { date, views, engagement };
-        series(&request, &scope, &days, day).await
+        build_response(&request, &scope, &days, day).await
     };
     request.cached(Records::Accounts, response).await
 }
 
-/// The gains of every day of the window, ascending.
-async fn series<A, Day>(
+/// Returns the gains of every day of the window, ascending.
+async fn build_response<A, Day>(
     request: &WindowedRequest<A>,
     scope: &SubjectScope,
     days: &BTreeMap<NaiveDate, DayGains>,

@@ -26,9 +26,9 @@ use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoCh
 use crate::store::records::videos::{self, TrackedVideoSort, VideoSort};
 
 /// Path segments next to `{video_id}` that are not videos.
-const LITERALS: &[&str] = &["metrics", "deltas"];
-/// Bounds of an identifier; URLs may have long tracking parameters.
-pub(super) const IDENTIFIER_CHARACTERS: RangeInclusive<usize> = 1..=2048;
+const LITERAL_SEGMENTS: &[&str] = &["metrics", "deltas"];
+/// Bounds of an identifier, in characters; URLs may have long tracking parameters.
+pub(super) const IDENTIFIER_LENGTH: RangeInclusive<usize> = 1..=2048;
 
 pub(super) fn router() -> Router {
     Router::with_path("videos")
@@ -37,7 +37,7 @@ pub(super) fn router() -> Router {
         .push(metrics::videos_router())
         .push(deltas::router())
         .push(
-            parameter_except("{video_id}", LITERALS)
+            parameter_except("{video_id}", LITERAL_SEGMENTS)
                 .push(get_or_head(get))
                 .push(Router::new().patch(patch))
                 .push(Router::new().delete(delete))
@@ -80,7 +80,7 @@ impl FromBody for CreateBody {
         let platform = body.describe("Platform of the video.").variant::<Platform>("platform");
         let text = body
             .describe("Video URL, TikTok short link, Instagram shortcode, or id on the platform.")
-            .text("identifier", &IDENTIFIER_CHARACTERS);
+            .text("identifier", &IDENTIFIER_LENGTH);
         body.one_of_schemas(|| schemas_by_platform("identifier", VideoIdentifier::pattern));
         let tracking = NewTracking {
             is_active: body.describe("`false` adds the video paused.").boolean_or("is_active", true),
@@ -101,9 +101,7 @@ impl FromBody for CreateBody {
     }
 }
 
-struct PatchBody {
-    change: VideoChange,
-}
+struct PatchBody(VideoChange);
 
 impl FromBody for PatchBody {
     fn example() -> Value {
@@ -111,14 +109,13 @@ impl FromBody for PatchBody {
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        let change = VideoChange {
+        PatchBody(VideoChange {
             is_active: body.describe(IS_ACTIVE).boolean("is_active"),
             metadata: body.describe(TAGS).metadata("metadata"),
             scrape_interval_hours: body
                 .describe(INTERVAL)
                 .integer("scrape_interval_hours", &SCRAPE_INTERVAL_HOURS),
-        };
-        PatchBody { change }
+        })
     }
 }
 
@@ -257,10 +254,10 @@ async fn patch(
     caller: Caller,
     args: Args<(Path<VideoPath>, Body<PatchBody>)>,
 ) -> Result<Data<Video>> {
-    let Args((Path(path), Body(body))) = args;
+    let Args((Path(path), Body(PatchBody(change)))) = args;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
-        change::update(&mut write, path.video_id, &body.change).await?;
+        change::update(&mut write, path.video_id, &change).await?;
         let data = fetch(&app, &mut write, path.video_id).await?;
         write.commit().await?;
         Ok(Data { data })

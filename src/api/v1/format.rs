@@ -33,11 +33,11 @@ fn is_v1(path: &str) -> bool {
 
 const PROBLEM_FORMAT: ProblemFormat = ProblemFormat {
     content_type: "application/json",
-    body: |problem| serde_json::to_vec(&Failure { success: false, error: problem.message() }),
+    body: |problem| serde_json::to_vec(&ErrorBody { success: false, error: problem.message() }),
 };
 
 #[derive(Serialize)]
-struct Failure {
+struct ErrorBody {
     success: bool,
     error: String,
 }

@@ -15,7 +15,7 @@ use crate::http::forwarded::base_url;
 use crate::http::route::get_or_head;
 
 pub(super) fn public() -> Router {
-    Router::with_path("meta").push(get_or_head(read_meta))
+    Router::with_path("meta").push(get_or_head(get_meta))
 }
 
 pub(super) fn private() -> Router {
@@ -23,7 +23,7 @@ pub(super) fn private() -> Router {
 }
 
 #[handler]
-async fn read_meta(req: &mut Request, depot: &mut Depot) -> Success<Meta> {
+async fn get_meta(req: &mut Request, depot: &mut Depot) -> Success<Meta> {
     let value = Meta::deprecated(&base_url(req, depot), "v1", deprecated_on(), sunset_on());
     Success { name: "meta", value }
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::format::Success;
 use super::page::PageQuery;
-use crate::api::videos::{IDENTIFIER_CHARACTERS, require_readable, resolve_short_link};
+use crate::api::videos::{IDENTIFIER_LENGTH, require_readable, resolve_short_link};
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};
 use crate::http::route::get_or_head;
@@ -39,8 +39,7 @@ struct NamedVideo {
 
 /// Reads `url` or the field `name`, exactly one of which names the video.
 fn read_video(body: &mut BodyFields<'_>, platform: Platform, name: &'static str) -> Option<NamedVideo> {
-    let (by_name, by_url) =
-        (body.text(name, &IDENTIFIER_CHARACTERS), body.text("url", &IDENTIFIER_CHARACTERS));
+    let (by_name, by_url) = (body.text(name, &IDENTIFIER_LENGTH), body.text("url", &IDENTIFIER_LENGTH));
     let (field, text) = match (by_name, by_url) {
         (Some(text), None) => (name, text),
         (None, Some(text)) => ("url", text),
