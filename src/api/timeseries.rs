@@ -55,6 +55,8 @@ struct SeriesDay {
     gains: Gains,
 }
 
+type Series<Day> = WithMeta<Vec<Day>, WindowMeta>;
+
 /// Get daily gains
 ///
 /// Gains of the organization on each day of the window. With `account_id` or `creator_id`, individually tracked videos are
@@ -63,9 +65,7 @@ struct SeriesDay {
     operation_id = "getTimeseries",
     responses((status_code = 404, description = "The account or creator does not exist."))
 )]
-async fn get(
-    request: WindowedRequest<Query<SeriesQuery>>,
-) -> Result<Cached<WithMeta<Vec<SeriesDay>, WindowMeta>>> {
+async fn get(request: WindowedRequest<Query<SeriesQuery>>) -> Result<Cached<Series<SeriesDay>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Query(SeriesQuery { analytics: AnalyticsQuery { platform, .. }, account_id, creator_id }) =
         request.args;
@@ -100,7 +100,7 @@ struct CreatorDay {
 #[endpoint(operation_id = "getCreatorTimeseries")]
 pub(super) async fn get_creator(
     request: WindowedRequest<Args<(Path<CreatorPath>, Query<WindowParams>)>>,
-) -> Result<Cached<WithMeta<Vec<CreatorDay>, WindowMeta>>> {
+) -> Result<Cached<Series<CreatorDay>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Args((Path(CreatorPath { creator_id }), _)) = request.args;
     let response = async {
@@ -119,7 +119,7 @@ async fn build_response<A, Day>(
     scope: &SubjectScope,
     days: &BTreeMap<NaiveDate, DayGains>,
     day: impl Fn(NaiveDate, Gains) -> Day,
-) -> Result<WithMeta<Vec<Day>, WindowMeta>> {
+) -> Result<Series<Day>> {
     let WindowedRequest { history, window, .. } = request;
     let latest = days.values().filter_map(|day| day.as_of).max();
     let data_as_of = subjects::resolve_as_of(history, scope, *window, latest).await?;
