@@ -1,6 +1,6 @@
 //! The API version, and the identity of the caller.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use salvo::{Depot, Request, Router, Writer};
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
@@ -67,10 +67,10 @@ impl Meta {
     pub(super) fn deprecated(
         base: &str,
         api_version: &'static str,
-        deprecation: NaiveDate,
-        sunset: NaiveDate,
+        deprecation: DateTime<Utc>,
+        sunset: DateTime<Utc>,
     ) -> Self {
-        let (deprecation, sunset) = (Some(deprecation.to_string()), Some(sunset.to_string()));
+        let [deprecation, sunset] = [deprecation, sunset].map(|time| Some(time.date_naive().to_string()));
         Meta { api_version, status: "deprecated", deprecation, sunset, ..Meta::current(base) }
     }
 }

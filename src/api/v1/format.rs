@@ -1,6 +1,6 @@
 //! The responses of v1: bare JSON, errors included, with deprecation headers.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use salvo::http::header::LINK;
 use salvo::http::{HeaderName, HeaderValue};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, Writer, async_trait};
@@ -13,17 +13,9 @@ use crate::http::output::envelope::write_json;
 use crate::http::output::problem::ProblemFormat;
 
 /// 2026-01-01.
-const DEPRECATED: DateTime<Utc> = DateTime::from_timestamp_nanos(1_767_225_600 * 1_000_000_000);
+pub(super) const DEPRECATED: DateTime<Utc> = DateTime::from_timestamp_nanos(1_767_225_600 * 1_000_000_000);
 /// 2028-01-01.
-const SUNSET: DateTime<Utc> = DateTime::from_timestamp_nanos(1_830_297_600 * 1_000_000_000);
-
-pub(super) fn deprecated_on() -> NaiveDate {
-    DEPRECATED.date_naive()
-}
-
-pub(super) fn sunset_on() -> NaiveDate {
-    SUNSET.date_naive()
-}
+pub(super) const SUNSET: DateTime<Utc> = DateTime::from_timestamp_nanos(1_830_297_600 * 1_000_000_000);
 
 /// Whether a path is under `/v1`, in any spelling.
 fn is_v1(path: &str) -> bool {

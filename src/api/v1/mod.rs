@@ -8,7 +8,7 @@ mod videos;
 use salvo::{Depot, Request, Router, handler};
 
 pub use format::DeprecationHeaders;
-use format::{Success, deprecated_on, sunset_on};
+use format::{DEPRECATED, SUNSET, Success};
 
 use super::system::Meta;
 use crate::http::forwarded::base_url;
@@ -24,6 +24,6 @@ pub(super) fn private() -> Router {
 
 #[handler]
 async fn get_meta(req: &mut Request, depot: &mut Depot) -> Success<Meta> {
-    let value = Meta::deprecated(&base_url(req, depot), "v1", deprecated_on(), sunset_on());
+    let value = Meta::deprecated(&base_url(req, depot), "v1", DEPRECATED, SUNSET);
     Success { name: "meta", value }
 }
