@@ -18,16 +18,14 @@ use crate::store::records::accounts::{self, AccountFilter};
 
 pub(super) fn router() -> Router {
     Router::new()
-        .push(Router::with_path("getAccounts").push(get_or_head(get_accounts)))
-        .push(Router::with_path("addAccount").post(add_account))
-        .push(Router::with_path("activateAccount").post(activate_account))
-        .push(Router::with_path("deactivateAccount").post(deactivate_account))
+        .push(Router::with_path("getAccounts").push(get_or_head(list)))
+        .push(Router::with_path("addAccount").post(add))
+        .push(Router::with_path("activateAccount").post(SetActive(true)))
+        .push(Router::with_path("deactivateAccount").post(SetActive(false)))
 }
 
-struct AddBody {
-    /// `None` only if the body is invalid.
-    new: Option<NewAccount>,
-}
+/// `None` only if the body is invalid.
+struct AddBody(Option<NewAccount>);
 
 impl FromBody for AddBody {
     fn example() -> Value {
@@ -35,12 +33,8 @@ impl FromBody for AddBody {
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        let new = read_username(body).map(|(platform, username)| NewAccount {
-            platform,
-            username,
-            change: AccountChange::default(),
-        });
-        AddBody { new }
+        let change = AccountChange::default();
+        AddBody(read_username(body).map(|(platform, username)| NewAccount { platform, username, change }))
     }
 }
 
@@ -60,16 +54,16 @@ impl FromBody for AccountBody {
 }
 
 #[handler]
-async fn get_accounts(app: App, caller: Caller, query: Query<PageQuery>) -> Result<Success<Vec<Account>>> {
+async fn list(app: App, caller: Caller, query: Query<PageQuery>) -> Result<Success<Vec<Account>>> {
     let (filter, page) = (AccountFilter::default(), query.0.page());
     let found = accounts::list(&app.pg, caller.organization, &app.readable, &filter, &page).await?;
     Ok(Success { name: "accounts", value: found.items })
 }
 
 #[handler]
-async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>> {
+async fn add(app: App, caller: Caller, body: Body<AddBody>) -> Result<Success<Account>> {
     let new =
-        body.0.new.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
+        body.0.0.ok_or_else(|| Problem::internal("a create body without an account passed validation"))?;
     let now = app.clock.now().await;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -79,24 +73,21 @@ async fn add_account(app: App, caller: Caller, body: Body<AddBody>) -> Result<Su
     .await
 }
 
-#[handler]
-async fn activate_account(app: App, caller: Caller, body: Body<AccountBody>) -> Result<Success<Account>> {
-    set_active(&app, &caller, body.0.account_id, true).await
-}
+/// Resumes or pauses the tracking of an account.
+struct SetActive(bool);
 
 #[handler]
-async fn deactivate_account(app: App, caller: Caller, body: Body<AccountBody>) -> Result<Success<Account>> {
-    set_active(&app, &caller, body.0.account_id, false).await
-}
-
-async fn set_active(app: &App, caller: &Caller, id: Uuid, is_active: bool) -> Result<Success<Account>> {
-    let change = AccountChange { is_active: Some(is_active), ..AccountChange::default() };
-    in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
-        change::update(&mut write, id, &change).await?;
-        commit(app, write, id).await
-    })
-    .await
+impl SetActive {
+    async fn handle(&self, app: App, caller: Caller, body: Body<AccountBody>) -> Result<Success<Account>> {
+        let AccountBody { account_id } = body.0;
+        let change = AccountChange { is_active: Some(self.0), ..AccountChange::default() };
+        in_transaction(|| async {
+            let mut write = Write::begin(&app.pg, caller.organization).await?;
+            change::update(&mut write, account_id, &change).await?;
+            commit(&app, write, account_id).await
+        })
+        .await
+    }
 }
 
 /// Commits, and returns the account.

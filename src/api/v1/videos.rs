@@ -22,12 +22,12 @@ use crate::store::records::videos::{self, TrackedVideoSort, VideoFilter};
 
 pub(super) fn router() -> Router {
     Router::new()
-        .push(Router::with_path("getInstagramPosts").push(get_or_head(get_instagram_posts)))
-        .push(Router::with_path("getTiktokVideos").push(get_or_head(get_tiktok_videos)))
+        .push(Router::with_path("getInstagramPosts").push(get_or_head(List("posts", Platform::Instagram))))
+        .push(Router::with_path("getTiktokVideos").push(get_or_head(List("videos", Platform::Tiktok))))
         .push(Router::with_path("addInstagramPost").post(add_instagram_post))
         .push(Router::with_path("addTiktokVideo").post(add_tiktok_video))
-        .push(Router::with_path("activateVideo").post(activate_video))
-        .push(Router::with_path("deactivateVideo").post(deactivate_video))
+        .push(Router::with_path("activateVideo").post(SetActive(true)))
+        .push(Router::with_path("deactivateVideo").post(SetActive(false)))
 }
 
 /// The video of a create.
@@ -106,27 +106,19 @@ impl FromBody for VideoBody {
     }
 }
 
-#[handler]
-async fn get_instagram_posts(
-    app: App,
-    caller: Caller,
-    query: Query<PageQuery>,
-) -> Result<Success<Vec<Video>>> {
-    let value = list(&app, &caller, &query.0, Platform::Instagram).await?;
-    Ok(Success { name: "posts", value })
-}
+/// Lists the videos of a platform, in a member of the response of this name.
+struct List(&'static str, Platform);
 
 #[handler]
-async fn get_tiktok_videos(app: App, caller: Caller, query: Query<PageQuery>) -> Result<Success<Vec<Video>>> {
-    let value = list(&app, &caller, &query.0, Platform::Tiktok).await?;
-    Ok(Success { name: "videos", value })
-}
-
-async fn list(app: &App, caller: &Caller, query: &PageQuery, platform: Platform) -> Result<Vec<Video>> {
-    let filter = VideoFilter { platform: Some(platform), ..VideoFilter::default() };
-    let (organization, page) = (caller.organization, query.page::<TrackedVideoSort>());
-    let found = videos::list(&app.pg, organization, VideoType::Video, &app.readable, &filter, &page).await?;
-    Ok(found.items)
+impl List {
+    async fn handle(&self, app: App, caller: Caller, query: Query<PageQuery>) -> Result<Success<Vec<Video>>> {
+        let List(name, platform) = *self;
+        let filter = VideoFilter { platform: Some(platform), ..VideoFilter::default() };
+        let (organization, view) = (caller.organization, VideoType::Video);
+        let page = query.0.page::<TrackedVideoSort>();
+        let found = videos::list(&app.pg, organization, view, &app.readable, &filter, &page).await?;
+        Ok(Success { name, value: found.items })
+    }
 }
 
 #[handler]
@@ -178,24 +170,21 @@ async fn add(
     .await
 }
 
-#[handler]
-async fn activate_video(app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>> {
-    set_active(&app, &caller, body.0.video_id, true).await
-}
+/// Resumes or pauses the tracking of a video.
+struct SetActive(bool);
 
 #[handler]
-async fn deactivate_video(app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>> {
-    set_active(&app, &caller, body.0.video_id, false).await
-}
-
-async fn set_active(app: &App, caller: &Caller, id: Uuid, is_active: bool) -> Result<Success<Video>> {
-    let change = VideoChange { is_active: Some(is_active), ..VideoChange::default() };
-    in_transaction(|| async {
-        let mut write = Write::begin(&app.pg, caller.organization).await?;
-        change::update(&mut write, id, &change).await?;
-        commit(app, write, id).await
-    })
-    .await
+impl SetActive {
+    async fn handle(&self, app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>> {
+        let VideoBody { video_id } = body.0;
+        let change = VideoChange { is_active: Some(self.0), ..VideoChange::default() };
+        in_transaction(|| async {
+            let mut write = Write::begin(&app.pg, caller.organization).await?;
+            change::update(&mut write, video_id, &change).await?;
+            commit(&app, write, video_id).await
+        })
+        .await
+    }
 }
 
 /// Commits, and returns the video.
