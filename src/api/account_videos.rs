@@ -20,7 +20,11 @@ const LITERAL_SEGMENTS: &[&str] = &["metrics"];
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
         .push(get_or_head(list))
-        .push(metrics::account_videos_router())
+        .push(
+            Router::with_path("metrics")
+                .push(get_or_head(metrics::get_account_videos))
+                .post(metrics::post_account_videos),
+        )
         .push(parameter_except("{video_id}", LITERAL_SEGMENTS).push(get_or_head(get)))
 }
 

@@ -40,14 +40,18 @@ const USERNAME_LENGTH: RangeInclusive<usize> = 1..=500;
 pub(super) fn router() -> Router {
     Router::with_path("accounts")
         .push(get_or_head(list))
-        .push(Router::new().post(create))
+        .post(create)
         .push(Router::with_path("stats").push(get_or_head(list_stats)))
-        .push(metrics::accounts_router())
+        .push(
+            Router::with_path("metrics")
+                .push(get_or_head(metrics::get_accounts))
+                .post(metrics::post_accounts),
+        )
         .push(
             parameter_except("{account_id}", LITERAL_SEGMENTS)
                 .push(get_or_head(get))
-                .push(Router::new().patch(patch))
-                .push(Router::new().delete(delete))
+                .patch(patch)
+                .delete(delete)
                 .push(Router::with_path("videos").push(get_or_head(account_videos::list_by_account)))
                 .push(Router::with_path("analytics").push(get_or_head(daily::get_account))),
         )

@@ -25,14 +25,19 @@ const LITERAL_SEGMENTS: &[&str] = &["top"];
 pub(super) fn router() -> Router {
     Router::with_path("creators")
         .push(get_or_head(list))
-        .push(Router::new().post(create))
+        .post(create)
         .push(Router::with_path("top").push(get_or_head(top_creators::list)))
         .push(
             parameter_except("{creator_id}", LITERAL_SEGMENTS)
                 .push(get_or_head(get))
-                .push(Router::new().patch(patch))
-                .push(Router::new().delete(delete))
-                .push(links::router())
+                .patch(patch)
+                .delete(delete)
+                .push(
+                    Router::with_path("accounts/{account_id}")
+                        .push(get_or_head(links::get))
+                        .put(links::put)
+                        .delete(links::delete),
+                )
                 .push(
                     Router::with_path("analytics")
                         .push(get_or_head(daily::get_creator))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
-use salvo::{Router, Writer};
+use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,18 +13,12 @@ use uuid::Uuid;
 use super::fields::VIDEO_IDS;
 use crate::http::input::{BatchItem, BatchRequest, BatchSource, Windowed, check_range, parse_integer};
 use crate::http::openapi::schema;
-use crate::http::route::get_or_head;
 use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::limits::{DEFAULT_DELTA_WINDOWS, DELTA_DAYS, DELTA_WINDOW_COUNT};
 use crate::model::period::{Period, Window};
 use crate::store::analytics::videos;
 
 const WINDOWS: &str = "Lengths of the look-back windows in days, including today. Default: 1, 7, 14 and 30.";
-
-/// Below `videos`.
-pub(super) fn router() -> Router {
-    Router::with_path("deltas").push(get_or_head(get_deltas)).push(Router::new().post(post_deltas))
-}
 
 /// Length of a look-back window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,7 +101,7 @@ type DeltasByVideo = WithMeta<BTreeMap<Uuid, ViewsByWindow>, DeltasMeta>;
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoDeltas")]
-async fn post_deltas(request: WindowedRequest<Body<DeltaBatch>>) -> Result<DeltasByVideo> {
+pub(super) async fn post(request: WindowedRequest<Body<DeltaBatch>>) -> Result<DeltasByVideo> {
     fetch_deltas(&request, &request.args.0).await
 }
 
@@ -116,7 +110,7 @@ async fn post_deltas(request: WindowedRequest<Body<DeltaBatch>>) -> Result<Delta
 /// Views gained over look-back windows that end today. Takes up to 100 ids; `POST` takes up to 1,000 and requires the
 /// `write` scope.
 #[endpoint(operation_id = "getVideoDeltas")]
-async fn get_deltas(request: WindowedRequest<Query<DeltaBatch>>) -> Result<Cached<DeltasByVideo>> {
+pub(super) async fn get(request: WindowedRequest<Query<DeltaBatch>>) -> Result<Cached<DeltasByVideo>> {
     request.cached(Records::Videos, fetch_deltas(&request, &request.args.0)).await
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use chrono::SecondsFormat;
 use salvo::http::header::CACHE_CONTROL;
 use salvo::http::{HeaderValue, StatusCode};
-use salvo::{Depot, Request, Response, Router, Writer, async_trait};
+use salvo::{Depot, Request, Response, Writer, async_trait};
 use salvo_oapi::{Components, EndpointOutRegister, Operation, endpoint};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,17 +13,12 @@ use serde::Serialize;
 use crate::app::App;
 use crate::http::Data;
 use crate::http::openapi::add_success;
-use crate::http::route::get_or_head;
 use crate::store::tracking::source_pauses::{self, PauseCause, SourcePause};
 use crate::store::{self, health, outbox};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The lag of the search index from which it is degraded.
 const MAX_SEARCH_LAG: Duration = Duration::from_secs(10);
-
-pub(super) fn router() -> Router {
-    Router::with_path("health").push(get_or_head(get))
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -151,7 +146,7 @@ fn check_search(app: &App) -> Finding {
 ///
 /// `degraded` if a part is down or late that only some requests need. 503 if Postgres is down. Requires no key.
 #[endpoint(operation_id = "getHealth")]
-async fn get(app: App) -> HealthResponse {
+pub(super) async fn get(app: App) -> HealthResponse {
     let (postgres, clickhouse, search, tracker) = tokio::join!(
         run_check(check_postgres(&app)),
         run_check(check_clickhouse(&app)),

@@ -1,24 +1,15 @@
 //! Links between creators and accounts.
 
-use salvo::{Router, Writer};
+use salvo::Writer;
 use salvo_oapi::endpoint;
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::http::input::{FromPath, PathParams};
-use crate::http::route::get_or_head;
 use crate::http::{Caller, Data, FoundOrCreated, NoContent, Path, Result, in_transaction};
 use crate::model::creator::CreatorAccountLink;
 use crate::store::Write;
 use crate::store::records::links;
-
-/// Below `creators/{creator_id}`.
-pub(super) fn router() -> Router {
-    Router::with_path("accounts/{account_id}")
-        .push(get_or_head(get))
-        .push(Router::new().put(put))
-        .push(Router::new().delete(delete))
-}
 
 struct LinkPath {
     creator_id: Uuid,
@@ -38,7 +29,7 @@ impl FromPath for LinkPath {
 ///
 /// 404 if the account is not linked to this creator.
 #[endpoint(operation_id = "getCreatorAccount")]
-async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<CreatorAccountLink>> {
+pub(super) async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<CreatorAccountLink>> {
     let LinkPath { creator_id, account_id } = path.0;
     let data = links::get(&app.pg, caller.organization, creator_id, account_id).await?;
     Ok(Data { data })
@@ -51,7 +42,11 @@ async fn get(app: App, caller: Caller, path: Path<LinkPath>) -> Result<Data<Crea
     operation_id = "linkCreatorAccount",
     responses((status_code = 409, description = "The account is linked to another creator."))
 )]
-async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<FoundOrCreated<CreatorAccountLink>> {
+pub(super) async fn put(
+    app: App,
+    caller: Caller,
+    path: Path<LinkPath>,
+) -> Result<FoundOrCreated<CreatorAccountLink>> {
     let LinkPath { creator_id, account_id } = path.0;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;
@@ -69,7 +64,7 @@ async fn put(app: App, caller: Caller, path: Path<LinkPath>) -> Result<FoundOrCr
 ///
 /// The account remains tracked. Its history no longer counts for the creator.
 #[endpoint(operation_id = "unlinkCreatorAccount")]
-async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent> {
+pub(super) async fn delete(app: App, caller: Caller, path: Path<LinkPath>) -> Result<NoContent> {
     let LinkPath { creator_id, account_id } = path.0;
     in_transaction(|| async {
         let mut write = Write::begin(&app.pg, caller.organization).await?;

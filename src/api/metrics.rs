@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 
 use chrono::{DateTime, Utc};
-use salvo::{Router, Writer};
+use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,6 @@ use uuid::Uuid;
 use super::fields::VIDEO_IDS;
 use crate::http::input::{BatchRequest, BatchSource, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
-use crate::http::route::get_or_head;
 use crate::http::{Body, Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
@@ -24,23 +23,6 @@ use crate::store::analytics::videos::{self, VideoGains, VideoRef};
 use crate::store::analytics::{SubjectScope, accounts};
 
 const INTERNAL_IDS: &str = "Internal ids (`internal_id`) of account-discovered videos of this platform.";
-
-/// Below `accounts`.
-pub(super) fn accounts_router() -> Router {
-    Router::with_path("metrics").push(get_or_head(get_accounts)).push(Router::new().post(post_accounts))
-}
-
-/// Below `videos`.
-pub(super) fn videos_router() -> Router {
-    Router::with_path("metrics").push(get_or_head(get_videos)).push(Router::new().post(post_videos))
-}
-
-/// Below `account-videos`.
-pub(super) fn account_videos_router() -> Router {
-    Router::with_path("metrics")
-        .push(get_or_head(get_account_videos))
-        .push(Router::new().post(post_account_videos))
-}
 
 /// The window, and the ids that were not found.
 #[derive(Serialize, JsonSchema)]
@@ -102,7 +84,9 @@ struct AccountTotals {
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountMetrics")]
-async fn post_accounts(request: WindowedRequest<Body<AccountBatch>>) -> Result<Totals<Uuid, AccountTotals>> {
+pub(super) async fn post_accounts(
+    request: WindowedRequest<Body<AccountBatch>>,
+) -> Result<Totals<Uuid, AccountTotals>> {
     fetch_account_totals(&request, &request.args.0.ids).await
 }
 
@@ -110,7 +94,7 @@ async fn post_accounts(request: WindowedRequest<Body<AccountBatch>>) -> Result<T
 ///
 /// Gains over the window. Takes up to 100 ids; `POST` takes up to 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getAccountMetrics")]
-async fn get_accounts(
+pub(super) async fn get_accounts(
     request: WindowedRequest<Query<AccountBatch>>,
 ) -> Result<Cached<Totals<Uuid, AccountTotals>>> {
     request.cached(Records::Accounts, fetch_account_totals(&request, &request.args.0.ids)).await
@@ -163,7 +147,7 @@ impl Windowed for VideoBatch {
 ///
 /// Like the `GET`, with up to 1,000 ids. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryVideoMetrics")]
-async fn post_videos(request: WindowedRequest<Body<VideoBatch>>) -> Result<Totals<Uuid, Gains>> {
+pub(super) async fn post_videos(request: WindowedRequest<Body<VideoBatch>>) -> Result<Totals<Uuid, Gains>> {
     fetch_video_totals(&request, &request.args.0.ids).await
 }
 
@@ -172,7 +156,9 @@ async fn post_videos(request: WindowedRequest<Body<VideoBatch>>) -> Result<Total
 /// Gains over the window, of account-discovered and individually tracked videos. Takes up to 100 ids; `POST` takes up to
 /// 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getVideoMetrics")]
-async fn get_videos(request: WindowedRequest<Query<VideoBatch>>) -> Result<Cached<Totals<Uuid, Gains>>> {
+pub(super) async fn get_videos(
+    request: WindowedRequest<Query<VideoBatch>>,
+) -> Result<Cached<Totals<Uuid, Gains>>> {
     request.cached(Records::Videos, fetch_video_totals(&request, &request.args.0.ids)).await
 }
 
@@ -222,7 +208,7 @@ impl Windowed for AccountVideoBatch {
 ///
 /// Like the `GET`, with up to 1,000 ids in both lists together. Changes nothing, but requires the `write` scope.
 #[endpoint(operation_id = "queryAccountVideoMetrics")]
-async fn post_account_videos(
+pub(super) async fn post_account_videos(
     request: WindowedRequest<Body<AccountVideoBatch>>,
 ) -> Result<Totals<i64, Gains>> {
     fetch_account_video_totals(&request, &request.args.0).await
@@ -233,7 +219,7 @@ async fn post_account_videos(
 /// Gains of account-discovered videos over the window. Send `instagram_post_ids`, `tiktok_video_ids` or both, with up to
 /// 100 ids together; `POST` takes up to 1,000 and requires the `write` scope.
 #[endpoint(operation_id = "getAccountVideoMetrics")]
-async fn get_account_videos(
+pub(super) async fn get_account_videos(
     request: WindowedRequest<Query<AccountVideoBatch>>,
 ) -> Result<Cached<Totals<i64, Gains>>> {
     request.cached(Records::Videos, fetch_account_video_totals(&request, &request.args.0)).await

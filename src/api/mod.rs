@@ -24,6 +24,7 @@ use salvo_oapi::RouterExt;
 pub use v1::DeprecationHeaders;
 
 use crate::http;
+use crate::http::route::get_or_head;
 
 /// All routes of the service.
 pub fn routes() -> Router {
@@ -39,19 +40,27 @@ pub fn routes() -> Router {
 
 /// Routes without authentication and rate limit.
 fn public() -> Router {
-    Router::new().oapi_tag("System").push(health::router()).push(system::public()).push(openapi::router())
+    Router::new()
+        .oapi_tag("System")
+        .push(Router::with_path("health").push(get_or_head(health::get)))
+        .push(Router::with_path("meta").push(get_or_head(system::get_meta)))
+        .push(Router::with_path("openapi.json").push(get_or_head(openapi::get_openapi)))
 }
 
 fn private() -> Router {
     Router::new()
-        .push(system::private().oapi_tag("System"))
+        .push(Router::with_path("whoami").push(get_or_head(system::get_identity)).oapi_tag("System"))
         .push(accounts::router().oapi_tag("Accounts"))
         .push(account_videos::router().oapi_tag("Account videos"))
         .push(videos::router().oapi_tag("Videos"))
         .push(creators::router().oapi_tag("Creators"))
-        .push(timeseries::router().oapi_tag("Analytics"))
-        .push(overview::router().oapi_tag("Analytics"))
-        .push(search::router().oapi_tag("Search"))
+        .push(
+            Router::with_path("analytics/timeseries")
+                .push(get_or_head(timeseries::get))
+                .oapi_tag("Analytics"),
+        )
+        .push(Router::with_path("overview").push(get_or_head(overview::get)).oapi_tag("Analytics"))
+        .push(Router::with_path("search").push(get_or_head(search::search)).oapi_tag("Search"))
 }
 
 #[cfg(test)]

@@ -42,10 +42,6 @@ const SWAGGER_FILES: &[&str] = &["swagger-ui.css", "swagger-ui-bundle.js"];
 const CONTENT_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self' data:; font-src 'self' data:; \
                       style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'";
 
-pub(super) fn router() -> Router {
-    Router::with_path("openapi.json").push(get_or_head(get_openapi))
-}
-
 /// The documentation page, outside the API versions.
 pub(super) fn docs() -> Router {
     let files = Router::with_path("{**file}").push(get_or_head(SwaggerFiles(SwaggerUi::new(""))));
@@ -56,7 +52,7 @@ pub(super) fn docs() -> Router {
 ///
 /// `/docs` shows it as a page.
 #[endpoint(operation_id = "getOpenApi")]
-async fn get_openapi(req: &mut Request, depot: &mut Depot) -> Document {
+pub(super) async fn get_openapi(req: &mut Request, depot: &mut Depot) -> Document {
     Document(DOCUMENT.replacen(BASE_URL, &base_url(req, depot), 1))
 }
 

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use salvo::{Router, Writer};
+use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::AnalyticsQuery;
 use crate::http::output::WindowMeta;
-use crate::http::route::get_or_head;
 use crate::http::{Cached, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::change::{self, Change};
 use crate::model::gains::Gains;
@@ -18,10 +17,6 @@ use crate::model::period::Window;
 use crate::store::analytics::SubjectScope;
 use crate::store::analytics::overview::{self, RecordCounts};
 use crate::store::analytics::subjects::{self, DayGains, FollowerLevels};
-
-pub(super) fn router() -> Router {
-    Router::with_path("overview").push(get_or_head(get))
-}
 
 /// Current totals, and gains compared with the previous window.
 #[derive(Serialize, JsonSchema)]
@@ -67,7 +62,7 @@ struct OverviewMeta {
 /// Current totals, the gains of the window compared with those of the previous window of equal length, and the followers
 /// at the end of both.
 #[endpoint(operation_id = "getOverview")]
-async fn get(
+pub(super) async fn get(
     request: WindowedRequest<Query<AnalyticsQuery>>,
 ) -> Result<Cached<WithMeta<Overview, OverviewMeta>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;

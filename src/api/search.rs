@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use salvo::{Router, Writer};
+use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,15 +10,10 @@ use tracing::Instrument;
 
 use crate::app::App;
 use crate::http::input::{FromQuery, QueryParams};
-use crate::http::route::get_or_head;
 use crate::http::{Caller, Query, Result, WithMeta};
 use crate::model::limits::{DEFAULT_SHORT_LIST_SIZE, SHORT_LIST_SIZE};
 use crate::store::search::{EffectiveCaps, Sections};
 use crate::telemetry::{metrics, trace};
-
-pub(super) fn router() -> Router {
-    Router::with_path("search").push(get_or_head(search))
-}
 
 struct SearchQuery {
     q: String,
@@ -58,7 +53,7 @@ struct SearchMeta {
 ///
 /// Finds usernames, creator names and captions that contain the query, ignoring case. Best matches come first.
 #[endpoint(operation_id = "search")]
-async fn search(
+pub(super) async fn search(
     app: App,
     caller: Caller,
     query: Query<SearchQuery>,

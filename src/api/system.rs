@@ -1,24 +1,15 @@
 //! The API version, and the identity of the caller.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use salvo::{Depot, Request, Router, Writer};
+use salvo::{Depot, Request, Writer};
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::http::forwarded::base_url;
-use crate::http::route::get_or_head;
 use crate::http::{Caller, Data};
 use crate::model::organization::Scope;
-
-pub(super) fn public() -> Router {
-    Router::with_path("meta").push(get_or_head(get_meta))
-}
-
-pub(super) fn private() -> Router {
-    Router::with_path("whoami").push(get_or_head(get_identity))
-}
 
 /// An API version and its URLs.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -79,7 +70,7 @@ impl Meta {
 ///
 /// Its status and the URLs of its documentation. Requires no key.
 #[endpoint(operation_id = "getMeta")]
-async fn get_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
+pub(super) async fn get_meta(req: &mut Request, depot: &mut Depot) -> Data<Meta> {
     Data { data: Meta::current(&base_url(req, depot)) }
 }
 
@@ -109,7 +100,7 @@ struct WhoAmI {
 ///
 /// The organization, scopes and rate limit of the key. Use it to test a key.
 #[endpoint(operation_id = "getIdentity")]
-async fn get_identity(caller: Caller) -> Data<WhoAmI> {
+pub(super) async fn get_identity(caller: Caller) -> Data<WhoAmI> {
     let data = WhoAmI {
         r#type: "whoami",
         organization_id: caller.organization,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use salvo::{Router, Writer};
+use salvo::Writer;
 use salvo_oapi::endpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,16 +12,11 @@ use uuid::Uuid;
 use super::fields::{AnalyticsQuery, CreatorPath};
 use crate::http::input::{FromQuery, QueryParams, WindowParams, Windowed};
 use crate::http::output::WindowMeta;
-use crate::http::route::get_or_head;
 use crate::http::{Args, Cached, Path, Query, Records, Result, WindowedRequest, WithMeta};
 use crate::model::gains::Gains;
 use crate::model::period::Window;
 use crate::store::analytics::subjects::{self, DayGains};
 use crate::store::analytics::{SubjectScope, accounts};
-
-pub(super) fn router() -> Router {
-    Router::with_path("analytics/timeseries").push(get_or_head(get))
-}
 
 #[derive(Serialize)]
 struct SeriesQuery {
@@ -65,7 +60,7 @@ type Series<Day> = WithMeta<Vec<Day>, WindowMeta>;
     operation_id = "getTimeseries",
     responses((status_code = 404, description = "The account or creator does not exist."))
 )]
-async fn get(request: WindowedRequest<Query<SeriesQuery>>) -> Result<Cached<Series<SeriesDay>>> {
+pub(super) async fn get(request: WindowedRequest<Query<SeriesQuery>>) -> Result<Cached<Series<SeriesDay>>> {
     let WindowedRequest { pg, history, organization, window, .. } = &request;
     let Query(SeriesQuery { analytics: AnalyticsQuery { platform, .. }, account_id, creator_id }) =
         request.args;

@@ -33,14 +33,14 @@ pub(super) const IDENTIFIER_LENGTH: RangeInclusive<usize> = 1..=2048;
 pub(super) fn router() -> Router {
     Router::with_path("videos")
         .push(get_or_head(list))
-        .push(Router::new().post(create))
-        .push(metrics::videos_router())
-        .push(deltas::router())
+        .post(create)
+        .push(Router::with_path("metrics").push(get_or_head(metrics::get_videos)).post(metrics::post_videos))
+        .push(Router::with_path("deltas").push(get_or_head(deltas::get)).post(deltas::post))
         .push(
             parameter_except("{video_id}", LITERAL_SEGMENTS)
                 .push(get_or_head(get))
-                .push(Router::new().patch(patch))
-                .push(Router::new().delete(delete))
+                .patch(patch)
+                .delete(delete)
                 .push(Router::with_path("analytics").push(get_or_head(daily::get_video))),
         )
 }
