@@ -60,18 +60,14 @@ pub(super) async fn search(
 ) -> Result<WithMeta<Sections, SearchMeta>> {
     let SearchQuery { q, limit } = query.0;
     let cap = usize::try_from(limit).unwrap_or_default();
-    let data = measure(app.search.search(&app.pg, caller.organization, &q, cap)).await?;
-    let meta = SearchMeta { query: q, limit_per_section: limit, effective_caps: data.effective_caps };
-    Ok(WithMeta { data, meta })
-}
-
-/// Records a span and the duration, without the query.
-async fn measure<T>(query: impl Future<Output = T>) -> T {
-    let started = Instant::now();
+    // The span and the metric omit the query, which is client text.
     let span = crate::traced!("search", http.route = trace::current_route().as_deref());
-    let found = query.instrument(span).await;
+    let started = Instant::now();
+    let found = app.search.search(&app.pg, caller.organization, &q, cap).instrument(span).await;
     if let Some(metrics) = metrics::instruments() {
         metrics::record_duration(&metrics.search_duration, started.elapsed(), &[]);
     }
-    found
+    let data = found?;
+    let meta = SearchMeta { query: q, limit_per_section: limit, effective_caps: data.effective_caps };
+    Ok(WithMeta { data, meta })
 }
