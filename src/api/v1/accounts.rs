@@ -4,8 +4,7 @@ use salvo::{Router, Writer, handler};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::format::Success;
-use super::page::PageQuery;
+use super::format::{PageQuery, Success};
 use crate::api::accounts::read_username;
 use crate::app::App;
 use crate::http::input::{BodyFields, FromBody};

@@ -1,4 +1,4 @@
-//! The responses of v1: bare JSON, errors included, with deprecation headers.
+//! The format of v1: bare JSON, errors included, with deprecation headers, and paging by offset.
 
 use chrono::{DateTime, Utc};
 use salvo::http::header::LINK;
@@ -9,8 +9,11 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::http::forwarded::base_url;
 use crate::http::input::query_string::percent_decode;
+use crate::http::input::{FromQuery, ListSort, QueryParams};
 use crate::http::output::envelope::write_json;
 use crate::http::output::problem::ProblemFormat;
+use crate::model::limits;
+use crate::store::postgres::keyset::PageRequest;
 
 /// 2026-01-01.
 pub(super) const DEPRECATED: DateTime<Utc> = DateTime::from_timestamp_nanos(1_767_225_600 * 1_000_000_000);
@@ -76,6 +79,35 @@ impl<T: Serialize> Serialize for Success<T> {
 impl<T: Serialize + Send + Sync> Writer for Success<T> {
     async fn write(self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
         write_json(&self, req, depot, res).await;
+    }
+}
+
+/// A page of a list by offset, in the default order of v2.
+pub(super) struct PageQuery {
+    limit: i64,
+    offset: i64,
+}
+
+impl FromQuery for PageQuery {
+    fn read(query: &mut QueryParams<'_>) -> Self {
+        PageQuery {
+            limit: query.integer("limit", &limits::PAGE_SIZE).unwrap_or(limits::DEFAULT_PAGE_SIZE),
+            offset: query.integer("offset", &limits::OFFSET).unwrap_or(0),
+        }
+    }
+}
+
+impl PageQuery {
+    pub(super) fn page<S: ListSort>(&self) -> PageRequest<S> {
+        let (sort, direction) = S::DEFAULT;
+        PageRequest {
+            sort,
+            direction,
+            after: None,
+            offset: self.offset,
+            limit: self.limit,
+            include_total: false,
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod accounts;
 mod format;
-mod page;
 mod videos;
 
 use salvo::{Depot, Request, Router, handler};
