@@ -37,18 +37,18 @@ impl FromBody for AddBody {
     }
 }
 
-struct AccountBody {
+struct AccountIdBody {
     account_id: Uuid,
 }
 
-impl FromBody for AccountBody {
+impl FromBody for AccountIdBody {
     fn example() -> Value {
         json!({"account_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
         body.require("account_id");
-        AccountBody { account_id: body.uuid("account_id").unwrap_or_default() }
+        AccountIdBody { account_id: body.uuid("account_id").unwrap_or_default() }
     }
 }
 
@@ -77,8 +77,8 @@ struct SetActive(bool);
 
 #[handler]
 impl SetActive {
-    async fn handle(&self, app: App, caller: Caller, body: Body<AccountBody>) -> Result<Success<Account>> {
-        let AccountBody { account_id } = body.0;
+    async fn handle(&self, app: App, caller: Caller, body: Body<AccountIdBody>) -> Result<Success<Account>> {
+        let AccountIdBody { account_id } = body.0;
         let change = AccountChange { is_active: Some(self.0), ..AccountChange::default() };
         in_transaction(|| async {
             let mut write = Write::begin(&app.pg, caller.organization).await?;

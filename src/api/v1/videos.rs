@@ -29,9 +29,9 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("deactivateVideo").post(SetActive(false)))
 }
 
-/// The video of a create.
+/// A video to add.
 struct NamedVideo {
-    /// The body field that names it.
+    /// The body field that contains the identifier.
     field: &'static str,
     identifier: VideoIdentifier,
 }
@@ -64,15 +64,15 @@ fn read_video(body: &mut BodyFields<'_>, platform: Platform, name: &'static str)
 }
 
 /// `{"shortcode": …}` or `{"url": …}`
-struct PostBody(Option<NamedVideo>);
+struct InstagramBody(Option<NamedVideo>);
 
-impl FromBody for PostBody {
+impl FromBody for InstagramBody {
     fn example() -> Value {
         json!({"shortcode": "DExample123"})
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
-        PostBody(read_video(body, Platform::Instagram, "shortcode"))
+        InstagramBody(read_video(body, Platform::Instagram, "shortcode"))
     }
 }
 
@@ -90,18 +90,18 @@ impl FromBody for TiktokBody {
 }
 
 /// `{"video_id": …}`, with the id in this service.
-struct VideoBody {
+struct VideoIdBody {
     video_id: Uuid,
 }
 
-impl FromBody for VideoBody {
+impl FromBody for VideoIdBody {
     fn example() -> Value {
         json!({"video_id": "0198f3c2-7a10-7cc0-9d5e-3f1b8a6e2d41"})
     }
 
     fn read(body: &mut BodyFields<'_>) -> Self {
         body.require("video_id");
-        VideoBody { video_id: body.uuid("video_id").unwrap_or_default() }
+        VideoIdBody { video_id: body.uuid("video_id").unwrap_or_default() }
     }
 }
 
@@ -125,7 +125,7 @@ async fn add_instagram_post(
     app: App,
     caller: Caller,
     deadline: Deadline,
-    body: Body<PostBody>,
+    body: Body<InstagramBody>,
 ) -> Result<Success<Video>> {
     add(&app, &caller, &deadline, Platform::Instagram, body.0.0).await
 }
@@ -174,8 +174,8 @@ struct SetActive(bool);
 
 #[handler]
 impl SetActive {
-    async fn handle(&self, app: App, caller: Caller, body: Body<VideoBody>) -> Result<Success<Video>> {
-        let VideoBody { video_id } = body.0;
+    async fn handle(&self, app: App, caller: Caller, body: Body<VideoIdBody>) -> Result<Success<Video>> {
+        let VideoIdBody { video_id } = body.0;
         let change = VideoChange { is_active: Some(self.0), ..VideoChange::default() };
         in_transaction(|| async {
             let mut write = Write::begin(&app.pg, caller.organization).await?;
