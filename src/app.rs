@@ -173,8 +173,8 @@ impl Clock {
         self.remote.is_some()
     }
 
-    /// Returns the time in microseconds, the precision of both databases: of a finer one Postgres rounds the rest and
-    /// ClickHouse cuts it off. While a remote clock is down its last offset applies; its first response is awaited.
+    /// Returns the time truncated to microseconds, the precision of both databases: Postgres would round a finer one,
+    /// ClickHouse truncates it. While a remote clock is down its last offset applies; its first response is awaited.
     pub async fn now(&self) -> DateTime<Utc> {
         let Some(remote) = &self.remote else { return Utc::now().trunc_subsecs(6) };
         loop {

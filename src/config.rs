@@ -50,7 +50,7 @@ pub struct ClickhouseArgs {
     pub clickhouse_cluster: String,
 }
 
-/// Statements contain the name in quotes and backticks.
+/// Parses the name of a cluster, which statements contain in quotes and backticks.
 fn parse_cluster_name(text: &str) -> Result<String, &'static str> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if text.bytes().all(is_allowed) {

@@ -1,4 +1,4 @@
-//! Why telemetry cannot be set up.
+//! Errors of setting up telemetry.
 
 use std::fmt::Display;
 use std::io;

@@ -33,7 +33,7 @@ const EXPORTER_CRATES: [&str; 5] = ["hyper", "hyper_util", "reqwest", "h2", "ope
 
 type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// What a long-running process exports.
+/// The export settings of a long-running process.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportConfig {
     /// The service name unless `OTEL_SERVICE_NAME` is set.
@@ -51,7 +51,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Exports what is queued, with a timeout.
+    /// Flushes the queues of the exporters, with a timeout.
     pub fn shutdown(self) {
         let Telemetry { traces, metrics, logs } = self;
         if traces.is_none() && metrics.is_none() && logs.is_none() {

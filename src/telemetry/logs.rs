@@ -16,7 +16,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is logged, and how.
+/// The filter and the format of log lines.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {

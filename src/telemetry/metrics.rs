@@ -10,7 +10,7 @@ use opentelemetry_sdk::metrics::{Instrument, MeterProviderBuilder, SdkMeterProvi
 use super::labels;
 use super::names::{self, Metric, MetricKind};
 
-/// The most label combinations of request durations. Route, method, status and size have about 4,000; the library's
+/// Maximum label combinations of request durations. Route, method, status and size have about 4,000; the library's
 /// default limit is 2,000.
 const MAX_REQUEST_SERIES: usize = 10_000;
 

@@ -1,6 +1,6 @@
 //! Exports traces, metrics and logs over OTLP, as the standard `OTEL_*` variables configure it.
 //!
-//! Queues are bounded and requests never wait: what a slow or unavailable collector does not accept in time is dropped.
+//! Queues are bounded and requests never wait: data that a collector does not accept in time is dropped.
 
 use std::env;
 use std::fmt;
@@ -31,7 +31,7 @@ pub(super) enum Signal {
 }
 
 impl Signal {
-    /// Returns the part of variable names.
+    /// Returns the signal's part of the names of variables.
     fn variable_part(self) -> &'static str {
         match self {
             Signal::Traces => "TRACES",

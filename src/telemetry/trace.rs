@@ -170,7 +170,7 @@ pub(super) fn operation_name(sql: &str) -> &'static str {
     OPERATIONS.into_iter().find(|operation| operation.eq_ignore_ascii_case(word)).unwrap_or("OTHER")
 }
 
-/// The most of a statement that a span contains.
+/// Length from which a statement is truncated in a span.
 const MAX_STATEMENT_BYTES: usize = 2000;
 
 pub(super) fn truncate(sql: &str) -> &str {
