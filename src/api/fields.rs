@@ -28,28 +28,27 @@ pub(super) fn schemas_by_platform(name: &'static str, pattern: fn(Platform) -> S
     Platform::VARIANTS.iter().map(case).collect()
 }
 
-/// `{creator_id}` of a path.
-#[derive(Serialize)]
-pub(super) struct CreatorPath {
-    pub(super) creator_id: Uuid,
+/// Defines types of paths whose parameters are all ids.
+macro_rules! id_paths {
+    ($($name:ident { $($parameter:ident: $description:literal),+ })+) => {$(
+        #[derive(Serialize)]
+        pub(super) struct $name {
+            $(pub(super) $parameter: Uuid,)+
+        }
+
+        impl FromPath for $name {
+            fn read(path: &mut PathParams<'_>) -> Self {
+                $name { $($parameter: path.describe($description).uuid(stringify!($parameter)),)+ }
+            }
+        }
+    )+};
 }
 
-impl FromPath for CreatorPath {
-    fn read(path: &mut PathParams<'_>) -> Self {
-        CreatorPath { creator_id: path.describe("Creator id.").uuid("creator_id") }
-    }
-}
-
-/// `{video_id}` of a path.
-#[derive(Serialize)]
-pub(super) struct VideoPath {
-    pub(super) video_id: Uuid,
-}
-
-impl FromPath for VideoPath {
-    fn read(path: &mut PathParams<'_>) -> Self {
-        VideoPath { video_id: path.describe("Video id.").uuid("video_id") }
-    }
+id_paths! {
+    CreatorPath { creator_id: "Creator id." }
+    VideoPath { video_id: "Video id." }
+    AccountIdPath { account_id: "Account id." }
+    LinkPath { creator_id: "Creator id.", account_id: "Account id." }
 }
 
 /// Filters and page of a list of videos.
@@ -68,18 +67,6 @@ impl<S: ListSort> FromQuery for VideosQuery<S> {
             q: query.describe("Filter by a substring of the caption, ignoring case.").search_text("q"),
         };
         VideosQuery { params: ListParams::read(query, &filter), filter }
-    }
-}
-
-/// `{account_id}` of a path that accepts no username.
-#[derive(Serialize)]
-pub(super) struct AccountIdPath {
-    pub(super) account_id: Uuid,
-}
-
-impl FromPath for AccountIdPath {
-    fn read(path: &mut PathParams<'_>) -> Self {
-        AccountIdPath { account_id: path.describe("Account id.").uuid("account_id") }
     }
 }
 

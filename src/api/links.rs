@@ -2,28 +2,13 @@
 
 use salvo::Writer;
 use salvo_oapi::endpoint;
-use uuid::Uuid;
 
+use super::fields::LinkPath;
 use crate::app::App;
-use crate::http::input::{FromPath, PathParams};
 use crate::http::{Caller, Data, FoundOrCreated, NoContent, Path, Result, in_transaction};
 use crate::model::creator::CreatorAccountLink;
 use crate::store::Write;
 use crate::store::records::links;
-
-struct LinkPath {
-    creator_id: Uuid,
-    account_id: Uuid,
-}
-
-impl FromPath for LinkPath {
-    fn read(path: &mut PathParams<'_>) -> Self {
-        LinkPath {
-            creator_id: path.describe("Creator id.").uuid("creator_id"),
-            account_id: path.describe("Account id.").uuid("account_id"),
-        }
-    }
-}
 
 /// Get a creator link
 ///
