@@ -14,9 +14,6 @@ use crate::model::video::{Video, VideoType};
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::{self, VideoFilter, VideoSort};
 
-/// Path segments next to `{video_id}` that are not videos.
-const LITERAL_SEGMENTS: &[&str] = &["metrics"];
-
 pub(super) fn router() -> Router {
     Router::with_path("account-videos")
         .push(get_or_head(list))
@@ -25,7 +22,7 @@ pub(super) fn router() -> Router {
                 .push(get_or_head(metrics::get_account_videos))
                 .post(metrics::post_account_videos),
         )
-        .push(parameter_except("{video_id}", LITERAL_SEGMENTS).push(get_or_head(get)))
+        .push(parameter_except("{video_id}", &["metrics"]).push(get_or_head(get)))
 }
 
 impl ApiEnum for VideoSort {

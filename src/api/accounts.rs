@@ -30,8 +30,6 @@ use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::accounts::change::{self, AccountChange, NewAccount};
 use crate::store::records::accounts::{self, AccountFilter, AccountIdentifier, AccountSort};
 
-/// Path segments next to `{account_id}` that are not accounts.
-const LITERAL_SEGMENTS: &[&str] = &["stats", "metrics"];
 /// How long a deletion waits until totals include the history of videos that remain tracked individually.
 const HISTORY_MOVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bounds of a username or profile URL, in characters.
@@ -48,7 +46,7 @@ pub(super) fn router() -> Router {
                 .post(metrics::post_accounts),
         )
         .push(
-            parameter_except("{account_id}", LITERAL_SEGMENTS)
+            parameter_except("{account_id}", &["stats", "metrics"])
                 .push(get_or_head(get))
                 .patch(patch)
                 .delete(delete)

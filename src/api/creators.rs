@@ -19,16 +19,13 @@ use crate::store::Write;
 use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::creators::{self, CreatorChange, CreatorFilter, CreatorSort, NewCreator};
 
-/// Path segments next to `{creator_id}` that are not creators.
-const LITERAL_SEGMENTS: &[&str] = &["top"];
-
 pub(super) fn router() -> Router {
     Router::with_path("creators")
         .push(get_or_head(list))
         .post(create)
         .push(Router::with_path("top").push(get_or_head(top_creators::list)))
         .push(
-            parameter_except("{creator_id}", LITERAL_SEGMENTS)
+            parameter_except("{creator_id}", &["top"])
                 .push(get_or_head(get))
                 .patch(patch)
                 .delete(delete)

@@ -25,8 +25,6 @@ use crate::store::postgres::keyset::SortDirection;
 use crate::store::records::videos::change::{self, NewTracking, NewVideo, VideoChange};
 use crate::store::records::videos::{self, TrackedVideoSort, VideoSort};
 
-/// Path segments next to `{video_id}` that are not videos.
-const LITERAL_SEGMENTS: &[&str] = &["metrics", "deltas"];
 /// Bounds of an identifier, in characters; URLs may have long tracking parameters.
 pub(super) const IDENTIFIER_LENGTH: RangeInclusive<usize> = 1..=2048;
 
@@ -37,7 +35,7 @@ pub(super) fn router() -> Router {
         .push(Router::with_path("metrics").push(get_or_head(metrics::get_videos)).post(metrics::post_videos))
         .push(Router::with_path("deltas").push(get_or_head(deltas::get)).post(deltas::post))
         .push(
-            parameter_except("{video_id}", LITERAL_SEGMENTS)
+            parameter_except("{video_id}", &["metrics", "deltas"])
                 .push(get_or_head(get))
                 .patch(patch)
                 .delete(delete)
@@ -59,7 +57,6 @@ impl ListSort for TrackedVideoSort {
     const DEFAULT: (Self, SortDirection) = (TrackedVideoSort::AddedAt, SortDirection::Desc);
 }
 
-const IS_ACTIVE: &str = "`false` pauses tracking, `true` resumes it.";
 const INTERVAL: &str = "Hours between scrapes.";
 
 struct CreateBody {
@@ -110,7 +107,7 @@ impl FromBody for PatchBody {
 
     fn read(body: &mut BodyFields<'_>) -> Self {
         PatchBody(VideoChange {
-            is_active: body.describe(IS_ACTIVE).boolean("is_active"),
+            is_active: body.describe("`false` pauses tracking, `true` resumes it.").boolean("is_active"),
             metadata: body.describe(TAGS).metadata("metadata"),
             scrape_interval_hours: body
                 .describe(INTERVAL)
