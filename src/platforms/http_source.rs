@@ -15,7 +15,7 @@ use super::coerce;
 use super::cooldown::Cooldown;
 use super::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, RequestLimits, extend_url};
 use super::source::{
-    AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
+    AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError, SourceInfo,
 };
 use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
@@ -238,24 +238,16 @@ fn no_profile() -> SourceError {
 }
 
 impl Source for HttpSource {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn platform(&self) -> Platform {
-        self.platform
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { account_by_id: true, post_by_id: true, post_by_shortcode: true }
-    }
-
-    fn paging(&self) -> Paging {
-        Paging::Pages(ASSUMED_PAGE_SIZE)
-    }
-
-    fn daily_limit(&self) -> Option<u32> {
-        self.config.throttle.daily_limit()
+    fn info(&self) -> SourceInfo {
+        SourceInfo {
+            name: NAME,
+            platform: self.platform,
+            account_by_id: true,
+            post_by_id: true,
+            post_by_shortcode: true,
+            paging: Paging::Pages(ASSUMED_PAGE_SIZE),
+            daily_limit: self.config.throttle.daily_limit(),
+        }
     }
 
     fn paused_until(&self) -> Option<DateTime<Utc>> {

@@ -59,15 +59,34 @@ pub struct Depth {
     pub not_before: NaiveDate,
 }
 
-/// The operations that a source supports.
+/// What a source is, and the operations that it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct SourceInfo {
+    /// The name in configuration and metrics.
+    pub name: &'static str,
+    pub platform: Platform,
     /// Finds an account by the platform's id, even after a rename.
     pub account_by_id: bool,
     /// Reads one post by the platform's id.
     pub post_by_id: bool,
     /// Reads one post by its shortcode.
     pub post_by_shortcode: bool,
+    /// How many requests an account's posts take.
+    pub paging: Paging,
+    /// How many requests are allowed in a UTC day, if there is a limit.
+    pub daily_limit: Option<u32>,
+}
+
+impl SourceInfo {
+    pub fn reads_posts(&self) -> bool {
+        self.post_by_id || self.post_by_shortcode
+    }
+
+    /// Whether the source can read a post by one of its known keys.
+    pub fn can_read(&self, post: &PostKey) -> bool {
+        (self.post_by_id && post.external_id.is_some())
+            || (self.post_by_shortcode && post.shortcode.is_some())
+    }
 }
 
 /// Why a source returned no data, by what to do next.
@@ -114,18 +133,7 @@ pub type Fetch<'a, T> = BoxFuture<'a, Result<T, SourceError>>;
 
 /// A source of data of one platform. `now` is the service's clock.
 pub trait Source: Send + Sync {
-    /// Returns the name in configuration and metrics.
-    fn name(&self) -> &'static str;
-
-    fn platform(&self) -> Platform;
-
-    fn capabilities(&self) -> Capabilities;
-
-    /// Returns how many requests an account's posts take.
-    fn paging(&self) -> Paging;
-
-    /// Returns how many requests are allowed in a UTC day, if there is a limit.
-    fn daily_limit(&self) -> Option<u32>;
+    fn info(&self) -> SourceInfo;
 
     /// Returns the end of the latest cooldown, which may be over.
     fn paused_until(&self) -> Option<DateTime<Utc>>;

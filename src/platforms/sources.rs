@@ -10,7 +10,7 @@ use super::args::{ConfigError, SourceArgs};
 use super::pausable_timeout::run_with_timeout;
 use super::request_budget::RequestBudget;
 use super::setup::create_sources;
-use super::source::{AccountKey, Capabilities, Depth, FetchedAccount, Post, PostKey, Source, SourceError};
+use super::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo};
 use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
 use crate::telemetry::{labels, metrics};
@@ -35,7 +35,7 @@ impl Sources {
     /// Groups sources by platform, preserving their order.
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Sources {
         let (instagram, tiktok) =
-            sources.into_iter().partition(|source| source.platform() == Platform::Instagram);
+            sources.into_iter().partition(|source| source.info().platform == Platform::Instagram);
         Sources { instagram, tiktok, timeout: FETCH_TIMEOUT }
     }
 
@@ -45,51 +45,50 @@ impl Sources {
     }
 
     pub fn has_source(&self, platform: Platform) -> bool {
-        !self.of(platform).is_empty()
+        !self.for_platform(platform).is_empty()
     }
 
     /// Returns the end of a source's latest cooldown in this process, which may be over.
     pub fn paused_until(&self, platform: Platform, source: &str) -> Option<DateTime<Utc>> {
-        self.of(platform).iter().find(|known| known.name() == source)?.paused_until()
+        self.for_platform(platform).iter().find(|known| known.info().name == source)?.paused_until()
     }
 
     /// Returns what the sources together can read.
     pub fn readable(&self) -> ReadablePlatforms {
-        let platforms_where = |can: fn(Capabilities) -> bool| {
-            let reads =
-                |platform: &Platform| self.of(*platform).iter().any(|source| can(source.capabilities()));
-            Platform::ALL.into_iter().filter(reads).collect()
+        let platforms_where = |can: fn(SourceInfo) -> bool| {
+            let is_readable = |platform: &Platform| self.infos(*platform).any(can);
+            Platform::ALL.into_iter().filter(is_readable).collect()
         };
         ReadablePlatforms {
             accounts: platforms_where(|_| true),
-            posts_by_id: platforms_where(|can| can.post_by_id),
-            posts_by_shortcode: platforms_where(|can| can.post_by_shortcode),
+            posts_by_id: platforms_where(|source| source.post_by_id),
+            posts_by_shortcode: platforms_where(|source| source.post_by_shortcode),
         }
     }
 
     /// Returns the names of a platform's sources that have a daily limit, and the limits.
     pub fn daily_limits(&self, platform: Platform) -> impl Iterator<Item = (&'static str, u32)> {
-        self.of(platform).iter().filter_map(|source| Some((source.name(), source.daily_limit()?)))
+        self.infos(platform).filter_map(|source| Some((source.name, source.daily_limit?)))
     }
 
     /// Returns the names of a platform's sources.
     pub fn names(&self, platform: Platform) -> Vec<&'static str> {
-        self.of(platform).iter().map(|source| source.name()).collect()
+        self.infos(platform).map(|source| source.name).collect()
     }
 
     /// Returns the names of a platform's sources that can read single posts.
     pub fn post_source_names(&self, platform: Platform) -> Vec<&'static str> {
-        self.of(platform).iter().filter(|source| reads_posts(source)).map(|source| source.name()).collect()
+        self.infos(platform).filter(SourceInfo::reads_posts).map(|source| source.name).collect()
     }
 
     /// Returns the first source, which reads the accounts of a platform.
-    pub fn account_source(&self, platform: Platform) -> Option<&dyn Source> {
-        self.of(platform).first().map(AsRef::as_ref)
+    pub fn account_source(&self, platform: Platform) -> Option<SourceInfo> {
+        self.infos(platform).next()
     }
 
     /// Returns the first source that can read single posts of a platform.
-    pub fn post_source(&self, platform: Platform) -> Option<&dyn Source> {
-        self.of(platform).iter().find(|source| reads_posts(source)).map(AsRef::as_ref)
+    pub fn post_source(&self, platform: Platform) -> Option<SourceInfo> {
+        self.infos(platform).find(SourceInfo::reads_posts)
     }
 
     /// Reads an account from the first source that can, without those in `skip`.
@@ -106,21 +105,22 @@ impl Sources {
         skip: &[&'static str],
     ) -> FetchOutcome<FetchedAccount> {
         let mut outcome = FetchOutcome::new();
-        let sources = self.of(platform);
-        let is_skipped = |source: &Arc<dyn Source>| skip.contains(&source.name());
+        let sources = self.for_platform(platform);
+        let is_skipped = |source: &Arc<dyn Source>| skip.contains(&source.info().name);
         for (position, source) in sources.iter().enumerate().filter(|(_, source)| !is_skipped(source)) {
             let by_name = self.fetch(source, "account", source.fetch_account(account, depth, now)).await;
-            if !outcome.record(source.name(), &by_name) {
+            let info = source.info();
+            if !outcome.record(info.name, &by_name) {
                 continue;
             }
-            let by_id = sources[position + 1..].iter().find(|later| later.capabilities().account_by_id);
-            let Some(by_id) = by_id.filter(|_| may_be_renamed(source, account, &by_name)) else {
+            let by_id = sources[position + 1..].iter().find(|later| later.info().account_by_id);
+            let Some(by_id) = by_id.filter(|_| may_be_renamed(info, account, &by_name)) else {
                 return outcome.with_result(by_name);
             };
             let mut renamed = None;
             if !is_skipped(by_id) {
                 let result = self.fetch(by_id, "account", by_id.fetch_account(account, depth, now)).await;
-                outcome.record(by_id.name(), &result);
+                outcome.record(by_id.info().name, &result);
                 renamed = Some(result);
             }
             return outcome.with_result(match renamed {
@@ -129,8 +129,8 @@ impl Sources {
                     SourceError::Transient(_) | SourceError::RateLimited { .. } | SourceError::Credentials(_),
                 )) => Err(SourceError::Transient(format!(
                     "{} does not find the account, and {} is unavailable to check for a rename",
-                    source.name(),
-                    by_id.name()
+                    info.name,
+                    by_id.info().name
                 ))),
                 Some(Err(error @ SourceError::BudgetUnavailable(_))) => Err(error),
                 Some(renamed) => renamed.or(by_name),
@@ -149,13 +149,17 @@ impl Sources {
     ) -> FetchOutcome<Post> {
         let mut outcome = FetchOutcome::new();
         let mut has_skipped = false;
-        for source in self.of(platform).iter().filter(|source| supports(source, post)) {
-            if skip.contains(&source.name()) {
+        for source in self.for_platform(platform) {
+            let info = source.info();
+            if !info.can_read(post) {
+                continue;
+            }
+            if skip.contains(&info.name) {
                 has_skipped = true;
                 continue;
             }
             let result = self.fetch(source, "video", source.fetch_post(post, now)).await;
-            if outcome.record(source.name(), &result) {
+            if outcome.record(info.name, &result) {
                 return outcome.with_result(result);
             }
         }
@@ -174,10 +178,11 @@ impl Sources {
             Err(SourceError::Transient(format!("not all pages were read within {seconds} s")))
         });
         if let Some(metrics) = metrics::instruments() {
+            let info = source.info();
             let outcome = result.as_ref().err().map_or("ok", SourceError::label);
             let labels = [
-                KeyValue::new(labels::PLATFORM, source.platform().as_str()),
-                KeyValue::new(labels::SOURCE, source.name()),
+                KeyValue::new(labels::PLATFORM, info.platform.as_str()),
+                KeyValue::new(labels::SOURCE, info.name),
                 KeyValue::new(labels::TARGET, target),
                 KeyValue::new(labels::OUTCOME, outcome),
             ];
@@ -186,7 +191,11 @@ impl Sources {
         result
     }
 
-    fn of(&self, platform: Platform) -> &[Arc<dyn Source>] {
+    fn infos(&self, platform: Platform) -> impl Iterator<Item = SourceInfo> {
+        self.for_platform(platform).iter().map(|source| source.info())
+    }
+
+    fn for_platform(&self, platform: Platform) -> &[Arc<dyn Source>] {
         match platform {
             Platform::Instagram => &self.instagram,
             Platform::Tiktok => &self.tiktok,
@@ -244,24 +253,13 @@ impl<T> FetchOutcome<T> {
     }
 }
 
-fn reads_posts(source: &Arc<dyn Source>) -> bool {
-    let can = source.capabilities();
-    can.post_by_id || can.post_by_shortcode
-}
-
-/// Whether a source can read a post by one of its known keys.
-fn supports(source: &Arc<dyn Source>, post: &PostKey) -> bool {
-    let can = source.capabilities();
-    (can.post_by_id && post.external_id.is_some()) || (can.post_by_shortcode && post.shortcode.is_some())
-}
-
 /// Whether a lookup by username found nothing, or an account whose id is not the known one.
 fn may_be_renamed(
-    source: &Arc<dyn Source>,
+    source: SourceInfo,
     account: &AccountKey,
     result: &Result<FetchedAccount, SourceError>,
 ) -> bool {
-    if account.platform_id.is_none() || source.capabilities().account_by_id {
+    if account.platform_id.is_none() || source.account_by_id {
         return false;
     }
     match result {

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use crate::model::cost;
 use crate::model::platform::Platform;
 use crate::platforms::Sources;
-use crate::platforms::source::Source;
+use crate::platforms::source::SourceInfo;
 use crate::store::Error;
 use crate::store::tracking::queues;
 use crate::store::tracking::source_budgets;
@@ -39,11 +39,10 @@ pub async fn estimate(
     for platform in Platform::ALL {
         if let Some(source) = sources.account_source(platform) {
             let loads = queues::fetch_scrape_loads(pg, platform, now).await?;
-            let paging = source.paging();
             let budget = entry(&mut budgets, platform, source);
             budget.accounts = loads.len();
             budget.requests_per_day +=
-                loads.into_iter().map(|load| cost::daily_requests(paging, load)).sum::<f64>();
+                loads.into_iter().map(|load| cost::daily_requests(source.paging, load)).sum::<f64>();
         }
         if let Some(source) = sources.post_source(platform) {
             let intervals = queues::fetch_video_intervals(pg, platform).await?;
@@ -66,15 +65,15 @@ pub async fn estimate(
 fn entry<'a>(
     budgets: &'a mut BTreeMap<(Platform, &'static str), BudgetEstimate>,
     platform: Platform,
-    source: &dyn Source,
+    source: SourceInfo,
 ) -> &'a mut BudgetEstimate {
-    budgets.entry((platform, source.name())).or_insert_with(|| BudgetEstimate {
+    budgets.entry((platform, source.name)).or_insert_with(|| BudgetEstimate {
         platform,
-        source: source.name(),
+        source: source.name,
         accounts: 0,
         videos: 0,
         requests_per_day: 0.0,
-        daily_limit: source.daily_limit(),
+        daily_limit: source.daily_limit,
         requests_today: None,
     })
 }

@@ -17,7 +17,7 @@ async fn fetch_errors(base: &Url, limits: RequestLimits) -> Vec<(&'static str, S
     let mut errors = Vec::new();
     for source in all_sources(base, limits) {
         let fetched = source.fetch_account(&key("some.one"), depth(9, "2026-01-01"), now()).await;
-        errors.push((source.name(), fetched.expect_err("the fetch fails")));
+        errors.push((source.info().name, fetched.expect_err("the fetch fails")));
     }
     errors
 }

@@ -65,20 +65,20 @@ fn ids(posts: &[Post]) -> Vec<&str> {
 async fn all_sources_return_the_same_data() {
     let sandbox = sandbox().await;
     for source in sources(&sandbox, LIMITS) {
-        let platform = source.platform();
+        let info = source.info();
+        let platform = info.platform;
         let key = any_account(&sandbox, platform);
         let now = sandbox.world.now();
         let fetched =
             source.fetch_account(&key, depth(5000, "2020-01-01"), now).await.expect("the fetch succeeds");
         let posts = expected(&sandbox, &key.username, platform, now);
         let expected_ids: Vec<&str> = posts.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(ids(&fetched.posts), expected_ids, "{} on {platform}", source.name());
+        assert_eq!(ids(&fetched.posts), expected_ids, "{} on {platform}", info.name);
         for (post, (_, counters)) in fetched.posts.iter().zip(&posts) {
-            let visible =
-                if source.name() == "instagram-graph" { graph_counters(*counters) } else { *counters };
+            let visible = if info.name == "instagram-graph" { graph_counters(*counters) } else { *counters };
             // Counters grow between the response and this line.
             for (actual, expected) in post.counters.to_array().into_iter().zip(visible.to_array()) {
-                assert_eq!(actual.is_some(), expected.is_some(), "{} on {platform}: {post:?}", source.name());
+                assert_eq!(actual.is_some(), expected.is_some(), "{} on {platform}: {post:?}", info.name);
                 let (actual, expected) = (actual.unwrap_or(0), expected.unwrap_or(0));
                 assert!((actual - expected).abs() <= 1 + expected / 1000, "{actual} instead of {expected}");
             }
@@ -99,7 +99,7 @@ async fn all_sources_return_the_same_data() {
                 .map(|count| (count - seen.profile.follower_count).abs() < 50),
             Some(true)
         );
-        let id = if source.name() == "tiktok-research" { None } else { Some(seen.account.id.clone()) };
+        let id = if info.name == "tiktok-research" { None } else { Some(seen.account.id.clone()) };
         assert_eq!(fetched.profile.platform_id, id);
     }
     sandbox.stop().await;
@@ -109,12 +109,12 @@ async fn all_sources_return_the_same_data() {
 async fn reading_stops_at_the_depth() {
     let sandbox = sandbox().await;
     for source in sources(&sandbox, LIMITS) {
-        let key = any_account(&sandbox, source.platform());
+        let key = any_account(&sandbox, source.info().platform);
         let now = sandbox.world.now();
-        let all = expected(&sandbox, &key.username, source.platform(), now);
+        let all = expected(&sandbox, &key.username, source.info().platform, now);
         let few = source.fetch_account(&key, depth(11, "2020-01-01"), now).await.expect("the fetch succeeds");
         let newest: Vec<&str> = all[..11].iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(ids(&few.posts), newest, "{}", source.name());
+        assert_eq!(ids(&few.posts), newest, "{}", source.info().name);
         let recent =
             source.fetch_account(&key, depth(5000, "2026-01-15"), now).await.expect("the fetch succeeds");
         let oldest = time("2026-01-15T00:00:00Z");
@@ -138,9 +138,9 @@ async fn each_injected_fault_is_classified_and_ends() {
         let limits = if fault == Fault::Hang { short_timeout } else { LIMITS };
         for (source, without_timeout) in sources(&sandbox, limits).into_iter().zip(sources(&sandbox, LIMITS))
         {
-            let key = any_account(&sandbox, source.platform());
+            let key = any_account(&sandbox, source.info().platform);
             let now = sandbox.world.now();
-            sandbox.world.fail_next(source.platform(), fault, 1);
+            sandbox.world.fail_next(source.info().platform, fault, 1);
             let error = source.fetch_account(&key, depth(5, "2026-03-01"), now).await.expect_err("the fault");
             let is_expected = match fault {
                 Fault::Error | Fault::Hang | Fault::Truncate => matches!(error, SourceError::Transient(_)),
@@ -149,7 +149,7 @@ async fn each_injected_fault_is_classified_and_ends() {
                 Fault::RateLimit => matches!(error, SourceError::RateLimited { until } if until > now
                     && until <= now + TimeDelta::seconds(62)),
             };
-            assert!(is_expected, "{} at {fault:?}: {error}", source.name());
+            assert!(is_expected, "{} at {fault:?}: {error}", source.info().name);
             let later = now + TimeDelta::minutes(2);
             let source = if fault == Fault::Hang { without_timeout } else { source };
             source.fetch_account(&key, depth(5, "2026-03-01"), later).await.expect("the fault is over");
@@ -303,7 +303,7 @@ async fn unknown_account_is_not_found() {
     for source in sources(&sandbox, LIMITS) {
         let fetched =
             source.fetch_account(&key("unknown_account"), depth(5, "2026-01-01"), sandbox.world.now()).await;
-        assert!(matches!(fetched, Err(SourceError::NotFound(_))), "{}: {fetched:?}", source.name());
+        assert!(matches!(fetched, Err(SourceError::NotFound(_))), "{}: {fetched:?}", source.info().name);
     }
     sandbox.stop().await;
 }

@@ -9,7 +9,7 @@ use tidemark::model::cost::Paging;
 use tidemark::model::platform::Platform;
 use tidemark::platforms::Sources;
 use tidemark::platforms::source::{
-    AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError,
+    AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError, SourceInfo,
 };
 
 #[derive(Debug, Default)]
@@ -37,24 +37,16 @@ impl RecordingSource {
 }
 
 impl Source for RecordingSource {
-    fn name(&self) -> &'static str {
-        "recording"
-    }
-
-    fn platform(&self) -> Platform {
-        Platform::Tiktok
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { account_by_id: false, post_by_id: true, post_by_shortcode: false }
-    }
-
-    fn paging(&self) -> Paging {
-        Paging::Pages(100)
-    }
-
-    fn daily_limit(&self) -> Option<u32> {
-        None
+    fn info(&self) -> SourceInfo {
+        SourceInfo {
+            name: "recording",
+            platform: Platform::Tiktok,
+            account_by_id: false,
+            post_by_id: true,
+            post_by_shortcode: false,
+            paging: Paging::Pages(100),
+            daily_limit: None,
+        }
     }
 
     fn paused_until(&self) -> Option<DateTime<Utc>> {

@@ -23,7 +23,7 @@ use super::coerce;
 use super::cooldown::Cooldown;
 use super::http_client::{HttpClient, HttpResponse, RequestLimits, extend_url};
 use super::source::{
-    AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError,
+    AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo,
 };
 use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
@@ -239,24 +239,16 @@ impl InstagramGraph {
 }
 
 impl Source for InstagramGraph {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn platform(&self) -> Platform {
-        Platform::Instagram
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { account_by_id: false, post_by_id: false, post_by_shortcode: false }
-    }
-
-    fn paging(&self) -> Paging {
-        Paging::Pages(self.config.page_size as u32)
-    }
-
-    fn daily_limit(&self) -> Option<u32> {
-        self.config.throttle.daily_limit()
+    fn info(&self) -> SourceInfo {
+        SourceInfo {
+            name: NAME,
+            platform: Platform::Instagram,
+            account_by_id: false,
+            post_by_id: false,
+            post_by_shortcode: false,
+            paging: Paging::Pages(self.config.page_size as u32),
+            daily_limit: self.config.throttle.daily_limit(),
+        }
     }
 
     fn paused_until(&self) -> Option<DateTime<Utc>> {

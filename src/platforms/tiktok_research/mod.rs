@@ -21,7 +21,7 @@ use super::coerce;
 use super::cooldown::Cooldown;
 use super::http_client::RequestLimits;
 use super::source::{
-    AccountKey, Capabilities, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError,
+    AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo,
 };
 use super::throttle::RateThrottle;
 use crate::model::cost::Paging;
@@ -219,24 +219,16 @@ fn malformed(detail: &str) -> TiktokError {
 }
 
 impl Source for TiktokResearch {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn platform(&self) -> Platform {
-        Platform::Tiktok
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { account_by_id: false, post_by_id: true, post_by_shortcode: false }
-    }
-
-    fn paging(&self) -> Paging {
-        Paging::Windows { page: self.page_size as u32, days: WINDOW_DAYS }
-    }
-
-    fn daily_limit(&self) -> Option<u32> {
-        self.throttle.daily_limit()
+    fn info(&self) -> SourceInfo {
+        SourceInfo {
+            name: NAME,
+            platform: Platform::Tiktok,
+            account_by_id: false,
+            post_by_id: true,
+            post_by_shortcode: false,
+            paging: Paging::Windows { page: self.page_size as u32, days: WINDOW_DAYS },
+            daily_limit: self.throttle.daily_limit(),
+        }
     }
 
     fn paused_until(&self) -> Option<DateTime<Utc>> {
