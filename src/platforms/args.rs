@@ -94,8 +94,6 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    const ALL: [SourceKind; 3] = [SourceKind::InstagramGraph, SourceKind::TiktokResearch, SourceKind::Http];
-
     /// Returns the name in the configuration and in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -141,17 +139,13 @@ impl SourceArgs {
             Platform::Instagram => &self.instagram_sources,
             Platform::Tiktok => &self.tiktok_sources,
         };
-        let list = list.as_deref().unwrap_or_default().trim();
-        if list.is_empty() {
-            return Ok((allowed.to_vec(), false));
-        }
+        let Some(list) = non_blank(list.as_deref()) else { return Ok((allowed.to_vec(), false)) };
         if list == "none" {
             return Ok((Vec::new(), true));
         }
         let mut order = Vec::new();
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            let kind =
-                SourceKind::ALL.into_iter().find(|kind| kind.as_str() == name && allowed.contains(kind));
+            let kind = allowed.into_iter().find(|kind| kind.as_str() == name);
             let kind = kind.ok_or_else(|| ConfigError::UnknownSource {
                 variable: Self::list_variable(platform),
                 name: name.to_owned(),
@@ -173,14 +167,14 @@ impl SourceArgs {
         }
     }
 
-    pub(super) fn limits(&self) -> RequestLimits {
+    pub(super) fn request_limits(&self) -> RequestLimits {
         RequestLimits {
             timeout: Duration::from_secs(self.source_timeout_seconds),
             ..RequestLimits::default()
         }
     }
 
-    pub(super) fn throttle(&self, kind: SourceKind, budget: &RequestBudget) -> RateThrottle {
+    pub(super) fn create_throttle(&self, kind: SourceKind, budget: &RequestBudget) -> RateThrottle {
         let (concurrency, daily_limit) = match kind {
             SourceKind::InstagramGraph => {
                 (self.instagram_graph_concurrency, self.instagram_graph_daily_requests)
@@ -194,11 +188,17 @@ impl SourceArgs {
     }
 
     pub(super) fn graph_url(&self) -> Result<Url, ConfigError> {
-        parse_source_url("TIDEMARK_INSTAGRAM_GRAPH_URL", or_default(&self.instagram_graph_url, GRAPH_URL))
+        parse_source_url(
+            "TIDEMARK_INSTAGRAM_GRAPH_URL",
+            non_blank(Some(&self.instagram_graph_url)).unwrap_or(GRAPH_URL),
+        )
     }
 
     pub(super) fn research_url(&self) -> Result<Url, ConfigError> {
-        parse_source_url("TIDEMARK_TIKTOK_RESEARCH_URL", or_default(&self.tiktok_research_url, RESEARCH_URL))
+        parse_source_url(
+            "TIDEMARK_TIKTOK_RESEARCH_URL",
+            non_blank(Some(&self.tiktok_research_url)).unwrap_or(RESEARCH_URL),
+        )
     }
 
     pub(super) fn http_url(&self) -> Result<Option<Url>, ConfigError> {
@@ -212,13 +212,12 @@ impl SourceArgs {
 }
 
 fn parse_optional_url(variable: &'static str, text: Option<&str>) -> Result<Option<Url>, ConfigError> {
-    let text = text.map(str::trim).filter(|text| !text.is_empty());
-    text.map(|text| parse_source_url(variable, text)).transpose()
+    non_blank(text).map(|text| parse_source_url(variable, text)).transpose()
 }
 
 /// Treats an empty value as unset: container tools pass unset variables that way.
-fn or_default<'a>(text: &'a str, default: &'a str) -> &'a str {
-    if text.trim().is_empty() { default } else { text.trim() }
+pub(super) fn non_blank(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// Parses the URL of a source.
