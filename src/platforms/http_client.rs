@@ -13,11 +13,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
-use reqwest::{Client, ClientBuilder, RequestBuilder, StatusCode};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use url::Url;
 
-use super::request_telemetry::RequestTelemetry;
+use super::request_telemetry::measure;
 use super::source::SourceError;
 use crate::model::network::{is_loopback, is_public};
 use crate::tls;
@@ -93,54 +93,57 @@ impl HttpClient {
 
     /// Sends a request and reads the whole response.
     pub async fn send(&self, request: RequestBuilder) -> Result<HttpResponse, SourceError> {
-        let (telemetry, request) = RequestTelemetry::start(self.service, request);
-        let response = telemetry.instrument(self.exchange(request)).await;
-        telemetry.finish(response.as_ref().map(|response| response.status));
-        response.map_err(|error| self.source_error(error))
+        measure(self.service, request, |request| self.exchange(request), |response| response.status).await
     }
 
     /// Sends a request and returns status and headers, of redirects too. The body is not read.
     pub async fn fetch_head(&self, request: RequestBuilder) -> Result<(StatusCode, HeaderMap), SourceError> {
-        let (telemetry, request) = RequestTelemetry::start(self.service, request);
-        let response = telemetry.instrument(request.send()).await;
-        telemetry.finish(response.as_ref().map(reqwest::Response::status));
-        let response = response.map_err(|error| self.source_error(error.into()))?;
+        let response = measure(self.service, request, RequestBuilder::send, Response::status).await;
+        let response = response.map_err(|error| self.transport_error(error))?;
         Ok((response.status(), response.headers().clone()))
     }
 
-    fn source_error(&self, error: ExchangeError) -> SourceError {
-        match error {
-            ExchangeError::Source(error) => error,
-            ExchangeError::Http(error) if error.is_timeout() => SourceError::Transient(format!(
-                "no complete response within {} s",
-                self.limits.timeout.as_secs_f64()
-            )),
-            ExchangeError::Http(error) => {
-                SourceError::Transient(describe_transport_error(&error.without_url()))
-            }
-        }
-    }
-
-    async fn exchange(&self, request: RequestBuilder) -> Result<HttpResponse, ExchangeError> {
-        let mut response = request.send().await?;
+    async fn exchange(&self, request: RequestBuilder) -> Result<HttpResponse, SourceError> {
+        let mut response = request.send().await.map_err(|error| self.transport_error(error))?;
         let status = response.status();
         if status.is_redirection() {
-            return Err(ExchangeError::Source(SourceError::Malformed(format!(
+            return Err(SourceError::Malformed(format!(
                 "the service redirects (HTTP {}), which is not followed; correct the source's URL",
                 status.as_u16()
-            ))));
+            )));
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport_error(error))? {
             if body.len() + chunk.len() > self.limits.max_response_bytes {
-                return Err(ExchangeError::Source(SourceError::Malformed(format!(
+                return Err(SourceError::Malformed(format!(
                     "the response is larger than {} bytes",
                     self.limits.max_response_bytes
-                ))));
+                )));
             }
             body.extend_from_slice(&chunk);
         }
         Ok(HttpResponse { status, headers: response.headers().clone(), body })
+    }
+
+    /// Describes why there is no complete response, without the URL.
+    fn transport_error(&self, error: reqwest::Error) -> SourceError {
+        if error.is_timeout() {
+            let seconds = self.limits.timeout.as_secs_f64();
+            return SourceError::Transient(format!("no complete response within {seconds} s"));
+        }
+        let error = error.without_url();
+        let what = if error.is_connect() {
+            "cannot connect to the service"
+        } else if error.is_body() || error.is_decode() {
+            "the response is incomplete"
+        } else {
+            "the request failed"
+        };
+        let mut cause: &dyn Error = &error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        SourceError::Transient(format!("{what}: {cause}"))
     }
 }
 
@@ -221,32 +224,6 @@ impl Resolve for PublicResolver {
 
 fn system_lookup(host: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
     async move { Ok(tokio::net::lookup_host((host, 0)).await?.collect()) }.boxed()
-}
-
-enum ExchangeError {
-    Http(reqwest::Error),
-    Source(SourceError),
-}
-
-impl From<reqwest::Error> for ExchangeError {
-    fn from(error: reqwest::Error) -> Self {
-        ExchangeError::Http(error)
-    }
-}
-
-fn describe_transport_error(error: &reqwest::Error) -> String {
-    let what = if error.is_connect() {
-        "cannot connect to the service"
-    } else if error.is_body() || error.is_decode() {
-        "the response is incomplete"
-    } else {
-        "the request failed"
-    };
-    let mut cause: &dyn Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    format!("{what}: {cause}")
 }
 
 #[cfg(test)]
