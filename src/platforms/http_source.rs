@@ -12,12 +12,11 @@ use url::Url;
 
 use super::args::SourceKind;
 use super::coerce;
-use super::cooldown::Cooldown;
 use super::http_client::{DEFAULT_COOLDOWN, HttpClient, HttpResponse, RequestLimits, extend_url};
 use super::source::{
     AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Profile, Source, SourceError, SourceInfo,
 };
-use super::throttle::RateThrottle;
+use super::throttle::{Cooldown, RateThrottle};
 use crate::model::cost::Paging;
 use crate::model::counters::{Counters, ProfileCounters};
 use crate::model::identifier::{Username, video_url};
@@ -64,7 +63,6 @@ impl HttpSource {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Result<FetchedAccount, SourceError> {
-        self.cooldown.check(now)?;
         let oldest = depth.not_before.and_time(NaiveTime::MIN).and_utc();
         let mut profile = None;
         let mut posts: Vec<Post> = Vec::new();
@@ -107,7 +105,6 @@ impl HttpSource {
     }
 
     async fn read_post(&self, key: &PostKey, now: DateTime<Utc>) -> Result<Post, SourceError> {
-        self.cooldown.check(now)?;
         let mut query = Vec::new();
         query.extend(key.external_id.clone().map(|id| ("id", id)));
         query.extend(key.shortcode.clone().map(|code| ("shortcode", code)));
@@ -260,10 +257,10 @@ impl Source for HttpSource {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Fetch<'a, FetchedAccount> {
-        async move { self.cooldown.record(self.read_account(account, depth, now).await) }.boxed()
+        self.cooldown.apply(now, self.read_account(account, depth, now)).boxed()
     }
 
     fn fetch_post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> Fetch<'a, Post> {
-        async move { self.cooldown.record(self.read_post(post, now).await) }.boxed()
+        self.cooldown.apply(now, self.read_post(post, now)).boxed()
     }
 }

@@ -5,7 +5,6 @@
 pub mod args;
 mod coerce;
 pub mod conformance;
-mod cooldown;
 pub mod http_client;
 pub mod http_source;
 pub mod instagram_graph;

@@ -1,7 +1,8 @@
-//! Limits the requests to one source: how many at the same time in this process, and how many in a UTC day in all
-//! processes together. A source that serves both platforms has one throttle for both.
+//! Limits the requests to one source: how many at the same time in this process, and how many in a UTC day in all processes
+//! together. A source that serves both platforms has one throttle for both, but a cooldown per platform, during which no
+//! read starts.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -52,6 +53,40 @@ impl RateThrottle {
             return Err(SourceError::RateLimited { until: next_utc_midnight(now) });
         }
         Ok(RequestPermit { _permit: permit })
+    }
+}
+
+/// The time until which a source sends no requests in this process because the platform rate-limited it: requests sent
+/// while throttled prolong the throttling.
+#[derive(Debug, Default)]
+pub(super) struct Cooldown(Mutex<Option<DateTime<Utc>>>);
+
+impl Cooldown {
+    /// Returns the end of the latest cooldown, which may be over.
+    pub(super) fn paused_until(&self) -> Option<DateTime<Utc>> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts or prolongs the cooldown; never shortens it.
+    pub(super) fn extend_until(&self, until: DateTime<Utc>) {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = (*current).max(Some(until));
+    }
+
+    /// Runs a read, which fails while the cooldown lasts; a read that is rate-limited starts it.
+    pub(super) async fn apply<T>(
+        &self,
+        now: DateTime<Utc>,
+        read: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, SourceError> {
+        if let Some(until) = self.paused_until().filter(|until| now < *until) {
+            return Err(SourceError::RateLimited { until });
+        }
+        let result = read.await;
+        if let Err(SourceError::RateLimited { until }) = result {
+            self.extend_until(until);
+        }
+        result
     }
 }
 

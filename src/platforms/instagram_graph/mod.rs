@@ -20,12 +20,11 @@ use self::parse::{parse_media_page, parse_profile};
 use self::usage::QuotaUsage;
 use super::args::SourceKind;
 use super::coerce;
-use super::cooldown::Cooldown;
 use super::http_client::{HttpClient, HttpResponse, RequestLimits, extend_url};
 use super::source::{
     AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo,
 };
-use super::throttle::RateThrottle;
+use super::throttle::{Cooldown, RateThrottle};
 use crate::model::cost::Paging;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
@@ -91,7 +90,6 @@ impl InstagramGraph {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Result<FetchedAccount, SourceError> {
-        self.cooldown.check(now)?;
         // The username becomes part of a field expression, so it must not contain its syntax.
         let is_valid = !username.is_empty()
             && username.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_');
@@ -261,7 +259,7 @@ impl Source for InstagramGraph {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Fetch<'a, FetchedAccount> {
-        async move { self.cooldown.record(self.read_account(&account.username, depth, now).await) }.boxed()
+        self.cooldown.apply(now, self.read_account(&account.username, depth, now)).boxed()
     }
 
     fn fetch_post<'a>(&'a self, _: &'a PostKey, _: DateTime<Utc>) -> Fetch<'a, Post> {

@@ -18,12 +18,11 @@ use self::client::{TiktokClient, TiktokError};
 use self::parse::{parse_post, parse_profile};
 use super::args::SourceKind;
 use super::coerce;
-use super::cooldown::Cooldown;
 use super::http_client::RequestLimits;
 use super::source::{
     AccountKey, Depth, Fetch, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo,
 };
-use super::throttle::RateThrottle;
+use super::throttle::{Cooldown, RateThrottle};
 use crate::model::cost::Paging;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
@@ -109,7 +108,6 @@ impl TiktokResearch {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Result<FetchedAccount, SourceError> {
-        self.cooldown.check(now)?;
         let permit = self.throttle.acquire(now).await?;
         let body = json!({"username": username});
         let user = self.client.post("research/user/info/", USER_FIELDS, &body, now).await;
@@ -141,7 +139,6 @@ impl TiktokResearch {
     }
 
     async fn read_post(&self, id: &str, now: DateTime<Utc>) -> Result<Post, SourceError> {
-        self.cooldown.check(now)?;
         let not_found =
             || SourceError::NotFound(format!("no public video has the id {}", coerce::excerpt(id)));
         // A query needs the day: the upper half of an id is its creation time in Unix seconds.
@@ -241,13 +238,13 @@ impl Source for TiktokResearch {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Fetch<'a, FetchedAccount> {
-        async move { self.cooldown.record(self.read_account(&account.username, depth, now).await) }.boxed()
+        self.cooldown.apply(now, self.read_account(&account.username, depth, now)).boxed()
     }
 
     fn fetch_post<'a>(&'a self, post: &'a PostKey, now: DateTime<Utc>) -> Fetch<'a, Post> {
         async move {
             let Some(id) = &post.external_id else { return Err(SourceError::Unsupported) };
-            self.cooldown.record(self.read_post(id, now).await)
+            self.cooldown.apply(now, self.read_post(id, now)).await
         }
         .boxed()
     }
