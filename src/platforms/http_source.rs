@@ -129,9 +129,7 @@ impl HttpSource {
         if let Some(token) = &self.config.token {
             request = request.bearer_auth(token.reveal());
         }
-        let permit = self.config.throttle.acquire(now).await?;
-        let response = self.client.send(request).await?;
-        drop(permit);
+        let response = self.config.throttle.run(now, self.client.send(request)).await?;
         match response.json(now)? {
             Value::Object(body)
                 if response.status.is_success() && body.get("error").is_none_or(Value::is_null) =>

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::pausable_timeout::exclude_from_timeout;
 use super::request_budget::RequestBudget;
@@ -18,11 +18,6 @@ pub struct RateThrottle {
     concurrency: Arc<Semaphore>,
     daily_limit: Option<u32>,
     budget: RequestBudget,
-}
-
-/// Permission to make one request, held until its response is read.
-pub(super) struct RequestPermit {
-    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl RateThrottle {
@@ -42,17 +37,21 @@ impl RateThrottle {
         self.daily_limit
     }
 
-    /// Waits for a permit, and takes one request from the day's budget. The wait is bounded by the timeouts of the
-    /// requests in flight.
-    pub(super) async fn acquire(&self, now: DateTime<Utc>) -> Result<RequestPermit, SourceError> {
+    /// Runs a request: waits for a permit, which is held until the response is read, and takes one request from the
+    /// day's budget. The wait is bounded by the timeouts of the requests in flight.
+    pub(super) async fn run<T, E: From<SourceError>>(
+        &self,
+        now: DateTime<Utc>,
+        request: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         // An error would mean that the semaphore is closed, which never happens.
-        let permit = exclude_from_timeout(Arc::clone(&self.concurrency).acquire_owned()).await.ok();
+        let _permit = exclude_from_timeout(self.concurrency.acquire()).await.ok();
         if let Some(limit) = self.daily_limit
             && !self.budget.try_spend(self.source, now.date_naive(), limit).await?
         {
-            return Err(SourceError::RateLimited { until: next_utc_midnight(now) });
+            return Err(SourceError::RateLimited { until: next_utc_midnight(now) }.into());
         }
-        Ok(RequestPermit { _permit: permit })
+        request.await
     }
 }
 

@@ -175,9 +175,7 @@ impl InstagramGraph {
             .get(url)
             .query(&[("fields", fields)])
             .header(AUTHORIZATION, self.authorization.clone());
-        let permit = self.config.throttle.acquire(now).await?;
-        let response = self.client.send(request).await?;
-        drop(permit);
+        let response = self.config.throttle.run(now, self.client.send(request)).await?;
         let usage = QuotaUsage::from_headers(&response.headers);
         if let Some(cooldown) = usage.cooldown() {
             self.cooldown.extend_until(now + cooldown);

@@ -108,11 +108,10 @@ impl TiktokResearch {
         depth: Depth,
         now: DateTime<Utc>,
     ) -> Result<FetchedAccount, SourceError> {
-        let permit = self.throttle.acquire(now).await?;
         let body = json!({"username": username});
-        let user = self.client.post("research/user/info/", USER_FIELDS, &body, now).await;
-        drop(permit);
-        let profile = parse_profile(&user.map_err(TiktokError::into_source_error)?, username)?;
+        let request = self.client.post("research/user/info/", USER_FIELDS, &body, now);
+        let user = self.throttle.run(now, request).await.map_err(TiktokError::into_source_error)?;
+        let profile = parse_profile(&user, username)?;
         let mut found: HashMap<String, Post> = HashMap::new();
         let oldest = FIRST_DAY.map_or(depth.not_before, |first| depth.not_before.max(first));
         let wanted = profile.counters.profile_post_count.map_or(depth.max_posts, |count| {
@@ -179,9 +178,8 @@ impl TiktokResearch {
     ) -> Result<(), TiktokError> {
         let mut body = query.body(self.page_size);
         for _ in 0..MAX_WINDOW_PAGES {
-            let permit = self.throttle.acquire(now).await?;
-            let data = self.client.post("research/video/query/", VIDEO_FIELDS, &body, now).await?;
-            drop(permit);
+            let request = self.client.post("research/video/query/", VIDEO_FIELDS, &body, now);
+            let data = self.throttle.run(now, request).await?;
             let videos = match data.get("videos") {
                 None | Some(Value::Null) => &[],
                 Some(Value::Array(videos)) => videos.as_slice(),
