@@ -16,7 +16,7 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
-use self::parse::{parse_media_page, parse_profile};
+use self::parse::{MEDIA_FIELDS, PROFILE_FIELDS, parse_media_page, parse_profile};
 use self::usage::QuotaUsage;
 use super::args::SourceKind;
 use super::coerce;
@@ -30,10 +30,6 @@ use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
 const NAME: &str = SourceKind::InstagramGraph.as_str();
-const PROFILE_FIELDS: &str =
-    "biography,id,followers_count,follows_count,media_count,name,profile_picture_url,username,website";
-const MEDIA_FIELDS: &str = "caption,comments_count,id,like_count,media_product_type,media_type,media_url,permalink,\
-                            timestamp,children{id,media_type}";
 /// The most pages of one account, which is read 5,000 posts deep at most.
 const MAX_PAGES: usize = 500;
 const MAX_PAGE_SIZE: usize = 50;

@@ -1,4 +1,4 @@
-//! Parses profiles and media of Business Discovery.
+//! The requested fields of profiles and media of Business Discovery, and their parsers.
 
 use serde_json::{Map, Value};
 use url::Url;
@@ -9,6 +9,13 @@ use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::platform::Platform;
 use crate::platforms::coerce;
 use crate::platforms::source::{Post, Profile, SourceError};
+
+/// The fields of an account.
+pub(super) const PROFILE_FIELDS: &str =
+    "biography,id,followers_count,follows_count,media_count,name,profile_picture_url,username,website";
+/// The fields of a post, without `view_count`, which not every version of the API has.
+pub(super) const MEDIA_FIELDS: &str = "caption,comments_count,id,like_count,media_product_type,media_type,\
+                                       media_url,permalink,timestamp,children{id,media_type}";
 
 /// A page of an account's media.
 pub(super) struct MediaPage {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use self::client::{TiktokClient, TiktokError};
-use self::parse::{parse_post, parse_profile};
+use self::parse::{USER_FIELDS, VIDEO_FIELDS, parse_post, parse_profile};
 use super::args::SourceKind;
 use super::coerce;
 use super::http_client::RequestLimits;
@@ -28,10 +28,6 @@ use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
 const NAME: &str = SourceKind::TiktokResearch.as_str();
-const USER_FIELDS: &str = "display_name,bio_description,avatar_url,is_verified,follower_count,following_count,likes_count,video_count,bio_url";
-const VIDEO_FIELDS: &str = "id,video_description,create_time,region_code,share_count,view_count,like_count,\
-                            comment_count,music_id,hashtag_names,username,effect_ids,playlist_id,favorites_count,\
-                            video_duration";
 /// A query may span 30 days, the first and the last included.
 const WINDOW_DAYS: u32 = 30;
 /// No video is older than Musical.ly, which became TikTok.

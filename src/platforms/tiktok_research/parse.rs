@@ -1,4 +1,4 @@
-//! Parses users and videos of the Research API.
+//! The requested fields of users and videos of the Research API, and their parsers.
 
 use serde_json::{Map, Value};
 
@@ -8,6 +8,14 @@ use crate::model::observed::{AccountFields, VideoFields};
 use crate::model::platform::Platform;
 use crate::platforms::coerce;
 use crate::platforms::source::{Post, Profile, SourceError};
+
+/// The fields of an account.
+pub(super) const USER_FIELDS: &str = "display_name,bio_description,avatar_url,is_verified,follower_count,\
+                                      following_count,likes_count,video_count,bio_url";
+/// The fields of a video; those that [`parse_post`] does not read become its `platform_data`.
+pub(super) const VIDEO_FIELDS: &str = "id,video_description,create_time,region_code,share_count,view_count,\
+                                       like_count,comment_count,music_id,hashtag_names,username,effect_ids,\
+                                       playlist_id,favorites_count,video_duration";
 
 pub(super) fn parse_profile(
     data: &Map<String, Value>,
