@@ -28,9 +28,9 @@ pub(super) enum ReadFailure {
     Paging(String),
 }
 
-impl ReadFailure {
-    pub(super) fn into_reason(self) -> String {
-        match self {
+impl From<ReadFailure> for String {
+    fn from(failure: ReadFailure) -> Self {
+        match failure {
             ReadFailure::FirstPage(reason) | ReadFailure::Paging(reason) => reason,
         }
     }

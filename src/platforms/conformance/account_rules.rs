@@ -1,11 +1,10 @@
 //! The rules of reading an account: its identity, paging, depth, values and id; and the rule of the token.
 
-use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::account_reader::{ACCOUNT_SCHEMA, AccountPages, ReadFailure, depth_query, first_day};
 use super::collector::Samples;
-use super::report::{RuleReport, Verdict};
+use super::report::{CheckResult, RuleReport, Verdict, skip};
 use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::model::counters::Counters;
 use crate::model::secret::Secret;
@@ -44,27 +43,25 @@ pub(super) async fn check_accounts(
     );
     let Some(username) = &samples.username else {
         for (rule, means) in ACCOUNT_RULES {
-            report.add(rule, means, Verdict::Skip("name an account that it has with --username".to_owned()));
+            report.add(rule, means, skip("name an account that it has with --username"));
         }
         return None;
     };
-    let mut add = |rule: &'static str, verdict| {
+    let mut add = |rule: &'static str, result| {
         let means = ACCOUNT_RULES.iter().find(|(name, _)| *name == rule).map_or("", |(_, means)| means);
-        report.add(rule, means, verdict);
+        report.add(rule, means, result);
     };
     let account = match AccountPages::read(client, username, None, MAX_POSTS, first_day()).await {
         Ok(account) => account,
         Err(failure) => {
             let (account, paging) = match failure {
-                ReadFailure::FirstPage(reason) => {
-                    (Verdict::Fail(reason), Verdict::Skip("the account was not read".to_owned()))
-                }
-                ReadFailure::Paging(reason) => (Verdict::Pass, Verdict::Fail(reason)),
+                ReadFailure::FirstPage(reason) => (Err(reason), skip("the account was not read")),
+                ReadFailure::Paging(reason) => (Ok(Verdict::Pass), Err(reason)),
             };
             add("account", account);
             add("paging", paging);
             for (rule, _) in ACCOUNT_RULES.iter().skip(2) {
-                add(rule, Verdict::Skip("the account was not read to its end".to_owned()));
+                add(rule, skip("the account was not read to its end"));
             }
             return None;
         }
@@ -79,7 +76,7 @@ pub(super) async fn check_accounts(
         add("rename", check_rename(client, &id).await);
     } else {
         for rule in ["account-by-id", "rename"] {
-            add(rule, Verdict::Skip("no id is known: give one with --id".to_owned()));
+            add(rule, skip("no id is known: give one with --id"));
         }
     }
     Some(account)
@@ -87,51 +84,49 @@ pub(super) async fn check_accounts(
 
 /// Checks that a wrong token is rejected.
 pub(super) async fn check_token(client: &mut ValidatingClient<'_>, report: &mut RuleReport) {
-    let verdict = if client.has_token() {
+    let result = if client.has_token() {
         let wrong = Secret::new("not-the-token-of-this-collector");
         let (path, query) = (["accounts", UNKNOWN_USERNAME], depth_query(2, first_day()));
         let response = client.get_with_token(Some(&wrong), &path, &query, ACCOUNT_SCHEMA).await;
         response.expect_error("unauthorized", &[])
     } else {
-        Verdict::Skip("no token is given, so none is required".to_owned())
+        skip("no token is given, so none is required")
     };
-    report.add("token", "a wrong token returns 401 and `unauthorized`", verdict);
+    report.add("token", "a wrong token returns 401 and `unauthorized`", result);
 }
 
-fn check_identity(account: &AccountPages, username: &str, samples: &Samples) -> Verdict {
+fn check_identity(account: &AccountPages, username: &str, samples: &Samples) -> CheckResult {
     if let Some(found) = coerce::text(account.profile.get("username"))
         && !found.eq_ignore_ascii_case(username)
     {
-        return Verdict::Fail(format!("requested @{username}, got @{found}"));
+        return Err(format!("requested @{username}, got @{found}"));
     }
     match (account.id(), &samples.account_id) {
-        (Some(id), Some(expected)) if id != *expected => {
-            Verdict::Fail(format!("its id is {id} instead of {expected}"))
-        }
-        (None, Some(expected)) => Verdict::Fail(format!("the profile has no id; it should be {expected}")),
-        (None, None) => Verdict::PassWithRemark(
+        (Some(id), Some(expected)) if id != *expected => Err(format!("its id is {id} instead of {expected}")),
+        (None, Some(expected)) => Err(format!("the profile has no id; it should be {expected}")),
+        (None, None) => Ok(Verdict::PassWithRemark(
             "the profile has no id: renames and new owners of a username cannot be detected".to_owned(),
-        ),
-        _ => Verdict::Pass,
+        )),
+        _ => Ok(Verdict::Pass),
     }
 }
 
-fn check_paging(account: &AccountPages) -> Verdict {
+fn check_paging(account: &AccountPages) -> CheckResult {
     if account.has_other_profiles {
-        return Verdict::Fail("the profiles of the pages have different ids".to_owned());
+        return Err("the profiles of the pages have different ids".to_owned());
     }
     let duplicates = &account.duplicate_ids;
     if let Some(id) = duplicates.first() {
-        return Verdict::Fail(format!("{} posts appear more than once, such as {id}", duplicates.len()));
+        return Err(format!("{} posts appear more than once, such as {id}", duplicates.len()));
     }
     let posts = account.posts.len();
-    match account.page_count {
-        1 => Verdict::PassWithRemark(format!("all {posts} posts are on one page: paging was not checked")),
-        pages => Verdict::PassWithRemark(format!("{posts} posts on {pages} pages")),
-    }
+    Ok(Verdict::PassWithRemark(match account.page_count {
+        1 => format!("all {posts} posts are on one page: paging was not checked"),
+        pages => format!("{posts} posts on {pages} pages"),
+    }))
 }
 
-fn check_values(account: &AccountPages) -> Verdict {
+fn check_values(account: &AccountPages) -> CheckResult {
     let mut invalid = Vec::new();
     for name in ["follower_count", "following_count", "post_count"] {
         invalid.extend(invalid_counter(&format!("profile.{name}"), account.profile.get(name)));
@@ -167,9 +162,9 @@ fn check_values(account: &AccountPages) -> Verdict {
     let omitted = invalid.len().saturating_sub(MAX_REPORTED_VALUES);
     invalid.truncate(MAX_REPORTED_VALUES);
     match (invalid.is_empty(), omitted) {
-        (true, _) => Verdict::Pass,
-        (false, 0) => Verdict::Fail(invalid.join("; ")),
-        (false, omitted) => Verdict::Fail(format!("{}; and {omitted} more", invalid.join("; "))),
+        (true, _) => Ok(Verdict::Pass),
+        (false, 0) => Err(invalid.join("; ")),
+        (false, omitted) => Err(format!("{}; and {omitted} more", invalid.join("; "))),
     }
 }
 
@@ -179,23 +174,22 @@ fn invalid_counter(name: &str, value: Option<&Value>) -> Option<String> {
     (!is_valid).then(|| format!("{name} is {value}: it will be unknown"))
 }
 
-async fn check_newest(client: &mut ValidatingClient<'_>, username: &str, account: &AccountPages) -> Verdict {
+async fn check_newest(
+    client: &mut ValidatingClient<'_>,
+    username: &str,
+    account: &AccountPages,
+) -> CheckResult {
     let mut posts = account.create_times();
     if posts.len() < 3 {
-        return Verdict::Skip("it takes an account with three posts that have a create_time".to_owned());
+        return skip("it takes an account with three posts that have a create_time");
     }
     posts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    match AccountPages::read(client, username, None, 2, first_day()).await {
-        Ok(newest) => {
-            let ids = newest.post_ids();
-            match posts[..2].iter().find(|(id, _)| !ids.contains(id)) {
-                Some((id, time)) => Verdict::Fail(format!(
-                    "with max_posts=2, the post {id} of {time} is missing, one of the two newest"
-                )),
-                None => Verdict::Pass,
-            }
+    let found = AccountPages::read(client, username, None, 2, first_day()).await?.post_ids();
+    match posts[..2].iter().find(|(id, _)| !found.contains(id)) {
+        Some((id, time)) => {
+            Err(format!("with max_posts=2, the post {id} of {time} is missing, one of the two newest"))
         }
-        Err(failure) => Verdict::Fail(failure.into_reason()),
+        None => Ok(Verdict::Pass),
     }
 }
 
@@ -203,56 +197,49 @@ async fn check_not_before(
     client: &mut ValidatingClient<'_>,
     username: &str,
     account: &AccountPages,
-) -> Verdict {
+) -> CheckResult {
     let mut posts = account.create_times();
     posts.sort_by_key(|(_, time)| *time);
     let Some((_, middle)) = posts.get(posts.len() / 2) else {
-        return Verdict::Skip("it takes an account with posts that have a create_time".to_owned());
+        return skip("it takes an account with posts that have a create_time");
     };
     let day = middle.date_naive();
-    match AccountPages::read(client, username, None, MAX_POSTS, day).await {
-        Ok(recent) => {
-            let ids = recent.post_ids();
-            let is_missing =
-                |(id, time): &&(String, DateTime<Utc>)| time.date_naive() >= day && !ids.contains(id);
-            match posts.iter().find(is_missing) {
-                Some((id, time)) => {
-                    Verdict::Fail(format!("with not_before={day}, the post {id} of {time} is missing"))
-                }
-                None => Verdict::Pass,
-            }
-        }
-        Err(failure) => Verdict::Fail(failure.into_reason()),
+    let found = AccountPages::read(client, username, None, MAX_POSTS, day).await?.post_ids();
+    match posts.iter().find(|(id, time)| time.date_naive() >= day && !found.contains(id)) {
+        Some((id, time)) => Err(format!("with not_before={day}, the post {id} of {time} is missing")),
+        None => Ok(Verdict::Pass),
     }
 }
 
-async fn check_by_id(client: &mut ValidatingClient<'_>, username: &str, id: &str) -> Verdict {
-    match AccountPages::read(client, username, Some(id), 2, first_day()).await {
-        Ok(account) if account.id().as_deref() == Some(id) => Verdict::Pass,
-        Ok(account) => Verdict::Fail(format!("requested the id {id}, got {}", describe_id(account.id()))),
-        Err(failure) => Verdict::Fail(failure.into_reason()),
+async fn check_by_id(client: &mut ValidatingClient<'_>, username: &str, id: &str) -> CheckResult {
+    let found = AccountPages::read(client, username, Some(id), 2, first_day()).await?.id();
+    if found.as_deref() == Some(id) {
+        Ok(Verdict::Pass)
+    } else {
+        Err(format!("requested the id {id}, got {}", describe_id(found)))
     }
 }
 
-async fn check_rename(client: &mut ValidatingClient<'_>, id: &str) -> Verdict {
+async fn check_rename(client: &mut ValidatingClient<'_>, id: &str) -> CheckResult {
     let mut query = depth_query(2, first_day()).to_vec();
     query.push(("id", id.to_owned()));
-    match client.get(&["accounts", UNKNOWN_USERNAME], &query, ACCOUNT_SCHEMA).await {
-        ContractResponse::Data(body) => {
-            let found = coerce::id(body.pointer("/profile/id"));
-            if found.as_deref() != Some(id) {
-                let found = describe_id(found);
-                return Verdict::Fail(format!("requested the id {id} with another username, got {found}"));
-            }
-            match coerce::text(body.pointer("/profile/username")) {
-                Some(name) if !name.eq_ignore_ascii_case(UNKNOWN_USERNAME) => Verdict::Pass,
-                _ => Verdict::Fail("the account is found by id, but has no current username".to_owned()),
-            }
+    let body = match client.get(&["accounts", UNKNOWN_USERNAME], &query, ACCOUNT_SCHEMA).await {
+        ContractResponse::Data(body) => body,
+        ContractResponse::Error(code) if code == "not_found" => {
+            return Ok(Verdict::PassWithRemark(
+                "accounts are looked up by username alone: a renamed account becomes unavailable".to_owned(),
+            ));
         }
-        ContractResponse::Error(code) if code == "not_found" => Verdict::PassWithRemark(
-            "accounts are looked up by username alone: a renamed account becomes unavailable".to_owned(),
-        ),
-        other => Verdict::Fail(other.describe()),
+        other => return Err(other.describe()),
+    };
+    let found = coerce::id(body.pointer("/profile/id"));
+    if found.as_deref() != Some(id) {
+        let found = describe_id(found);
+        return Err(format!("requested the id {id} with another username, got {found}"));
+    }
+    match coerce::text(body.pointer("/profile/username")) {
+        Some(name) if !name.eq_ignore_ascii_case(UNKNOWN_USERNAME) => Ok(Verdict::Pass),
+        _ => Err("the account is found by id, but has no current username".to_owned()),
     }
 }
 

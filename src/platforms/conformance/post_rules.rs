@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::account_reader::AccountPages;
 use super::collector::Samples;
-use super::report::{RuleReport, Verdict};
+use super::report::{CheckResult, RuleReport, Verdict, skip};
 use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::model::platform::Platform;
 use crate::platforms::coerce;
@@ -31,26 +31,21 @@ pub(super) async fn check_posts(
     );
     let listed = account.and_then(|account| account.posts.first());
     let id = samples.post_id.clone().or_else(|| coerce::id(listed?.get("id")));
-    let verdict = check_post(client, "id", id.as_deref(), listed).await;
-    report.add(
-        "post-by-id",
-        "a post is found by the platform's id, equal to that in the account's list",
-        verdict,
-    );
+    let means = "a post is found by the platform's id, equal to that in the account's list";
+    report.add("post-by-id", means, check_post(client, "id", id.as_deref(), listed).await);
 
     let means = "a post is found by its shortcode; an unknown shortcode returns `not_found`";
     if client.platform() == Platform::Tiktok {
-        let verdict = Verdict::Skip("posts of TikTok have no shortcodes".to_owned());
-        return report.add("post-by-shortcode", means, verdict);
+        return report.add("post-by-shortcode", means, skip("posts of TikTok have no shortcodes"));
     }
     let code = samples.shortcode.clone().or_else(|| coerce::id(listed?.get("shortcode")));
-    let mut verdict = check_post(client, "shortcode", code.as_deref(), listed).await;
-    if matches!(verdict, Verdict::Pass) {
+    let mut result = check_post(client, "shortcode", code.as_deref(), listed).await;
+    if matches!(result, Ok(Verdict::Pass)) {
         let query = [("shortcode", UNKNOWN_SHORTCODE.to_owned())];
         let unknown = client.get(&["posts"], &query, POST_SCHEMA).await;
-        verdict = unknown.expect_error("not_found", &[]);
+        result = unknown.expect_error("not_found", &[]);
     }
-    report.add("post-by-shortcode", means, verdict);
+    report.add("post-by-shortcode", means, result);
 }
 
 /// Reads a post by one of its keys, `id` or `shortcode`, and compares it with the account's list.
@@ -59,31 +54,31 @@ async fn check_post(
     key: &'static str,
     value: Option<&str>,
     listed: Option<&Map<String, Value>>,
-) -> Verdict {
+) -> CheckResult {
     let Some(value) = value else {
         let option = if key == "id" { "--post" } else { "--shortcode" };
-        return Verdict::Skip(format!("name a post that it has with {option}"));
+        return skip(&format!("name a post that it has with {option}"));
     };
     let body = match client.get(&["posts"], &[(key, value.to_owned())], POST_SCHEMA).await {
         ContractResponse::Data(body) => body,
         ContractResponse::Error(code) if code == "unsupported" => {
-            return Verdict::PassWithRemark(format!(
+            return Ok(Verdict::PassWithRemark(format!(
                 "posts cannot be looked up by {key}: configure another source that can"
-            ));
+            )));
         }
-        other => return Verdict::Fail(other.describe()),
+        other => return Err(other.describe()),
     };
     let post = body.get("post").and_then(Value::as_object).cloned().unwrap_or_default();
     let found = coerce::id(post.get(key));
     let is_other = found.as_deref().map_or(key == "id", |found| found != value);
     if is_other {
-        return Verdict::Fail(format!("requested {value}, got the post {}", found.unwrap_or_default()));
+        return Err(format!("requested {value}, got the post {}", found.unwrap_or_default()));
     }
     match listed.filter(|listed| coerce::id(listed.get(key)).as_deref() == Some(value)) {
-        Some(listed) if differs(&post, listed) => Verdict::Fail(format!(
+        Some(listed) if differs(&post, listed) => Err(format!(
             "the post {value} differs from the one in its account's list: id, shortcode or create_time"
         )),
-        _ => Verdict::Pass,
+        _ => Ok(Verdict::Pass),
     }
 }
 

@@ -26,12 +26,18 @@ pub struct RuleResult {
     pub detail: Option<String>,
 }
 
-/// An outcome with its detail.
+/// The result of a check that found no violation.
 pub(super) enum Verdict {
     Pass,
     PassWithRemark(String),
-    Fail(String),
     Skip(String),
+}
+
+/// A verdict, or the violation of the rule.
+pub(super) type CheckResult = Result<Verdict, String>;
+
+pub(super) fn skip(reason: &str) -> CheckResult {
+    Ok(Verdict::Skip(reason.to_owned()))
 }
 
 /// The results of one platform.
@@ -45,12 +51,12 @@ impl RuleReport {
         RuleReport { platform, results: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, rule: &'static str, means: &'static str, verdict: Verdict) {
-        let (outcome, detail) = match verdict {
-            Verdict::Pass => (RuleOutcome::Pass, None),
-            Verdict::PassWithRemark(detail) => (RuleOutcome::Pass, Some(detail)),
-            Verdict::Fail(detail) => (RuleOutcome::Fail, Some(detail)),
-            Verdict::Skip(detail) => (RuleOutcome::Skip, Some(detail)),
+    pub(super) fn add(&mut self, rule: &'static str, means: &'static str, result: CheckResult) {
+        let (outcome, detail) = match result {
+            Ok(Verdict::Pass) => (RuleOutcome::Pass, None),
+            Ok(Verdict::PassWithRemark(detail)) => (RuleOutcome::Pass, Some(detail)),
+            Ok(Verdict::Skip(detail)) => (RuleOutcome::Skip, Some(detail)),
+            Err(detail) => (RuleOutcome::Fail, Some(detail)),
         };
         self.results.push(RuleResult { platform: self.platform, rule, outcome, means, detail });
     }

@@ -10,7 +10,7 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::collector::Collector;
-use super::report::{RuleReport, Verdict};
+use super::report::{CheckResult, RuleReport, Verdict, skip};
 use super::schema;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
@@ -57,13 +57,13 @@ impl ContractResponse {
     }
 
     /// Passes if the response is the error `expected`, with a remark if it is one of the `tolerated`.
-    pub(super) fn expect_error(&self, expected: &str, tolerated: &[&str]) -> Verdict {
+    pub(super) fn expect_error(&self, expected: &str, tolerated: &[&str]) -> CheckResult {
         match self {
-            ContractResponse::Error(code) if code == expected => Verdict::Pass,
+            ContractResponse::Error(code) if code == expected => Ok(Verdict::Pass),
             ContractResponse::Error(code) if tolerated.contains(&code.as_str()) => {
-                Verdict::PassWithRemark(self.describe())
+                Ok(Verdict::PassWithRemark(self.describe()))
             }
-            other => Verdict::Fail(other.describe()),
+            other => Err(other.describe()),
         }
     }
 }
@@ -95,12 +95,12 @@ impl<'a> ValidatingClient<'a> {
     /// Reports the rules that hold for every response.
     pub(super) fn report_response_rules(self, report: &mut RuleReport) {
         for (rule, means) in RESPONSE_RULES {
-            let verdict = match self.violations.get(rule) {
-                None => Verdict::Skip("there was no such response".to_owned()),
-                Some(violations) if violations.is_empty() => Verdict::Pass,
-                Some(violations) => Verdict::Fail(violations.join("; ")),
+            let result = match self.violations.get(rule) {
+                None => skip("there was no such response"),
+                Some(violations) if violations.is_empty() => Ok(Verdict::Pass),
+                Some(violations) => Err(violations.join("; ")),
             };
-            report.add(rule, means, verdict);
+            report.add(rule, means, result);
         }
     }
 
