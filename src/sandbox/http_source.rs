@@ -18,54 +18,25 @@ use crate::model::platform::Platform;
 pub const TOKEN: &str = "sandbox-http-token";
 const PAGE_SIZE: usize = 100;
 
-/// Handles `GET /http/v1/{platform}/accounts/{username}`.
-pub struct AccountHandler(pub Arc<World>);
+/// Handles `GET /http/v1/{platform}/accounts/{username}` and `…/posts`.
+pub struct CollectorHandler(pub Arc<World>, pub fn(&World, Platform, &mut Request) -> JsonResponse);
 
 #[handler]
-impl AccountHandler {
+impl CollectorHandler {
     async fn handle(&self, req: &mut Request, res: &mut Response) {
-        let Some(platform) = parse_platform(req) else { return unknown_platform().send(res) };
+        let Some(platform) = req.param::<String>("platform").and_then(|name| name.parse().ok()) else {
+            let message = "the platform is neither instagram nor tiktok";
+            return error_response(StatusCode::NOT_FOUND, "not_found", message).send(res);
+        };
         let success = async {
-            match authorize(req) {
-                Ok(()) => account_response(&self.0, platform, req),
-                Err(response) => response,
+            match bearer_token(req) {
+                Some(token) if token != TOKEN => {
+                    error_response(StatusCode::UNAUTHORIZED, "unauthorized", "the token is wrong")
+                }
+                _ => (self.1)(&self.0, platform, req),
             }
         };
         respond(&self.0, platform, res, success, |error| failure(&self.0, error)).await;
-    }
-}
-
-/// Handles `GET /http/v1/{platform}/posts`.
-pub struct PostHandler(pub Arc<World>);
-
-#[handler]
-impl PostHandler {
-    async fn handle(&self, req: &mut Request, res: &mut Response) {
-        let Some(platform) = parse_platform(req) else { return unknown_platform().send(res) };
-        let success = async {
-            match authorize(req) {
-                Ok(()) => post_response(&self.0, platform, req),
-                Err(response) => response,
-            }
-        };
-        respond(&self.0, platform, res, success, |error| failure(&self.0, error)).await;
-    }
-}
-
-fn parse_platform(req: &Request) -> Option<Platform> {
-    req.param::<String>("platform")?.parse().ok()
-}
-
-fn unknown_platform() -> JsonResponse {
-    error_response(StatusCode::NOT_FOUND, "not_found", "the platform is neither instagram nor tiktok")
-}
-
-fn authorize(req: &Request) -> Result<(), JsonResponse> {
-    match bearer_token(req) {
-        Some(token) if token != TOKEN => {
-            Err(error_response(StatusCode::UNAUTHORIZED, "unauthorized", "the token is wrong"))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -90,7 +61,7 @@ fn failure(world: &World, error: PlatformError) -> JsonResponse {
     }
 }
 
-fn account_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
+pub fn account_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
     let username = req.param::<String>("username").unwrap_or_default();
     // An id takes precedence: the account may be renamed.
     let visible = match req.query::<String>("id") {
@@ -119,7 +90,7 @@ fn account_response(world: &World, platform: Platform, req: &mut Request) -> Jso
     JsonResponse::ok(json!({"profile": profile_json(&visible), "posts": posts, "next": next}))
 }
 
-fn post_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
+pub fn post_response(world: &World, platform: Platform, req: &mut Request) -> JsonResponse {
     let (id, shortcode) = (req.query::<String>("id"), req.query::<String>("shortcode"));
     let index = match (platform, &id, &shortcode) {
         (Platform::Instagram, Some(id), _) => ids::parse_instagram_post_id(id).map(|(account, _)| account),

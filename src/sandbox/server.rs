@@ -11,11 +11,11 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::control::{ClockHandler, ControlCommandHandler, ControlStateHandler};
-use super::http_source::{AccountHandler, PostHandler};
+use super::http_source::{CollectorHandler, account_response, post_response};
 use super::instagram_graph::GraphHandler;
 use super::response::JsonResponse;
 use super::short_links::ShortLinkHandler;
-use super::tiktok_research::{ResearchEndpoint, ResearchHandler, TokenHandler};
+use super::tiktok_research::{ResearchHandler, TokenHandler, user_data, video_page};
 use super::world::World;
 use super::{http_source, instagram_graph, tiktok_research};
 
@@ -87,19 +87,15 @@ fn routes(world: &Arc<World>) -> Router {
         .push(
             Router::with_path("tiktok/v2")
                 .push(Router::with_path("oauth/token").post(TokenHandler(world())))
-                .push(
-                    Router::with_path("research/user/info")
-                        .post(ResearchHandler(world(), ResearchEndpoint::UserInfo)),
-                )
-                .push(
-                    Router::with_path("research/video/query")
-                        .post(ResearchHandler(world(), ResearchEndpoint::VideoQuery)),
-                ),
+                .push(Router::with_path("research/user/info").post(ResearchHandler(world(), user_data)))
+                .push(Router::with_path("research/video/query").post(ResearchHandler(world(), video_page))),
         )
         .push(
             Router::with_path("http/v1/{platform}")
-                .push(Router::with_path("accounts/{username}").get(AccountHandler(world())))
-                .push(Router::with_path("posts").get(PostHandler(world()))),
+                .push(
+                    Router::with_path("accounts/{username}").get(CollectorHandler(world(), account_response)),
+                )
+                .push(Router::with_path("posts").get(CollectorHandler(world(), post_response))),
         )
         .push(Router::with_path("short/{host}/{**path}").get(ShortLinkHandler(world())))
         .push(

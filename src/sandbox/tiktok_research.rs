@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::ids;
 use super::population::SimulatedPost;
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
-use super::world::World;
+use super::world::{VisibleAccount, World};
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
@@ -23,17 +23,6 @@ const MAX_WINDOW: TimeDelta = TimeDelta::days(30);
 /// Every seventh row is a deleted video, which is left out of its page.
 const DELETED_EVERY: usize = 7;
 const REGIONS: [&str; 4] = ["US", "VN", "DE", "BR"];
-const USER_FIELDS: [&str; 9] = [
-    "display_name",
-    "bio_description",
-    "avatar_url",
-    "is_verified",
-    "follower_count",
-    "following_count",
-    "likes_count",
-    "video_count",
-    "bio_url",
-];
 
 /// Handles `POST /tiktok/v2/oauth/token/`.
 pub struct TokenHandler(pub Arc<World>);
@@ -64,15 +53,11 @@ impl TokenHandler {
     }
 }
 
-/// The endpoints of the Research API.
-#[derive(Clone, Copy)]
-pub enum ResearchEndpoint {
-    UserInfo,
-    VideoQuery,
-}
+/// Returns the `data` of a response to the requested fields and the body, or why a parameter is invalid.
+pub type ResearchOperation = fn(&World, &str, &Value) -> Result<Value, String>;
 
 /// Handles `POST /tiktok/v2/research/user/info/` and `…/video/query/`.
-pub struct ResearchHandler(pub Arc<World>, pub ResearchEndpoint);
+pub struct ResearchHandler(pub Arc<World>, pub ResearchOperation);
 
 #[handler]
 impl ResearchHandler {
@@ -90,11 +75,11 @@ impl ResearchHandler {
                     "The access token is invalid or expired",
                 );
             }
-            match self.1 {
-                ResearchEndpoint::UserInfo => user_response(world, &fields, &body),
-                ResearchEndpoint::VideoQuery => {
-                    videos_response(world, &fields, &body).unwrap_or_else(|error| invalid_params(&error))
-                }
+            match (self.1)(world, &fields, &body) {
+                Ok(data) => JsonResponse::ok(
+                    json!({"data": data, "error": {"code": "ok", "message": "", "log_id": "2026sandbox"}}),
+                ),
+                Err(message) => invalid_params(&message),
             }
         };
         respond(world, Platform::Tiktok, res, success, failure).await;
@@ -130,15 +115,11 @@ fn invalid_params(message: &str) -> JsonResponse {
     error_response(StatusCode::BAD_REQUEST, "invalid_params", message)
 }
 
-fn data_response(data: Value) -> JsonResponse {
-    JsonResponse::ok(json!({"data": data, "error": {"code": "ok", "message": "", "log_id": "2026sandbox"}}))
-}
-
-fn user_response(world: &World, fields: &str, body: &Value) -> JsonResponse {
+/// Returns an account by its username.
+pub fn user_data(world: &World, fields: &str, body: &Value) -> Result<Value, String> {
     let username = body.get("username").and_then(Value::as_str).unwrap_or_default();
-    let Some(visible) = world.find_by_username(Platform::Tiktok, username) else {
-        return invalid_params(&format!("cannot find the user {username}"));
-    };
+    let visible = world.find_by_username(Platform::Tiktok, username);
+    let visible = visible.ok_or_else(|| format!("cannot find the user {username}"))?;
     let account = visible.account;
     let likes: i64 = visible.posts().filter_map(|(_, counters)| counters.like_count).sum();
     let all = json!({
@@ -152,14 +133,11 @@ fn user_response(world: &World, fields: &str, body: &Value) -> JsonResponse {
         "video_count": visible.profile.post_count,
         "bio_url": account.link,
     });
-    let mut data = Map::new();
-    for field in fields.split(',') {
-        match all.get(field) {
-            Some(value) if USER_FIELDS.contains(&field) => drop(data.insert(field.to_owned(), value.clone())),
-            _ => return invalid_params(&format!("the fields query param is invalid: {field}")),
-        }
-    }
-    data_response(Value::Object(data))
+    let select = |field: &str| match all.get(field) {
+        Some(value) => Ok((field.to_owned(), value.clone())),
+        None => Err(format!("the fields query param is invalid: {field}")),
+    };
+    fields.split(',').map(select).collect()
 }
 
 /// A validated query for videos.
@@ -214,18 +192,17 @@ impl<'a> VideoQuery<'a> {
     }
 }
 
-fn videos_response(world: &World, fields: &str, body: &Value) -> Result<JsonResponse, String> {
+/// Returns a page of the videos that match a query.
+pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<Value, String> {
     let query = VideoQuery::parse(body)?;
     query.check_search(world)?;
     let mut rows = Vec::new();
-    for video in find_videos(world, query.condition)? {
-        if (query.start..=query.end).contains(&video.post.create_time.date_naive()) {
-            // A deleted video is missing in its page, but counts for the cursor.
-            if rows.len() % DELETED_EVERY == DELETED_EVERY - 1 {
-                rows.push(None);
-            }
-            rows.push(Some(video_json(&video)));
+    for video in find_videos(world, &query)? {
+        // A deleted video is missing in its page, but counts for the cursor.
+        if rows.len() % DELETED_EVERY == DELETED_EVERY - 1 {
+            rows.push(None);
         }
+        rows.push(Some(video));
     }
     let has_more = query.cursor.saturating_add(query.count) < rows.len();
     let page = rows.into_iter().skip(query.cursor).take(query.count).flatten();
@@ -235,7 +212,7 @@ fn videos_response(world: &World, fields: &str, body: &Value) -> Result<JsonResp
         None => world.issue_handle("7", SEARCH_LIFETIME, query.search_key()),
     };
     let cursor = query.cursor + query.count;
-    Ok(data_response(json!({"videos": page, "cursor": cursor, "has_more": has_more, "search_id": search_id})))
+    Ok(json!({"videos": page, "cursor": cursor, "has_more": has_more, "search_id": search_id}))
 }
 
 /// Returns the requested fields of a row, without those that are null. Some rows have `favourites_count` instead of
@@ -256,17 +233,9 @@ fn select_fields(row: &Value, fields: &str) -> Result<Value, String> {
     Ok(Value::Object(selected))
 }
 
-/// A video that matches a query.
-struct MatchedVideo {
-    account: usize,
-    username: String,
-    post: SimulatedPost,
-    counters: Counters,
-}
-
-/// Finds the videos that match a condition on username or id, newest first.
-fn find_videos(world: &World, query: &Value) -> Result<Vec<MatchedVideo>, &'static str> {
-    let conditions = query.get("and").and_then(Value::as_array).ok_or("the query is invalid")?;
+/// Finds the videos of the query's days that match its condition on username or id, newest first.
+fn find_videos(world: &World, query: &VideoQuery<'_>) -> Result<Vec<Value>, &'static str> {
+    let conditions = query.condition.get("and").and_then(Value::as_array).ok_or("the query is invalid")?;
     let [condition] = conditions.as_slice() else {
         return Err("the sandbox supports queries with one condition");
     };
@@ -285,19 +254,17 @@ fn find_videos(world: &World, query: &Value) -> Result<Vec<MatchedVideo>, &'stat
             _ => return Err("the field_name is invalid"),
         };
         let Some(visible) = visible else { continue };
-        let matching = visible.posts().filter(|(post, _)| id.is_none_or(|id| post.id == id));
-        found.extend(matching.map(|(post, counters)| MatchedVideo {
-            account: visible.account.index,
-            username: visible.username.clone(),
-            post,
-            counters,
-        }));
+        for (post, counters) in visible.posts() {
+            let is_in_window = (query.start..=query.end).contains(&post.create_time.date_naive());
+            if is_in_window && id.is_none_or(|id| post.id == id) {
+                found.push(video_json(&visible, &post, &counters));
+            }
+        }
     }
     Ok(found)
 }
 
-fn video_json(video: &MatchedVideo) -> Value {
-    let MatchedVideo { account, username, post, counters } = video;
+fn video_json(visible: &VisibleAccount<'_>, post: &SimulatedPost, counters: &Counters) -> Value {
     // The API sends ids as numbers or strings, and spells one field in two ways.
     let id = match post.id.parse::<u64>() {
         Ok(number) if post.number.is_multiple_of(2) => json!(number),
@@ -308,14 +275,14 @@ fn video_json(video: &MatchedVideo) -> Value {
         "id": id,
         "video_description": post.caption,
         "create_time": post.create_time.timestamp(),
-        "region_code": REGIONS[account % REGIONS.len()],
+        "region_code": REGIONS[visible.account.index % REGIONS.len()],
         "share_count": counters.share_count,
         "view_count": counters.view_count,
         "like_count": counters.like_count,
         "comment_count": counters.comment_count,
         "music_id": 7_000_000_000_000_000_000_u64 + post.number as u64,
         "hashtag_names": post.caption.split('#').skip(1).map(|tag| tag.trim()).collect::<Vec<_>>(),
-        "username": username,
+        "username": visible.username,
         "effect_ids": Value::Null,
         "playlist_id": Value::Null,
         "voice_to_text": Value::Null,
