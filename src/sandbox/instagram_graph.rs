@@ -36,43 +36,26 @@ impl GraphHandler {
 
 fn failure(error: PlatformError) -> JsonResponse {
     match error {
-        PlatformError::RateLimit => error_response(
-            StatusCode::FORBIDDEN,
-            4,
-            0,
-            "(#4) Application request limit reached",
-            None,
-        )
-        .with_header("x-app-usage", r#"{"call_count":100,"total_time":41,"total_cputime":38}"#)
-        .with_header(
-            "x-business-use-case-usage",
-            json!({USER_ID: [{"type": "instagram", "call_count": 100, "total_cputime": 38, "total_time": 41,
-                    "estimated_time_to_regain_access": 1}]}),
-        ),
-        PlatformError::Internal => error_response(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            2,
-            0,
-            "An unexpected error has occurred. Please retry your request later.",
-            None,
-        ),
-        PlatformError::Unauthorized => error_response(
-            StatusCode::BAD_REQUEST,
-            190,
-            460,
-            "Error validating access token: The session has been invalidated because the user changed their password",
-            None,
-        ),
+        PlatformError::RateLimit => {
+            let usage = json!({USER_ID: [{"type": "instagram", "call_count": 100, "total_cputime": 38,
+                "total_time": 41, "estimated_time_to_regain_access": 1}]});
+            error_response(StatusCode::FORBIDDEN, 4, 0, "(#4) Application request limit reached")
+                .with_header("x-app-usage", r#"{"call_count":100,"total_time":41,"total_cputime":38}"#)
+                .with_header("x-business-use-case-usage", usage)
+        }
+        PlatformError::Internal => {
+            let message = "An unexpected error has occurred. Please retry your request later.";
+            error_response(StatusCode::INTERNAL_SERVER_ERROR, 2, 0, message)
+        }
+        PlatformError::Unauthorized => {
+            let message = "Error validating access token: The session has been invalidated because the user \
+                           changed their password";
+            error_response(StatusCode::BAD_REQUEST, 190, 460, message)
+        }
     }
 }
 
-fn error_response(
-    status: StatusCode,
-    code: u32,
-    subcode: u32,
-    message: &str,
-    user_message: Option<String>,
-) -> JsonResponse {
+fn error_response(status: StatusCode, code: u32, subcode: u32, message: &str) -> JsonResponse {
     let mut error = json!({"message": message, "type": "OAuthException", "code": code,
         "fbtrace_id": "Asandbox0000000000000"});
     if subcode != 0 {
@@ -81,37 +64,23 @@ fn error_response(
     if code == 2 {
         error["is_transient"] = json!(true);
     }
-    if let Some(user_message) = user_message {
-        error["error_user_title"] = json!("Cannot find User");
-        error["error_user_msg"] = json!(user_message);
-    }
     JsonResponse::new(status, json!({"error": error}))
 }
 
 fn bad_field() -> JsonResponse {
-    error_response(
-        StatusCode::BAD_REQUEST,
-        100,
-        0,
-        "(#100) Please read documentation for supported fields.",
-        None,
-    )
+    let message = "(#100) Please read documentation for supported fields.";
+    error_response(StatusCode::BAD_REQUEST, 100, 0, message)
 }
 
 fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &str) -> JsonResponse {
     if token != Some(TOKEN) {
-        return error_response(
-            StatusCode::BAD_REQUEST,
-            190,
-            0,
-            "The access token could not be decrypted",
-            None,
-        );
+        let message = "The access token could not be decrypted";
+        return error_response(StatusCode::BAD_REQUEST, 190, 0, message);
     }
     if user != USER_ID {
         let message =
             "(#100) Object does not exist, cannot be loaded due to missing permission or reviewable feature";
-        return error_response(StatusCode::BAD_REQUEST, 100, 33, message, None);
+        return error_response(StatusCode::BAD_REQUEST, 100, 33, message);
     }
     let Some(expression) = parse_fields(fields) else { return bad_field() };
     let Some(discovery) = expression.iter().find(|field| field.name == "business_discovery") else {
@@ -119,8 +88,11 @@ fn discovery_response(world: &World, user: &str, token: Option<&str>, fields: &s
     };
     let Some(username) = discovery.argument("username") else { return bad_field() };
     let Some(visible) = world.find_by_username(Platform::Instagram, username) else {
+        let mut response = error_response(StatusCode::BAD_REQUEST, 110, 2_207_013, "Invalid user id");
         let message = format!("The user with username: {username} cannot be found.");
-        return error_response(StatusCode::BAD_REQUEST, 110, 2_207_013, "Invalid user id", Some(message));
+        response.body["error"]["error_user_title"] = json!("Cannot find User");
+        response.body["error"]["error_user_msg"] = json!(message);
+        return response;
     };
     let mut discovered = Map::new();
     for field in &discovery.fields {
