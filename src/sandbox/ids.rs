@@ -10,6 +10,8 @@ const MEDIA_ID_BASE: u128 = 17_800_000_000_000_000;
 const MEDIA_ID_RANGE: u128 = 100_000_000_000_000;
 /// Coprime to the range, so that multiplying scatters ids without collisions.
 const SCATTER_FACTOR: u128 = 73_939_133_861_977;
+/// The modular inverse of the factor for the range, which undoes the multiplication.
+const SCATTER_INVERSE: u128 = 38_466_230_695_913;
 const MAX_POSTS_PER_ACCOUNT: u128 = 1_000_000;
 /// Unix milliseconds of the epoch of shortcodes.
 const INSTAGRAM_EPOCH_MS: i64 = 1_314_220_021_721;
@@ -30,7 +32,7 @@ pub fn instagram_post_id(account: usize, number: usize) -> String {
 pub fn parse_instagram_post_id(id: &str) -> Option<(usize, usize)> {
     let scattered =
         id.parse::<u128>().ok()?.checked_sub(MEDIA_ID_BASE).filter(|&offset| offset < MEDIA_ID_RANGE)?;
-    let serial = scattered * modular_inverse(SCATTER_FACTOR, MEDIA_ID_RANGE) % MEDIA_ID_RANGE;
+    let serial = scattered * SCATTER_INVERSE % MEDIA_ID_RANGE;
     Some(((serial / MAX_POSTS_PER_ACCOUNT) as usize, (serial % MAX_POSTS_PER_ACCOUNT) as usize))
 }
 
@@ -66,18 +68,6 @@ pub fn tiktok_post_id(created: DateTime<Utc>, account: usize, noise: u16) -> Str
 /// Returns the account of a video from its [`tiktok_post_id`].
 pub fn parse_tiktok_post_account(id: &str) -> Option<usize> {
     Some((id.parse::<u64>().ok()? as u32 >> 16) as usize)
-}
-
-/// Returns the modular inverse of a coprime number (extended Euclidean algorithm).
-fn modular_inverse(number: u128, modulus: u128) -> u128 {
-    let (mut old_remainder, mut remainder) = (number as i128, modulus as i128);
-    let (mut old_factor, mut factor) = (1_i128, 0_i128);
-    while remainder != 0 {
-        let quotient = old_remainder / remainder;
-        (old_remainder, remainder) = (remainder, old_remainder - quotient * remainder);
-        (old_factor, factor) = (factor, old_factor - quotient * factor);
-    }
-    old_factor.rem_euclid(modulus as i128) as u128
 }
 
 #[cfg(test)]
