@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::history::{HistoryOptions, InstagramCounters, write_history};
 use super::population::Population;
@@ -119,8 +120,7 @@ fn print_line(event: &serde_json::Value) -> Result<(), SandboxError> {
 /// Waits for Ctrl-C or SIGTERM.
 async fn termination_signal() {
     let interrupt = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+    match signal(SignalKind::terminate()) {
         Ok(mut terminate) => {
             tokio::select! {
                 _ = interrupt => {}
@@ -129,6 +129,4 @@ async fn termination_signal() {
         }
         Err(_) => drop(interrupt.await),
     }
-    #[cfg(not(unix))]
-    drop(interrupt.await);
 }

@@ -134,42 +134,34 @@ impl CounterCurve {
             Some(purge) if age >= purge.at_day => purge.remaining,
             _ => 1.0,
         };
-        let views = self.total * self.fraction_reached(age, 1.0);
-        let likes = self.total * self.like_rate * self.fraction_reached(age, 0.9) * remaining;
-        let comments = (self.total * self.comment_rate * self.fraction_reached(age, 1.4) * remaining) as i64;
-        let shares = (self.total * self.share_rate * self.fraction_reached(age, 1.1)) as i64;
-        let saves = (self.total * self.save_rate * self.fraction_reached(age, 1.6)) as i64;
-        let like_count = (!self.hidden_likes).then_some(likes as i64);
+        let count = |rate: f64, slowness: f64| self.total * rate * self.fraction_reached(age, slowness);
+        let views = count(1.0, 1.0);
+        let likes = count(self.like_rate, 0.9) * remaining;
+        let common = Counters {
+            like_count: (!self.hidden_likes).then_some(likes as i64),
+            comment_count: Some((count(self.comment_rate, 1.4) * remaining) as i64),
+            share_count: Some(count(self.share_rate, 1.1) as i64),
+            ..Counters::default()
+        };
         match self.kind {
             PostKind::Tiktok => Counters {
                 view_count: Some(views as i64),
-                like_count,
-                comment_count: Some(comments),
-                share_count: Some(shares),
-                saved_count: Some(saves),
+                saved_count: Some(count(self.save_rate, 1.6) as i64),
                 play_count: Some(views as i64),
-                ..Counters::default()
+                ..common
             },
             PostKind::Reel => {
                 let plays = views * 1.18;
                 Counters {
                     view_count: Some(views as i64),
-                    like_count,
-                    comment_count: Some(comments),
-                    share_count: Some(shares),
                     play_count: Some(plays as i64),
                     ig_play_count: Some((plays * (1.0 - self.facebook_share.unwrap_or(0.0))) as i64),
                     fb_play_count: self.facebook_share.map(|share| (plays * share) as i64),
                     fb_like_count: self.facebook_share.map(|share| (likes * share) as i64),
-                    ..Counters::default()
+                    ..common
                 }
             }
-            PostKind::Still => Counters {
-                like_count,
-                comment_count: Some(comments),
-                share_count: Some(shares),
-                ..Counters::default()
-            },
+            PostKind::Still => common,
         }
     }
 
@@ -191,13 +183,13 @@ impl CounterCurve {
 
 /// Returns days on a scale on which weekend hours weigh more than weekday hours; a week still weighs seven.
 fn weighted_days(time: DateTime<Utc>) -> f64 {
-    const WEEKDAY: f64 = 0.88;
-    const WEEKEND: f64 = 1.3;
+    const WEEKDAY_WEIGHT: f64 = 0.88;
+    const WEEKEND_WEIGHT: f64 = 1.3;
     // 1970-01-01 was a Thursday: counted from the Monday before, the weekend begins after five days.
     let days = time.timestamp() as f64 / DAY_SECONDS + 3.0;
     let weeks = (days / 7.0).floor();
     let within = days - weeks * 7.0;
-    weeks * 7.0 + within.min(5.0) * WEEKDAY + (within - 5.0).max(0.0) * WEEKEND
+    weeks * 7.0 + within.min(5.0) * WEEKDAY_WEIGHT + (within - 5.0).max(0.0) * WEEKEND_WEIGHT
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! The server of the sandbox computes its numbers with the same functions, so imported history and later scrapes lie on
 //! one curve.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub struct HistoryOptions {
 }
 
 /// What was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HistorySummary {
     pub accounts: usize,
     pub creators: usize,
@@ -106,15 +107,8 @@ pub fn write_rows(
     let mut video_rows = csv::Writer::from_writer(video_rows);
     account_rows.write_record(ACCOUNT_COLUMNS)?;
     video_rows.write_record(VIDEO_COLUMNS.iter().chain(&Counters::NAMES))?;
-    let mut summary = HistorySummary {
-        accounts: 0,
-        creators: 0,
-        videos: 0,
-        account_rows: 0,
-        video_rows: 0,
-        files: Vec::new(),
-    };
-    let mut creators = std::collections::HashSet::new();
+    let mut summary = HistorySummary::default();
+    let mut creators = HashSet::new();
     for account in population.accounts().iter().take(options.accounts) {
         let observations = observations(account, options);
         let Some(last) = observations.last() else { continue };
