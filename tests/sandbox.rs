@@ -325,7 +325,7 @@ fn restart_restores_the_saved_state() {
     let post = first.posts_at(world.now()).next().expect("a post").id;
     world.advance(240.0).expect("time passes");
     world.rename(first.platform, &first.username, "renamed").expect("a rename");
-    world.set_account_deleted(second.platform, &second.username, true).expect("a deleted account");
+    world.set_deleted(second.platform, &second.username, None, true).expect("a deleted account");
     world.set_counter(first.platform, "renamed", Some(&post), "view_count", Some(5)).expect("a counter");
     world.set_counter(first.platform, "renamed", None, "followers", Some(9)).expect("followers");
     let (now, real) = (world.now(), Utc::now());

@@ -128,14 +128,12 @@ fn post_key(post: Option<Value>) -> Option<String> {
 fn apply(world: &World, command: ControlCommand) -> Result<(), WorldError> {
     match command {
         ControlCommand::Rename { platform, username, to } => world.rename(platform, &username, &to),
-        ControlCommand::Lose { platform, username, post } => match post_key(post) {
-            Some(post) => world.set_post_deleted(platform, &username, &post, true),
-            None => world.set_account_deleted(platform, &username, true),
-        },
-        ControlCommand::Restore { platform, username, post } => match post_key(post) {
-            Some(post) => world.set_post_deleted(platform, &username, &post, false),
-            None => world.set_account_deleted(platform, &username, false),
-        },
+        ControlCommand::Lose { platform, username, post } => {
+            world.set_deleted(platform, &username, post_key(post).as_deref(), true)
+        }
+        ControlCommand::Restore { platform, username, post } => {
+            world.set_deleted(platform, &username, post_key(post).as_deref(), false)
+        }
         ControlCommand::Set { platform, username, post, counter, value } => {
             world.set_counter(platform, &username, post_key(post).as_deref(), &counter, value)
         }

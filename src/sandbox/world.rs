@@ -131,8 +131,7 @@ impl World {
                 handle_serial: 0,
             }),
         };
-        let saved = world.state().saved.clone();
-        world.save(&saved)?;
+        world.save(&world.state().saved)?;
         Ok(world)
     }
 
@@ -172,32 +171,21 @@ impl World {
         })
     }
 
-    /// Deletes or restores an account.
-    pub fn set_account_deleted(
+    /// Deletes or restores a post, or without a post the account.
+    pub fn set_deleted(
         &self,
         platform: Platform,
         username: &str,
+        post: Option<&str>,
         deleted: bool,
     ) -> Result<(), WorldError> {
         let index = self.find_index(platform, username)?;
+        let post = post.map(|key| self.find_post(index, username, key)).transpose()?;
         self.change(|saved| {
-            set_member(&mut saved.lost, index, deleted);
-            Ok(())
-        })
-    }
-
-    /// Deletes or restores a post.
-    pub fn set_post_deleted(
-        &self,
-        platform: Platform,
-        username: &str,
-        post: &str,
-        deleted: bool,
-    ) -> Result<(), WorldError> {
-        let index = self.find_index(platform, username)?;
-        let post = self.find_post(index, username, post)?;
-        self.change(|saved| {
-            set_member(saved.lost_posts.entry(index).or_default(), post.id, deleted);
+            match post {
+                Some(post) => set_member(saved.lost_posts.entry(index).or_default(), post.id, deleted),
+                None => set_member(&mut saved.lost, index, deleted),
+            }
             Ok(())
         })
     }

@@ -232,7 +232,7 @@ async fn posts_are_read_by_every_supported_key() {
                 post.id
             );
         }
-        sandbox.world.set_account_deleted(platform, &name, true).expect("the account is deleted");
+        sandbox.world.set_deleted(platform, &name, None, true).expect("the account is deleted");
         let fetched = sources.fetch_post(platform, &by_id, now, &[]).await.result;
         assert!(matches!(fetched, Err(SourceError::NotFound(_))), "{platform}: {fetched:?}");
     }
@@ -291,7 +291,7 @@ async fn rename_is_followed_by_id_where_supported() {
 
     sandbox
         .world
-        .set_account_deleted(Platform::Instagram, "another.name", true)
+        .set_deleted(Platform::Instagram, "another.name", None, true)
         .expect("the account is deleted");
     assert!(matches!(fetch(&both).await, Err(SourceError::NotFound(_))));
     sandbox.stop().await;

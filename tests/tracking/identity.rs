@@ -236,7 +236,7 @@ async fn post_deleted_on_the_platform_keeps_its_counters() {
         let (posts, likes_before): (i64, i64) =
             (tracker.fetch(count, account).await, tracker.fetch(likes, account).await);
         let views: i64 = tracker.fetch("select view_count from accounts where id = $1", account).await;
-        tracker.sandbox.world.set_post_deleted(platform, &name, &newest, true).unwrap();
+        tracker.sandbox.world.set_deleted(platform, &name, Some(&newest), true).unwrap();
         let seen = tracker.sandbox.world.find_by_username(platform, &name).unwrap();
         assert!(seen.posts().all(|(post, _)| post.id != newest), "the platform hides it");
         tracker.make_due(account).await;
@@ -247,7 +247,7 @@ async fn post_deleted_on_the_platform_keeps_its_counters() {
             tracker.fetch::<i64>("select view_count from accounts where id = $1", account).await >= views
         );
         // It can be restored.
-        tracker.sandbox.world.set_post_deleted(platform, &name, &newest, false).unwrap();
+        tracker.sandbox.world.set_deleted(platform, &name, Some(&newest), false).unwrap();
         let seen = tracker.sandbox.world.find_by_username(platform, &name).unwrap();
         assert_eq!(seen.posts().next().unwrap().0.id, newest);
     }
