@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::graph_fields::{GraphField, parse_fields};
 use super::population::{SimulatedPost, graph_counters};
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
-use super::world::{VisibleAccount, World};
+use super::saved_state::VisibleAccount;
+use super::world::World;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 

@@ -1,4 +1,4 @@
-//! Responses of the simulated platforms: as a platform sends them, or with an ordered fault.
+//! Responses of the simulated platforms: as a platform sends them, or with an injected fault.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ impl JsonResponse {
         let half = Bytes::copy_from_slice(&body[..body.len() / 2]);
         res.status_code(self.status);
         res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let broken = std::io::Error::other("truncated by order");
+        let broken = std::io::Error::other("truncated by an injected fault");
         res.stream(futures_util::stream::iter([Ok(half), Err(broken)]));
     }
 }
@@ -66,7 +66,7 @@ pub enum PlatformError {
     Unauthorized,
 }
 
-/// Responds to a request to a platform: with `success`, or with the next ordered fault. `success` runs only if it is
+/// Responds to a request to a platform: with `success`, or with the next injected fault. `success` runs only if it is
 /// sent; `failure` creates the platform's response to an error.
 pub async fn respond(
     world: &World,

@@ -1,4 +1,4 @@
-//! The part of the sandbox's state that survives a restart, in one small JSON file.
+//! The part of the sandbox's state that survives a restart, in one small JSON file, and the accounts as it changes them.
 //!
 //! Every change replaces the whole file, so that a kill leaves either the old state or the new one.
 
@@ -7,7 +7,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+
+use super::population::{ProfileCounts, SimulatedAccount, SimulatedPost};
+use crate::model::counters::Counters;
 
 /// The clock and all changes by control commands. Accounts are identified by their index in the population.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +36,43 @@ pub(super) struct SavedState {
 }
 
 /// Values of counters by post id and name.
-pub(super) type FixedCounters = BTreeMap<String, BTreeMap<String, Option<i64>>>;
+type FixedCounters = BTreeMap<String, BTreeMap<String, Option<i64>>>;
+
+/// An account as its platform shows it at one moment.
+pub struct VisibleAccount<'a> {
+    pub account: &'a SimulatedAccount,
+    pub username: String,
+    pub profile: ProfileCounts,
+    pub now: DateTime<Utc>,
+    fixed_counters: FixedCounters,
+    deleted_posts: BTreeSet<String>,
+}
 
 impl SavedState {
+    /// Returns the current username of an account.
+    pub(super) fn username<'a>(&'a self, account: &'a SimulatedAccount) -> &'a str {
+        self.renames.get(&account.index).unwrap_or(&account.username)
+    }
+
+    /// Applies the changes to an account; `None` if it is deleted.
+    pub(super) fn visible_account<'a>(
+        &self,
+        account: &'a SimulatedAccount,
+        now: DateTime<Utc>,
+    ) -> Option<VisibleAccount<'a>> {
+        let index = account.index;
+        if self.lost.contains(&index) {
+            return None;
+        }
+        let fixed_counters = self.counters.get(&index).cloned().unwrap_or_default();
+        let deleted_posts = self.lost_posts.get(&index).cloned().unwrap_or_default();
+        let mut profile = account.profile_at(now);
+        profile.follower_count = self.followers.get(&index).copied().unwrap_or(profile.follower_count);
+        profile.post_count -= deleted_posts.len() as i64;
+        let username = self.username(account).to_owned();
+        Some(VisibleAccount { account, username, profile, now, fixed_counters, deleted_posts })
+    }
+
     /// Reads the file; `None` if it does not exist.
     pub(super) fn read(path: &Path) -> Result<Option<SavedState>, String> {
         match fs::read(path) {
@@ -58,5 +96,26 @@ impl SavedState {
         file.sync_all()?;
         fs::rename(&temporary, path)?;
         fs::File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+impl VisibleAccount<'_> {
+    /// Returns the visible posts, newest first, with their counters.
+    pub fn posts(&self) -> impl Iterator<Item = (SimulatedPost, Counters)> + '_ {
+        let is_visible = |post: &SimulatedPost| !self.deleted_posts.contains(&post.id);
+        self.account.posts_at(self.now).filter(is_visible).map(|post| {
+            let counters = self.counters(&post);
+            (post, counters)
+        })
+    }
+
+    fn counters(&self, post: &SimulatedPost) -> Counters {
+        let mut values = post.counters_at(self.now).to_array();
+        if let Some(fixed) = self.fixed_counters.get(&post.id) {
+            for (name, value) in Counters::NAMES.iter().zip(&mut values) {
+                *value = fixed.get(*name).copied().unwrap_or(*value);
+            }
+        }
+        Counters::from_array(values).normalize_for(self.account.platform)
     }
 }

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use super::ids;
 use super::population::SimulatedPost;
 use super::response::{JsonResponse, PlatformError, bearer_token, respond};
-use super::world::{VisibleAccount, World};
+use super::saved_state::VisibleAccount;
+use super::world::World;
 use crate::model::counters::Counters;
 use crate::model::platform::Platform;
 
@@ -44,7 +45,7 @@ impl TokenHandler {
         } else if (get("client_key"), get("client_secret")) != (Some(CLIENT_KEY), Some(CLIENT_SECRET)) {
             reject("invalid_client", "Client key or secret is incorrect.")
         } else {
-            let token = self.0.issue_handle(TOKEN_PREFIX, TimeDelta::seconds(TOKEN_SECONDS), String::new());
+            let token = self.0.issue_token(TOKEN_PREFIX, TimeDelta::seconds(TOKEN_SECONDS), String::new());
             JsonResponse::ok(
                 json!({"access_token": token, "expires_in": TOKEN_SECONDS, "token_type": "Bearer"}),
             )
@@ -68,7 +69,7 @@ impl ResearchHandler {
             let fields = req.query::<String>("fields").unwrap_or_default();
             let body = req.payload().await.ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
             let Some(body) = body else { return invalid_params("Invalid JSON body") };
-            if !token.starts_with(TOKEN_PREFIX) || world.handle_value(&token).is_none() {
+            if !token.starts_with(TOKEN_PREFIX) || world.token_value(&token).is_none() {
                 return error_response(
                     StatusCode::UNAUTHORIZED,
                     "access_token_invalid",
@@ -183,7 +184,7 @@ impl<'a> VideoQuery<'a> {
 
     fn check_search(&self, world: &World) -> Result<(), String> {
         match self.search_id {
-            Some(id) if world.handle_value(id) != Some(self.search_key()) => {
+            Some(id) if world.token_value(id) != Some(self.search_key()) => {
                 Err(format!("Search Id {id} is invalid or expired"))
             }
             None if self.cursor > 0 => Err("Invalid count or cursor".to_owned()),
@@ -209,7 +210,7 @@ pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<Value, St
     let page: Vec<Value> = page.map(|row| select_fields(&row, fields)).collect::<Result<_, _>>()?;
     let search_id = match query.search_id {
         Some(id) => id.to_owned(),
-        None => world.issue_handle("7", SEARCH_LIFETIME, query.search_key()),
+        None => world.issue_token("7", SEARCH_LIFETIME, query.search_key()),
     };
     let cursor = query.cursor + query.count;
     Ok(json!({"videos": page, "cursor": cursor, "has_more": has_more, "search_id": search_id}))

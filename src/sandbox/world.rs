@@ -1,4 +1,4 @@
-//! The mutable state of the sandbox: its clock, accounts that were renamed, deleted or given counters, and ordered faults.
+//! The mutable state of the sandbox: its clock, accounts that were renamed, deleted or given counters, and injected faults.
 //!
 //! The population itself never changes.
 
@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::population::{Population, ProfileCounts, SimulatedAccount, SimulatedPost};
-use super::saved_state::{FixedCounters, SavedState};
+use super::population::{Population, SimulatedAccount, SimulatedPost};
+use super::saved_state::{SavedState, VisibleAccount};
 use crate::model::counters::Counters;
 use crate::model::identifier::Username;
 use crate::model::platform::Platform;
@@ -43,24 +43,14 @@ struct State {
     /// Requests to each platform since the start, failed ones included.
     requests: BTreeMap<Platform, u64>,
     /// TikTok's access tokens and search ids, with their expiry and value.
-    handles: HashMap<String, (DateTime<Utc>, String)>,
-    handle_serial: u64,
+    tokens: HashMap<String, (DateTime<Utc>, String)>,
+    token_serial: u64,
 }
 
 impl State {
     fn now(&self) -> DateTime<Utc> {
         Utc::now() + TimeDelta::milliseconds(self.saved.offset_ms)
     }
-}
-
-/// An account as its platform shows it at one moment.
-pub struct VisibleAccount<'a> {
-    pub account: &'a SimulatedAccount,
-    pub username: String,
-    pub profile: ProfileCounts,
-    pub now: DateTime<Utc>,
-    fixed_counters: FixedCounters,
-    deleted_posts: BTreeSet<String>,
 }
 
 /// Why a command was rejected.
@@ -127,8 +117,8 @@ impl World {
                 saved,
                 faults: HashMap::new(),
                 requests: Platform::ALL.into_iter().map(|platform| (platform, 0)).collect(),
-                handles: HashMap::new(),
-                handle_serial: 0,
+                tokens: HashMap::new(),
+                token_serial: 0,
             }),
         };
         world.save(&world.state().saved)?;
@@ -239,7 +229,7 @@ impl World {
         faults.extend(std::iter::repeat_n(fault, count as usize));
     }
 
-    /// Counts a request to a platform, and takes the fault ordered for it.
+    /// Counts a request to a platform, and takes the fault injected into it.
     pub fn next_fault(&self, platform: Platform) -> Option<Fault> {
         let mut state = self.state();
         *state.requests.entry(platform).or_default() += 1;
@@ -276,47 +266,32 @@ impl World {
         (0..self.population.accounts().len()).filter_map(|index| self.visible(&state, index)).collect()
     }
 
-    /// Stores a value for a limited time, and returns the handle to it.
-    pub fn issue_handle(&self, prefix: &str, lifetime: TimeDelta, value: String) -> String {
+    /// Stores a value for a limited time, and returns a token for it.
+    pub fn issue_token(&self, prefix: &str, lifetime: TimeDelta, value: String) -> String {
         let mut state = self.state();
         let now = state.now();
-        state.handles.retain(|_, (expiry, _)| *expiry > now);
-        state.handle_serial += 1;
-        let handle = format!("{prefix}{}{:04}", now.timestamp_micros(), state.handle_serial % 10_000);
-        state.handles.insert(handle.clone(), (now + lifetime, value));
-        handle
+        state.tokens.retain(|_, (expiry, _)| *expiry > now);
+        state.token_serial += 1;
+        let token = format!("{prefix}{}{:04}", now.timestamp_micros(), state.token_serial % 10_000);
+        state.tokens.insert(token.clone(), (now + lifetime, value));
+        token
     }
 
-    /// Returns the value of a handle that has not expired.
-    pub fn handle_value(&self, handle: &str) -> Option<String> {
+    /// Returns the value of a token that has not expired.
+    pub fn token_value(&self, token: &str) -> Option<String> {
         let state = self.state();
         let now = state.now();
-        state.handles.get(handle).filter(|(expiry, _)| *expiry > now).map(|(_, value)| value.clone())
+        state.tokens.get(token).filter(|(expiry, _)| *expiry > now).map(|(_, value)| value.clone())
     }
 
     fn visible<'a>(&'a self, state: &State, index: usize) -> Option<VisibleAccount<'a>> {
-        if state.saved.lost.contains(&index) {
-            return None;
-        }
-        let account = self.population.accounts().get(index)?;
-        let now = state.now();
-        let mut profile = account.profile_at(now);
-        if let Some(&followers) = state.saved.followers.get(&index) {
-            profile.follower_count = followers;
-        }
-        let username = state.saved.renames.get(&index).unwrap_or(&account.username).clone();
-        let fixed_counters = state.saved.counters.get(&index).cloned().unwrap_or_default();
-        let deleted_posts = state.saved.lost_posts.get(&index).cloned().unwrap_or_default();
-        profile.post_count -= deleted_posts.len() as i64;
-        Some(VisibleAccount { account, username, profile, now, fixed_counters, deleted_posts })
+        state.saved.visible_account(self.population.accounts().get(index)?, state.now())
     }
 
     /// Returns the account with this username; a visible one if several had it.
     fn username_owner(&self, saved: &SavedState, platform: Platform, username: &str) -> Option<usize> {
-        let has_username = |account: &&SimulatedAccount| {
-            let name = saved.renames.get(&account.index).unwrap_or(&account.username);
-            account.platform == platform && name == username
-        };
+        let has_username =
+            |account: &&SimulatedAccount| account.platform == platform && saved.username(account) == username;
         let owners = || self.population.accounts().iter().filter(has_username).map(|account| account.index);
         owners().find(|index| !saved.lost.contains(index)).or_else(|| owners().next())
     }
@@ -347,27 +322,6 @@ impl World {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl VisibleAccount<'_> {
-    /// Returns the visible posts, newest first, with their counters.
-    pub fn posts(&self) -> impl Iterator<Item = (SimulatedPost, Counters)> + '_ {
-        let is_visible = |post: &SimulatedPost| !self.deleted_posts.contains(&post.id);
-        self.account.posts_at(self.now).filter(is_visible).map(|post| {
-            let counters = self.counters(&post);
-            (post, counters)
-        })
-    }
-
-    fn counters(&self, post: &SimulatedPost) -> Counters {
-        let mut values = post.counters_at(self.now).to_array();
-        if let Some(fixed) = self.fixed_counters.get(&post.id) {
-            for (name, value) in Counters::NAMES.iter().zip(&mut values) {
-                *value = fixed.get(*name).copied().unwrap_or(*value);
-            }
-        }
-        Counters::from_array(values).normalize_for(self.account.platform)
     }
 }
 
