@@ -8,6 +8,17 @@ use serde_json::{Map, Value};
 use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::platforms::coerce;
 
+/// An account and a post that the collector has, as far as they are known.
+#[derive(Debug, Clone, Default)]
+pub struct Samples {
+    pub username: Option<String>,
+    /// The platform's id of the account.
+    pub account_id: Option<String>,
+    /// The platform's id of a post.
+    pub post_id: Option<String>,
+    pub shortcode: Option<String>,
+}
+
 pub(super) const ACCOUNT_SCHEMA: &str = "AccountResponse";
 const MAX_PAGES: usize = 40;
 

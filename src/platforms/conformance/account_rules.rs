@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::account_reader::{ACCOUNT_SCHEMA, AccountPages, ReadFailure, depth_query, first_day};
-use super::collector::Samples;
+use super::account_reader::{ACCOUNT_SCHEMA, AccountPages, ReadFailure, Samples, depth_query, first_day};
 use super::report::{CheckResult, RuleReport, Verdict, skip};
 use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::model::counters::Counters;

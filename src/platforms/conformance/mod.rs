@@ -5,15 +5,15 @@
 
 mod account_reader;
 mod account_rules;
-mod collector;
 mod post_rules;
 mod report;
 mod schema;
 mod validating_client;
 
-pub use self::collector::{Collector, Samples};
+pub use self::account_reader::Samples;
 use self::report::RuleReport;
 pub use self::report::{RuleOutcome, RuleResult};
+pub use self::validating_client::Collector;
 use self::validating_client::ValidatingClient;
 use crate::model::platform::Platform;
 

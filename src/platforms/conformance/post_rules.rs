@@ -3,8 +3,7 @@
 use chrono::TimeDelta;
 use serde_json::{Map, Value};
 
-use super::account_reader::AccountPages;
-use super::collector::Samples;
+use super::account_reader::{AccountPages, Samples};
 use super::report::{CheckResult, RuleReport, Verdict, skip};
 use super::validating_client::{ContractResponse, ValidatingClient};
 use crate::model::platform::Platform;

@@ -8,21 +8,22 @@ use chrono::Utc;
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
+use url::Url;
 
-use super::collector::Collector;
 use super::report::{CheckResult, RuleReport, Verdict, skip};
 use super::schema;
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 use crate::platforms::args::SourceKind;
 use crate::platforms::coerce;
-use crate::platforms::http_client::{HttpClient, HttpResponse, extend_url};
+use crate::platforms::http_client::{HttpClient, HttpResponse, RequestLimits, extend_url};
 use crate::platforms::source::SourceError;
 
 const MAX_REQUESTS: usize = 150;
 /// The most violations of one rule that are reported.
 const MAX_REPORTED_VIOLATIONS: usize = 4;
 
+/// The names of the rules for every response.
 const RECEIVED: &str = "answers";
 const JSON: &str = "json";
 const SCHEMA: &str = "schema";
@@ -35,6 +36,15 @@ const RESPONSE_RULES: [(&str, &str); 4] = [
     (SCHEMA, "every response with data has the shape of http-source.openapi.json"),
     (ERROR_CODE, "every error has a code of the contract, the status of that code, and a message"),
 ];
+
+/// The collector to check.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    /// The URL that `/v1/…` is appended to.
+    pub base: Url,
+    pub token: Option<Secret>,
+    pub limits: RequestLimits,
+}
 
 /// A validated response.
 pub(super) enum ContractResponse {
