@@ -54,29 +54,11 @@ pub struct HistorySummary {
     pub files: Vec<PathBuf>,
 }
 
-const VIDEO_COLUMNS: [&str; 8] = [
-    "platform",
-    "username",
-    "external_id",
-    "observed_at",
-    "create_time",
-    "description",
-    "media_type",
-    "duration",
-];
-const ACCOUNT_COLUMNS: [&str; 11] = [
-    "platform",
-    "username",
-    "observed_at",
-    "name",
-    "description",
-    "is_verified",
-    "follower_count",
-    "following_count",
-    "profile_post_count",
-    "category",
-    "creator",
-];
+const ACCOUNT_COLUMNS: &str = "platform,username,observed_at,name,description,is_verified,follower_count,\
+                               following_count,profile_post_count,category,creator";
+/// The columns before the counters.
+const VIDEO_COLUMNS: &str =
+    "platform,username,external_id,observed_at,create_time,description,media_type,duration";
 
 /// Writes `accounts.csv` and `videos.csv` to a directory, which is created if missing.
 pub fn write_history(
@@ -105,12 +87,12 @@ pub fn write_rows(
 ) -> io::Result<HistorySummary> {
     let mut account_rows = csv::Writer::from_writer(account_rows);
     let mut video_rows = csv::Writer::from_writer(video_rows);
-    account_rows.write_record(ACCOUNT_COLUMNS)?;
-    video_rows.write_record(VIDEO_COLUMNS.iter().chain(&Counters::NAMES))?;
+    account_rows.write_record(ACCOUNT_COLUMNS.split(','))?;
+    video_rows.write_record(VIDEO_COLUMNS.split(',').chain(Counters::NAMES))?;
     let mut summary = HistorySummary::default();
     let mut creators = HashSet::new();
     for account in population.accounts().iter().take(options.accounts) {
-        let observations = observations(account, options);
+        let observations = observation_times(account, options);
         let Some(last) = observations.last() else { continue };
         summary.accounts += 1;
         creators.insert(account.creator.as_str());
@@ -118,7 +100,7 @@ pub fn write_rows(
             write_account(&mut account_rows, account, options.instagram, observation)?;
             summary.account_rows += 1;
         }
-        for post in posts(account, options, last.time) {
+        for post in select_posts(account, options, last.time) {
             summary.videos += 1;
             for observation in observations.iter().filter(|observation| post.create_time <= observation.time)
             {
@@ -133,36 +115,36 @@ pub fn write_rows(
     Ok(summary)
 }
 
-struct Observation {
+struct ObservationTime {
     time: DateTime<Utc>,
     /// `time` as it is written.
     text: String,
     is_last: bool,
 }
 
-impl Observation {
+impl ObservationTime {
     /// Texts are in the last row only: an import stores the latest value.
     fn if_last<'a>(&self, text: &'a str) -> &'a str {
         if self.is_last { text } else { "" }
     }
 }
 
-/// Returns the daily observations of an account, at an hour of its own with up to an hour of jitter.
-fn observations(account: &SimulatedAccount, options: &HistoryOptions) -> Vec<Observation> {
+/// Returns the times of the daily observations of an account, at an hour of its own with up to an hour of jitter.
+fn observation_times(account: &SimulatedAccount, options: &HistoryOptions) -> Vec<ObservationTime> {
     let index = account.index as u64;
-    let hour = SeededRng::new(0, &[HOUR_STREAM, index]).next_below(22 * 3600);
+    let start = SeededRng::new(0, &[HOUR_STREAM, index]).next_below(22 * 3600);
     let mut observations: Vec<_> = (0..options.days)
         .rev()
         .filter_map(|days| options.until.checked_sub_days(Days::new(u64::from(days))))
         .map(|day| {
             let parts = [JITTER_STREAM, index, day.to_epoch_days() as u64];
-            let seconds = hour + SeededRng::new(0, &parts).next_below(3600);
+            let seconds = start + SeededRng::new(0, &parts).next_below(3600);
             day.and_time(NaiveTime::MIN).and_utc() + TimeDelta::seconds(seconds as i64)
         })
         .filter(|time| *time >= account.created_at)
         .map(|time| {
             let text = time.to_rfc3339_opts(SecondsFormat::Secs, true);
-            Observation { time, text, is_last: false }
+            ObservationTime { time, text, is_last: false }
         })
         .collect();
     if let Some(last) = observations.last_mut() {
@@ -172,7 +154,7 @@ fn observations(account: &SimulatedAccount, options: &HistoryOptions) -> Vec<Obs
 }
 
 /// Returns the newest posts at the end, and all others that were published since the first day.
-fn posts(
+fn select_posts(
     account: &SimulatedAccount,
     options: &HistoryOptions,
     end: DateTime<Utc>,
@@ -196,7 +178,7 @@ fn write_account(
     rows: &mut csv::Writer<impl Write>,
     account: &SimulatedAccount,
     instagram: InstagramCounters,
-    observation: &Observation,
+    observation: &ObservationTime,
 ) -> io::Result<()> {
     let profile = account.profile_at(observation.time);
     let is_verified = if account.is_verified { "true" } else { "false" };
@@ -221,27 +203,24 @@ fn write_video(
     account: &SimulatedAccount,
     post: &SimulatedPost,
     instagram: InstagramCounters,
-    observation: &Observation,
+    observation: &ObservationTime,
 ) -> io::Result<()> {
     let is_graph_only = is_graph_only(account, instagram);
+    let create_time = post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true);
     let counters = post.counters_at(observation.time);
     let counters = if is_graph_only { graph_counters(counters) } else { counters };
+    let counters = counters.to_array().map(|count| count.map(|count| count.to_string()).unwrap_or_default());
     let duration = post.duration.filter(|_| !is_graph_only).map(|seconds| seconds.to_string());
-    for text in [
+    let fields = [
         account.platform.as_str(),
         &account.username,
         &post.id,
         &observation.text,
-        &post.create_time.to_rfc3339_opts(SecondsFormat::Secs, true),
+        &create_time,
         observation.if_last(&post.caption),
         observation.if_last(post.media_type),
         observation.if_last(duration.as_deref().unwrap_or_default()),
-    ] {
-        rows.write_field(text)?;
-    }
-    for counter in counters.to_array() {
-        rows.write_field(counter.map(|count| count.to_string()).unwrap_or_default())?;
-    }
-    rows.write_record(None::<&[u8]>)?;
+    ];
+    rows.write_record(fields.into_iter().chain(counters.iter().map(String::as_str)))?;
     Ok(())
 }

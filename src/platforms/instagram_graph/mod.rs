@@ -180,17 +180,13 @@ impl InstagramGraph {
         if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
             return Err(self.parse_error(error, &usage, &response, now));
         }
+        let status = response.status.as_u16();
         match body.get_mut("business_discovery").map(Value::take) {
             Some(Value::Object(discovery)) => Ok(discovery),
-            _ => {
-                let status = response.status.as_u16();
-                let error = if response.status.is_server_error() {
-                    SourceError::Transient(format!("HTTP {status}"))
-                } else {
-                    SourceError::Malformed(format!("HTTP {status} without business_discovery"))
-                };
-                Err(error.into())
+            _ if response.status.is_server_error() => {
+                Err(SourceError::Transient(format!("HTTP {status}")).into())
             }
+            _ => Err(SourceError::Malformed(format!("HTTP {status} without business_discovery")).into()),
         }
     }
 
