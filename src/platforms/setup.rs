@@ -7,36 +7,36 @@ use super::http_source::{HttpSource, HttpSourceConfig};
 use super::instagram_graph::{InstagramGraph, InstagramGraphConfig};
 use super::request_budget::RequestBudget;
 use super::source::Source;
+use super::sources::Sources;
 use super::throttle::RateThrottle;
 use super::tiktok_research::{TiktokResearch, TiktokResearchConfig};
 use crate::model::platform::Platform;
 use crate::model::secret::Secret;
 
-/// Creates all sources in the configured order. Without an explicit list, a source that lacks its credentials is left
-/// out; with one, that is an error.
-pub(super) fn create_sources(
-    args: &SourceArgs,
-    budget: &RequestBudget,
-) -> Result<Vec<Arc<dyn Source>>, ConfigError> {
-    let mut sources = Vec::new();
-    // One collector serves both platforms, with one budget.
-    let collector_throttle = args.create_throttle(SourceKind::Http, budget);
-    for platform in Platform::ALL {
-        let (order, is_explicit) = args.source_order(platform)?;
-        for kind in order {
-            let source = match kind {
-                SourceKind::InstagramGraph => create_instagram_graph(args, budget),
-                SourceKind::TiktokResearch => create_tiktok_research(args, budget),
-                SourceKind::Http => create_http_source(args, platform, &collector_throttle),
-            };
-            match source {
-                Ok(source) => sources.push(source),
-                Err(ConfigError::MissingVariable { .. }) if !is_explicit => {}
-                Err(error) => return Err(error),
+impl Sources {
+    /// Creates all sources in the configured order. Without an explicit list, a source that lacks its credentials is left
+    /// out; with one, that is an error.
+    pub fn from_args(args: &SourceArgs, budget: &RequestBudget) -> Result<Sources, ConfigError> {
+        let mut sources = Vec::new();
+        // One collector serves both platforms, with one budget.
+        let collector_throttle = args.create_throttle(SourceKind::Http, budget);
+        for platform in Platform::ALL {
+            let (order, is_explicit) = args.source_order(platform)?;
+            for kind in order {
+                let source = match kind {
+                    SourceKind::InstagramGraph => create_instagram_graph(args, budget),
+                    SourceKind::TiktokResearch => create_tiktok_research(args, budget),
+                    SourceKind::Http => create_http_source(args, platform, &collector_throttle),
+                };
+                match source {
+                    Ok(source) => sources.push(source),
+                    Err(ConfigError::MissingVariable { .. }) if !is_explicit => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
+        Ok(Sources::new(sources))
     }
-    Ok(sources)
 }
 
 fn create_instagram_graph(args: &SourceArgs, budget: &RequestBudget) -> Result<Arc<dyn Source>, ConfigError> {

@@ -6,10 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use opentelemetry::KeyValue;
 
-use super::args::{ConfigError, SourceArgs};
 use super::pausable_timeout::run_with_timeout;
-use super::request_budget::RequestBudget;
-use super::setup::create_sources;
 use super::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, Source, SourceError, SourceInfo};
 use crate::model::platform::Platform;
 use crate::model::readable::ReadablePlatforms;
@@ -27,11 +24,6 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Creates the sources that the options name; see [`create_sources`].
-    pub fn from_args(args: &SourceArgs, budget: &RequestBudget) -> Result<Sources, ConfigError> {
-        Ok(Sources::new(create_sources(args, budget)?))
-    }
-
     /// Groups sources by platform, preserving their order.
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Sources {
         let (instagram, tiktok) =
