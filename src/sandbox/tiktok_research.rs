@@ -205,14 +205,14 @@ pub fn video_page(world: &World, fields: &str, body: &Value) -> Result<Value, St
         }
         rows.push(Some(video));
     }
-    let has_more = query.cursor.saturating_add(query.count) < rows.len();
+    let cursor = query.cursor.saturating_add(query.count);
+    let has_more = cursor < rows.len();
     let page = rows.into_iter().skip(query.cursor).take(query.count).flatten();
     let page: Vec<Value> = page.map(|row| select_fields(&row, fields)).collect::<Result<_, _>>()?;
     let search_id = match query.search_id {
         Some(id) => id.to_owned(),
         None => world.issue_token("7", SEARCH_LIFETIME, query.search_key()),
     };
-    let cursor = query.cursor + query.count;
     Ok(json!({"videos": page, "cursor": cursor, "has_more": has_more, "search_id": search_id}))
 }
 
