@@ -54,8 +54,8 @@ pub(super) fn count(value: Option<&Value>) -> Option<i64> {
 
 /// Converts a float without a fraction, if it is small enough to be exact.
 fn exact_integer(float: f64) -> Option<i64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    (float.fract() == 0.0 && float.abs() < EXACT).then_some(float as i64)
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+    (float.fract() == 0.0 && float.abs() < MAX_EXACT_INTEGER).then_some(float as i64)
 }
 
 /// Reads an id: a non-negative integer, or 1 to 128 ASCII characters without blanks.

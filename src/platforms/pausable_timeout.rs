@@ -1,4 +1,4 @@
-//! A timeout that stops counting while the work waits for a permit of its own process.
+//! A timeout that stops counting while the work waits for a permit of the throttle.
 //!
 //! It bounds one read of an account or post, all pages together. If queueing counted, a busy process would drop
 //! pages that it has already spent requests on.

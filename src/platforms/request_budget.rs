@@ -27,8 +27,8 @@ impl RequestBudget {
         RequestBudget::InMemory(Arc::default())
     }
 
-    /// Takes one request from a source's day and returns whether one was left. If that cannot be counted, the error is
-    /// [`SourceError::BudgetUnavailable`], for which the source is not to blame.
+    /// Takes one request from a source's day and returns whether one was left. Fails with
+    /// [`SourceError::BudgetUnavailable`] if the request cannot be counted.
     pub(super) async fn try_spend(
         &self,
         source: &'static str,

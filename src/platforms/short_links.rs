@@ -1,8 +1,8 @@
 //! Resolves TikTok's short links to videos, during an API request.
 //!
 //! API clients choose the link, so requests go only to canonical short links, over https, at TikTok's own hosts, and only
-//! to public addresses. Redirects are followed by hand, and only from one short link to another; any other target is
-//! judged by its URL alone and never requested. No body is read.
+//! to public addresses. Only redirects from one short link to another are followed; the URL of any other target is parsed
+//! and never requested. No body is read.
 
 use std::time::Duration;
 

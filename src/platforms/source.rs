@@ -1,7 +1,7 @@
 //! The trait that every source of platform data implements, and its results.
 //!
-//! A source speaks one wire format to one service. Fields that it does not report are `None`. When it returns no data, the
-//! [`SourceError`] says what to do about it.
+//! A source uses one wire format of one service. Fields that it does not report are `None`. A [`SourceError`] classifies
+//! failures by what to do next.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use futures_util::future::BoxFuture;
@@ -92,7 +92,7 @@ impl SourceInfo {
 /// Why a source returned no data, by what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// The account or post does not exist or is private; platforms do not say which.
+    /// The account or post does not exist or is private; platforms do not distinguish these.
     #[error("not found, or private: {0}")]
     NotFound(String),
     #[error("rate limited until {until}")]
@@ -107,8 +107,8 @@ pub enum SourceError {
     Malformed(String),
     #[error("this source does not support the request")]
     Unsupported,
-    /// The request could not be counted against the daily budget and was not made. Neither the source nor the account
-    /// or post is to blame.
+    /// The request was not made because it could not be counted against the daily budget. This is no failure of the
+    /// source, the account or the post.
     #[error("requests cannot be counted: {0}")]
     BudgetUnavailable(String),
 }

@@ -85,9 +85,8 @@ impl Sources {
 
     /// Reads an account from the first source that can, without those in `skip`.
     ///
-    /// The next source takes over for one that is rate-limited or whose credentials are rejected. A source that
-    /// knows only usernames cannot follow a rename: if it finds nothing or another account, a later source that can
-    /// look up by id decides.
+    /// After a rate limit or rejected credentials, the next source is tried. A source without lookups by id cannot
+    /// follow a rename: if it finds nothing or another account, the result is that of a later source that has them.
     pub async fn fetch_account(
         &self,
         platform: Platform,

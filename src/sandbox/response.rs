@@ -11,7 +11,7 @@ use super::world::{Fault, World};
 use crate::model::platform::Platform;
 
 /// Longer than the timeout of any client.
-const HANG_TIME: Duration = Duration::from_secs(3600);
+const HANG_DURATION: Duration = Duration::from_secs(3600);
 
 /// A JSON response before it is sent.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl JsonResponse {
     }
 }
 
-/// An error that every platform words in its own way.
+/// An error that every platform reports in its own format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlatformError {
     RateLimit,
@@ -82,7 +82,7 @@ pub async fn respond(
         Some(Fault::Error) => failure(PlatformError::Internal).send(res),
         Some(Fault::Unauthorized) => failure(PlatformError::Unauthorized).send(res),
         Some(Fault::Hang) => {
-            tokio::time::sleep(HANG_TIME).await;
+            tokio::time::sleep(HANG_DURATION).await;
             failure(PlatformError::Internal).send(res);
         }
         Some(Fault::Html) => {

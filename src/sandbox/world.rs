@@ -152,7 +152,7 @@ impl World {
             Username::parse(platform, to).map_err(|_| WorldError::BadUsername(to.to_owned(), platform))?;
         self.change(|saved| {
             // The username of a deleted account can be taken.
-            let owner = self.username_owner(saved, platform, parsed.as_str());
+            let owner = self.find_username_owner(saved, platform, parsed.as_str());
             if owner.is_some_and(|owner| owner != index && !saved.lost.contains(&owner)) {
                 return Err(WorldError::Taken(to.to_owned()));
             }
@@ -244,7 +244,7 @@ impl World {
     /// Finds a visible account by username.
     pub fn find_by_username(&self, platform: Platform, username: &str) -> Option<VisibleAccount<'_>> {
         let state = self.state();
-        let index = self.username_owner(&state.saved, platform, &username.to_lowercase())?;
+        let index = self.find_username_owner(&state.saved, platform, &username.to_lowercase())?;
         self.visible(&state, index)
     }
 
@@ -289,7 +289,7 @@ impl World {
     }
 
     /// Returns the account with this username; a visible one if several had it.
-    fn username_owner(&self, saved: &SavedState, platform: Platform, username: &str) -> Option<usize> {
+    fn find_username_owner(&self, saved: &SavedState, platform: Platform, username: &str) -> Option<usize> {
         let has_username =
             |account: &&SimulatedAccount| account.platform == platform && saved.username(account) == username;
         let owners = || self.population.accounts().iter().filter(has_username).map(|account| account.index);
@@ -298,7 +298,7 @@ impl World {
 
     fn find_index(&self, platform: Platform, username: &str) -> Result<usize, WorldError> {
         let name = username.trim_start_matches('@').to_lowercase();
-        let owner = self.username_owner(&self.state().saved, platform, &name);
+        let owner = self.find_username_owner(&self.state().saved, platform, &name);
         owner.ok_or_else(|| WorldError::NoAccount(platform, username.to_owned()))
     }
 

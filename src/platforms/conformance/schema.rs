@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn violations_name_their_path() {
         let post = json!({"id": "1", "view_count": -1, "like_count": "5", "duration": 1.5});
-        let answer = json!({"profile": {"is_verified": 1}, "posts": [post, {}], "next": null});
+        let response = json!({"profile": {"is_verified": 1}, "posts": [post, {}], "next": null});
         assert_eq!(
-            violations("AccountResponse", &answer),
+            violations("AccountResponse", &response),
             [
                 "`posts[0].like_count` is the string \"5\" instead of integer or null",
                 "`posts[0].view_count` is -1, less than 0",

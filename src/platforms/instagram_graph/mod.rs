@@ -105,7 +105,7 @@ impl InstagramGraph {
                 profile = Some(parse_profile(&discovery, username)?);
             }
             let page = parse_media_page(discovery.get("media"))?;
-            // Posts come newest first, but an older one may be among them: only the last of a page tells the depth.
+            // Posts come newest first, but an older one may be among them: only the last of a page shows the depth.
             let is_past_depth =
                 page.posts.last().and_then(|post| post.fields.create_time).is_some_and(|time| time < oldest);
             let seen_before = seen_ids.len();
@@ -190,7 +190,7 @@ impl InstagramGraph {
         }
     }
 
-    /// Reads an error by its code; the HTTP status says less.
+    /// Classifies an error by its code, which is more specific than the HTTP status.
     fn parse_error(
         &self,
         error: &Value,
