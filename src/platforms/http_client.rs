@@ -59,11 +59,7 @@ impl HttpClient {
     /// Creates a client for the service at `base`. A service on this machine is requested without the proxy that the
     /// environment may name.
     pub fn for_service(service: &'static str, base: &Url, limits: RequestLimits) -> Result<Self, String> {
-        let mut builder = client_builder(limits)?;
-        if is_loopback(base) {
-            builder = builder.no_proxy();
-        }
-        Self::from_builder(service, builder, limits)
+        Self::build(service, limits, |builder| if is_loopback(base) { builder.no_proxy() } else { builder })
     }
 
     /// Creates a client for URLs that untrusted callers choose: https only, and target hosts have to resolve to public
@@ -74,15 +70,22 @@ impl HttpClient {
         limits: RequestLimits,
     ) -> Result<Self, String> {
         let resolver = PublicResolver { is_target_host, lookup: system_lookup };
-        Self::from_builder(service, client_builder(limits)?.https_only(true).dns_resolver(resolver), limits)
+        Self::build(service, limits, |builder| builder.https_only(true).dns_resolver(resolver))
     }
 
-    fn from_builder(
+    fn build(
         service: &'static str,
-        builder: ClientBuilder,
         limits: RequestLimits,
+        configure: impl FnOnce(ClientBuilder) -> ClientBuilder,
     ) -> Result<Self, String> {
-        let client = builder.build().map_err(|error| format!("cannot create the HTTP client: {error}"))?;
+        let builder = tls::client_builder()
+            .map_err(|error| error.to_string())?
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(limits.timeout)
+            .timeout(limits.timeout)
+            .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")));
+        let client = configure(builder).build();
+        let client = client.map_err(|error| format!("cannot create the HTTP client: {error}"))?;
         Ok(HttpClient { service, client, limits })
     }
 
@@ -186,16 +189,6 @@ pub(super) fn extend_url<'a>(
     Ok(url)
 }
 
-fn client_builder(limits: RequestLimits) -> Result<ClientBuilder, String> {
-    let builder = tls::client_builder()
-        .map_err(|error| error.to_string())?
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(limits.timeout)
-        .timeout(limits.timeout)
-        .user_agent(concat!("tidemark/", env!("CARGO_PKG_VERSION")));
-    Ok(builder)
-}
-
 type Lookup = fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
 /// A resolver that returns only public addresses for target hosts. The client connects to exactly the addresses that
@@ -269,9 +262,11 @@ mod tests {
         };
         let limits = RequestLimits { timeout: Duration::from_secs(5), ..RequestLimits::default() };
         let is_target_host = |host: &str| host == "target.example";
-        let builder = client_builder(limits).unwrap().no_proxy().https_only(true);
-        let builder = builder.dns_resolver(PublicResolver { is_target_host, lookup });
-        let client = HttpClient::from_builder("test", builder, limits).unwrap();
+        let resolver = PublicResolver { is_target_host, lookup };
+        let client = HttpClient::build("test", limits, |builder| {
+            builder.no_proxy().https_only(true).dns_resolver(resolver)
+        });
+        let client = client.unwrap();
         let url = format!("https://target.example:{}/", private.local_addr().unwrap().port());
         let error = client.fetch_head(client.client().get(url)).await.unwrap_err().to_string();
         assert!(error.contains("no public address"), "{error}");

@@ -106,7 +106,7 @@ impl Sources {
             }
             let by_id = sources[position + 1..].iter().find(|later| later.info().account_by_id);
             let Some(by_id) = by_id.filter(|_| may_be_renamed(info, account, &by_name)) else {
-                return outcome.with_result(by_name);
+                return FetchOutcome { result: by_name, ..outcome };
             };
             let mut renamed = None;
             if !is_skipped(by_id) {
@@ -114,7 +114,7 @@ impl Sources {
                 outcome.record(by_id.info().name, &result);
                 renamed = Some(result);
             }
-            return outcome.with_result(match renamed {
+            let result = match renamed {
                 None
                 | Some(Err(
                     SourceError::Transient(_) | SourceError::RateLimited { .. } | SourceError::Credentials(_),
@@ -125,7 +125,8 @@ impl Sources {
                 ))),
                 Some(Err(error @ SourceError::BudgetUnavailable(_))) => Err(error),
                 Some(renamed) => renamed.or(by_name),
-            });
+            };
+            return FetchOutcome { result, ..outcome };
         }
         outcome.or_retry_later(sources.iter().any(is_skipped))
     }
@@ -151,7 +152,7 @@ impl Sources {
             }
             let result = self.fetch(source, "video", source.fetch_post(post, now)).await;
             if outcome.record(info.name, &result) {
-                return outcome.with_result(result);
+                return FetchOutcome { result, ..outcome };
             }
         }
         outcome.or_retry_later(has_skipped)
@@ -229,17 +230,11 @@ impl<T> FetchOutcome<T> {
     }
 
     /// Turns `Unsupported` into a temporary error if a source that was skipped might support the request.
-    fn or_retry_later(self, has_skipped: bool) -> Self {
-        match self.result {
-            Err(SourceError::Unsupported) if has_skipped => self.with_result(Err(SourceError::Transient(
-                "the only source that supports the request is paused".to_owned(),
-            ))),
-            _ => self,
+    fn or_retry_later(mut self, has_skipped: bool) -> Self {
+        if has_skipped && self.result.as_ref().err() == Some(&SourceError::Unsupported) {
+            let reason = "the only source that supports the request is paused";
+            self.result = Err(SourceError::Transient(reason.to_owned()));
         }
-    }
-
-    fn with_result(mut self, result: Result<T, SourceError>) -> Self {
-        self.result = result;
         self
     }
 }

@@ -28,11 +28,6 @@ pub struct SandboxServer {
 }
 
 impl SandboxServer {
-    /// Returns the variables that point Tidemark's processes to this sandbox.
-    pub fn environment(&self) -> Vec<(&'static str, String)> {
-        environment(&self.url)
-    }
-
     /// Stops the server, and waits until it has ended.
     pub async fn stop(self) {
         self.handle.stop_graceful(Duration::from_millis(500));

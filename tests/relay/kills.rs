@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tidemark::model::period::{Period, Window};
 use tidemark::model::platform::Platform;
 use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{SandboxServer, start};
+use tidemark::sandbox::server::{SandboxServer, environment, start};
 use tidemark::sandbox::world::World;
 use tidemark::store::analytics::subjects;
 use tidemark::store::analytics::{HistoryReader, SubjectScope};
@@ -54,7 +54,7 @@ struct KillTest {
 
 fn command(stores: &IsolatedStores, sandbox: &SandboxServer, folder: &Path) -> Command {
     let mut command = stores.command(&[]);
-    command.env("TIDEMARK_FAILPOINTS", folder.join("armed")).envs(sandbox.environment());
+    command.env("TIDEMARK_FAILPOINTS", folder.join("armed")).envs(environment(&sandbox.url));
     command
 }
 

@@ -11,7 +11,7 @@ use tidemark::model::platform::Platform;
 use tidemark::model::readable::ReadablePlatforms;
 use tidemark::platforms::{RequestBudget, SourceArgs, Sources};
 use tidemark::sandbox::population::Population;
-use tidemark::sandbox::server::{SandboxServer, start};
+use tidemark::sandbox::server::{SandboxServer, environment, start};
 use tidemark::sandbox::world::World;
 use tidemark::store::Write;
 use tidemark::store::records::accounts::change::{self, AccountChange, NewAccount};
@@ -59,7 +59,7 @@ impl TestTracker {
         let clock = Clock::remote(format!("{}/_clock", sandbox.url)).unwrap();
         let databases = Databases { clock, ..IsolatedStores::create_postgres().await.databases.clone() };
         let mut arguments = vec!["tidemark".to_owned(), "--source-timeout-seconds=600".to_owned()];
-        for (variable, value) in sandbox.environment() {
+        for (variable, value) in environment(&sandbox.url) {
             if variable != "TIDEMARK_CLOCK_URL" {
                 let name = variable.trim_start_matches("TIDEMARK_").to_lowercase().replace('_', "-");
                 arguments.push(format!("--{name}={value}"));

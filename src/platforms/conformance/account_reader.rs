@@ -23,6 +23,7 @@ pub(super) const ACCOUNT_SCHEMA: &str = "AccountResponse";
 const MAX_PAGES: usize = 40;
 
 /// An account with the posts of all pages read.
+#[derive(Default)]
 pub(super) struct AccountPages {
     pub(super) profile: Map<String, Value>,
     pub(super) posts: Vec<Map<String, Value>>,
@@ -59,13 +60,7 @@ impl AccountPages {
         let page = fetch_page(client, username, id, max_posts, not_before, None).await;
         let mut page = page.map_err(ReadFailure::FirstPage)?;
         let profile = page.get("profile").and_then(Value::as_object).cloned().unwrap_or_default();
-        let mut account = AccountPages {
-            profile,
-            posts: Vec::new(),
-            page_count: 0,
-            duplicate_ids: BTreeSet::new(),
-            has_other_profiles: false,
-        };
+        let mut account = AccountPages { profile, ..AccountPages::default() };
         let (mut cursors, mut seen_ids) = (BTreeSet::new(), BTreeSet::new());
         loop {
             account.add_page(&page, &mut seen_ids);
