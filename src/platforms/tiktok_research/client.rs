@@ -63,7 +63,7 @@ impl From<SourceError> for TiktokError {
 }
 
 impl TiktokClient {
-    pub(super) fn with_credentials(
+    pub(super) fn new(
         base: Url,
         client_key: String,
         client_secret: Secret,

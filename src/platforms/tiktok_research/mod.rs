@@ -85,17 +85,9 @@ impl VideoQuery<'_> {
 impl TiktokResearch {
     /// Creates the source; the error names what is wrong with the configuration.
     pub fn new(config: TiktokResearchConfig) -> Result<Self, String> {
-        Ok(TiktokResearch {
-            page_size: config.page_size.clamp(1, MAX_PAGE_SIZE),
-            throttle: config.throttle,
-            client: TiktokClient::with_credentials(
-                config.base,
-                config.client_key,
-                config.client_secret,
-                config.limits,
-            )?,
-            cooldown: Cooldown::default(),
-        })
+        let client = TiktokClient::new(config.base, config.client_key, config.client_secret, config.limits)?;
+        let page_size = config.page_size.clamp(1, MAX_PAGE_SIZE);
+        Ok(TiktokResearch { client, cooldown: Cooldown::default(), page_size, throttle: config.throttle })
     }
 
     async fn read_account(
