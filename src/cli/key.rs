@@ -4,10 +4,8 @@ use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Utc};
 use clap::Subcommand;
 use uuid::Uuid;
 
+use super::args::{RecordArgs, parse_name};
 use super::error::CommandError;
-use super::output::OutputArgs;
-use super::parsers::parse_name;
-use crate::config::PostgresArgs;
 use crate::model::organization::{KeyStatus, Scope};
 use crate::store::postgres::pool;
 use crate::store::records::keys::{self, NewKey, Rotation};
@@ -40,7 +38,7 @@ enum KeyCommand {
         #[arg(long, value_name = "DATE", value_parser = parse_expiry)]
         expires: Option<DateTime<Utc>>,
         #[command(flatten)]
-        shared: Shared,
+        shared: RecordArgs,
     },
     /// List an organization's keys, oldest first
     List {
@@ -48,7 +46,7 @@ enum KeyCommand {
         #[arg(long, value_name = "ID")]
         org: Uuid,
         #[command(flatten)]
-        shared: Shared,
+        shared: RecordArgs,
     },
     /// Activate or deactivate a key
     Set {
@@ -59,7 +57,7 @@ enum KeyCommand {
         #[arg(long, value_name = "STATUS")]
         status: KeyStatus,
         #[command(flatten)]
-        shared: Shared,
+        shared: RecordArgs,
     },
     /// Replace a key by one with the same name, scopes and limit
     ///
@@ -75,7 +73,7 @@ enum KeyCommand {
         #[arg(long, value_name = "DATE", value_parser = parse_expiry)]
         expires: Option<DateTime<Utc>>,
         #[command(flatten)]
-        shared: Shared,
+        shared: RecordArgs,
     },
     /// Delete a key for good; it stops working within seconds
     Delete {
@@ -83,16 +81,8 @@ enum KeyCommand {
         #[arg(value_name = "KEY_ID")]
         id: Uuid,
         #[command(flatten)]
-        shared: Shared,
+        shared: RecordArgs,
     },
-}
-
-#[derive(Debug, clap::Args)]
-struct Shared {
-    #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
-    postgres: PostgresArgs,
 }
 
 const COLUMNS: [&str; 8] =

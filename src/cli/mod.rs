@@ -3,6 +3,7 @@
 //! Results go to standard output, everything else to standard error. Wrong options exit with status 2, other errors with status
 //! 1 and one sentence.
 
+mod args;
 mod clickhouse;
 mod clickhouse_user;
 mod doctor;
@@ -15,7 +16,6 @@ mod migrate;
 mod org;
 mod output;
 mod parent_liveness;
-mod parsers;
 mod probe;
 mod rebuild;
 mod reindex;

@@ -9,11 +9,11 @@ use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::args::{RecordArgs, parse_name};
 use super::error::CommandError;
 use super::output::OutputArgs;
-use super::parsers::parse_name;
 use crate::app::Databases;
-use crate::config::{PostgresArgs, StoreArgs};
+use crate::config::StoreArgs;
 use crate::model::organization::{Organization, Subscription};
 use crate::store::postgres::pool;
 use crate::store::records::organizations::{self, OrganizationChange, OrganizationUsage};
@@ -37,12 +37,12 @@ enum OrgCommand {
         #[command(flatten)]
         options: OrgOptions,
         #[command(flatten)]
-        shared: Shared,
+        shared: RecordArgs,
     },
     /// List all organizations, oldest first
     List {
         #[command(flatten)]
-        shared: Shared,
+        shared: RecordArgs,
     },
     /// Change an organization; omitted options stay unchanged
     Set {
@@ -58,7 +58,7 @@ enum OrgCommand {
         #[command(flatten)]
         options: OrgOptions,
         #[command(flatten)]
-        shared: Shared,
+        shared: RecordArgs,
     },
     /// Delete an organization with all its data, for good
     ///
@@ -114,14 +114,6 @@ fn parse_limit(range: RangeInclusive<i32>) -> impl Fn(&str) -> Result<Limit, Str
             _ => Err(format!("must be a whole number from {} to {}, or none", range.start(), range.end())),
         },
     }
-}
-
-#[derive(Debug, clap::Args)]
-struct Shared {
-    #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
-    postgres: PostgresArgs,
 }
 
 impl OrgOptions {
