@@ -62,7 +62,7 @@ struct CheckArgs {
     output: OutputArgs,
 }
 
-const FINDING: [&str; 5] = ["platform", "outcome", "rule", "means", "detail"];
+const COLUMNS: [&str; 5] = ["platform", "outcome", "rule", "means", "detail"];
 
 pub(super) async fn run(args: SourceCommandArgs) -> Result<ExitCode, CommandError> {
     let SourceCommand::Check(args) = args.command;
@@ -76,7 +76,7 @@ pub(super) async fn run(args: SourceCommandArgs) -> Result<ExitCode, CommandErro
     for platform in args.platform.map_or(Platform::ALL.to_vec(), |platform| vec![platform]) {
         findings.extend(check(&collector, platform, &samples).await.map_err(CommandError::new)?);
     }
-    args.output.print_list(&findings, &FINDING)?;
+    args.output.print_list(&findings, &COLUMNS)?;
     let count = |outcome| findings.iter().filter(|finding| finding.outcome == outcome).count();
     let (passed, failed, skipped) =
         (count(RuleOutcome::Pass), count(RuleOutcome::Fail), count(RuleOutcome::Skip));
