@@ -83,8 +83,8 @@ enum Command {
 }
 
 impl Command {
-    /// Returns what a long-running command exports.
-    fn export(&self) -> Option<ExportConfig> {
+    /// Returns the telemetry that a long-running command exports.
+    fn export_config(&self) -> Option<ExportConfig> {
         let (service_name, metrics) = match self {
             Command::Serve(args) => ("tidemark-api", &args.metrics),
             Command::Track(args) => ("tidemark-tracker", args.metrics()?),
@@ -113,7 +113,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     let installed = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let telemetry = telemetry::init(&cli.log, cli.command.export(), runtime.handle())?;
+    let telemetry = telemetry::init(&cli.log, cli.command.export_config(), runtime.handle())?;
     if installed.is_err() {
         tracing::debug!("the TLS crypto provider was already set");
     }
