@@ -85,10 +85,10 @@ enum OrgCommand {
 struct OrgOptions {
     /// Maximum number of tracked accounts, or none
     #[arg(long, value_name = "N", value_parser = parse_limit(0..=i32::MAX))]
-    account_cap: Option<Limit>,
+    account_cap: Option<OptionalLimit>,
     /// Requests per minute of each key, or none for the service's default
     #[arg(long, value_name = "N", value_parser = parse_limit(1..=i32::MAX))]
-    rate_limit: Option<Limit>,
+    rate_limit: Option<OptionalLimit>,
     /// Maximum posts that the first scrape of an account reads, unless set on the account
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(50..=5000))]
     default_max_recent_posts: Option<i32>,
@@ -99,18 +99,20 @@ struct OrgOptions {
     ///
     /// A tracker removes older history for good, in whole months. Gains of the remaining days do not change.
     #[arg(long, value_name = "DAYS", value_parser = parse_limit(30..=36_500))]
-    retention_days: Option<Limit>,
+    retention_days: Option<OptionalLimit>,
 }
 
 /// A number, or `none`.
 #[derive(Debug, Clone, Copy)]
-struct Limit(Option<i32>);
+struct OptionalLimit(Option<i32>);
 
-fn parse_limit(range: RangeInclusive<i32>) -> impl Fn(&str) -> Result<Limit, String> + Clone + Send + Sync {
+fn parse_limit(
+    range: RangeInclusive<i32>,
+) -> impl Fn(&str) -> Result<OptionalLimit, String> + Clone + Send + Sync {
     move |text| match text {
-        "none" => Ok(Limit(None)),
+        "none" => Ok(OptionalLimit(None)),
         _ => match text.parse() {
-            Ok(number) if range.contains(&number) => Ok(Limit(Some(number))),
+            Ok(number) if range.contains(&number) => Ok(OptionalLimit(Some(number))),
             _ => Err(format!("must be a whole number from {} to {}, or none", range.start(), range.end())),
         },
     }
@@ -121,11 +123,11 @@ impl OrgOptions {
         OrganizationChange {
             name,
             subscription,
-            account_cap: self.account_cap.map(|Limit(cap)| cap),
-            rate_limit: self.rate_limit.map(|Limit(rate)| rate),
+            account_cap: self.account_cap.map(|OptionalLimit(cap)| cap),
+            rate_limit: self.rate_limit.map(|OptionalLimit(rate)| rate),
             default_max_recent_posts: self.default_max_recent_posts,
             default_post_lookback_days: self.default_post_lookback_days,
-            retention_days: self.retention_days.map(|Limit(days)| days),
+            retention_days: self.retention_days.map(|OptionalLimit(days)| days),
         }
     }
 }
