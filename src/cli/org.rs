@@ -64,21 +64,24 @@ enum OrgCommand {
     ///
     /// Its keys stop working and tracking stops at once; then its data is erased from both databases. If interrupted, a running
     /// tracker continues.
-    Delete {
-        /// Organization id
-        #[arg(value_name = "ID")]
-        id: Uuid,
-        /// Skip the confirmation
-        #[arg(long)]
-        yes: bool,
-        /// Return when it is deleted; a tracker erases its data
-        #[arg(long)]
-        no_wait: bool,
-        #[command(flatten)]
-        output: OutputArgs,
-        #[command(flatten)]
-        stores: StoreArgs,
-    },
+    Delete(DeleteArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct DeleteArgs {
+    /// Organization id
+    #[arg(value_name = "ID")]
+    id: Uuid,
+    /// Skip the confirmation
+    #[arg(long)]
+    yes: bool,
+    /// Return when it is deleted; a tracker erases its data
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    stores: StoreArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -119,7 +122,7 @@ fn parse_limit(
 }
 
 impl OrgOptions {
-    fn change(self, name: Option<String>, subscription: Option<Subscription>) -> OrganizationChange {
+    fn into_change(self, name: Option<String>, subscription: Option<Subscription>) -> OrganizationChange {
         OrganizationChange {
             name,
             subscription,
@@ -149,7 +152,7 @@ pub(super) async fn run(args: OrgArgs) -> Result<(), CommandError> {
     match args.command {
         OrgCommand::Create { name, options, shared } => {
             let pg = pool::connect(&shared.postgres)?;
-            let created = organizations::create(&pg, &name, &options.change(None, None)).await?;
+            let created = organizations::create(&pg, &name, &options.into_change(None, None)).await?;
             shared.output.print(&created, &COLUMNS)
         }
         OrgCommand::List { shared } => {
@@ -159,17 +162,15 @@ pub(super) async fn run(args: OrgArgs) -> Result<(), CommandError> {
         }
         OrgCommand::Set { id, name, subscription, options, shared } => {
             let pg = pool::connect(&shared.postgres)?;
-            let changed = organizations::update(&pg, id, &options.change(name, subscription)).await?;
+            let changed = organizations::update(&pg, id, &options.into_change(name, subscription)).await?;
             shared.output.print(&changed, &COLUMNS)
         }
-        OrgCommand::Delete { id, yes, no_wait, output, stores } => {
-            delete(id, yes, no_wait, output, &stores).await
-        }
+        OrgCommand::Delete(args) => delete(args).await,
     }
 }
 
 #[derive(Serialize)]
-struct Deleted {
+struct DeletedOrganization {
     #[serde(flatten)]
     usage: OrganizationUsage,
     /// Whether all its data is erased.
@@ -180,25 +181,17 @@ struct Deleted {
 const ERASURE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-async fn delete(
-    id: Uuid,
-    yes: bool,
-    no_wait: bool,
-    output: OutputArgs,
-    args: &StoreArgs,
-) -> Result<(), CommandError> {
-    let databases = Databases::connect(args)?;
+async fn delete(DeleteArgs { id, yes, no_wait, output, stores }: DeleteArgs) -> Result<(), CommandError> {
+    let databases = Databases::connect(&stores)?;
     let usage = organizations::fetch_usage(&databases.pg, id).await?;
     if !yes {
         confirm(&usage)?;
     }
     organizations::delete(&databases.pg, id).await?;
     eprintln!("organization {id} is deleted: its keys no longer work");
-    let erased = !no_wait && erase(&databases, args.postgres.database_url.reveal(), id).await?;
-    output.print(
-        &Deleted { usage, erased },
-        &["id", "name", "keys", "creators", "accounts", "videos", "erased"],
-    )
+    let erased = !no_wait && erase(&databases, stores.postgres.database_url.reveal(), id).await?;
+    let deleted = DeletedOrganization { usage, erased };
+    output.print(&deleted, &["id", "name", "keys", "creators", "accounts", "videos", "erased"])
 }
 
 /// Asks for the organization's name on the terminal.
@@ -226,21 +219,15 @@ async fn erase(databases: &Databases, database_url: &str, id: Uuid) -> Result<bo
                  this command"
             ))
         })?;
-        match progress {
+        let reason = match progress {
             ErasureProgress::Erased => return Ok(true),
-            ErasureProgress::AwaitingDelivery | ErasureProgress::Locked if Instant::now() < deadline => {
-                tokio::time::sleep(POLL_INTERVAL).await;
-            }
-            ErasureProgress::AwaitingDelivery => {
-                eprintln!(
-                    "a delivery to clickhouse holds something of it: a running tracker erases it once that ends"
-                );
-                return Ok(false);
-            }
-            ErasureProgress::Locked => {
-                eprintln!("another process is erasing: a running tracker goes on with this organization");
-                return Ok(false);
-            }
+            ErasureProgress::AwaitingDelivery => "a delivery to clickhouse contains data of the organization",
+            ErasureProgress::Locked => "another process holds the erasure lock",
+        };
+        if Instant::now() >= deadline {
+            eprintln!("{reason}: a running tracker erases the rest later");
+            return Ok(false);
         }
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
