@@ -31,9 +31,6 @@ enum ClickhouseUserCommand {
     Create {
         #[command(flatten)]
         user: UserArgs,
-        /// Print the statements instead of running them
-        #[arg(long)]
-        sql: bool,
         #[command(flatten)]
         output: OutputArgs,
         #[command(flatten)]
@@ -55,9 +52,6 @@ enum ClickhouseUserCommand {
     Drop {
         #[command(flatten)]
         user: UserArgs,
-        /// Print the statements instead of running them
-        #[arg(long)]
-        sql: bool,
         #[command(flatten)]
         output: OutputArgs,
         #[command(flatten)]
@@ -73,31 +67,34 @@ struct UserArgs {
     /// Name, as in "reports"; the user name is NAME and the organization's id
     #[arg(long, value_name = "NAME", value_parser = parse_user_name)]
     name: String,
+    /// Print the statements instead of running them
+    #[arg(long)]
+    sql: bool,
 }
 
 pub(super) async fn run(args: ClickhouseUserArgs) -> Result<(), CommandError> {
     match args.command {
-        ClickhouseUserCommand::Create { user, sql, output, postgres, clickhouse } => {
+        ClickhouseUserCommand::Create { user, output, postgres, clickhouse } => {
             organizations::require(&pool::connect(&postgres)?, user.org).await?;
             let (database, public) = (&clickhouse.clickhouse_database, clickhouse.public_database());
             let new = NewUser::generate(database, &public, user.org, &user.name)?;
-            if !sql {
+            if !user.sql {
                 let client = client(&clickhouse);
                 users::execute_all(&client, database, &new.statements).await?;
                 if let Some(warning) = users::security_warning(&client).await? {
                     eprintln!("warning: {warning}");
                 }
             }
-            print_created(&new, sql, output)
+            print_created(&new, user.sql, output)
         }
         ClickhouseUserCommand::List { org, output, clickhouse } => {
             output.print_list(&users::list(&client(&clickhouse), org).await?, &["user", "name"])
         }
-        ClickhouseUserCommand::Drop { user, sql, output, clickhouse } => {
-            let user = ClickhouseUser::new(user.org, &user.name);
+        ClickhouseUserCommand::Drop { user: args, output, clickhouse } => {
+            let user = ClickhouseUser::new(args.org, &args.name);
             let database = &clickhouse.clickhouse_database;
             let statements = users::drop_statements(database, &user);
-            if sql {
+            if args.sql {
                 return print_statements(&statements);
             }
             let client = client(&clickhouse);
@@ -118,27 +115,25 @@ fn client(args: &ClickhouseArgs) -> clickhouse::Client {
 
 fn print_created(new: &NewUser, sql: bool, output: OutputArgs) -> Result<(), CommandError> {
     let password = new.password.reveal();
+    let mut record = serde_json::to_value(&new.user)?;
+    record["password"] = json!(password);
+    record["database"] = json!(new.database);
     if output.json {
-        let mut record = serde_json::to_value(&new.user)?;
-        record["password"] = json!(password);
-        record["database"] = json!(new.database);
         if sql {
             record["statements"] = json!(new.statements);
         }
-        return output.print(&record, &[]);
+    } else {
+        eprintln!("save this password: it is shown once");
+        if sql {
+            eprintln!("{} {password}", new.user.user);
+            return print_statements(&new.statements);
+        }
     }
-    eprintln!("save this password: it is shown once");
-    if sql {
-        eprintln!("{} {password}", new.user.user);
-        return print_statements(&new.statements);
-    }
-    let record = json!({"user": new.user.user, "password": password, "database": new.database});
     output.print(&record, &["user", "password", "database"])
 }
 
 fn print_statements(statements: &[String]) -> Result<(), CommandError> {
-    let statements: Vec<_> = statements.iter().map(|statement| format!("{statement};")).collect();
-    output::print_lines(statements.iter().map(String::as_str))
+    output::print_lines(statements.iter().map(|statement| format!("{statement};")))
 }
 
 /// Parses a name that no client's configuration has to quote.

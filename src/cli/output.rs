@@ -17,12 +17,16 @@ pub(super) struct OutputArgs {
 impl OutputArgs {
     pub(super) fn print(self, record: &impl Serialize, columns: &[&str]) -> Result<(), CommandError> {
         let record = serde_json::to_value(record)?;
-        if self.json { print_json(&record) } else { write(&table(std::slice::from_ref(&record), columns)) }
+        if self.json {
+            print_json(&record)
+        } else {
+            write(&format_table(std::slice::from_ref(&record), columns))
+        }
     }
 
     pub(super) fn print_list(self, records: &[impl Serialize], columns: &[&str]) -> Result<(), CommandError> {
         let records: Vec<Value> = records.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-        if self.json { print_json(&Value::Array(records)) } else { write(&table(&records, columns)) }
+        if self.json { print_json(&Value::Array(records)) } else { write(&format_table(&records, columns)) }
     }
 }
 
@@ -30,8 +34,8 @@ fn print_json(value: &Value) -> Result<(), CommandError> {
     write(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
-pub(super) fn print_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Result<(), CommandError> {
-    write(&lines.map(|line| replace_control_characters(line) + "\n").collect::<String>())
+pub(super) fn print_lines(lines: impl Iterator<Item: AsRef<str>>) -> Result<(), CommandError> {
+    write(&lines.map(|line| replace_control_characters(line.as_ref()) + "\n").collect::<String>())
 }
 
 /// Writes to standard output. A closed pipe, as of `head`, is not an error.
@@ -44,10 +48,12 @@ fn write(text: &str) -> Result<(), CommandError> {
 }
 
 /// Formats records in columns as wide as their widest value.
-fn table(records: &[Value], columns: &[&str]) -> String {
+fn format_table(records: &[Value], columns: &[&str]) -> String {
     let mut rows = vec![columns.iter().map(|column| column.to_uppercase().replace('_', " ")).collect()];
     rows.extend(
-        records.iter().map(|record| columns.iter().map(|column| cell(&record[*column])).collect::<Vec<_>>()),
+        records
+            .iter()
+            .map(|record| columns.iter().map(|column| format_cell(&record[*column])).collect::<Vec<_>>()),
     );
     let widths: Vec<usize> = (0..columns.len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
@@ -61,11 +67,11 @@ fn table(records: &[Value], columns: &[&str]) -> String {
     text
 }
 
-fn cell(value: &Value) -> String {
+fn format_cell(value: &Value) -> String {
     let text = match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(","),
+        Value::Array(values) => values.iter().map(format_cell).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     };
     replace_control_characters(&text)
@@ -90,7 +96,7 @@ mod tests {
         ];
         let lines =
             ["NAME     RATE LIMIT  SCOPES", "Åse      -           read,write", "a [2Jb   600         read"];
-        let table = table(&records, &["name", "rate_limit", "scopes"]);
+        let table = format_table(&records, &["name", "rate_limit", "scopes"]);
         let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(table.lines().map(squeeze).collect::<Vec<_>>(), lines.map(squeeze));
         let column = table.lines().map(|line| line.chars().collect::<Vec<_>>()).collect::<Vec<_>>();

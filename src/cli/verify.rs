@@ -32,7 +32,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<ExitCode, CommandError> {
     if args.output.json {
         args.output.print(&report, &[])?;
     } else {
-        output::print_lines(report.differences.iter().map(|difference| difference.text.as_str()))?;
+        output::print_lines(report.differences.iter().map(|difference| &difference.text))?;
     }
     Ok(if report.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
