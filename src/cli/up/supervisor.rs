@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::error::CommandError;
 
@@ -50,7 +50,7 @@ pub(super) struct Supervisor {
 
 /// A child that is restarted until it is stopped.
 struct SupervisedChild {
-    stop: oneshot::Sender<()>,
+    stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
@@ -97,23 +97,19 @@ impl Supervisor {
     }
 
     fn supervise(&self, service: Service, process: Process) {
-        let (stop, stopped) = oneshot::channel();
+        let stop = CancellationToken::new();
         let supervisor = Supervisor::new(self.logs.clone(), self.children_lock.clone());
+        let stopped = stop.clone();
         let task = tokio::spawn(async move { supervisor.restart_on_exit(service, process, stopped).await });
         let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
         children.push(SupervisedChild { stop, task });
     }
 
-    async fn restart_on_exit(
-        &self,
-        service: Service,
-        mut process: Process,
-        mut stopped: oneshot::Receiver<()>,
-    ) {
+    async fn restart_on_exit(&self, service: Service, mut process: Process, stop: CancellationToken) {
         let mut crashes = 0;
         loop {
             let exit = tokio::select! {
-                _ = &mut stopped => return process.stop(&service).await,
+                () = stop.cancelled() => return process.stop(&service).await,
                 status = process.child.wait() => status,
             };
             crashes = if process.started.elapsed() > HEALTHY_UPTIME { 0 } else { crashes + 1 };
@@ -124,9 +120,8 @@ impl Supervisor {
             process = loop {
                 let pause = restart_pause(crashes);
                 tracing::warn!("{reason}; restarting in {:.1} s", pause.as_secs_f64());
-                tokio::select! {
-                    _ = &mut stopped => return,
-                    () = tokio::time::sleep(pause) => {}
+                if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                    return;
                 }
                 match self.spawn(&service) {
                     Ok(process) => break process,
@@ -141,8 +136,7 @@ impl Supervisor {
     pub(super) async fn stop(&self) {
         let children = std::mem::take(&mut *self.children.lock().unwrap_or_else(PoisonError::into_inner));
         for SupervisedChild { stop, task } in children.into_iter().rev() {
-            // Fails if the task has ended.
-            let _ = stop.send(());
+            stop.cancel();
             let _ = task.await;
         }
     }
