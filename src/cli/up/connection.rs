@@ -1,12 +1,13 @@
 //! Addresses and credentials of a running installation: `demo.json` for programs, `demo.env` for shells. Readable by the owner
 //! only, and replaced atomically.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use serde::Serialize;
+
+use super::home::write_private;
 
 const JSON_FILE: &str = "demo.json";
 const SHELL_FILE: &str = "demo.env";
@@ -18,8 +19,8 @@ pub(super) struct SandboxAccount {
     pub(super) username: String,
 }
 
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Connection {
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct ConnectionInfo {
     pub(super) base_url: String,
     /// Absent without `--demo`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,33 +39,33 @@ pub(super) struct Connection {
     pub(super) sandbox_accounts: Vec<SandboxAccount>,
 }
 
-impl Connection {
+impl ConnectionInfo {
     /// Writes both files, `demo.json` last: its presence means ready.
     pub(super) fn write(&self, dir: &Path, environment: &[(&'static str, String)]) -> io::Result<()> {
         let shell: String =
             environment.iter().map(|(name, value)| format!("{name}={}\n", quote(value))).collect();
-        write_private(dir, SHELL_FILE, shell.as_bytes())?;
+        write_private(&dir.join(SHELL_FILE), shell.as_bytes())?;
         let mut json = serde_json::to_vec_pretty(self)?;
         json.push(b'\n');
-        write_private(dir, JSON_FILE, &json)
+        write_private(&dir.join(JSON_FILE), &json)
     }
 
     /// The message at the end of the start.
-    pub(super) fn introduction(&self, dir: &Path) -> String {
-        let mut text = format!("\nTidemark is ready.\n\n  base URL  {}\n", self.base_url);
-        if let Some(key) = &self.api_key {
-            text.push_str(&format!("  key       {key}\n"));
-        }
-        text.push_str(&format!("  files     {0}/{JSON_FILE}, {0}/{SHELL_FILE}\n\n", dir.display()));
-        match &self.api_key {
-            Some(key) => text.push_str(&format!(
-                "Try:\n\n  curl -H 'Authorization: Bearer {key}' '{}/overview?period=30d'\n\n",
-                self.base_url
-            )),
-            None => text.push_str(&format!("Try:\n\n  curl '{}/health'\n\n", self.base_url)),
-        }
-        text.push_str("Ctrl-C stops everything and keeps the data.\n");
-        text
+    pub(super) fn ready_message(&self, dir: &Path) -> String {
+        let base_url = &self.base_url;
+        let (key, request) = match &self.api_key {
+            Some(key) => (
+                format!("  key       {key}\n"),
+                format!("curl -H 'Authorization: Bearer {key}' '{base_url}/overview?period=30d'"),
+            ),
+            None => (String::new(), format!("curl '{base_url}/health'")),
+        };
+        format!(
+            "\nTidemark is ready.\n\n  base URL  {base_url}\n{key}  files     {dir}/{JSON_FILE}, {dir}/{SHELL_FILE}\n\n\
+             Try:\n\n  {request}\n\n\
+             Ctrl-C stops everything and keeps the data.\n",
+            dir = dir.display()
+        )
     }
 
     /// Removes the files of an earlier run, which would mean ready.
@@ -77,15 +78,6 @@ impl Connection {
         }
         Ok(())
     }
-}
-
-/// Replaces a file atomically, with mode 0600.
-pub(super) fn write_private(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let draft = dir.join(format!(".{name}.new"));
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(draft, dir.join(name))
 }
 
 /// Quotes a value for POSIX shells.
@@ -104,22 +96,7 @@ mod tests {
     fn shell_file_round_trips_and_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let value = "it's $HOME `x` \\ \"y\"";
-        let connection = Connection {
-            base_url: "http://127.0.0.1:8080/v2".into(),
-            api_key: None,
-            organization_id: None,
-            database_url: String::new(),
-            clickhouse_url: String::new(),
-            clickhouse_database: String::new(),
-            clickhouse_user: String::new(),
-            clickhouse_password: String::new(),
-            clickhouse_readonly_user: String::new(),
-            clickhouse_readonly_password: String::new(),
-            sandbox_url: String::new(),
-            docs_url: String::new(),
-            sandbox_accounts: Vec::new(),
-        };
-        connection.write(dir.path(), &[("TIDEMARK_X", value.into())]).unwrap();
+        ConnectionInfo::default().write(dir.path(), &[("TIDEMARK_X", value.into())]).unwrap();
         let script = format!("set -a; . {}/demo.env; printenv TIDEMARK_X", dir.path().display());
         let output = Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), value);
@@ -127,7 +104,7 @@ mod tests {
             let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
         }
-        Connection::remove(dir.path()).unwrap();
+        ConnectionInfo::remove(dir.path()).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

@@ -10,7 +10,7 @@ use chrono::Days;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::connection::write_private;
+use super::home::write_private;
 use crate::app::Databases;
 use crate::cli::error::CommandError;
 use crate::import;
@@ -131,6 +131,6 @@ impl Demo {
     }
 
     fn save(&self, dir: &Path) -> io::Result<()> {
-        write_private(dir, STATE_FILE, &serde_json::to_vec_pretty(self)?)
+        write_private(&dir.join(STATE_FILE), &serde_json::to_vec_pretty(self)?)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ impl Home {
     pub(super) fn lock(dir: &Path) -> Result<Self, CommandError> {
         let failed =
             |error: io::Error| CommandError::new(format!("{} cannot be used: {error}", dir.display()));
+        create_private_folder(dir).map_err(failed)?;
         fs::create_dir_all(dir.join("logs")).map_err(failed)?;
-        fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(failed)?;
         let dir = dir.canonicalize().map_err(failed)?;
         let mut lock = File::options()
             .create(true)
@@ -66,6 +66,21 @@ impl Home {
     pub(super) fn children_lock(&self) -> PathBuf {
         self.dir.join("children.lock")
     }
+}
+
+/// Creates a folder unless it exists, with mode 0700.
+pub(super) fn create_private_folder(dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+}
+
+/// Replaces a file atomically, with mode 0600.
+pub(super) fn write_private(file: &Path, content: &[u8]) -> io::Result<()> {
+    let draft = file.with_added_extension("new");
+    let mut new = File::options().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    new.write_all(content)?;
+    new.sync_all()?;
+    fs::rename(draft, file)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod supervisor;
 
 use std::path::PathBuf;
 
-use self::connection::Connection;
+use self::connection::ConnectionInfo;
 use self::demo::DemoArgs;
 use self::home::Home;
 use self::ports::Ports;
@@ -49,7 +49,7 @@ pub(super) struct UpArgs {
 pub(super) async fn run(args: UpArgs) -> Result<(), CommandError> {
     let mut shutdown = ShutdownSignal::listen()?;
     let home = Home::lock(&args.dir)?;
-    Connection::remove(&home.dir)?;
+    ConnectionInfo::remove(&home.dir)?;
     let supervisor = Supervisor::new(home.dir.join("logs"), home.children_lock());
     let result = tokio::select! {
         result = start(&args, &home, &supervisor) => result,
@@ -92,9 +92,9 @@ async fn start(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
         None
     };
     let tracked = if args.demo { args.history.demo_accounts } else { 0 };
-    let connection = plan.connection(demo.as_ref(), population.after_first(tracked));
+    let connection = plan.connection_info(demo.as_ref(), population.after_first(tracked));
     connection.write(&home.dir, &plan.environment())?;
-    eprint!("{}", connection.introduction(&home.dir));
+    eprint!("{}", connection.ready_message(&home.dir));
     std::future::pending().await
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chdb_http::Credentials;
 use sqlx::PgConnection;
 
-use super::connection::{Connection, SandboxAccount};
+use super::connection::{ConnectionInfo, SandboxAccount};
 use super::demo::Demo;
 use super::postgres::Cluster;
 use super::supervisor::Service;
@@ -225,10 +225,14 @@ impl Plan {
         environment
     }
 
-    pub(super) fn connection(&self, demo: Option<&Demo>, untracked: &[SimulatedAccount]) -> Connection {
+    pub(super) fn connection_info(
+        &self,
+        demo: Option<&Demo>,
+        untracked: &[SimulatedAccount],
+    ) -> ConnectionInfo {
         let StoreArgs { postgres, clickhouse, .. } = &self.stores;
         let api_url = self.api_url();
-        Connection {
+        ConnectionInfo {
             base_url: format!("{api_url}/v2"),
             api_key: demo.map(|demo| demo.api_key.clone()),
             organization_id: demo.map(|demo| demo.organization_id),
