@@ -48,10 +48,10 @@ pub(super) async fn complete(
     population: &Population,
     args: DemoArgs,
 ) -> Result<Demo, CommandError> {
-    let mut demo = organization(dir, databases).await?;
+    let mut demo = find_or_create(dir, databases).await?;
     if !demo.loaded {
         eprintln!("loading {} days of history of {} accounts", args.demo_days, args.demo_accounts);
-        load(dir, databases, population.clone(), args, demo.organization_id).await?;
+        load_history(dir, databases, population.clone(), args, demo.organization_id).await?;
         demo.loaded = true;
         demo.save(dir)?;
     }
@@ -59,7 +59,7 @@ pub(super) async fn complete(
 }
 
 /// Finds or creates the organization and its key.
-async fn organization(dir: &Path, databases: &Databases) -> Result<Demo, CommandError> {
+async fn find_or_create(dir: &Path, databases: &Databases) -> Result<Demo, CommandError> {
     let all = organizations::list(&databases.pg).await?;
     if let Some(demo) = Demo::read(dir)?
         && all.iter().any(|organization| organization.id == demo.organization_id)
@@ -80,7 +80,7 @@ async fn organization(dir: &Path, databases: &Databases) -> Result<Demo, Command
 }
 
 /// Writes the sandbox's history to files and imports them.
-async fn load(
+async fn load_history(
     dir: &Path,
     databases: &Databases,
     population: Population,
