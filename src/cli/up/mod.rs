@@ -15,7 +15,7 @@ use self::connection::ConnectionInfo;
 use self::demo::DemoArgs;
 use self::home::Home;
 use self::ports::Ports;
-use self::postgres::Cluster;
+use self::postgres::PostgresCluster;
 use self::services::Plan;
 use self::supervisor::Supervisor;
 use super::clickhouse::default_libchdb;
@@ -108,7 +108,7 @@ async fn plan(args: &UpArgs, home: &Home) -> Result<Plan, CommandError> {
         )));
     }
     let folder = home.dir.join("postgres");
-    let cluster = tokio::task::spawn_blocking(move || Cluster::prepare(&folder)).await??;
+    let cluster = tokio::task::spawn_blocking(move || PostgresCluster::prepare(&folder)).await??;
     let mut ports = Ports::read(&home.dir);
     let chosen = [
         ports.choose("postgres")?,

@@ -3,8 +3,8 @@
 //! Postgres does not run as root: for root, it runs as the owner of the data, at first `postgres`.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,29 +13,10 @@ use std::{env, fs};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::{Pid, User, geteuid};
 
+use super::home::{create_private_folder, write_private};
+use crate::cli::error::CommandError;
+use crate::model::key;
 use crate::model::secret::Secret;
-
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error(
-        "no Postgres server found: install it (Debian: apt-get install postgresql) or add initdb and postgres to PATH"
-    )]
-    NotInstalled,
-    #[error(
-        "{dir} needs Postgres {version}: install it (Debian: apt-get install postgresql-{version}), or move {dir} away to start empty"
-    )]
-    OtherVersion { dir: PathBuf, version: String },
-    #[error("postgres cannot run as root: create the user postgres, or start tidemark as another user")]
-    NoUser,
-    #[error("{path}: {reason}")]
-    File { path: PathBuf, reason: io::Error },
-    #[error("initdb cannot create {dir}: {reason}")]
-    Initdb { dir: PathBuf, reason: String },
-    #[error(
-        "process {pid}, a Postgres of an earlier run, uses {dir} and does not stop: run kill -QUIT {pid}"
-    )]
-    StillRunning { dir: PathBuf, pid: i32 },
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Binaries {
@@ -52,7 +33,7 @@ struct RunAs {
 
 /// A data folder that is ready for a server.
 #[derive(Debug, Clone)]
-pub struct Cluster {
+pub(super) struct PostgresCluster {
     dir: PathBuf,
     binaries: Binaries,
     run_as: Option<RunAs>,
@@ -61,10 +42,10 @@ pub struct Cluster {
 
 /// A command line with its working folder.
 #[derive(Debug)]
-pub struct Invocation {
-    pub program: OsString,
-    pub arguments: Vec<OsString>,
-    pub folder: PathBuf,
+pub(super) struct Invocation {
+    pub(super) program: OsString,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) folder: PathBuf,
 }
 
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -75,56 +56,50 @@ const DATABASE: &str = "tidemark";
 const OPEN_FOLDER: &str = "/proc/self/fd/9";
 const OPEN_FOLDER_SCRIPT: &str = r#"exec 9<. && cd / && exec "$@""#;
 
-impl Cluster {
+impl PostgresCluster {
     /// Creates the cluster in `dir` unless it exists, and stops a server that an earlier run left behind.
-    pub fn prepare(dir: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(dir).map_err(file_error(dir))?;
+    pub(super) fn prepare(dir: &Path) -> Result<Self, CommandError> {
+        create_private_folder(dir).map_err(file_error(dir))?;
         let dir = &dir.canonicalize().map_err(file_error(dir))?;
         let data = dir.join("data");
         let version = fs::read_to_string(data.join("PG_VERSION")).ok().map(|text| text.trim().to_owned());
-        let binaries = match version {
-            None => find(None).ok_or(Error::NotInstalled)?,
-            Some(version) => {
-                find(Some(&version)).ok_or_else(|| Error::OtherVersion { dir: data.clone(), version })?
-            }
-        };
-        create_private_folder(dir)?;
-        let run_as = run_as(dir)?;
+        let binaries = find_binaries(version.as_deref()).ok_or_else(|| not_installed(&data, version))?;
+        let run_as = choose_user(dir)?;
         chown_for(dir, run_as)?;
         let password_file = dir.join("password");
         if !data.exists() {
-            let password = generate_password()?;
-            initialize(dir, &binaries, run_as, &password)?;
+            initialize(dir, &binaries, run_as)?;
         }
         let password = fs::read_to_string(&password_file).map_err(file_error(&password_file))?;
         let socket = dir.join("socket");
-        create_private_folder(&socket)?;
+        create_private_folder(&socket).map_err(file_error(&socket))?;
         chown_for(&socket, run_as)?;
         stop_orphan(&data)?;
-        Ok(Cluster { dir: dir.to_owned(), binaries, run_as, password: Secret::new(password.trim()) })
+        Ok(PostgresCluster { dir: dir.to_owned(), binaries, run_as, password: Secret::new(password.trim()) })
     }
 
-    pub fn url(&self, port: u16) -> Secret {
+    pub(super) fn url(&self, port: u16) -> Secret {
         Secret::new(format!("postgres://{SUPERUSER}:{}@127.0.0.1:{port}/{DATABASE}", self.password.reveal()))
     }
 
     /// The command line of the server.
-    pub fn invocation(&self, port: u16) -> Invocation {
+    pub(super) fn invocation(&self, port: u16) -> Invocation {
+        let port = port.to_string();
         let settings = [
-            ("listen_addresses", "127.0.0.1".to_owned()),
-            ("port", port.to_string()),
+            ("listen_addresses", "127.0.0.1"),
+            ("port", port.as_str()),
             // Relative to the data folder, because the path of a socket has a length limit.
-            ("unix_socket_directories", "../socket".to_owned()),
-            ("max_connections", "300".to_owned()),
-            ("shared_buffers", "256MB".to_owned()),
-            ("work_mem", "16MB".to_owned()),
-            ("synchronous_commit", "on".to_owned()),
-            ("max_wal_size", "2GB".to_owned()),
-            ("random_page_cost", "1.1".to_owned()),
-            ("jit", "off".to_owned()),
-            ("timezone", "UTC".to_owned()),
-            ("log_timezone", "UTC".to_owned()),
-            ("logging_collector", "off".to_owned()),
+            ("unix_socket_directories", "../socket"),
+            ("max_connections", "300"),
+            ("shared_buffers", "256MB"),
+            ("work_mem", "16MB"),
+            ("synchronous_commit", "on"),
+            ("max_wal_size", "2GB"),
+            ("random_page_cost", "1.1"),
+            ("jit", "off"),
+            ("timezone", "UTC"),
+            ("log_timezone", "UTC"),
+            ("logging_collector", "off"),
         ];
         let mut invocation = self.binaries.invocation("postgres", &self.dir.join("data"), self.run_as);
         for (name, value) in settings {
@@ -153,8 +128,22 @@ impl Binaries {
     }
 }
 
+fn not_installed(data: &Path, version: Option<String>) -> CommandError {
+    let data = data.display();
+    let Some(version) = version else {
+        return CommandError::new(
+            "no Postgres server found: install it (Debian: apt-get install postgresql) or add initdb and \
+             postgres to PATH",
+        );
+    };
+    CommandError::new(format!(
+        "{data} needs Postgres {version}: install it (Debian: apt-get install postgresql-{version}), or move \
+         {data} away to start empty"
+    ))
+}
+
 /// Finds Postgres: of the major version, or the newest.
-fn find(version: Option<&str>) -> Option<Binaries> {
+fn find_binaries(version: Option<&str>) -> Option<Binaries> {
     let mut folders: Vec<PathBuf> =
         env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default();
     let mut packaged: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
@@ -184,17 +173,11 @@ fn major_version(dir: &Path) -> Option<String> {
 fn parse_major(text: &str) -> Option<String> {
     let version =
         text.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
-    let major: String = version.chars().take_while(char::is_ascii_digit).collect();
-    Some(major)
+    Some(version.chars().take_while(char::is_ascii_digit).collect())
 }
 
-fn create_private_folder(dir: &Path) -> Result<(), Error> {
-    fs::create_dir_all(dir).map_err(file_error(dir))?;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(file_error(dir))
-}
-
-/// The owner of `dir`, or the system's `postgres`, if this process is root.
-fn run_as(dir: &Path) -> Result<Option<RunAs>, Error> {
+/// Chooses the owner of `dir`, or the system's `postgres`, if this process is root.
+fn choose_user(dir: &Path) -> Result<Option<RunAs>, CommandError> {
     if !geteuid().is_root() {
         return Ok(None);
     }
@@ -203,64 +186,55 @@ fn run_as(dir: &Path) -> Result<Option<RunAs>, Error> {
         return Ok(Some(RunAs { uid: owner.uid(), gid: owner.gid() }));
     }
     let user = ["postgres", "nobody"].into_iter().find_map(|name| User::from_name(name).ok().flatten());
-    let user = user.ok_or(Error::NoUser)?;
+    let user = user.ok_or_else(|| {
+        CommandError::new(
+            "postgres cannot run as root: create the user postgres, or start tidemark as another user",
+        )
+    })?;
     Ok(Some(RunAs { uid: user.uid.as_raw(), gid: user.gid.as_raw() }))
 }
 
-fn chown_for(path: &Path, run_as: Option<RunAs>) -> Result<(), Error> {
+fn chown_for(path: &Path, run_as: Option<RunAs>) -> Result<(), CommandError> {
     match run_as {
         Some(RunAs { uid, gid }) => chown(path, Some(uid), Some(gid)).map_err(file_error(path)),
         None => Ok(()),
     }
 }
 
-fn generate_password() -> Result<Secret, Error> {
-    let mut bytes = [0; 24];
-    getrandom::fill(&mut bytes).map_err(|error| Error::File {
-        path: "the system's random numbers".into(),
-        reason: io::Error::other(error),
-    })?;
-    Ok(Secret::new(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
-}
-
-/// Runs initdb in a temporary folder and renames it, so that an interrupted run leaves no partial cluster.
-fn initialize(
-    dir: &Path,
-    binaries: &Binaries,
-    run_as: Option<RunAs>,
-    password: &Secret,
-) -> Result<(), Error> {
+/// Generates a password and runs initdb, in a temporary folder that is renamed, so that an interrupted run leaves no
+/// partial cluster.
+fn initialize(dir: &Path, binaries: &Binaries, run_as: Option<RunAs>) -> Result<(), CommandError> {
     let unfinished = dir.join("data.new");
     if unfinished.exists() {
         fs::remove_dir_all(&unfinished).map_err(file_error(&unfinished))?;
     }
-    create_private_folder(&unfinished)?;
+    create_private_folder(&unfinished).map_err(file_error(&unfinished))?;
     chown_for(&unfinished, run_as)?;
     let password_file = dir.join("password");
-    write_private(&password_file, password.reveal())?;
+    write_private(&password_file, key::random_base62()?.as_bytes()).map_err(file_error(&password_file))?;
     chown_for(&password_file, run_as)?;
 
     let Invocation { program, mut arguments, folder } = binaries.invocation("initdb", &unfinished, run_as);
-    let data = arguments.pop().unwrap_or_default();
-    let pwfile = Path::new(&data).join("../password");
-    arguments.extend([data, "--pwfile".into(), pwfile.into()]);
+    // The data folder, under the name by which the user reaches it.
+    let data = arguments.last().cloned().unwrap_or_default();
+    arguments.extend(["--pwfile".into(), Path::new(&data).join("../password").into()]);
     let output = Command::new(&program)
         .args(arguments)
         .args(["--username", SUPERUSER, "--auth", "scram-sha-256", "--encoding", "UTF8"])
-        .args(locale(&binaries.major))
+        .args(locale_options(&binaries.major))
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
         .map_err(file_error(Path::new(&program)))?;
     if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Error::Initdb { dir: unfinished, reason: text.replace('\n', "; ") });
+        let reason = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        return Err(CommandError::new(format!("initdb cannot create {}: {reason}", unfinished.display())));
     }
     fs::rename(&unfinished, dir.join("data")).map_err(file_error(&unfinished))
 }
 
 /// The same collation on every machine: code points, with Unicode character classes.
-fn locale(major: &str) -> &'static [&'static str] {
+fn locale_options(major: &str) -> &'static [&'static str] {
     if major.parse().is_ok_and(|major: u32| major >= 17) {
         &["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     } else if cfg!(target_os = "linux") {
@@ -270,19 +244,8 @@ fn locale(major: &str) -> &'static [&'static str] {
     }
 }
 
-fn write_private(path: &Path, text: &str) -> Result<(), Error> {
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(file_error(path))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(file_error(path))
-}
-
 /// Stops a server that an earlier run left behind, and removes its pid file.
-pub fn stop_orphan(data: &Path) -> Result<(), Error> {
+pub(super) fn stop_orphan(data: &Path) -> Result<(), CommandError> {
     let file = data.join("postmaster.pid");
     let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
     let pid = text.lines().next().and_then(|line| line.trim().parse().ok());
@@ -301,7 +264,10 @@ pub fn stop_orphan(data: &Path) -> Result<(), Error> {
             std::thread::sleep(STOP_POLL_INTERVAL);
         }
     }
-    Err(Error::StillRunning { dir: data.to_owned(), pid })
+    Err(CommandError::new(format!(
+        "process {pid}, a Postgres of an earlier run, uses {} and does not stop: run kill -QUIT {pid}",
+        data.display()
+    )))
 }
 
 /// Whether process `pid` is a server on this folder.
@@ -313,9 +279,8 @@ fn serves(pid: i32, data: &Path) -> bool {
     }
 }
 
-fn file_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |reason| Error::File { path, reason }
+fn file_error(path: &Path) -> impl FnOnce(io::Error) -> CommandError {
+    move |error| CommandError::new(format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

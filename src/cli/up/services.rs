@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 
 use super::connection::{ConnectionInfo, SandboxAccount};
 use super::demo::Demo;
-use super::postgres::Cluster;
+use super::postgres::PostgresCluster;
 use super::supervisor::Service;
 use crate::cli::error::CommandError;
 use crate::config::{ClickhouseArgs, PostgresArgs, StoreArgs};
@@ -33,7 +33,7 @@ const MAX_SUGGESTED_ACCOUNTS: usize = 12;
 /// Folders, ports and passwords of all children.
 pub(super) struct Plan {
     dir: PathBuf,
-    cluster: Cluster,
+    cluster: PostgresCluster,
     postgres_port: u16,
     clickhouse_port: u16,
     sandbox_port: u16,
@@ -54,7 +54,7 @@ struct Analyst {
 impl Plan {
     pub(super) fn new(
         dir: PathBuf,
-        cluster: Cluster,
+        cluster: PostgresCluster,
         libchdb: PathBuf,
         [postgres_port, clickhouse_port, sandbox_port, api_port]: [u16; 4],
     ) -> Self {
