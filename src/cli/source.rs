@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use url::Url;
 
-use super::args::one_of;
 use super::error::CommandError;
 use super::output::OutputArgs;
 use crate::model::platform::Platform;

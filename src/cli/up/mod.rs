@@ -16,7 +16,7 @@ use self::demo::DemoArgs;
 use self::home::Home;
 use self::ports::Ports;
 use self::postgres::PostgresCluster;
-use self::services::Plan;
+use self::services::{Services, sandbox_population};
 use self::supervisor::Supervisor;
 use super::clickhouse::default_libchdb;
 use super::error::CommandError;
@@ -61,7 +61,7 @@ pub(super) async fn run(args: UpArgs) -> Result<(), CommandError> {
     result
 }
 
-/// Starts all children in order; they are supervised while the future is polled.
+/// Starts all children in order, then waits forever. Each is supervised as soon as it is ready.
 async fn start(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<(), CommandError> {
     home.wait_for_children()?;
     if args.port != 0 {
@@ -72,34 +72,34 @@ async fn start(args: &UpArgs, home: &Home, supervisor: &Supervisor) -> Result<()
             ))
         })?;
     }
-    let mut plan = plan(args, home).await?;
+    let mut services = prepare(args, home).await?;
     tokio::try_join!(
-        supervisor.start(plan.postgres(), plan.postgres_ready()),
-        supervisor.start(plan.clickhouse(), plan.clickhouse_ready()),
+        supervisor.start(services.postgres(), services.postgres_ready()),
+        supervisor.start(services.clickhouse(), services.clickhouse_ready()),
     )?;
-    plan.read_clickhouse_credentials()?;
-    store::migrate::run(&plan.stores.postgres, &plan.stores.clickhouse).await?;
-    supervisor.start(plan.sandbox(), plan.sandbox_ready()).await?;
+    services.read_clickhouse_credentials()?;
+    store::migrate::run(&services.stores.postgres, &services.stores.clickhouse).await?;
+    supervisor.start(services.sandbox(), services.sandbox_ready()).await?;
     tokio::try_join!(
-        supervisor.start(plan.tracker(), plan.tracker_ready()),
-        supervisor.start(plan.api(), plan.api_ready()),
+        supervisor.start(services.tracker(), services.tracker_ready()),
+        supervisor.start(services.api(), services.api_ready()),
     )?;
-    let population = plan.population();
+    let population = sandbox_population();
     let demo = if args.demo {
-        let databases = Databases::connect(&plan.stores)?;
+        let databases = Databases::connect(&services.stores)?;
         Some(demo::complete(&home.dir, &databases, &population, args.history).await?)
     } else {
         None
     };
     let tracked = if args.demo { args.history.demo_accounts } else { 0 };
-    let connection = plan.connection_info(demo.as_ref(), population.after_first(tracked));
-    connection.write(&home.dir, &plan.environment())?;
+    let connection = services.connection_info(demo.as_ref(), population.after_first(tracked));
+    connection.write(&home.dir, &services.environment())?;
     eprint!("{}", connection.ready_message(&home.dir));
     std::future::pending().await
 }
 
 /// Prepares Postgres and chooses the ports.
-async fn plan(args: &UpArgs, home: &Home) -> Result<Plan, CommandError> {
+async fn prepare(args: &UpArgs, home: &Home) -> Result<Services, CommandError> {
     let libchdb = args.libchdb.clone().or_else(default_libchdb).unwrap_or_default();
     if !libchdb.is_file() {
         return Err(CommandError::new(format!(
@@ -117,5 +117,5 @@ async fn plan(args: &UpArgs, home: &Home) -> Result<Plan, CommandError> {
         if args.port == 0 { ports.choose("api")? } else { args.port },
     ];
     ports.save()?;
-    Ok(Plan::new(home.dir.clone(), cluster, libchdb, chosen))
+    Ok(Services::new(home.dir.clone(), cluster, libchdb, chosen))
 }

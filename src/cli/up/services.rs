@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chdb_http::Credentials;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
 use super::connection::{ConnectionInfo, SandboxAccount};
 use super::demo::Demo;
@@ -17,7 +17,6 @@ use crate::model::secret::Secret;
 use crate::sandbox::population::{Population, SimulatedAccount};
 use crate::{sandbox, store, tls};
 
-const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 const TRACKER_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than the steps of `run_postgres`.
 const POSTGRES_STOP_TIMEOUT: Duration = Duration::from_secs(40);
@@ -31,7 +30,7 @@ const SANDBOX_ACCOUNTS: u16 = 330;
 const MAX_SUGGESTED_ACCOUNTS: usize = 12;
 
 /// Folders, ports and passwords of all children.
-pub(super) struct Plan {
+pub(super) struct Services {
     dir: PathBuf,
     cluster: PostgresCluster,
     postgres_port: u16,
@@ -51,7 +50,7 @@ struct Analyst {
     password: Secret,
 }
 
-impl Plan {
+impl Services {
     pub(super) fn new(
         dir: PathBuf,
         cluster: PostgresCluster,
@@ -70,7 +69,7 @@ impl Plan {
             },
             clock_url: Some(format!("{sandbox_url}/_clock")),
         };
-        Plan {
+        Services {
             dir,
             cluster,
             postgres_port,
@@ -90,20 +89,14 @@ impl Plan {
             vec!["run-postgres".into(), "--folder".into(), invocation.folder.into()];
         arguments.extend(["--".into(), invocation.program]);
         arguments.extend(invocation.arguments);
-        Service {
-            name: "postgres",
-            title: "Postgres",
-            arguments,
-            environment: Vec::new(),
-            stop_timeout: POSTGRES_STOP_TIMEOUT,
-        }
+        Service { stop_timeout: POSTGRES_STOP_TIMEOUT, ..Service::new("postgres", "Postgres", arguments) }
     }
 
     /// Waits until the server accepts connections to its maintenance database.
     pub(super) async fn postgres_ready(&self) -> Result<(), CommandError> {
         let mut url = url::Url::parse(self.stores.postgres.database_url.reveal())?;
         url.set_path("/postgres");
-        while <PgConnection as sqlx::Connection>::connect(url.as_str()).await.is_err() {
+        while PgConnection::connect(url.as_str()).await.is_err() {
             tokio::time::sleep(READY_POLL_INTERVAL).await;
         }
         Ok(())
@@ -113,13 +106,7 @@ impl Plan {
         let mut arguments = arguments(&["clickhouse", "--listen", &local(self.clickhouse_port)]);
         arguments.extend(["--data".into(), self.clickhouse_data().into()]);
         arguments.extend(["--libchdb".into(), self.libchdb.clone().into()]);
-        Service {
-            name: "clickhouse",
-            title: "ClickHouse",
-            arguments,
-            environment: Vec::new(),
-            stop_timeout: STOP_TIMEOUT,
-        }
+        Service::new("clickhouse", "ClickHouse", arguments)
     }
 
     fn clickhouse_data(&self) -> PathBuf {
@@ -141,21 +128,11 @@ impl Plan {
     }
 
     pub(super) fn sandbox(&self) -> Service {
-        let mut arguments = arguments(&["sandbox", "--listen", &local(self.sandbox_port)]);
-        arguments.extend([
-            "--seed".into(),
-            SANDBOX_SEED.to_string().into(),
-            "--size".into(),
-            SANDBOX_ACCOUNTS.to_string().into(),
-        ]);
+        let (listen, seed) = (local(self.sandbox_port), SANDBOX_SEED.to_string());
+        let size = SANDBOX_ACCOUNTS.to_string();
+        let mut arguments = arguments(&["sandbox", "--listen", &listen, "--seed", &seed, "--size", &size]);
         arguments.extend(["--state".into(), self.dir.join("sandbox.json").into()]);
-        Service {
-            name: "sandbox",
-            title: "the sandbox",
-            arguments,
-            environment: Vec::new(),
-            stop_timeout: STOP_TIMEOUT,
-        }
+        Service::new("sandbox", "the sandbox", arguments)
     }
 
     pub(super) async fn sandbox_ready(&self) -> Result<(), CommandError> {
@@ -163,20 +140,17 @@ impl Plan {
     }
 
     pub(super) fn tracker(&self) -> Service {
-        let arguments = arguments(&["track"]);
         Service {
-            name: "track",
-            title: "the tracker",
-            arguments,
             environment: self.environment(),
             stop_timeout: TRACKER_STOP_TIMEOUT,
+            ..Service::new("track", "the tracker", arguments(&["track"]))
         }
     }
 
     /// Waits until the tracker holds the relay lock, which it takes once it has reached both stores.
     pub(super) async fn tracker_ready(&self) -> Result<(), CommandError> {
         let url = self.stores.postgres.database_url.reveal();
-        let mut connection = <PgConnection as sqlx::Connection>::connect(url).await?;
+        let mut connection = PgConnection::connect(url).await?;
         while !store::outbox::RelayLock::is_held(&mut connection).await? {
             tokio::time::sleep(READY_POLL_INTERVAL).await;
         }
@@ -186,13 +160,7 @@ impl Plan {
     pub(super) fn api(&self) -> Service {
         let mut arguments = arguments(&["serve", "--listen", &local(self.api_port)]);
         arguments.extend(["--search-index".into(), self.dir.join("search").into()]);
-        Service {
-            name: "serve",
-            title: "the API",
-            arguments,
-            environment: self.environment(),
-            stop_timeout: STOP_TIMEOUT,
-        }
+        Service { environment: self.environment(), ..Service::new("serve", "the API", arguments) }
     }
 
     pub(super) async fn api_ready(&self) -> Result<(), CommandError> {
@@ -201,11 +169,6 @@ impl Plan {
 
     pub(super) fn api_url(&self) -> String {
         format!("http://{}", local(self.api_port))
-    }
-
-    /// The sandbox's population.
-    pub(super) fn population(&self) -> Population {
-        Population::new(SANDBOX_SEED, usize::from(SANDBOX_ACCOUNTS))
     }
 
     /// The variables by which processes find the stores and the sandbox.
@@ -255,6 +218,11 @@ impl Plan {
                 .collect(),
         }
     }
+}
+
+/// The population of the sandbox.
+pub(super) fn sandbox_population() -> Population {
+    Population::new(SANDBOX_SEED, usize::from(SANDBOX_ACCOUNTS))
 }
 
 fn local(port: u16) -> String {

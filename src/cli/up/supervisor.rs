@@ -20,6 +20,8 @@ use crate::cli::error::CommandError;
 const MAX_LOG_BYTES: u64 = 32 * 1024 * 1024;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(45);
+/// How long a child may take to exit, unless its service says otherwise.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Uptime that resets the backoff.
 const HEALTHY_UPTIME: Duration = Duration::from_secs(60);
@@ -39,6 +41,12 @@ pub(super) struct Service {
     /// Carries secrets, which must not be visible in the list of processes.
     pub(super) environment: Vec<(&'static str, String)>,
     pub(super) stop_timeout: Duration,
+}
+
+impl Service {
+    pub(super) fn new(name: &'static str, title: &'static str, arguments: Vec<OsString>) -> Self {
+        Service { name, title, arguments, environment: Vec::new(), stop_timeout: STOP_TIMEOUT }
+    }
 }
 
 pub(super) struct Supervisor {
