@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use tracing::Instrument;
 
-use super::scrape::{ScrapeOutcome, Scraped, record_panic, scrape};
+use super::scrape::{record_panic, scrape};
+use super::scrape_report::{ScrapeOutcome, ScrapeReport};
 use super::telemetry::ScrapeTelemetry;
 use super::timeout;
 use super::tracker::{FailureKind, Tracker};
@@ -31,11 +32,11 @@ impl Tracker {
         let Some(first) = targets.first() else { return };
         let platform = first.platform;
         let telemetry = ScrapeTelemetry::begin(first);
-        let scraped = scrape(self, &targets, &plan.skip).instrument(telemetry.span.clone());
-        let result = AssertUnwindSafe(scraped).catch_unwind().await;
+        let scraping = scrape(self, &targets, &plan.skip).instrument(telemetry.span.clone());
+        let result = AssertUnwindSafe(scraping).catch_unwind().await;
         telemetry.end(&result);
         let recorded = match result {
-            Ok(Ok(scraped)) => self.finish_attempt(first, &targets, &plan, scraped).await,
+            Ok(Ok(report)) => self.finish_attempt(first, &targets, &plan, report).await,
             Ok(Err(error)) => Err(error),
             // The panic itself is logged already.
             Err(_) => {
@@ -55,10 +56,10 @@ impl Tracker {
         first: &LeasedTarget,
         targets: &[LeasedTarget],
         plan: &AttemptPlan,
-        scraped: Scraped,
+        report: ScrapeReport,
     ) -> Result<(), Error> {
-        timeout::short(self.record_source_status(first.platform, plan, &scraped)).await?;
-        match scraped.outcome {
+        timeout::short(self.record_source_status(first.platform, plan, &report)).await?;
+        match report.outcome {
             ScrapeOutcome::Responded | ScrapeOutcome::Skipped => Ok(()),
             ScrapeOutcome::Failed(error) => {
                 self.log_failure(first, &error);
@@ -76,13 +77,13 @@ impl Tracker {
         &self,
         platform: Platform,
         plan: &AttemptPlan,
-        scraped: &Scraped,
+        report: &ScrapeReport,
     ) -> Result<(), Error> {
         let now = self.databases.clock.now().await;
-        for pause in &scraped.pauses {
+        for pause in &report.pauses {
             self.pause_source(pause, now).await?;
         }
-        for &source in &scraped.responded {
+        for &source in &report.responded {
             if let Some(until) = self.sources.paused_until(platform, source).filter(|until| *until > now) {
                 let reason = "the platform's quota is nearly used up".to_owned();
                 let (source, cause) = (source.to_owned(), PauseCause::RateLimit);

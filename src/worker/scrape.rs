@@ -3,16 +3,17 @@
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use uuid::Uuid;
 
-use super::mapping::{observed_post, observed_profile};
+use super::scrape_report::ScrapeReport;
 use super::timeout;
 use super::tracker::{FailureKind, Tracker};
+use crate::model::observed::{AccountLatest, VideoLatest};
 use crate::model::platform::Platform;
-use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, SourceError};
-use crate::platforms::sources::FetchOutcome;
-use crate::store::observations::{AccountRef, VideoOrigin, save_accounts, save_videos};
+use crate::platforms::source::{AccountKey, Depth, FetchedAccount, Post, PostKey, Profile, SourceError};
+use crate::store::observations::{
+    AccountRef, ObservedAccount, ObservedVideo, VideoOrigin, save_accounts, save_videos,
+};
 use crate::store::tracking::leases::{self, LeasedTarget, TargetKind};
 use crate::store::tracking::scrapes::{self, IdentityCheck, ObservedIdentity, ScrapeAccount};
-use crate::store::tracking::source_pauses::{PauseCause, SourcePause};
 use crate::store::tracking::targets::{self, AttemptResult, DeepReads};
 use crate::store::{Error, Write, retry_on_conflict};
 
@@ -20,72 +21,14 @@ use crate::store::{Error, Write, retry_on_conflict};
 const NOT_FOUND_LIMIT: i32 = 3;
 /// The delay after the first failure. It doubles with every further one, up to the target's interval.
 const FIRST_RETRY_DELAY: TimeDelta = TimeDelta::minutes(2);
-/// How long a source is paused after its credentials were rejected.
-const CREDENTIALS_PAUSE: TimeDelta = TimeDelta::minutes(5);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ScrapeOutcome {
-    /// The platform returned data, or that there is none.
-    Responded,
-    /// No request was sent: the target was deleted, or no source supports it.
-    Skipped,
-    /// The response was unusable, or the request could not be counted.
-    Failed(SourceError),
-    /// All sources that support the target are paused. It stays due.
-    Paused,
-}
-
-/// The outcome of a scrape, and what it showed about sources.
-#[derive(Debug)]
-pub struct Scraped {
-    pub outcome: ScrapeOutcome,
-    pub responded: Vec<&'static str>,
-    /// Sources that must not be requested for a while.
-    pub pauses: Vec<SourcePause>,
-}
-
-impl Scraped {
-    fn new<T>(platform: Platform, fetched: &FetchOutcome<T>, now: DateTime<Utc>) -> Self {
-        let pauses = fetched.paused.iter().filter_map(|(source, error)| pause(platform, source, error, now));
-        let (outcome, pauses) = (outcome(&fetched.result), pauses.collect());
-        Scraped { outcome, responded: fetched.responded.clone(), pauses }
-    }
-
-    fn skipped() -> Self {
-        Scraped { outcome: ScrapeOutcome::Skipped, responded: Vec::new(), pauses: Vec::new() }
-    }
-}
-
-fn outcome<T>(result: &Result<T, SourceError>) -> ScrapeOutcome {
-    match result {
-        Ok(_) | Err(SourceError::NotFound(_)) => ScrapeOutcome::Responded,
-        Err(SourceError::RateLimited { .. } | SourceError::Credentials(_)) => ScrapeOutcome::Paused,
-        Err(SourceError::Unsupported) => ScrapeOutcome::Skipped,
-        Err(error) => ScrapeOutcome::Failed(error.clone()),
-    }
-}
-
-/// Returns the pause that an error causes, if it is about the source and not about the target.
-fn pause(platform: Platform, source: &str, error: &SourceError, now: DateTime<Utc>) -> Option<SourcePause> {
-    let (until, cause) = match error {
-        SourceError::RateLimited { until } => (*until, PauseCause::RateLimit),
-        SourceError::Credentials(_) => (now + CREDENTIALS_PAUSE, PauseCause::Credentials),
-        SourceError::NotFound(_)
-        | SourceError::Transient(_)
-        | SourceError::Malformed(_)
-        | SourceError::Unsupported
-        | SourceError::BudgetUnavailable(_) => return None,
-    };
-    Some(SourcePause { platform, source: source.to_owned(), until, cause, reason: error.to_string() })
-}
 
 /// Scrapes leased targets that one response serves: one video, or one platform account of several organizations.
 /// Sources in `skip` are not requested.
-pub async fn scrape(
+pub(super) async fn scrape(
     tracker: &Tracker,
     targets: &[LeasedTarget],
     skip: &[&'static str],
-) -> Result<Scraped, Error> {
+) -> Result<ScrapeReport, Error> {
     let now = tracker.databases.clock.now().await;
     match targets {
         [target] if target.kind == TargetKind::Video => scrape_video(tracker, target, skip, now).await,
@@ -98,7 +41,7 @@ async fn scrape_account(
     targets: &[LeasedTarget],
     skip: &[&'static str],
     now: DateTime<Utc>,
-) -> Result<Scraped, Error> {
+) -> Result<ScrapeReport, Error> {
     let pg = &tracker.databases.pg;
     let mut scrapes = Vec::with_capacity(targets.len());
     for target in targets {
@@ -109,13 +52,13 @@ async fn scrape_account(
                     && account.platform_id == target.platform_id =>
             {
                 let interval_hours = account.scrape_interval_hours;
-                scrapes.push((Scrape { tracker, target, now, interval_hours }, account));
+                scrapes.push((TargetScrape { tracker, target, now, interval_hours }, account));
             }
             // Deleted or renamed while it was being leased.
             _ => timeout::short(leases::release(pg, tracker.owner, &[target.id])).await?,
         }
     }
-    let Some((first, account)) = scrapes.first() else { return Ok(Scraped::skipped()) };
+    let Some((first, account)) = scrapes.first() else { return Ok(ScrapeReport::skipped()) };
     let platform = first.target.platform;
     let key = AccountKey { username: account.username.clone(), platform_id: account.platform_id.clone() };
     let deepest = scrapes.iter().fold(depth(account), |deepest, (_, account)| Depth {
@@ -123,18 +66,18 @@ async fn scrape_account(
         not_before: deepest.not_before.min(account.not_before),
     });
     let fetched = tracker.sources.fetch_account(platform, &key, deepest, now, skip).await;
-    let scraped = Scraped::new(platform, &fetched, now);
+    let report = ScrapeReport::new(platform, &fetched, now);
     for (scrape, account) in &scrapes {
-        let recorded = match &fetched.result {
-            Ok(response) => record(|| scrape.record_account(account, response)).await,
-            Err(error) if is_about_target(error) => {
-                record(|| scrape.record_failure(error, Some(&account.username))).await
+        match &fetched.result {
+            Ok(response) => scrape.record_with_retry(|| scrape.record_account(account, response)).await?,
+            Err(error) if is_target_failure(error) => {
+                let username = Some(account.username.as_str());
+                scrape.record_with_retry(|| scrape.record_failure(error, username)).await?;
             }
             Err(_) => break,
-        };
-        scrape.finish_unrecorded(recorded).await?;
+        }
     }
-    Ok(scraped)
+    Ok(report)
 }
 
 async fn scrape_video(
@@ -142,51 +85,44 @@ async fn scrape_video(
     target: &LeasedTarget,
     skip: &[&'static str],
     now: DateTime<Utc>,
-) -> Result<Scraped, Error> {
+) -> Result<ScrapeReport, Error> {
     let pg = &tracker.databases.pg;
     let video = scrapes::fetch_video(pg, target.organization_id, target.id);
     let Some(video) = timeout::short(video).await? else {
         timeout::short(leases::release(pg, tracker.owner, &[target.id])).await?;
-        return Ok(Scraped::skipped());
+        return Ok(ScrapeReport::skipped());
     };
-    let scrape = Scrape { tracker, target, now, interval_hours: video.scrape_interval_hours };
+    let scrape = TargetScrape { tracker, target, now, interval_hours: video.scrape_interval_hours };
     let key =
         PostKey { external_id: video.external_id, shortcode: video.shortcode, username: video.username };
     let fetched = tracker.sources.fetch_post(target.platform, &key, now, skip).await;
-    let recorded = match &fetched.result {
-        Ok(post) => record(|| scrape.record_video(&key, post)).await,
-        Err(error) if is_about_target(error) => record(|| scrape.record_failure(error, None)).await,
-        Err(_) => Ok(()),
-    };
-    scrape.finish_unrecorded(recorded).await?;
-    Ok(Scraped::new(target.platform, &fetched, now))
+    match &fetched.result {
+        Ok(post) => scrape.record_with_retry(|| scrape.record_video(&key, post)).await?,
+        Err(error) if is_target_failure(error) => {
+            scrape.record_with_retry(|| scrape.record_failure(error, None)).await?;
+        }
+        Err(_) => {}
+    }
+    Ok(ScrapeReport::new(target.platform, &fetched, now))
 }
 
 /// Whether an error is recorded as the target's failure. Otherwise its lease is released, or expires if requests
 /// cannot be counted.
-fn is_about_target(error: &SourceError) -> bool {
+fn is_target_failure(error: &SourceError) -> bool {
     !matches!(
         error,
         SourceError::RateLimited { .. } | SourceError::Credentials(_) | SourceError::BudgetUnavailable(_)
     )
 }
 
-/// Runs a unit of work, and retries conflicts.
-async fn record<F>(write: impl FnMut() -> F) -> Result<(), Error>
-where
-    F: Future<Output = Result<(), Error>>,
-{
-    timeout::long(retry_on_conflict(write)).await
-}
-
 /// Records that a scrape of these targets panicked.
-pub async fn record_panic(tracker: &Tracker, targets: &[LeasedTarget]) -> Result<(), Error> {
-    let Tracker { databases, .. } = tracker;
+pub(super) async fn record_panic(tracker: &Tracker, targets: &[LeasedTarget]) -> Result<(), Error> {
+    let databases = &tracker.databases;
     let now = databases.clock.now().await;
     for target in targets {
         let interval = targets::fetch_interval_hours(&databases.pg, target.organization_id, target.id);
         let Some(interval_hours) = timeout::short(interval).await? else { continue };
-        let scrape = Scrape { tracker, target, now, interval_hours };
+        let scrape = TargetScrape { tracker, target, now, interval_hours };
         scrape.fail("the scrape stopped because of a bug in the tracker: see its log").await?;
     }
     Ok(())
@@ -205,15 +141,36 @@ fn posts_within(posts: &[Post], depth: Depth) -> impl Iterator<Item = &Post> {
         .take(depth.max_posts)
 }
 
+fn observed_profile(account: AccountRef, profile: &Profile, now: DateTime<Utc>) -> ObservedAccount {
+    let mut latest = AccountLatest::default();
+    latest.record(profile.fields.clone(), profile.counters, now);
+    ObservedAccount { account, latest, observations: vec![(now, profile.counters)], scraped_at: Some(now) }
+}
+
+fn observed_post(platform: Platform, origin: VideoOrigin, post: &Post, now: DateTime<Utc>) -> ObservedVideo {
+    let counters = post.counters.normalize_for(platform);
+    let mut latest = VideoLatest::default();
+    latest.record(post.fields.clone(), counters, now);
+    ObservedVideo {
+        platform,
+        external_id: Some(post.external_id.clone()),
+        shortcode: post.shortcode.clone(),
+        origin,
+        latest,
+        observations: vec![(now, counters)],
+        scraped_at: Some(now),
+    }
+}
+
 /// The scrape of one target.
-struct Scrape<'a> {
+struct TargetScrape<'a> {
     tracker: &'a Tracker,
     target: &'a LeasedTarget,
     now: DateTime<Utc>,
     interval_hours: i32,
 }
 
-impl Scrape<'_> {
+impl TargetScrape<'_> {
     async fn begin(&self) -> Result<Write, Error> {
         Write::begin(&self.tracker.databases.pg, self.target.organization_id).await
     }
@@ -236,9 +193,9 @@ impl Scrape<'_> {
                 let posts = posts_within(&response.posts, depth(account))
                     .map(|post| observed_post(platform, VideoOrigin::Account(account_ref), post, self.now));
                 save_videos(&mut write, self.now, posts.collect()).await?;
-                self.succeeded(account.deep_reads)
+                self.successful_attempt(account.deep_reads)
             }
-            IdentityCheck::OtherAccount(reason) => self.failed(reason, self.target.not_found_runs),
+            IdentityCheck::OtherAccount(reason) => self.failed_attempt(reason, self.target.not_found_runs),
             IdentityCheck::Renamed => return self.release(write).await,
             IdentityCheck::Deleted => return Ok(()),
         };
@@ -257,7 +214,7 @@ impl Scrape<'_> {
         let merged = save_videos(&mut write, self.now, vec![observed]).await?.merged;
         // The response may show that the target duplicates another video.
         let target = merged.get(&self.target.id).copied().unwrap_or(self.target.id);
-        self.finish(write, target, self.succeeded(DeepReads::default())).await
+        self.finish(write, target, self.successful_attempt(DeepReads::default())).await
     }
 
     /// Records a failed attempt, unless the account was renamed since it was requested as `username`.
@@ -270,23 +227,23 @@ impl Scrape<'_> {
         }
         let is_not_found = matches!(error, SourceError::NotFound(_));
         let not_found_runs = self.target.not_found_runs + i32::from(is_not_found);
+        let id = self.target.id;
         if is_not_found && not_found_runs >= NOT_FOUND_LIMIT {
             match self.target.kind {
-                TargetKind::Account => {
-                    scrapes::set_account_unavailable(&mut write, self.target.id, true).await?
-                }
-                TargetKind::Video => {
-                    _ = scrapes::set_video_unavailable(&mut write, self.target.id, true).await?
-                }
+                TargetKind::Account => scrapes::set_account_unavailable(&mut write, id, true).await?,
+                TargetKind::Video => _ = scrapes::set_video_unavailable(&mut write, id, true).await?,
             }
         }
-        self.finish(write, self.target.id, self.failed(error.to_string(), not_found_runs)).await
+        self.finish(write, id, self.failed_attempt(error.to_string(), not_found_runs)).await
     }
 
-    /// Records a failed attempt if its result could not be recorded, because the next attempt would fail the same way.
-    /// While Postgres is down, the lease expires instead.
-    async fn finish_unrecorded(&self, recorded: Result<(), Error>) -> Result<(), Error> {
-        let Err(error) = recorded else { return Ok(()) };
+    /// Records a result, and retries conflicts. If that fails, records a failed attempt, because the next attempt would
+    /// fail the same way. While Postgres is down, the lease expires instead.
+    async fn record_with_retry<F>(&self, record: impl FnMut() -> F) -> Result<(), Error>
+    where
+        F: Future<Output = Result<(), Error>>,
+    {
+        let Err(error) = timeout::long(retry_on_conflict(record)).await else { return Ok(()) };
         let (target, platform) = (self.target.id, self.target.platform);
         if matches!(error, Error::NotFound("organization")) {
             tracing::debug!(%target, "dropping a scrape of a deleted organization");
@@ -304,11 +261,11 @@ impl Scrape<'_> {
     }
 
     async fn fail(&self, reason: &str) -> Result<(), Error> {
-        let attempt = self.failed(reason.to_owned(), self.target.not_found_runs);
+        let attempt = self.failed_attempt(reason.to_owned(), self.target.not_found_runs);
         timeout::short(async { self.finish(self.begin().await?, self.target.id, attempt).await }).await
     }
 
-    fn succeeded(&self, deep_reads: DeepReads) -> AttemptResult {
+    fn successful_attempt(&self, deep_reads: DeepReads) -> AttemptResult {
         AttemptResult {
             at: self.now,
             next: self.now + with_jitter(self.interval()),
@@ -319,7 +276,7 @@ impl Scrape<'_> {
         }
     }
 
-    fn failed(&self, error: String, not_found_runs: i32) -> AttemptResult {
+    fn failed_attempt(&self, error: String, not_found_runs: i32) -> AttemptResult {
         let delay = FIRST_RETRY_DELAY * (1 << self.target.failures.clamp(0, 20));
         AttemptResult {
             at: self.now,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use opentelemetry::KeyValue;
 use tracing::Span;
 
-use super::scrape::{ScrapeOutcome, Scraped};
+use super::scrape_report::{ScrapeOutcome, ScrapeReport};
 use crate::store::Error;
 use crate::store::tracking::leases::{LeasedTarget, TargetKind};
 use crate::telemetry::{labels, metrics};
@@ -35,9 +35,9 @@ impl ScrapeTelemetry {
     }
 
     /// Records the result; the outer error is a panic.
-    pub(super) fn end<P>(self, result: &Result<Result<Scraped, Error>, P>) {
+    pub(super) fn end<P>(self, result: &Result<Result<ScrapeReport, Error>, P>) {
         let outcome = match result {
-            Ok(Ok(scraped)) => match scraped.outcome {
+            Ok(Ok(report)) => match report.outcome {
                 ScrapeOutcome::Responded => "responded",
                 ScrapeOutcome::Skipped => "skipped",
                 ScrapeOutcome::Failed(_) => "failed",
