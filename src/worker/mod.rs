@@ -17,7 +17,6 @@ mod scrape;
 mod scrape_report;
 mod telemetry;
 mod timeout;
-mod track;
 pub mod tracker;
 
-pub use track::{StartError, TrackArgs, run};
+pub use tracker::{StartError, TrackArgs, run};
