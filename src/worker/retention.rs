@@ -50,13 +50,13 @@ pub async fn compact(
     let client = &retention::client(&databases.clickhouse);
     let cutoffs = timeout::short(retention::fetch_cutoffs(&databases.pg, organization)).await?;
     let fetched = Instant::now();
-    let mut batches = PurgeBatches::default();
+    let mut batches = Vec::new();
     let (mut rows, mut result) = (0, Ok(()));
     for cutoff in cutoffs {
-        let settled = fetched + cutoff.remaining_grace();
-        tokio::time::sleep_until(settled).await;
-        match compact_organization(databases, lock, client, &cutoff, settled + DELIVERY_TIMEOUT).await {
-            Ok(Some(videos)) => batches.add(videos, cutoff),
+        let grace_end = fetched + cutoff.remaining_grace();
+        tokio::time::sleep_until(grace_end).await;
+        match compact_organization(databases, lock, client, &cutoff, grace_end + DELIVERY_TIMEOUT).await {
+            Ok(Some(videos)) => add_to_batch(&mut batches, videos, cutoff),
             Ok(None) => {}
             Err(error) => {
                 tracing::debug!(organization = %cutoff.organization, %error, "cannot compact history");
@@ -65,10 +65,10 @@ pub async fn compact(
         }
     }
     let mut relay_timeout = timeout::LONG;
-    for (since, batch) in batches.0 {
+    for batch in batches {
         timeout::short(lock.ensure_held()).await?;
         let organizations: Vec<_> = batch.cutoffs.iter().map(|cutoff| cutoff.organization).collect();
-        match retention::purge_redundant_rows(client, &organizations, since, deadline).await {
+        match retention::purge_redundant_rows(client, &organizations, batch.since, deadline).await {
             Ok(purged) => rows += purged,
             Err(error) => {
                 result = result.and(Err(error));
@@ -87,31 +87,27 @@ pub async fn compact(
     result.map(|()| rows)
 }
 
-/// The organizations to purge, by the first day that stays.
-#[derive(Default)]
-struct PurgeBatches(Vec<(NaiveDate, PurgeBatch)>);
-
-#[derive(Default)]
+/// The organizations that one mutation purges.
 struct PurgeBatch {
+    /// The first day that stays.
+    since: NaiveDate,
     videos: u64,
     cutoffs: Vec<Cutoff>,
 }
 
-impl PurgeBatches {
-    /// Adds an organization to the first batch with room for its videos.
-    fn add(&mut self, videos: u64, cutoff: Cutoff) {
-        let has_room = |(since, batch): &&mut (NaiveDate, PurgeBatch)| {
-            *since == cutoff.since
-                && batch.cutoffs.len() < MAX_PURGED_ORGANIZATIONS
-                && batch.videos + videos <= MAX_PURGED_VIDEOS
-        };
-        match self.0.iter_mut().find(has_room) {
-            Some((_, batch)) => {
-                batch.videos += videos;
-                batch.cutoffs.push(cutoff);
-            }
-            None => self.0.push((cutoff.since, PurgeBatch { videos, cutoffs: vec![cutoff] })),
+/// Adds an organization to the first batch of its cutoff with room for its videos.
+fn add_to_batch(batches: &mut Vec<PurgeBatch>, videos: u64, cutoff: Cutoff) {
+    let has_room = |batch: &&mut PurgeBatch| {
+        batch.since == cutoff.since
+            && batch.cutoffs.len() < MAX_PURGED_ORGANIZATIONS
+            && batch.videos + videos <= MAX_PURGED_VIDEOS
+    };
+    match batches.iter_mut().find(has_room) {
+        Some(batch) => {
+            batch.videos += videos;
+            batch.cutoffs.push(cutoff);
         }
+        None => batches.push(PurgeBatch { since: cutoff.since, videos, cutoffs: vec![cutoff] }),
     }
 }
 
